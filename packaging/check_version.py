@@ -19,6 +19,7 @@ PLACES = {
     "packaging/actions/setup/action.yml": r'^    default: "([\d.]+)"',
     "CHANGELOG.md": r"^## \[?(\d[\d.]*)\]?",
     "README.md": r"\bkeyhaul[-_](\d+\.\d+\.\d+)",
+    "docs/Install.md": r"\bkeyhaul[-_:](\d+\.\d+\.\d+)",
 }
 
 

@@ -9,7 +9,7 @@ import KeychainFormats
 /// keybags.
 public struct ArchiveKey: ~Copyable, Sendable {
   private let keybag: Keybag
-  /// What the class keys are wrapped with, to wrap them anew.
+  /// What the class keys are wrapped with, to wrap them again.
   package let passcodeKey: Secret
   /// In which of its Unicode forms the password fitted.
   public let passwordForm: PasswordForm
@@ -56,7 +56,7 @@ public struct ArchiveKey: ~Copyable, Sendable {
     recordKey = found.recordKey
   }
 
-  /// What a password comes to, or why the keybag of files in clear opens nothing.
+  /// What a password comes to, or why the keybag of unencrypted files opens nothing.
   private struct Found: ~Copyable {
     let form: PasswordForm
     let fault: String?
@@ -83,7 +83,7 @@ public struct ArchiveKey: ~Copyable, Sendable {
 
   /// Opens the class keys.
   ///
-  /// - Parameter deviceKey: Of the device whose hardware is at hand. Nothing but an item that opens proves that it is the
+  /// - Parameter deviceKey: Of the device whose hardware is available. Nothing but an item that opens proves that it is the
   ///   one that made the backup.
   /// - Throws: Category `damaged` where the keybag cannot be used.
   public borrowing func classKeys(deviceKey: borrowing DeviceKey?) throws(ArchivedKeychainError) -> ClassKeys {
@@ -130,8 +130,12 @@ public struct ArchiveKey: ~Copyable, Sendable {
     }
     switch password {
     case .some(let password):
-      return try archive.keybag.fittingKey(
-        password: password, acceptingAtMost: limit, remembering: keys, progress: progress)
+      do throws(DataProtectionError) {
+        return try archive.keybag.fittingKey(
+          password: password, acceptingAtMost: limit, remembering: keys, progress: progress)
+      } catch {
+        throw archive.keybag.wrongType(for: error) ?? error
+      }
     case .none:
       throw DataProtectionError(.wrongPassword, "the backup is encrypted and no password was given")
     }
@@ -163,6 +167,18 @@ public struct ArchiveKey: ~Copyable, Sendable {
 extension DataProtectionError {
   /// Whether it is the keybag that is not what was written.
   fileprivate var isOfKeybag: Bool { code == .damagedKeybag || code == .missingField }
+}
+
+extension Keybag {
+  /// What keeps a password from opening a bag of another type than a backup's; `nil` for a backup's, and for an error that
+  /// does not come of it.
+  fileprivate func wrongType(for error: DataProtectionError) -> DataProtectionError? {
+    guard let type, type != .backup, error.code == .wrongPassword || error.code == .damagedKeybag else { return nil }
+    return DataProtectionError(
+      .unsupported,
+      "the keybag is of type \(type.rawValue) (\(type.words)), and a backup's is of type \(BagType.backup.rawValue); "
+        + error.reason)
+  }
 }
 
 extension BackupArchive {

@@ -12,7 +12,7 @@ public struct OpenedArchive: Sendable {
   /// What the items prove about the device key that was tried on them; nothing where none was tried, or no item needs one.
   public let hardware: HardwareProof
   /// What is known of the items that only the device that made the archive opens, by their position: where the maker's
-  /// key was at hand. For reports; what becomes of an item never depends on it.
+  /// key was available. For reports; what becomes of an item never depends on it.
   public let knownSealed: [Int: KnownItem]
   private let keychain: UnlockedKeychain
 

@@ -116,7 +116,7 @@ extension ArchiveFinding {
     case .payloadMissing: self = .keychainMissing(reason: error.reason)
     case .damaged, .truncated, .keyUnavailable, .unsupported: self = .keychainDamaged(reason: error.reason)
     case .notFound, .notABackup, .sealedList, .falseClaim, .passwordDenied, .decryptedCopy, .notStreamable, .hostile,
-      .overLimit, .unfinished, .changed, .unreadable, .unwritable, .noSpace, .streamBroken,
+      .overLimit, .unfinished, .manifestMissing, .changed, .unreadable, .unwritable, .noSpace, .streamBroken,
       .noTemporarySpace, .libraryMissing, .occupied, .interrupted:
       throw error
     }

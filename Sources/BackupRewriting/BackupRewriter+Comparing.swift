@@ -50,7 +50,7 @@ extension BackupRewriter {
   private struct MeasuredFiles {
     /// The SHA-256 of each file of the backup, by its path in it.
     var files: [String: [UInt8]] = [:]
-    /// What is no part of it, what stands in it twice, and what no reader of backups takes.
+    /// What is not part of it, what stands in it twice, and what no reader of backups takes.
     var foreign: [String] = []
   }
 

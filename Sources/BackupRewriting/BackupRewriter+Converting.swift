@@ -5,7 +5,7 @@ extension BackupRewriter {
   /// Copies a backup between a directory and one file, whole or not at all, in a constant amount of memory. Every
   /// stored byte stays what it is, so that also a backup whose password nobody knows can be converted.
   ///
-  /// Entries get the backup's date, or the nearest that their form can hold. A date that is no number of 64 bits is
+  /// Entries get the backup's date, or the nearest that their form can hold. A date that is not a number of 64 bits is
   /// left out: they then say 1970, as those of a backup without a date do.
   /// - Parameters:
   ///   - archive: What was opened at `path`, and what the copy is held against.
@@ -13,7 +13,7 @@ extension BackupRewriter {
   ///   - destination: Where the copy goes, and in which form.
   ///   - replace: Whether a backup, or a file, that stands at the destination may go.
   ///   - progress: Told how many bytes are copied; where it answers `false` the work ends with `.interrupted`.
-  /// - Throws: As `BackupWriter` does; `.changed` where the backup changed meanwhile, `.interrupted` where
+  /// - Throws: As `BackupWriter` does; `.changed` where the backup changed in the meantime, `.interrupted` where
   ///   `progress` said so.
   public func convert(
     _ archive: BackupArchive, at path: String, to destination: ArchiveDestination, replace: Bool = false,

@@ -3,7 +3,7 @@ public import DataProtection
 import KeychainFormats
 
 extension BackupRewriter {
-  /// Writes a copy of a backup with a password in which the list of files and all files are in clear, laid out as before.
+  /// Writes a copy of a backup with a password in which the list of files and all files are not encrypted, laid out as before.
   /// The keybag stays, and the items in the keychain's file stay sealed with its keys: who has the password opens them.
   ///
   /// A file that cannot be read is left out and told. A digest in the list becomes that of the plain bytes where it was

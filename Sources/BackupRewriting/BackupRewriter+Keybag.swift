@@ -8,7 +8,7 @@ extension BackupRewriter {
   /// Whether a backup can be given another password at all.
   ///
   /// - Throws: `.sealedList` for one of iOS 10.0: its records would stay sealed with the old password; `.decryptedCopy` for
-  ///   a copy in clear.
+  ///   a decrypted copy.
   public static func checkRekeying(of archive: BackupArchive) throws(BackupArchiveError) {
     if archive.manifest.isDecryptedCopy { throw ArchiveFinding.decryptedCopy.refusal }
     guard archive.hasSealedRecords else { return }
@@ -31,7 +31,7 @@ extension BackupRewriter {
   ///   - progress: Told how many bytes of one file are copied; where it answers `false` the work ends with
   ///     `.interrupted`.
   /// - Returns: Whether the disk confirmed that it keeps the new name too.
-  /// - Throws: `.changed` where the backup changed meanwhile; `.keyUnavailable` for a sealed backup without its keys,
+  /// - Throws: `.changed` where the backup changed in the meantime; `.keyUnavailable` for a sealed backup without its keys,
   ///   `.damaged` for one that is not what was sealed; `.noSpace` and `.unwritable` where the system refuses;
   ///   `.interrupted` where `progress` said so.
   @discardableResult
@@ -85,7 +85,7 @@ extension BackupRewriter {
       at: path, byteCount: Int64(new.count), replace: true, keepsAccess: true,
       check: { (_) throws(BackupArchiveError) in
         guard try reopen(directory, like: archive).parts[part] == old else {
-          throw BackupArchiveError(.changed, "\(part.path) changed meanwhile")
+          throw BackupArchiveError(.changed, "\(part.path) changed in the meantime")
         }
       },
       fill: { (descriptor) throws(WriteFailure) in

@@ -2,7 +2,7 @@ public import BackupArchive
 public import DataProtection
 
 extension BackupRewriter {
-  /// Gives a backup another keychain file. Its list of files, which has that file's key, size and digest, is written anew;
+  /// Gives a backup another keychain file. Its list of files, which has that file's key, size and digest, is rewritten;
   /// every other file of the backup stays what it is, to the byte, its manifest too.
   ///
   /// A directory is put together beside the old one, whose other files get a second name there where the file system can do
@@ -17,7 +17,7 @@ extension BackupRewriter {
   ///   - random: Gives the key of the file.
   ///   - progress: Told how many bytes are done; where it answers `false` the work ends with `.interrupted`.
   /// - Throws: `.unsupported` for a backup of iOS 9 and earlier, `.sealedList` for one of iOS 10.0, `.decryptedCopy` for
-  ///   a copy in clear; `.noKeychain`; `.occupied` where its directory holds other things, which would be lost; else as
+  ///   a decrypted copy; `.noKeychain`; `.occupied` where its directory holds other things, which would be lost; else as
   ///   `BackupWriter` does.
   public func replaceKeychain(
     of archive: BackupArchive, at path: String, with file: [UInt8], keys: consuming ClassKeys,
@@ -37,7 +37,7 @@ extension BackupRewriter {
     outgoing.check = { (written) throws(BackupArchiveError) in
       // What was read before must be what stands there still: its other files are taken over unseen.
       guard try reopen(path, like: archive).digest == archive.digest else {
-        throw BackupArchiveError(.changed, "the backup changed while it was written anew")
+        throw BackupArchiveError(.changed, "the backup changed while it was rewritten")
       }
       try replacement.check(try reopen(written, like: archive), stored: stored)
     }

@@ -15,7 +15,7 @@ extension BackupRewriter {
     }
   }
 
-  /// Encrypts a backup that has no password, or decrypts one that has. All of it is written anew, beside the old one,
+  /// Encrypts a backup that has no password, or decrypts one that has. All of it is rewritten, beside the old one,
   /// which goes only when the new one stands; class keys and the keychain's items stay what they are.
   ///
   /// The list of files is kept in memory meanwhile; payloads pass through in portions.

@@ -18,7 +18,7 @@ extension BackupRewriter {
   ///   - progress: Told how many bytes are read; where it answers `false` the work ends with `.interrupted`.
   /// - Returns: How many files are sealed.
   /// - Throws: `.occupied` for one that has a seal; `.keyUnavailable` without the keys that it needs; `.changed` where
-  ///   the backup changed meanwhile; `.noSpace` and `.unwritable` where the system refuses; `.interrupted`.
+  ///   the backup changed in the meantime; `.noSpace` and `.unwritable` where the system refuses; `.interrupted`.
   public func seal(
     _ archive: BackupArchive, at path: String, keys: borrowing ClassKeys?,
     progress: @escaping Progress = { _, _ in true }

@@ -1,7 +1,7 @@
 package import BackupArchive
 package import Files
 
-/// Writes a backup anew from where it stands: in another form, with another keybag, encrypted or in clear.
+/// Writes a backup again from where it stands: in another form, with another keybag, encrypted or in clear.
 ///
 /// Whatever is written is held against the backup that was opened, and takes its place only when it is whole.
 public struct BackupRewriter: Sendable {

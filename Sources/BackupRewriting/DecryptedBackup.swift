@@ -1,6 +1,6 @@
 public import BackupArchive
 
-/// A copy in clear that was written, and what is not in it.
+/// A decrypted copy that was written, and what is not in it.
 public struct DecryptedBackup: Sendable {
   /// What was written, and where. Its foreign files are also payloads that the list does not have.
   public let copy: RewrittenBackup

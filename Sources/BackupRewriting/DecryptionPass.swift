@@ -9,7 +9,7 @@ final class DecryptionPass {
   /// Bytes of the files that were written, without their paddings.
   private(set) var writtenByteCount: Int64 = 0
   private(set) var decryptedCount = 0
-  /// What is no part of the backup, and payloads that the list does not have.
+  /// What is not part of the backup, and payloads that the list does not have.
   private(set) var foreignFiles: [String] = []
   private(set) var faults: [DecryptedBackup.Fault] = []
   private(set) var rowWithoutIdentifierCount = 0

@@ -85,7 +85,7 @@ final class KeychainReplacement {
   func prepare(_ walk: BackupWalk) throws(BackupArchiveError) {
     do throws(WriteFailure) {
       guard let other = try walk.foreignNames().first else { return }
-      throw .occupied("\(quoted(other)) is no part of the backup, and would be lost")
+      throw .occupied("\(quoted(other)) is not part of the backup, and would be lost")
     } catch {
       throw BackupPlacement(system: walk.system).explain(error, path: "the backup", needs: 0)
     }
@@ -107,6 +107,6 @@ final class KeychainReplacement {
     guard copy.parts[.manifest] == archive.parts[.manifest], copy.isEncrypted == archive.isEncrypted,
       copy.parts[.status] == archive.parts[.status],
       try copy.storedFiles().count == stored.count, try copy.keychainFile(with: keys).bytes == plain
-    else { throw BackupArchiveError(.changed, "the backup changed while it was written anew") }
+    else { throw BackupArchiveError(.changed, "the backup changed while it was rewritten") }
   }
 }

@@ -27,7 +27,7 @@ struct ManifestEdit {
     return try encoded(changed)
   }
 
-  /// As of a copy in clear: no key of a list, and the keybag as it was, which opens the keychain's items.
+  /// As of a decrypted copy: no key of a list, and the keybag as it was, which opens the keychain's items.
   func decrypted() throws(BackupArchiveError) -> [UInt8] {
     var changed = root
     changed["IsEncrypted"] = .boolean(false)

@@ -39,7 +39,7 @@ final class ReencryptionPass<Random: RandomSource> {
   func prepare(_ walk: BackupWalk) throws(BackupArchiveError) {
     do throws(WriteFailure) {
       if let other = try walk.foreignNames().first {
-        throw .occupied("\(quoted(other)) is no part of the backup, and would be lost")
+        throw .occupied("\(quoted(other)) is not part of the backup, and would be lost")
       }
       guard !encrypts else { return }
       try walk.forEachFile { (file) throws(WriteFailure) in
@@ -259,7 +259,7 @@ final class ReencryptionPass<Random: RandomSource> {
 
   /// Holds what was written against what was read, before it takes its place.
   func check(_ copy: BackupArchive, storedCount: Int) throws(BackupArchiveError) {
-    let changed = BackupArchiveError(.changed, "the backup changed while it was written anew")
+    let changed = BackupArchiveError(.changed, "the backup changed while it was rewritten")
     guard copy.keybag == keybag, copy.isEncrypted == encrypts,
       try copy.storedFiles().count == storedCount - unlisted.count
     else { throw changed }

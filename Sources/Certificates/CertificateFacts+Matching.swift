@@ -7,6 +7,11 @@ extension CertificateFacts {
     try? der.withRawBytes { (bytes) throws(MaterialError) in try DistinguishedName(bytes).normalizedContents }
   }
 
+  /// The DER of the normalized subject.
+  package var subjectSequence: [UInt8] { ASN1Encoding.element(.sequence, subject) }
+  /// The DER of the normalized issuer.
+  package var issuerSequence: [UInt8] { ASN1Encoding.element(.sequence, issuer) }
+
   /// Whether a moment lies between the two of the certificate's validity, both included.
   ///
   /// Source: RFC 5280, 4.1.2.5; Apple `SecItemServer.c` (`_FilterWithDate`).

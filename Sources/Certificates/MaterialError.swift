@@ -37,7 +37,7 @@ public struct MaterialError: ExplainedError, Equatable {
   /// One sentence and one advice for each code.
   public var meaning: ErrorMeaning {
     switch code {
-    case .malformed: .init(.damaged, "this is no certificate or key", advice: "a certificate or key in PEM or DER")
+    case .malformed: .init(.damaged, "this is not a certificate or key", advice: "a certificate or key in PEM or DER")
     case .encrypted: .init(.refused, "the private key is encrypted", advice: "decrypt it first: openssl pkey -in FILE")
     case .wrongPassword:
       .init(

@@ -30,7 +30,7 @@ package struct Export: RunnableVerb {
     flags: [
       .init("--format", "json, csv (passwords), otpauth, pem (certificates, keys), wifi, genp-plist or cxf"),
       "--reveal",
-      .init("--kind, --service, --server", "export these items alone; * stands for any text"), "--domain",
+      .init("--kind, --service, --server", "export only these items; * matches any text"), "--domain",
       "--files", "--password-file", "--dry-run", "--yes",
     ])
   package static let configuration = described(as: "export")
@@ -66,7 +66,7 @@ package struct Export: RunnableVerb {
   @OptionGroup var databaseKeys: DatabaseKeyOptions
   @OptionGroup var dryRun: DryRunOptions
   @OptionGroup var wait: WaitOptions
-  @OptionGroup(title: "Flags of all verbs") package var common: CommonOptions
+  @OptionGroup(title: "Flags of all commands") package var common: CommonOptions
 
   package init() {}
 

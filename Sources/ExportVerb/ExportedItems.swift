@@ -215,7 +215,7 @@ struct ExportedItems {
   static func missingRevealFlag(_ output: String, _ form: ExportForm, count: Int?) -> CommandFailure {
     let secrets = count.map { Amounts.count($0, form.secretNoun) } ?? form.secretNoun + "s"
     return .usage(
-      "exporting secrets needs to be said out loud", why: "\(output) would hold \(secrets) in plain text",
+      "exporting secrets requires --reveal", why: "\(output) would hold \(secrets) in plain text",
       try: "add --reveal (the file is made readable by you alone), or --format json for names only")
   }
 }

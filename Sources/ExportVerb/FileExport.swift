@@ -84,7 +84,7 @@ struct FileExport {
       case .other: "nothing that a device had finished"
       }
     guard let what else { return }
-    throw .usage("\(domain)/\(path) is no file", why: "the backup lists it as \(what)", try: "the path of a file")
+    throw .usage("\(domain)/\(path) is not a file", why: "the backup lists it as \(what)", try: "the path of a file")
   }
 
   // MARK: Reading

@@ -78,7 +78,7 @@ struct FilesExport {
     return files.isComplete && isListWhole && plan.rowWithoutIdentifierCount == 0 ? .ok : .partial
   }
 
-  /// The class keys; `nil` for a backup whose files are in clear.
+  /// The class keys; `nil` for a backup whose files are not encrypted.
   private func unlock(_ named: NamedArchive, in session: Session) throws(CommandFailure) -> ClassKeys? {
     guard named.archive.areFilesEncrypted else {
       if !named.archive.isEncrypted,

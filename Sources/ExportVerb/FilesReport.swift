@@ -59,8 +59,15 @@ struct FilesReport {
     session.note("\(HostileText.shown(files.manifestPath)) names each, with its SHA-256.")
     session.note(digestText(files))
     for renamed in files.renamed {
-      session.detail("  \(HostileText.quoted(renamed.from)) is \(HostileText.quoted(renamed.to))")
+      session.detail("  \(Self.words(of: renamed))")
     }
+  }
+
+  /// A name that is not UTF-8 is escaped wherever it is shown, so that both may look alike.
+  private static func words(of renamed: ExtractedFiles.Renamed) -> String {
+    let name = HostileText.quoted(renamed.to)
+    guard renamed.from != renamed.to else { return "\(name), whose bytes are not UTF-8" }
+    return "\(HostileText.quoted(renamed.from)) is \(name)"
   }
 
   /// What can be said of the content, and no more.
@@ -79,7 +86,7 @@ struct FilesReport {
       session.warn(
         "\(Amounts.count(files.renamedCount, "name")) changed",
         why: "not every file system takes them, or two would be one; the first: "
-          + (files.renamed.first.map { "\(HostileText.quoted($0.from)) is \(HostileText.quoted($0.to))" } ?? ""),
+          + (files.renamed.first.map(Self.words(of:)) ?? ""),
         try: "the manifest has both names of each")
     }
     if let count = files.leftOut[.leadsOut] {

@@ -31,7 +31,7 @@ struct BackupItems: EditableItems {
     init(_ key: consuming ArchiveKey) { self.key = key }
   }
 
-  /// - Throws: What keeps the backup from being opened, and from being written anew.
+  /// - Throws: What keeps the backup from being opened, and from being rewritten.
   init(_ found: FoundArchive, _ unlocking: UnlockingOptions, to verb: String, in session: Session)
     throws(CommandFailure)
   {
@@ -53,7 +53,7 @@ struct BackupItems: EditableItems {
     items = ListedItems(opened, named: named.name)
   }
 
-  /// Written anew, the keychain file gets a digest and a size that fit: nothing would say any more that items may be missing.
+  /// Written again, the keychain file gets a digest and a size that fit: nothing would say any more that items may be missing.
   private static func requireKeychainAsRecorded(_ opened: OpenedArchive, _ name: String) throws(CommandFailure) {
     let lost = opened.damage.filter { damage in
       switch damage {
@@ -64,7 +64,7 @@ struct BackupItems: EditableItems {
     guard !lost.isEmpty else { return }
     throw CommandFailure(
       .damaged, "\(name) is damaged, and nothing was changed", why: lost.map(\.description).joined(separator: "; "),
-      try: "another copy; written anew, this one would not show it any more")
+      try: "another copy; rewritten, this one would not show it any more")
   }
 
   func sweepLeftovers() { BackupRewriter().sweepLeftovers(of: named.archive, at: path) }

@@ -3,7 +3,7 @@ import KeychainFormats
 import KeychainRules
 import Reports
 
-/// One change of a keychain that is no device's.
+/// One change of a keychain that is not a device's.
 enum ItemEdit {
   case add(KeychainItem)
   case update([ItemRow], ItemChanges)

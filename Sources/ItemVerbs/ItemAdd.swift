@@ -27,7 +27,7 @@ struct ItemAdd: RunnableVerb {
       "--kind", .init("--account, --service, --server", "what the item is for"),
       .init("--protection", "when-unlocked, after-first-unlock, always; with -this-device; passcode-only"),
       .init("--secret-file", "read the secret, or a certificate or key in PEM or DER"),
-      .init("--password-file", "read the password of the backup, where one is meant"), "--dry-run",
+      .init("--password-file", "the backup's password, if the items are in a backup"), "--dry-run",
     ])
   static let configuration = described(as: "add")
 
@@ -39,7 +39,7 @@ struct ItemAdd: RunnableVerb {
   @OptionGroup var target: TargetKeychain
   @OptionGroup(title: "The backup's password") var password: PasswordFlags
   @OptionGroup(title: "Opening") var opening: OpeningOptions
-  @OptionGroup(title: "Flags of all verbs") var common: CommonOptions
+  @OptionGroup(title: "Flags of all commands") var common: CommonOptions
 
   func perform(in session: Session) throws -> CommandStatus {
     let described = try described()
@@ -53,14 +53,14 @@ struct ItemAdd: RunnableVerb {
     }
   }
 
-  /// Adds to what is no device: there nobody says which access group an app would use.
+  /// Adds to what is not a device: there nobody says which access group an app would use.
   private func add(
     _ described: KeychainItem, to keychain: some EditableItems, in session: Session
   ) throws -> CommandStatus {
     try ItemSelection(ChosenItems(kind: kind, attributes: attributes)).requireNoApp(of: keychain.name)
     guard attributes.accessGroup != nil else {
       throw CommandFailure.usage(
-        "no access group says whose item it is", why: "\(keychain.name) is no device that would choose one",
+        "no access group says whose item it is", why: "\(keychain.name) is not a device that would choose one",
         try: "--access-group GROUP")
     }
     let item = try complete(described, in: session)

@@ -40,10 +40,10 @@ struct ItemChangeOptions: ParsableArguments {
   @Flag(inversion: .prefixedNo, help: "Whether the item syncs between devices from now on.")
   var newSync: Bool?
 
-  @Flag(inversion: .prefixedNo, help: "Whether reading it asks for the user's presence from now on.")
+  @Flag(inversion: .prefixedNo, help: "Whether reading it requires user presence from now on.")
   var newUserPresence: Bool?
 
-  @Flag(inversion: .prefixedNo, help: "Whether reading it asks for biometry from now on.")
+  @Flag(inversion: .prefixedNo, help: "Whether reading it requires biometry from now on.")
   var newBiometry: Bool?
 
   /// The new values, without the secret; `null` takes one away.
@@ -75,7 +75,7 @@ struct ItemChangeOptions: ParsableArguments {
   func check(for kind: ItemKind) throws(CommandFailure) {
     for (flag, code, _) in try options() where AttributeTable.definition(of: code, in: kind) == nil {
       throw .usage(
-        "--\(flag) is no attribute of \(ItemText.nounWithArticle(kind))", why: "one is among the items that match",
+        "--\(flag) is not an attribute of \(ItemText.nounWithArticle(kind))", why: "one is among the items that match",
         try: "--kind, to change items of one kind")
     }
   }

@@ -19,8 +19,8 @@ struct ItemDelete: RunnableVerb {
       "keyhaul item delete family.backup --service chat.example --account anna",
     ],
     flags: [
-      .init("--account, --service, --server", "what the items are for; * stands for any text"), "--kind", "--yes",
-      .init("--password-file", "read the password of the backup, where one is meant"), "--dry-run", "--json",
+      .init("--account, --service, --server", "which items; * matches any text"), "--kind", "--yes",
+      .init("--password-file", "the backup's password, if the items are in a backup"), "--dry-run", "--json",
     ])
   static let configuration = described(as: "delete")
 
@@ -30,7 +30,7 @@ struct ItemDelete: RunnableVerb {
   @OptionGroup var target: TargetKeychain
   @OptionGroup(title: "The backup's password") var password: PasswordFlags
   @OptionGroup(title: "Opening") var opening: OpeningOptions
-  @OptionGroup(title: "Flags of all verbs") var common: CommonOptions
+  @OptionGroup(title: "Flags of all commands") var common: CommonOptions
 
   var chosen: ChosenItems { ChosenItems(kind: kind, attributes: attributes) }
 

@@ -22,8 +22,8 @@ struct ItemFind: TabularVerb {
       "keyhaul item find family.backup --service chat.example --account anna --reveal",
     ],
     flags: [
-      .init("--account, --service, --server", "what the item is for; * stands for any text"), "--kind", "--reveal",
-      "--limit", "--sort", .init("--password-file", "read the password of the backup, where one is meant"), "--format",
+      .init("--account, --service, --server", "which items; * matches any text"), "--kind", "--reveal",
+      "--limit", "--sort", .init("--password-file", "the backup's password, if the items are in a backup"), "--format",
       "--output", "--json",
     ])
   static let configuration = described(as: "find")
@@ -50,7 +50,7 @@ struct ItemFind: TabularVerb {
   @OptionGroup(title: "Opening") var opening: OpeningOptions
   @OptionGroup var databaseKeys: DatabaseKeyOptions
   @OptionGroup var chosen: FieldOptions
-  @OptionGroup(title: "Flags of all verbs") var common: CommonOptions
+  @OptionGroup(title: "Flags of all commands") var common: CommonOptions
 
   /// The members of each of `items` in `keychain-items/1`, and those of `attributes`, which may be named alone.
   static let table = FieldTable(

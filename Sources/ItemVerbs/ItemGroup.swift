@@ -5,7 +5,7 @@ import CommandSession
 package struct ItemGroup: VerbGroup {
   package static let configuration = CommandConfiguration(
     commandName: "item", abstract: "Add, find, change and delete items",
-    usage: "keyhaul item <verb> DEVICE|BACKUP [attributes]",
+    usage: "keyhaul item <command> DEVICE|BACKUP [attributes]",
     subcommands: [ItemAdd.self, ItemFind.self, ItemUpdate.self, ItemDelete.self],
     helpNames: .long)
 

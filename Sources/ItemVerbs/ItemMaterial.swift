@@ -8,7 +8,7 @@ import Migration
 
 /// Certificates and keys as a user hands them over.
 enum ItemMaterial {
-  /// - Throws: `.refused` or `.damaged` for what is no certificate, and for a chain: an item holds one.
+  /// - Throws: `.refused` or `.damaged` for what is not a certificate, and for a chain: an item holds one.
   static func certificate(_ flags: ItemSecretFlags, in session: Session) throws(CommandFailure) -> CertificateFacts {
     let file = try file(flags, of: "the certificate", isPublic: true, in: session)
     do throws(MaterialError) {

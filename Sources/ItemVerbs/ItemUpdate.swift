@@ -20,10 +20,10 @@ struct ItemUpdate: RunnableVerb {
       "keyhaul item update family.backup --service chat.example --account anna --new-account bob",
     ],
     flags: [
-      .init("--account, --service, --server", "which items; * stands for any text"), "--kind",
-      .init("--new-account, --new-label, ...", "what they get; the same for every attribute"), "--new-protection",
+      .init("--account, --service, --server", "which items; * matches any text"), "--kind",
+      .init("--new-account, --new-label, ...", "their new values; every attribute has such a flag"), "--new-protection",
       "--new-secret-file", "--yes",
-      .init("--password-file", "read the password of the backup, where one is meant"), "--dry-run", "--json",
+      .init("--password-file", "the backup's password, if the items are in a backup"), "--dry-run", "--json",
     ])
   static let configuration = described(as: "update")
 
@@ -35,7 +35,7 @@ struct ItemUpdate: RunnableVerb {
   @OptionGroup var target: TargetKeychain
   @OptionGroup(title: "The backup's password") var password: PasswordFlags
   @OptionGroup(title: "Opening") var opening: OpeningOptions
-  @OptionGroup(title: "Flags of all verbs") var common: CommonOptions
+  @OptionGroup(title: "Flags of all commands") var common: CommonOptions
 
   var chosen: ChosenItems { ChosenItems(kind: kind, attributes: attributes) }
 

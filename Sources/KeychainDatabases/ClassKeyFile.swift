@@ -32,7 +32,8 @@ private struct KeyScanner {
 
   mutating func object() throws(KeychainDatabaseError) -> [KeyClass: SensitiveBytes] {
     var keys: [KeyClass: SensitiveBytes] = [:]
-    try expect("{", "it is no JSON object")
+    place = UTF8Scalars.byteOrderMarkCount(of: bytes)
+    try expect("{", "it is not a JSON object")
     skipSpace()
     if place < bytes.count, bytes[place] == UInt8(ascii: "}") { throw fault("it has no key", at: place) }
     repeat {

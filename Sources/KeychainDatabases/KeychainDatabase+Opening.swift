@@ -34,7 +34,7 @@ extension KeychainDatabase {
     public let row: Row
     /// What of it opens, and what keeps the rest shut.
     public let opened: OpenedDatabaseItem
-    /// Whether the column `sha1` is the digest of the content; `nil` where that is not known, the secret being shut.
+    /// Whether the column `sha1` is the digest of the content; `nil` if the secret is shut or there is no such column.
     public let hasFittingDigest: Bool?
     /// The columns that say something else than the attributes do from which they are made; none where the attributes
     /// are shut.
@@ -44,11 +44,11 @@ extension KeychainDatabase {
       self.row = row
       self.opened = opened
       hasFittingDigest =
-        opened.isOpen ? opened.item.flatMap { try? $0.digest() }.map { row.digest == $0 } : nil
+        opened.isOpen && row.hasDigestColumn ? opened.item.flatMap { try? $0.digest() }.map { row.digest == $0 } : nil
       differingColumns = opened.item.map { Self.differences(of: row, from: $0) } ?? []
     }
 
-    /// What stands in a column alone, or is made anew from something else: nothing in the item tells it.
+    /// What stands in a column alone, or is made again from something else: nothing in the item tells it.
     private static let ownColumns: Set<AttributeCode> = [.appClip, .accessControl]
 
     private static func differences(of row: Row, from item: KeychainItem) -> [AttributeCode] {
@@ -58,8 +58,20 @@ extension KeychainDatabase {
         if stored == .null, item[definition.code] == nil { return nil }
         // A value that no column can have is the item's own matter.
         guard let expected = try? ItemColumns.value(item[definition.code], for: definition) else { return nil }
-        return stored.isSame(as: expected) ? nil : definition.code
+        if stored.isSame(as: expected) || !row.hasDigestColumn && holdsValue(stored, of: item, definition) {
+          return nil
+        }
+        return definition.code
       }
+    }
+
+    /// Whether a column that newer schemas hash holds the value itself, as some of schema 5 do (`kcls` of iOS 6.1).
+    private static func holdsValue(
+      _ stored: ColumnValue, of item: KeychainItem, _ definition: AttributeDefinition
+    ) -> Bool {
+      guard definition.flags.contains(.hashedColumn) else { return false }
+      let value = try? ItemColumns.value(item[definition.code], for: definition, isHashed: false)
+      return value.map { stored.isSame(as: $0) } ?? false
     }
   }
 }

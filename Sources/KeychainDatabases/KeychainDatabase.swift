@@ -52,8 +52,10 @@ public struct KeychainDatabase: Sendable {
     public let number: Int64
     /// The column `data`: the sealed item. Empty where the column holds no data.
     public let sealed: [UInt8]
-    /// The column `sha1`; `nil` where it holds no data.
+    /// The column `sha1`; `nil` if it holds no data, or if the table has no such column.
     public let digest: [UInt8]?
+    /// Whether the table has a column `sha1`; those of iOS 6 and before, schema 5, have none.
+    public let hasDigestColumn: Bool
     /// Every other column whose name is known, as it stands.
     package let columns: [AttributeCode: ColumnValue]
 
@@ -93,15 +95,17 @@ public struct KeychainDatabase: Sendable {
     var byteCount = 0
     var missing: [ItemKind] = []
     for kind in ItemKind.allCases {
-      guard let columns = try database.columns(of: kind.rawValue), columns.isSuperset(of: ["data", "sha1"]) else {
+      guard let columns = try database.columns(of: kind.rawValue), columns.contains("data") else {
         missing.append(kind)
         continue
       }
+      let hasDigestColumn = columns.contains("sha1")
       let known = ColumnDefinitions.all(of: kind).map(\.code).filter { code in
         columns.contains(code.rawValue) && !["rowid", "data", "sha1"].contains(code.rawValue)
       }
       let names = known.map { ", \"\($0.rawValue)\"" }.joined()
-      try database.forEachRow("SELECT rowid, data, sha1\(names) FROM main.\(kind.rawValue) ORDER BY rowid") {
+      let digest = hasDigestColumn ? "sha1" : "NULL"
+      try database.forEachRow("SELECT rowid, data, \(digest)\(names) FROM main.\(kind.rawValue) ORDER BY rowid") {
         (row) throws(KeychainDatabaseError) in
         guard rows.count < limit else {
           throw KeychainDatabaseError(.overLimit, "it has more than \(limit) items")
@@ -109,7 +113,8 @@ public struct KeychainDatabase: Sendable {
         var values: [AttributeCode: ColumnValue] = [:]
         for (place, code) in known.enumerated() { values[code] = row.value(Int32(place + 3)) }
         let found = Row(
-          kind: kind, number: row.number(0) ?? 0, sealed: row.data(1) ?? [], digest: row.data(2), columns: values)
+          kind: kind, number: row.number(0) ?? 0, sealed: row.data(1) ?? [], digest: row.data(2),
+          hasDigestColumn: hasDigestColumn, columns: values)
         byteCount += found.sealed.count + (found.digest?.count ?? 0) + values.values.reduce(0) { $0 + $1.byteCount }
         // Rows that share their pages would take more memory than the file has bytes.
         guard byteCount <= image.bytes.count else {
@@ -119,7 +124,11 @@ public struct KeychainDatabase: Sendable {
       }
     }
     guard missing.count < ItemKind.allCases.count else {
-      throw KeychainDatabaseError(.unknownForm, "it has none of the tables of items")
+      throw KeychainDatabaseError(
+        .unknownForm,
+        try Self.holdsItems(database)
+          ? "its tables of items have no column data" + (schema.map { "; its schema is \($0.text)" } ?? "")
+          : "it has none of the tables of items")
     }
     missingTables = missing
     self.schema = schema

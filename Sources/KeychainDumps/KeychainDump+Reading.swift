@@ -37,7 +37,8 @@ extension KeychainDump {
   private static func isBinary(_ bytes: [UInt8]) -> Bool { bytes.starts(with: Array("bplist".utf8)) }
 
   private static func isJSON(_ bytes: [UInt8]) -> Bool {
-    let start = bytes.prefix(signatureByteCount).drop { [9, 10, 13, 32].contains($0) }
+    let start = bytes.prefix(signatureByteCount).dropFirst(UTF8Scalars.byteOrderMarkCount(of: bytes))
+      .drop { [9, 10, 13, 32].contains($0) }
     return start.first == UInt8(ascii: "[") || start.first == UInt8(ascii: "{")
   }
 

@@ -20,7 +20,7 @@ public struct Backup: Sendable {
   /// - Parameters:
   ///   - path: A backup's directory, or one file made of it.
   ///   - password: Of the backup; `nil` for one without.
-  ///   - maker: The device that made it, where it is at hand: with its hardware key the items of this device only open as
+  ///   - maker: The device that made it, where it is available: with its hardware key the items of this device only open as
   ///     well.
   ///   - limit: The most PBKDF2 rounds to accept, checked before any work; real backups ask for 10,000,000.
   /// - Throws: Category `notFound`, `wrongPassword`, `damaged`, or `refused` over a limit.
@@ -41,7 +41,7 @@ public struct Backup: Sendable {
   public var archive: BackupArchive { opened.archive }
   /// The items in the order of the backup. One that does not open says why by `reason(of:)`.
   public var items: [ArchivedItem] { opened.items }
-  /// Why an item does not open with the keys at hand; `nil` where it opens.
+  /// Why an item does not open with the available keys; `nil` where it opens.
   public func reason(of item: ArchivedItem) -> Reason? { opened.reason(of: item) }
 
   private static func hardwareKey(of device: VirtualDevice?) throws(MigrationError) -> DeviceKey? {

@@ -9,7 +9,7 @@ import Reports
 /// The Simulator that a verb means.
 struct SimulatorArgument: ParsableArguments {
   @Argument(
-    help: "The Simulator: its directory, the one of its keychain, or keychain-2-debug.db itself.", completion: .file())
+    help: "The Simulator: its folder, its keychain's folder, or keychain-2-debug.db itself.", completion: .file())
   var simulator: String
 
   init() {}
@@ -18,11 +18,11 @@ struct SimulatorArgument: ParsableArguments {
 
   /// Looks it up and reads it.
   ///
-  /// - Throws: `.refused` for what is no keychain's own database.
+  /// - Throws: `.refused` for what is not a keychain's own database.
   func find(in session: Session) throws(CommandFailure) -> FoundSimulator {
     guard case .dump(let found) = try ArgumentFinder(session).archiveOrDump(simulator), found.isDatabase else {
       throw CommandFailure(
-        .refused, "\(simulator) is no Simulator's keychain",
+        .refused, "\(simulator) is not a Simulator's keychain",
         why: "neither it nor data/Library/Keychains in it is a keychain-2-debug.db", try: "keyhaul simulator list")
     }
     return try FoundSimulator(found)
@@ -37,7 +37,7 @@ package struct FoundSimulator {
 
   package var name: String { found.typed }
 
-  /// - Throws: `.refused` for a dump, which is no Simulator's keychain.
+  /// - Throws: `.refused` for a dump, which is not a Simulator's keychain.
   package init(_ found: FoundDump) throws(CommandFailure) {
     guard let rows = found.database else {
       throw CommandFailure(

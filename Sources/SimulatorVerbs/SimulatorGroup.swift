@@ -5,7 +5,7 @@ import CommandSession
 package struct SimulatorGroup: VerbGroup {
   package static let configuration = CommandConfiguration(
     commandName: "simulator", abstract: "Fill, save and reset the keychain of a Simulator",
-    usage: "keyhaul simulator <verb> [arguments]",
+    usage: "keyhaul simulator <command> [arguments]",
     subcommands: [SimulatorList.self, SimulatorSeed.self, SimulatorSnapshot.self, SimulatorReset.self],
     helpNames: .long)
 

@@ -22,14 +22,14 @@ struct SimulatorList: TabularVerb {
   static let configuration = described(as: "list")
 
   @Argument(
-    help: "The directory of the Simulators; ~/Library/Developer/CoreSimulator/Devices where none is named.",
+    help: "The folder of the Simulators (default: ~/Library/Developer/CoreSimulator/Devices).",
     completion: .directory)
   var directory: String?
   /// The members of each of `simulators` in `simulator-list/1`.
   static let table = FieldTable("simulators", ["name", "path", "items", "schema", "fault"])
 
   @OptionGroup var chosen: FieldOptions
-  @OptionGroup(title: "Flags of all verbs") var common: CommonOptions
+  @OptionGroup(title: "Flags of all commands") var common: CommonOptions
 
   /// A Simulator of the list.
   private struct Entry {
@@ -49,7 +49,7 @@ struct SimulatorList: TabularVerb {
       names = try FileManager.default.contentsOfDirectory(atPath: directory).sorted()
     } catch {
       throw CommandFailure(
-        .notFound, "there are no Simulators in \(directory)", why: "it is no directory that can be read",
+        .notFound, "there are no Simulators in \(directory)", why: "it is not a directory that can be read",
         try: "keyhaul simulator list DIRECTORY")
     }
     let entries = names.compactMap { name -> Entry? in

@@ -21,7 +21,7 @@ struct SimulatorReset: RunnableVerb {
   @Option(help: ArgumentHelp("The app's access group, as its items name it; may be repeated.", valueName: "group"))
   var app: [String]
   @OptionGroup var dryRun: DryRunOptions
-  @OptionGroup(title: "Flags of all verbs") var common: CommonOptions
+  @OptionGroup(title: "Flags of all commands") var common: CommonOptions
 
   func perform(in session: Session) throws -> CommandStatus {
     let simulator = try target.find(in: session)

@@ -27,13 +27,13 @@ struct SimulatorSeed: RunnableVerb {
   var from: String
   @Option(help: ArgumentHelp("Only the items of this access group; may be repeated.", valueName: "group"))
   var app: [String] = []
-  @Flag(help: "Keep the items that are there; otherwise those with the same primary key are replaced.") var keep = false
+  @Flag(help: "Keep existing items; without this, items with the same primary key are replaced.") var keep = false
   @OptionGroup(title: "The archive's password") var password: PasswordFlags
   @OptionGroup(title: "Opening") var opening: OpeningOptions
   @OptionGroup var databaseKeys: DatabaseKeyOptions
   @OptionGroup var dryRun: DryRunOptions
   @OptionGroup var wait: WaitOptions
-  @OptionGroup(title: "Flags of all verbs") var common: CommonOptions
+  @OptionGroup(title: "Flags of all commands") var common: CommonOptions
 
   func perform(in session: Session) throws -> CommandStatus {
     let simulator = try target.find(in: session)

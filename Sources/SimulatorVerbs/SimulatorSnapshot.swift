@@ -18,10 +18,11 @@ struct SimulatorSnapshot: RunnableVerb {
   @OptionGroup var target: SimulatorArgument
   @Option(
     name: .shortAndLong,
-    help: ArgumentHelp("The file to write, of mode 0600: the whole keychain in clear.", valueName: "file"),
+    help: ArgumentHelp(
+      "The file to write, with mode 0600; it holds the whole keychain unencrypted.", valueName: "file"),
     completion: .file())
   var output: String
-  @OptionGroup(title: "Flags of all verbs") var common: CommonOptions
+  @OptionGroup(title: "Flags of all commands") var common: CommonOptions
 
   func perform(in session: Session) throws -> CommandStatus {
     let simulator = try target.find(in: session)
@@ -33,14 +34,14 @@ struct SimulatorSnapshot: RunnableVerb {
     }
     if output == "-" {
       throw CommandFailure.usage(
-        "a snapshot goes into a file", why: "it is the whole keychain in clear", try: "-o FILE")
+        "a snapshot goes into a file", why: "it is the whole keychain, not encrypted", try: "-o FILE")
     }
     try session.prepareOutput(output, inputs: simulator.found.files)
     try session.changing(
       DoneChange("\(simulator.name) was saved as \(output)", look: "keyhaul inspect \(ShellWord.quoted(output))")
     ) { () throws(CommandFailure) in try ReportFile.write(simulator.database.image, to: output) }
     let count = Amounts.count(simulator.rows.count, "row")
-    try session.announce("Saved \(simulator.name) with \(count) as \(output). Its secrets are in clear in it.")
+    try session.announce("Saved \(simulator.name) with \(count) as \(output). Its secrets are not encrypted in it.")
     if session.isJSON {
       try session.answer(
         simulator.document(

@@ -14,7 +14,7 @@ struct StandingItems {
   }
 
   /// - Parameter rows: As they were read. One that is damaged, or whose columns say something else than its attributes,
-  ///   is written anew like one that differs.
+  ///   is rewritten like one that differs.
   init(_ rows: [KeychainDatabase.OpenedRow]) {
     for row in rows where row.hasFittingDigest == true && row.differingColumns.isEmpty {
       guard var item = row.opened.item, let digest = row.row.digest else { continue }

@@ -45,7 +45,7 @@ package struct Table {
 
   private var rowCount: Int { made.count + rows.count }
 
-  /// Made anew each time that a row is looked at: all of them would stand a second time beside the lines.
+  /// Made again each time that a row is looked at: all of them would stand a second time beside the lines.
   private func cells(_ position: Int, _ style: TextStyle) -> [String] {
     let cells = position < made.count ? made.row(position) : rows[position - made.count]
     return columns.indices.map { $0 < cells.count ? style.adapted(HostileText.shown(cells[$0])) : "" }

@@ -10,7 +10,7 @@ public struct VirtualDeviceError: ExplainedError {
     case notFound
     /// A device of this name is there already.
     case exists
-    /// Something that is no device stands where one should be made.
+    /// Something that is not a device stands where one should be made.
     case occupied
     /// The text cannot be a device's name.
     case badName
@@ -101,7 +101,7 @@ public struct VirtualDeviceError: ExplainedError {
         .usage, "this cannot be the name of a device",
         advice: "letters, digits, dots, hyphens and underscores; at most 64 of them, the first a letter or digit")
     case .badVersion: .init(.usage, "this is no iOS version", advice: "numbers with dots, such as 18.1")
-    case .badLimit: .init(.usage, "this is no number of failures", advice: "10, as iOS does")
+    case .badLimit: .init(.usage, "this is not a number of failures", advice: "10, as iOS does")
     case .busy: .init(.busy, "the device is in use", advice: .waitForDevice)
     case .wrongPasscode:
       .init(.wrongPassword, "the passcode is wrong", advice: "the device's passcode; it is not a backup's password")

@@ -68,7 +68,7 @@ struct ArchivedItemReaderTests {
     let readable = answers.count { $0.reason == nil }
     switch (hasPassword, hardware) {
     case (_, .own): #expect(readable == Self.count - 1)
-    // Every third, and the damaged one, whose number is no multiple of three.
+    // Every third, and the damaged one, whose number is not a multiple of three.
     case (true, _): #expect(readable == Self.count - 1_667 - 1)
     case (false, _): #expect(readable == 0)
     }

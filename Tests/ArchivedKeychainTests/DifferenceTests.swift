@@ -234,7 +234,7 @@ struct DifferenceTests {
   func secrecy() throws {
     let difference = try KeychainDifference(
       from: open(.password("anna"), .password("gone", secret: "planted and gone")),
-      to: open(.password("anna", secret: "planted anew"), .password("new", secret: "planted and new")))
+      to: open(.password("anna", secret: "planted again"), .password("new", secret: "planted and new")))
     var text = "\(difference)"
     dump(difference, to: &text)
     #expect(text.contains("gone") && !text.contains("planted") && !text.contains("sensitive bytes"))

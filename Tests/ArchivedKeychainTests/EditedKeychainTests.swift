@@ -53,7 +53,7 @@ struct EditedKeychainTests {
     #expect(try KeychainBackupFile(parsing: keychain.serialized()).entries.count == 2)
   }
 
-  @Test("seals nothing that no backup holds, and nothing under a key that is not at hand or that no item proves")
+  @Test("seals nothing that no backup holds, and nothing under a key that is not available or that no item proves")
   func refusals() throws {
     let (keychain, _) = try edited(Shelf(items: [.password("anna")]), withDevice: false)
     #expect(

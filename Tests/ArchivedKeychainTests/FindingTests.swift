@@ -79,7 +79,7 @@ struct FindingTests {
     }
   }
 
-  @Test("opens without a keybag where its files are in clear: items are there, and each stays shut")
+  @Test("opens without a keybag where its files are not encrypted: items are there, and each stays shut")
   func keybagMissing() throws {
     let shelf = try shelf(hasPassword: false)
     let bytes = try shelf.read("Manifest.plist")

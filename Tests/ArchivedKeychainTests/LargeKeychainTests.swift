@@ -92,7 +92,7 @@ struct LargeKeychainTests {
     #expect(try outcomes(opened) == outcomes(try self.opened(memory, shelf, withDevice: false).0))
   }
 
-  @Test("or a small one, which no device seals under a key of its hardware, is read anew where other hardware is tried")
+  @Test("A small keychain, which no device seals under its hardware key, is read again when other hardware is tried")
   func sealedForHardware() throws {
     let shelf = try Shelf(items: [.password("anna", .whenUnlocked)], keychainKeyClass: .whenUnlockedThisDeviceOnly)
     let archive = try BackupArchive.open(.path(shelf.path))

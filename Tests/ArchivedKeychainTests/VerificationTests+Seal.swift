@@ -90,7 +90,7 @@ extension VerificationTests {
       #expect(try plain.verify(shelf).isOnlyIncomplete)
     }
 
-    @Test("is not taken for one without a password once its files are in clear")
+    @Test("is not taken for one without a password once its files are not encrypted")
     func madeToLookUnencrypted() throws {
       let shelf = try sealed()
       let clear = try plain.shelf(hasPassword: false)
@@ -110,7 +110,7 @@ extension VerificationTests {
       #expect(unchecked.reason == "7 files as sealed; whether the seal is genuine needs the password")
     }
 
-    @Test("written anew in clear or under a first password has to be what was sealed")
+    @Test("rewritten in clear or under a first password has to be what was sealed")
     func reencryption() throws {
       let shelf = try sealed(hasPassword: false)
       try shelf.change("HomeDomain/undigested.txt") { $0[3] ^= 1 }

@@ -29,7 +29,7 @@ struct VerificationTests {
     try Shelf(hasPassword: hasPassword, layout: layout, files: files, items: Self.items)
   }
 
-  /// Whose hardware is at hand.
+  /// Whose hardware is available.
   enum Hardware { case none, own, other }
 
   func verify(
@@ -93,7 +93,7 @@ struct VerificationTests {
     #expect(verification.verdict == .unproven && verification.faults == [])
   }
 
-  @Test("and has no password is foreign where its device is not at hand, and whole where it is")
+  @Test("and has no password is foreign where its device is not available, and whole where it is")
   func withoutPassword() throws {
     let shelf = try shelf(hasPassword: false, files: [Shelf.File("letter.txt", Self.text)])
     let foreign = try verify(shelf)

@@ -111,7 +111,7 @@ struct ClearListTests {
     #expect(error?.code == .falseClaim && error?.category == .refused)
   }
 
-  @Test("is damaged where its list is no database: then that is encrypted, and its key is missing")
+  @Test("is damaged where its list is not a database: then that is encrypted, and its key is missing")
   func keyIsMissing() throws {
     var files = try SampleBackup().storedFiles()
     var root = try propertyList("Manifest.plist", in: files)

@@ -103,12 +103,12 @@ struct ConversionTests {
     }
     let first = name.hasSuffix("/t") ? String(name.dropLast(2)) : name
     #expect(error.code == .occupied)
-    #expect(error.reason == "\"target\" holds \"\(first)\", which is no part of a backup")
+    #expect(error.reason == "\"target\" holds \"\(first)\", which is not part of a backup")
     #expect(try BackupDirectory.foreignFiles(in: directory.path("target")) == [first])
     #expect(try directory.read("target/\(name)") == [1, 2])
   }
 
-  @Test("leaves out what is no part of a backup, and names it")
+  @Test("leaves out what is not part of a backup, and names it")
   func foreign() throws {
     let directory = try TemporaryDirectory()
     let desk = try DeskBackup()

@@ -100,6 +100,32 @@ struct DirectoryTests {
     #expect(failure("decrypted")?.reason == "it has no Manifest.plist")
   }
 
+  @Test("A folder cut off before Manifest.plist is an unfinished backup, with what its property lists say")
+  func cutOff() throws {
+    func write(_ root: PropertyDictionary, to name: String) throws {
+      try directory.write(try BinaryPlist.encode(.dictionary(root)), to: name)
+    }
+    let payload = "51/\(KeychainPayload.fileIdentifier)"
+    try directory.write([1], to: "cut/\(payload)")
+    #expect(failure("cut")?.code == .notABackup, "payloads alone say nothing")
+    try write(["Device Name": .string("Made Up"), "Product Type": .string("iPhone14,5")], to: "cut/Info.plist")
+    let fact = "it has no Manifest.plist, without which none of its keys can be had; "
+    let info = "Info.plist says \"Made Up\", \"iPhone14,5\"; "
+    #expect(failure("cut")?.reason == fact + info + "it has no Status.plist; 1 payload is in it")
+    try write(["SnapshotState": .string("uploading")], to: "cut/Status.plist")
+    try directory.write([1], to: "cut/Snapshot/\(payload)")
+    let error = try #require(failure("cut"))
+    #expect(error.code == .manifestMissing && error.category == .damaged)
+    #expect(
+      error.reason == fact + "its folder Snapshot was left over, with 1 payload; " + info
+        + "Status.plist says \"uploading\"; 1 payload is in it")
+    // What its device finished has lost its manifest.
+    try write(["SnapshotState": .string("finished")], to: "cut/Status.plist")
+    #expect(failure("cut")?.code == .damaged)
+    try directory.write([1], to: "app/Info.plist")
+    #expect(failure("app")?.code == .notABackup)
+  }
+
   @Test("counts its payloads, and nothing that only looks like one")
   func payloads() throws {
     let name = String(repeating: "ab", count: 20)

@@ -91,7 +91,7 @@ struct EntryNameTests {
     #expect(try FileManager.default.contentsOfDirectory(atPath: directory.path) == ["b"])
   }
 
-  @Test("is packed anew under its device's name, in every form", arguments: NamedContainer.all)
+  @Test("is packed again under its device's name, in every form", arguments: NamedContainer.all)
   func converted(container: NamedContainer) throws {
     let directory = try TemporaryDirectory()
     try directory.write(container.bytes(try SampleBackup.storedFiles()), to: "b")

@@ -22,6 +22,7 @@ struct ErrorTextTests {
       (.notFound, .notFound), (.notABackup, .refused), (.unsupported, .refused), (.sealedList, .refused),
       (.hostile, .refused),
       (.overLimit, .refused), (.truncated, .damaged), (.damaged, .damaged), (.unfinished, .damaged),
+      (.manifestMissing, .damaged),
       (.payloadMissing, .damaged), (.noKeychain, .refused), (.notStreamable, .refused),
       (.keyUnavailable, .wrongPassword),
       (.changed, .failed), (.unreadable, .failed), (.unwritable, .failed),

@@ -29,6 +29,10 @@ enum ForeignDatabase {
   /// A row of the files' table.
   static func row(_ identifier: String, _ domain: String, _ path: String, _ flags: Int, _ record: [UInt8]?) -> String {
     let blob = record.map { "x'\($0.hex)'" } ?? "NULL"
-    return "INSERT INTO Files VALUES ('\(identifier)', '\(domain)', '\(path)', \(flags), \(blob));"
+    let names = [domain, path].map { name in
+      let bytes = TreeBackup.bytes(name)
+      return bytes == Array(name.utf8) ? "'\(name)'" : "CAST(x'\(bytes.hex)' AS TEXT)"
+    }
+    return "INSERT INTO Files VALUES ('\(identifier)', \(names[0]), \(names[1]), \(flags), \(blob));"
   }
 }

@@ -139,7 +139,7 @@ struct HostileArchiveTests {
   }
 
   @Test(
-    "with a name that is no text, which is shown escaped",
+    "with a name that is not text, which is shown escaped",
     arguments: [
       ([0xFF, 0xFE, 0x41], "\\xFF\\xFEA"), ([0xC3], "\\xC3"), ([0xED, 0xA0, 0x80], "\\xED\\xA0\\x80"),
       ([0xC3, 0xA9, 0xE9], "\u{E9}\\xE9"),

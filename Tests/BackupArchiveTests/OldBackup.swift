@@ -12,7 +12,8 @@ struct OldBackup {
   private var records: [UInt8] = Array("mbdb".utf8) + [5, 0]
 
   /// - Parameter keys: Of the sample's keybag; encrypts where the sample has a password.
-  init(_ sample: borrowing SampleBackup) throws {
+  /// - Parameter further: Files of HomeDomain, by their paths, behind which the last one of all comes.
+  init(_ sample: borrowing SampleBackup, further: [String] = []) throws {
     let contents = sample.contents
     append(domain: KeychainPayload.domain, path: "", mode: 0o040700, keyClass: 0)
     try add(
@@ -20,6 +21,7 @@ struct OldBackup {
     append(domain: "HomeDomain", path: "Library", mode: 0o040755, keyClass: 4)
     try add(sample, domain: "HomeDomain", path: Self.notePath, Self.text, keyClass: 4)
     try add(sample, domain: "HomeDomain", path: "Library/empty", [], keyClass: 4)
+    for path in further { try add(sample, domain: "HomeDomain", path: path, Array(path.utf8), keyClass: 4) }
     append(domain: "HomeDomain", path: "Library/link", target: "/etc/passwd", mode: 0o120777, keyClass: 0)
     var manifest = PropertyDictionary()
     manifest["Version"] = .string("9.1")
@@ -39,7 +41,7 @@ struct OldBackup {
   }
 
   static func identifier(_ domain: String, _ path: String) -> String {
-    SHA1.hash(Array("\(domain)-\(path)".utf8)).hex
+    SHA1.hash(TreeBackup.bytes("\(domain)-\(path)")).hex
   }
 
   private mutating func add(
@@ -66,11 +68,11 @@ struct OldBackup {
       (0..<count).reversed().map { UInt8(truncatingIfNeeded: value >> (8 * $0)) }
     }
     func data(_ bytes: [UInt8]?) -> [UInt8] { bytes.map { number($0.count, 2) + $0 } ?? [0xFF, 0xFF] }
-    records += data(Array(domain.utf8)) + data(Array(path.utf8)) + data(target.map { Array($0.utf8) })
+    records += data(TreeBackup.bytes(domain)) + data(TreeBackup.bytes(path)) + data(target.map(TreeBackup.bytes))
     records += data(digest) + data(key) + number(mode, 2) + number(77, 8) + number(501, 4) + number(501, 4)
     records += number(1_400_000_000, 4) + number(1_400_000_001, 4) + number(1_400_000_002, 4) + number(size, 8)
     records += [keyClass, UInt8(attributes.count)]
-    for (name, value) in attributes { records += data(Array(name.utf8)) + data(value) }
+    for (name, value) in attributes { records += data(TreeBackup.bytes(name)) + data(value) }
   }
 
   /// Writes the files below a directory.

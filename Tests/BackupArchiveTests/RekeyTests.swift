@@ -85,7 +85,7 @@ struct RekeyTests {
     let desk = try DeskBackup()
     let keybag = try desk.protected("one")
     let again = try BackupKeybag.rewrap(keybag, from: Secret(utf8: "one"), to: Secret(utf8: "two"))
-    // A key wrapped under a device-bound class by the old bag opens under the new one, with the hardware at hand.
+    // A key wrapped under a device-bound class by the old bag opens under the new one, with the available hardware key.
     let old = try keybag.unlock(password: Secret(utf8: "one"), deviceKey: desk.deviceKey.copy())
     let new = try again.unlock(password: Secret(utf8: "two"), deviceKey: desk.deviceKey.copy())
     for keyClass in (1...11).map({ KeyClass(rawValue: $0) }) {
@@ -141,7 +141,7 @@ struct RekeyTests {
     for (left, right) in zip(before, after) { #expect((left == right) == !left.contains("Manifest.plist")) }
   }
 
-  @Test("is not written over a manifest that changed meanwhile")
+  @Test("is not written over a manifest that changed in the meantime")
   func changed() throws {
     let directory = try TemporaryDirectory()
     try SampleBackup().write(to: .directory(directory.path("b")))

@@ -88,7 +88,7 @@ func failure(opening bytes: [UInt8], limits: ArchiveLimits = .standard) throws -
 func tree(_ path: String) throws -> [String] {
   let names = try FileManager.default.subpathsOfDirectory(atPath: path).sorted()
   return names.map { name in
-    // Seeded anew in each process, which is all that a comparison within one needs.
+    // Seeded again in each process, which is all that a comparison within one needs.
     var hasher = Hasher()
     hasher.combine(FileManager.default.contents(atPath: "\(path)/\(name)").map(Array.init))
     return "\(name) \(hasher.finalize())"

@@ -159,7 +159,7 @@ struct SealTests {
     try BackupWriter(system: unsynced).writeSample(seed: "other", to: other.path("b"))
     let stolen = try breaks { try $0.write(try other.read("b/Keyhaul.seal"), to: "b/Keyhaul.seal") }
     #expect(!stolen.isEmpty)
-    // Written anew for the files as they are, by somebody without the password.
+    // Written again for the files as they are, by somebody without the password.
     let forged = try breaks { directory in
       let list = lines(of: try directory.read("b/Keyhaul.seal")).dropFirst().dropLast().joined(separator: "\n")
       let body = "keyhaul-seal 1 sha256\n\(list)\n"

@@ -34,6 +34,14 @@ final class TreeBackup {
     static func link(_ path: String, to target: String) -> File { File(path: path, target: target) }
   }
 
+  /// The bytes that a name of these tests stands for: U+F7F5 is the byte F5, which is not UTF-8.
+  static func bytes(_ name: String) -> [UInt8] {
+    name.unicodeScalars.flatMap { scalar in
+      (0xF780...0xF7FF).contains(scalar.value)
+        ? [UInt8(truncatingIfNeeded: scalar.value)] : Array(String(scalar).utf8)
+    }
+  }
+
   let sample: SampleBackup
   private let parts: [(path: String, bytes: [UInt8])]
 
@@ -42,7 +50,7 @@ final class TreeBackup {
     var sql = ForeignDatabase.schema
     var parts: [(path: String, bytes: [UInt8])] = []
     for (number, file) in files.enumerated() {
-      let identifier = SHA1.hash(Array("\(file.domain)-\(file.path)".utf8)).hex
+      let identifier = SHA1.hash(Self.bytes("\(file.domain)-\(file.path)")).hex
       var stored = file.content ?? []
       var field: [UInt8]?
       if isEncrypted, file.content != nil {

@@ -147,6 +147,47 @@ struct DatabaseItemSealingTests {
     #expect(short.fault?.place == .secretKey && short.verdict == .malformed)
   }
 
+  @Test("of the padding the last byte alone counts, as Apple's reader has it")
+  func padding() throws {
+    let plain: [UInt8] = [1, 2, 3]
+    func count(_ padding: [UInt8]) -> Int? {
+      (plain + padding).withUnsafeBytes { DatabaseKeys.countWithoutPadding($0) }
+    }
+    // `int8_t paddingLength` is the last byte; the plaintext is what stands before so many bytes.
+    #expect(count([UInt8](repeating: 17, count: 17)) == 3)
+    #expect(count([9, 8, 3]) == 3 && count([1]) == 3 && count([2, 0, 3]) == 3)
+    #expect(count([0, 0, 4]) == 2 && count([0, 6]) == nil && count([0]) == 4)
+    #expect(count([UInt8](repeating: 0, count: 126) + [127]) == 3)
+    #expect(count([UInt8](repeating: 0, count: 200) + [128]) == nil && count([255]) == nil)
+    #expect([].withUnsafeBytes { DatabaseKeys.countWithoutPadding($0) } == nil)
+
+  }
+
+  @Test(
+    "an item whose padding has other bytes or another length than a device writes opens, and one without is refused")
+  func paddedOtherwise() throws {
+    let vector = try #require(DatabaseItemVector.all().first)
+    let (keys, item) = (try vector.keys(), try DatabaseItemBlob(parsing: vector.blob))
+    let plain = try vector.vector["expect"]["secret_der"].bytes
+    for (padding, isOpen) in [
+      ([1], true), ([9, 8, 3], true), ([UInt8](repeating: 0, count: 30) + [31], true), ([0, 0, 2], false),
+      ([200], false),
+    ] as [([UInt8], Bool)] {
+      let material = try vector.material()
+      let sealed = try keys.withWorkspace { workspace in
+        try workspace.seal(
+          SensitiveBytes(copying: plain + padding), key: material.secretKey, nonce: material.nonces.secret)
+      }
+      let box = try ArchivedBox(nonce: material.nonces.secret, ciphertext: sealed.ciphertext, tag: sealed.tag).archive()
+      let changed = try DatabaseItemBlob(
+        version: item.version, keyClass: item.keyClass, attributes: item.attributes,
+        secret: .init(box: box, keyWrap: item.secret.keyWrap, tamperCheck: item.secret.tamperCheck))
+      let opened = try keys.open(row: changed.serialized(), kind: vector.item.kind)
+      #expect(opened.isOpen == isOpen, "\(padding)")
+      if isOpen { #expect(isSame(opened.item, vector.item), "\(padding)") }
+    }
+  }
+
   @Test("an access control of another class than the item's is not sealed")
   func otherClass() throws {
     let vector = try #require(DatabaseItemVector.all().first)

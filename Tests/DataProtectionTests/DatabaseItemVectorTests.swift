@@ -100,6 +100,11 @@ struct DatabaseItemVectorTests {
         #expect(opened.verdict == .unsupportedVersion && opened.item == nil)
         continue
       }
+      // A padding of which the last byte alone is right: what Apple reads is read.
+      if fault.has("note"), try fault["note"].string.hasSuffix("Apple reads it") {
+        #expect(opened.isOpen && opened.verdict == .open, "\(name): \(String(describing: opened.fault))")
+        continue
+      }
       #expect(opened.verdict.rawValue == (try fault["verdict"].string), "\(name): \(String(describing: opened.fault))")
       let opens = try fault["opens"].elements.map { try $0.string }
       #expect((opened.item != nil) == opens.contains("attributes"), "\(name)")

@@ -85,7 +85,7 @@ struct FileCipherTests {
     }
   }
 
-  @Test("a length that is no multiple of 16, or zero, is damaged", arguments: [0, 1, 15, 17, 31])
+  @Test("a length that is not a multiple of 16, or zero, is damaged", arguments: [0, 1, 15, 17, 31])
   func lengths(count: Int) {
     let error = #expect(throws: DataProtectionError.self) {
       _ = try FileCipher.decrypt([UInt8](repeating: 0, count: count), key: key())

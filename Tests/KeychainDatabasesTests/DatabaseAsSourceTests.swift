@@ -85,12 +85,17 @@ struct ClassKeyFileTests {
         == [KeyClass(rawValue: 6): key, KeyClass(rawValue: 10): key])
   }
 
+  @Test("A byte order mark before a file of class keys is passed over")
+  func byteOrderMark() throws {
+    #expect(try Self.keys("\u{FEFF}{\"6\": \"\(Self.digits)\"}").count == 1)
+  }
+
   @Test("is refused with the place and without a digit where a key is short, a class unknown or twice, or text follows")
   func refused() throws {
     let digits = Self.digits
     let files: [(String, String)] = [
-      ("", "it is no JSON object, at byte 0"),
-      ("[]", "it is no JSON object, at byte 0"),
+      ("", "it is not a JSON object, at byte 0"),
+      ("[]", "it is not a JSON object, at byte 0"),
       ("{}", "it has no key, at byte 1"),
       ("{\"6\": \"0f\"}", "the key of class 6 has 2 digits; it has 64, at byte 7"),
       ("{\"6\": \"\(digits.dropLast())x\"}", "a key has something else than hexadecimal digits, at byte 7"),

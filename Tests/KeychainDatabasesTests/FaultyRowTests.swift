@@ -33,6 +33,11 @@ struct FaultyRowTests {
         #expect(opened.opened.verdict == .unsupportedVersion && opened.opened.item == nil, "\(name)")
         continue
       }
+      // A padding of which the last byte alone is right: what Apple reads is read.
+      if fault.has("note"), try fault["note"].string.hasSuffix("Apple reads it") {
+        #expect(opened.opened.isOpen && opened.opened.verdict == .open, "\(name)")
+        continue
+      }
       #expect(opened.opened.verdict.rawValue == (try fault["verdict"].string), "\(name)")
       let opens = try fault["opens"].elements.map { try $0.string }
       #expect((opened.opened.item != nil) == opens.contains("attributes"), "\(name)")

@@ -15,7 +15,7 @@ struct HostileDatabaseTests {
     }
   }
 
-  @Test("What is no database, or none of a keychain, is refused as that")
+  @Test("What is not a database, or none of a keychain, is refused as that")
   func otherFiles() throws {
     #expect(code([]) == .unreadable)
     #expect(code(Array("{}".utf8)) == .unreadable)

@@ -80,14 +80,14 @@ struct DumpReadingTests {
 
     let item = try #require(dump.items.first)
     #expect(dump.form == .untypedTables)
-    #expect(item.item?.accessGroup == "apple", "one NUL at the end is no part of a text")
+    #expect(item.item?.accessGroup == "apple", "one NUL at the end is not part of a text")
     #expect(item.item?[.account] == .string("anna"))
     #expect(item.item?[.synchronizable] == .integer(1))
     #expect(item.item?[.isInvisible] == .string("007"), "no canonical number")
     #expect(item.item?.modificationDate?.secondsSinceReferenceDate == moment)
     #expect(item.item?.creationDate == nil)
     #expect(item.unusableAttributes == [.creationDate])
-    #expect(item.item?[.generic] == .data(Array("a\u{7}b".utf8)), "with a control character it is no text")
+    #expect(item.item?[.generic] == .data(Array("a\u{7}b".utf8)), "with a control character it is not text")
     #expect(item.item?[.label] == .data(Array("two\u{0}\u{0}".utf8)))
     #expect(secret(item) == Array("text\u{0}".utf8))
   }
@@ -134,6 +134,13 @@ struct DumpReadingTests {
     #expect(!dump.items[1].hasSecret)
   }
 
+  @Test("A JSON dump with a byte order mark before it is read")
+  func byteOrderMark() throws {
+    let bytes = Array("\u{FEFF}[{\"item_class\": \"kSecClassGenericPassword\", \"account\": \"a\"}]".utf8)
+    #expect(KeychainDump.mayBegin(with: Array(bytes.prefix(KeychainDump.signatureByteCount))))
+    #expect(try KeychainDump(parsing: bytes).items.count == 1)
+  }
+
   @Test("JSON of objection: constants, the exact secret before its rendering, identities counted")
   func objection() throws {
     let dump = try KeychainDump(
@@ -162,6 +169,42 @@ struct DumpReadingTests {
     #expect(mail.item?[.type] == .integer(5))
     #expect(!key.hasSecret && key.fault == nil)
     #expect(dump.skipped == [.identity: 1, .unknownTable: 1, .noTable: 1, .notAnItem: 1])
+  }
+
+  @Test("words of objection's own stand for no value, wherever they are, and the exact secret counts beside them")
+  func wordsOfObjection() throws {
+    // objection's helpers.ts writes the first and the last, its keychain.ts the second.
+    let words = [
+      "(failed to decode)", "(Key data not displayed)", "(could not get string for class: __NSArrayM)",
+      "(could not get string for class: undefined)",
+    ]
+    for said in words {
+      let dump = try KeychainDump(
+        parsing: Array(
+          """
+          [{"item_class": "kSecClassGenericPassword", "account": "\(said)", "service": "chat.example", "label": "\(said)",
+            "accessible_attribute": "\(said)", "access_control": "\(said)", "create_date": "\(said)", "data": "\(said)",
+            "dataHex": ""},
+           {"item_class": "kSecClassGenericPassword", "account": "anna", "service": "chat.example",
+            "accessible_attribute": "kSecAttrAccessibleWhenUnlocked", "data": "\(said)", "dataHex": "00ff"},
+           {"item_class": "kSecClassGenericPassword", "account": "otto", "data": "x", "dataHex": "\(said)"}]
+          """.utf8))
+      let (nothing, exact, rendered) = (dump.items[0], dump.items[1], dump.items[2])
+      #expect(!nothing.hasSecret && nothing.fault == nil && !nothing.isSecretRendered, "\(said)")
+      #expect(nothing.item?.attributes == [.service: .string("chat.example")], "\(said)")
+      #expect(nothing.unusableAttributes == [.account, .creationDate, .label, .protection].sorted(), "\(said)")
+      #expect(secret(exact) == [0, 0xFF] && !exact.isSecretRendered, "\(said)")
+      #expect(secret(rendered) == Array("x".utf8) && rendered.isSecretRendered, "\(said)")
+    }
+  }
+
+  @Test("what only looks like objection's own words is a secret as any other")
+  func wordsOfTheUser() throws {
+    for said in ["failed to decode", "(failed to decode) ", "(could not get string for class: a b)", "(could not get"] {
+      let dump = try KeychainDump(
+        parsing: Array("[{\"item_class\": \"kSecClassGenericPassword\", \"data\": \"\(said)\"}]".utf8))
+      #expect(secret(dump.items[0]) == Array(said.utf8))
+    }
   }
 
   @Test("an access control counts where it has constraints, and tells the class that nothing else says")

@@ -14,7 +14,7 @@ struct HostileDumpTests {
     }
   }
 
-  @Test("the sealed keychain of a backup is no dump, and is called what it is")
+  @Test("the sealed keychain of a backup is not a dump, and is called what it is")
   func backupKeychain() {
     #expect(
       code(plist("<dict><key>genp</key>\(entries(data("v_Data", "x") + data("v_PersistentRef", "y")))</dict>"))
@@ -24,7 +24,7 @@ struct HostileDumpTests {
   }
 
   @Test(
-    "what is no dump is refused, with a code for each reason",
+    "what is not a dump is refused, with a code for each reason",
     arguments: [
       ("", KeychainDumpError.Code.unreadable), ("[]", .unknownForm), ("[[]]", .unknownForm),
       ("{\"a\": 1}", .unknownForm),

@@ -86,7 +86,7 @@ struct BinaryPlistFaultTests {
     object("a date of 4 bytes", [0x32, 0, 0, 0, 0], .malformed),
     object("a date cut short", [0x33, 0], .truncated),
     object("data cut short", [0x42, 0], .truncated),
-    object("data with a count that is no integer", [0x4F, 0x51, 1], .malformed),
+    object("data with a count that is not an integer", [0x4F, 0x51, 1], .malformed),
     object("data whose count is cut off", [0x4F], .malformed),
     object("data with the largest count", [0x4F, 0x13, 0x7F, 255, 255, 255, 255, 255, 255, 255], .truncated),
     object("data with a negative count", [0x4F, 0x13, 255, 255, 255, 255, 255, 255, 255, 255], .malformed),

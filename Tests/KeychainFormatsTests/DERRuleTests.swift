@@ -40,7 +40,7 @@ struct DERRuleTests {
     #expect(try text(-1e-7) == "20001231235959.9999999Z")
   }
 
-  @Test("dates outside four-digit years, and what is no number, have no text")
+  @Test("dates outside four-digit years, and what is not a number, have no text")
   func datesWithoutText() throws {
     #expect(try text(-63_145_526_400) == "00000101000000Z")
     #expect(try text(252_423_993_599) == "99991231235959Z")

@@ -36,12 +36,13 @@ struct JSONReadingTests {
   }
 
   @Test(
-    "is nothing that is no JSON",
+    "is nothing that is not JSON",
     arguments: [
       "", "{", "[1 2]", "01", "+1", ".5", "1.", "1e", "-", "nul", "nulls", "\"\\x\"", "\"\\ud83d\"", "\"\\udd11\"",
       "\"\\ud83d\\u0041\"", "\"\\u00g0\"", "\"\\u00\"", "\"", "\"\n\"", "[1] 2", "{1:2}", "{\"a\" 1}", "{\"a\":1,}",
       "[1,]",
-      "[,]", "'a'", "1e999", "{\"a\":1,\"a\":1}", "\u{FEFF}1", String(repeating: "[", count: 100_000),
+      "[,]", "'a'", "1e999", "{\"a\":1,\"a\":1}", "\u{FEFF}", "\u{FEFF}\u{FEFF}1", "1\u{FEFF}",
+      String(repeating: "[", count: 100_000),
     ])
   func refused(_ text: String) { #expect(throws: JSONFault.self) { try parse(text) } }
 
@@ -50,6 +51,14 @@ struct JSONReadingTests {
     for bytes in [[0x22, 0xFF, 0x22], [0x22, 0xC3, 0x22], [0x22, 0xED, 0xA0, 0x80, 0x22]] as [[UInt8]] {
       #expect(throws: JSONFault.self) { try JSONValue(parsing: bytes) }
     }
+  }
+
+  @Test("A byte order mark before a document is passed over, and not counted as a column")
+  func byteOrderMark() throws {
+    #expect(try parse("\u{FEFF} [1]") == [1])
+    let fault = #expect(throws: JSONFault.self) { try parse("\u{FEFF}[?]") }
+    #expect(fault?.place(in: Array("\u{FEFF}[?]".utf8)) == "line 1, column 2")
+    #expect(JSONValue.line(of: [.element(0)], in: Array("\u{FEFF}[\n1]".utf8)) == 2)
   }
 
   @Test("is nested as deep as is accepted, and not one deeper")

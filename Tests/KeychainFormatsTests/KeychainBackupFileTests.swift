@@ -56,7 +56,7 @@ struct KeychainBackupFileTests {
     #expect(read.entries.map(\.persistentReference) == [[0, 0], [1, 1], [2, 2], [3, 3], [4, 4]])
   }
 
-  @Test("a single dictionary stands for an array of one, and a UUID that is no text for none")
+  @Test("a single dictionary stands for an array of one, and a UUID that is not text for none")
   func tolerances() throws {
     let read = try file(.dictionary(["genp": item(7), "keybag-uuid": .integer(5)]))
     #expect(read.entries.map(\.blob) == [[7]])

@@ -156,7 +156,7 @@ struct KeychainItemRuleTests {
     #expect(item.protection == .alwaysThisDeviceOnly)
   }
 
-  @Test("an iOS 5 item that is no dictionary, has a number as a key or as its secret is refused")
+  @Test("an iOS 5 item that is not a dictionary, has a number as a key or as its secret is refused")
   func version2Faults() throws {
     let faults = [
       Fault("an array", PlistRecipe([0xA0]).bytes, .malformed, at: 8),

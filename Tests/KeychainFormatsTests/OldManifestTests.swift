@@ -48,6 +48,36 @@ struct OldManifestTests {
     #expect(entries[1].extendedAttributes == [.init(name: "nam", value: [1, 2])])
   }
 
+  @Test("A name that is not UTF-8 is escaped beside its bytes, and the next record is read")
+  func undecodedNames() throws {
+    let odd =
+      "0002 48ff 0003 61f562 0001 ba ffff ffff a1ff 0000000000000007 000001f5 000001f6"
+      + " 53724e00 53724e01 ffffffff 0000000000000000 04 01 0003 6ef525 0001 07"
+    let entries = try entries(try Self.bytes(Self.header, odd, Self.root))
+    #expect(entries.count == 2 && entries[0].hasUndecodedNames && !entries[1].hasUndecodedNames)
+    let (entry, record) = (entries[0], entries[0].record)
+    #expect(entry.domain == "H%FF" && entry.undecodedDomain == [0x48, 0xFF])
+    #expect(record.relativePath == "a%F5b" && record.undecodedPath == [0x61, 0xF5, 0x62])
+    #expect(record.target == "%BA" && record.undecodedTarget == [0xBA])
+    #expect(entry.extendedAttributes.map(\.name) == ["n%F5%25"])
+    #expect(entry.extendedAttributes[0].undecodedName == [0x6E, 0xF5, 0x25])
+    #expect(entries[1].domain == "Home" && entries[1].undecodedDomain == nil)
+  }
+
+  @Test("A keyed record with a text that is not well formed is read, with the text escaped")
+  func undecodedRecord() throws {
+    let record = FileRecord(relativePath: "pathQ", target: "\u{E9}\u{5151}", mode: 0o120777, protectionClass: .fileNone)
+    var bytes = try record.archived()
+    let q = try #require(bytes.indices.first { bytes[$0...].starts(with: Array("pathQ".utf8)) }) + 4
+    bytes[q] = 0xF5
+    let half = try #require(bytes.indices.first { bytes[$0...].starts(with: [0x00, 0xE9, 0x51, 0x51]) }) + 2
+    bytes[half] = 0xD8
+    let read = try FileRecord(archive: bytes)
+    #expect(read.relativePath == "path%F5" && read.undecodedPath == Array("path".utf8) + [0xF5])
+    // U+D851 as UTF-8 would spell it.
+    #expect(read.target == "\u{E9}%ED%A1%91" && read.undecodedTarget == [0xC3, 0xA9, 0xED, 0xA1, 0x91])
+  }
+
   @Test("is refused for what it does not begin with")
   func header() throws {
     #expect(try entries(try Self.bytes(Self.header)).isEmpty)
@@ -65,7 +95,6 @@ struct OldManifestTests {
     }
     try check("a text past the end", .truncated, at: 8, "0005 486f6d65")
     try check("no path", .malformed, at: 12, "0004 486f6d65 ffff")
-    try check("text that is not UTF-8", .malformed, at: 6, "0001 ff")
     try check("a digest of one byte", .malformed, at: 16, "0004 486f6d65 0000 ffff 0001 00")
     try check("a key of one byte", .malformed, at: 18, "0004 486f6d65 0000 ffff ffff 0001 00")
     let negative = Self.root.replacing("ffffffff 0000000000000000", with: "ffffffff 8000000000000000")

@@ -59,7 +59,9 @@ struct CertificatesAndKeysTests {
       let known = try #require(SecKeyCopyAttributes(key) as? [String: Any])
       #expect(known[kSecAttrKeySizeInBits as String] as? Int == size)
       #expect(known[kSecAttrApplicationLabel as String] as? Data == Data(try vector["label_hex"].bytes))
-      #expect(known[kSecValueData as String] == nil, "attributes are no secret")
+      #expect(known[kSecAttrKeyType as String] as? String == type as String)
+      #expect(known[kSecAttrKeyClass as String] as? String == half as String)
+      #expect(known[kSecValueData as String] as? Data == data)
       #expect(SecKeyGetBlockSize(key) == (size + 7) / 8)
       let publicKey = try #require(SecKeyCopyPublicKey(key))
       #expect(SecKeyCopyExternalRepresentation(publicKey, nil) as Data? == Data(try vector["public_hex"].bytes))
@@ -216,7 +218,7 @@ struct CertificatesAndKeysTests {
     #expect(SecItemCopyMatching(search as CFDictionary, &found) == errSecSuccess)
     let attributes = try #require(found as? [String: Any])
     #expect(attributes[kSecValueData as String] as? Data == Data(repeating: 7, count: 32))
-    // A text that is no number of 32 bits stays text. Source: Apple `SecDbItem.c` (`copyNumber`).
+    // A text that is not a number of 32 bits stays text. Source: Apple `SecDbItem.c` (`copyNumber`).
     let kept = attributes[kSecAttrKeyType as String]
     if Int32(exactly: number) == nil { #expect(kept as? String == text) } else { #expect(kept as? Int == number) }
     #expect(attributes[kSecAttrKeyClass as String] as? Int == 2)

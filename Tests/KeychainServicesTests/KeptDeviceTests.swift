@@ -13,7 +13,7 @@ import VirtualDevice
   import Darwin
 #endif
 
-/// Calls keep a device that ends with its client open, so that each does not open it anew. Nobody else may notice.
+/// Calls keep a device that ends with its client open, so that each does not open it again. Nobody else may notice.
 @Suite("A device that stays open between calls", .onAPhone)
 struct KeptDeviceTests {
   let item: [CFString: Any] = [kSecClass: kSecClassGenericPassword, kSecAttrService: "notes", kSecAttrAccount: "anna"]

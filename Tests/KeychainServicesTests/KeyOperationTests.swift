@@ -135,12 +135,29 @@ struct KeyOperationTests {
       guard !name.hasSuffix("raw"), !name.hasSuffix("PKCS1") else { continue }
       for index in [0, made.output.count / 2, made.output.count - 1] {
         let other = opened(key.privateKey, made.algorithm, flipped(made.output, index))
-        #expect(other == .failure(.init(status: errSecDecode)), "\(name), byte \(index)")
+        #expect(other == .failure(.init(status: errSecParam)), "\(name), byte \(index)")
       }
       for count in [0, 16, made.output.count - 1] {
         let cut = opened(key.privateKey, made.algorithm, made.output.prefix(count))
-        #expect(cut == .failure(.init(status: errSecDecode)), "\(name), \(count) bytes")
+        #expect(cut == .failure(.init(status: errSecParam)), "\(name), \(count) bytes")
       }
+    }
+  }
+
+  @Test("What PKCS#1 encrypted for another key decrypts to other bytes, the same in each call (SecKeyAdaptors.m)")
+  func decryptingWithAnotherKey() throws {
+    let rsa = try #require(KeyOperations.all.first)
+    let made = try #require(rsa.ciphertexts.first { $0.algorithm == .rsaEncryptionPKCS1 })
+    for index in [1, made.output.count / 2, made.output.count - 1] {
+      let other = try opened(rsa.privateKey, made.algorithm, flipped(made.output, index)).get()
+      #expect(other != made.input && other.count <= 256 - 11)
+      #expect(try opened(rsa.privateKey, made.algorithm, flipped(made.output, index)).get() == other)
+    }
+    let pair = SecKeyCreateRandomKey(
+      [kSecAttrKeyType: kSecAttrKeyTypeRSA, kSecAttrKeySizeInBits: 2048] as NSDictionary, nil)
+    let another = try #require(pair)
+    for made in rsa.ciphertexts where (made.algorithm.rawValue as String).contains("OAEP") {
+      #expect(opened(another, made.algorithm, made.output) == .failure(.init(status: errSecParam)))
     }
   }
 

@@ -53,6 +53,9 @@ struct SecureEnclaveTests {
     #expect(attributes[kSecAttrTokenID as String] as? String == kSecAttrTokenIDSecureEnclave as String)
     #expect(attributes[kSecAttrIsExtractable as String] as? Int == 0)
     #expect(attributes[kSecAttrKeySizeInBits as String] as? Int == 256)
+    #expect(attributes[kSecAttrKeyType as String] as? String == kSecAttrKeyTypeECSECPrimeRandom as String)
+    #expect(attributes[kSecAttrKeyClass as String] as? String == kSecAttrKeyClassPrivate as String)
+    #expect(attributes[kSecValueData as String] == nil)
 
     let publicKey = try #require(SecKeyCopyPublicKey(key))
     let known = try #require(SecKeyCopyExternalRepresentation(publicKey, nil) as Data?)

@@ -69,7 +69,7 @@ struct ImportConflicts {
     for again in [reference, nil] {
       #expect(try keychain.restore(old.dated(1000), reference: again).outcome == .identical)
       #expect(try keychain.restore(new.dated(999), reference: again).outcome == .keepsExisting(.existingNewer))
-      // Not even sealed anew.
+      // Not even sealed again.
       #expect(try keychain.sql("SELECT * FROM genp") == after)
     }
     #expect(try row(keychain) == ["1", "1000.0", "1.0", "'OLD'", "x" + backupReference.hex, "0"])

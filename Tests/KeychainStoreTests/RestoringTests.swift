@@ -15,7 +15,7 @@ struct Restoring {
     return try keychain.only(item.kind)
   }
 
-  @Test("dates and UUID are the backup's, the digest is made anew")
+  @Test("dates and UUID are the backup's, the digest is made again")
   func kept() throws {
     let item = KeychainItem.genericPassword().dated(77).with([
       .uuid: .string("7F7A6E46-0000-4000-8000-000000000001"), .digest: .data([UInt8](repeating: 0, count: 20)),

@@ -241,14 +241,14 @@ struct ExpectationListTests {
         #"{"account": "x", "expect": "migrates", "same_device": 1}"#,
         #""same_device" should be true or false, not a whole number"#
       ),
-      (#"{"kind": "generic", "expect": "migrates"}"#, #""generic" is no kind; "generic-password" is near"#),
+      (#"{"kind": "generic", "expect": "migrates"}"#, #""generic" is not a kind; "generic-password" is near"#),
       (
         #"{"account": "x", "expect": "migrates", "reason": "deleted"}"#,
         "only what stays-behind has a reason"
       ),
       (
         #"{"account": "x", "expect": "stays-behind", "reason": "because"}"#,
-        #""because" is no reason; explain lists them"#
+        #""because" is not a reason; explain lists them"#
       ),
       ("[]", "it should be an object, not an array"),
       (
@@ -288,7 +288,7 @@ struct ExpectationListTests {
       ),
       ("[]", "the list: it should be an object, not an array"), ("", "it is not JSON (line 1, column 1)"),
       ("{\"format\": \"plan-expectations/1\",\n \"expectations\": [,]}", "it is not JSON (line 2, column 19)"),
-      ("{} {}", "it is not JSON (line 1, column 4)"), ("\u{FEFF}{}", "it is not JSON (line 1, column 1)"),
+      ("{} {}", "it is not JSON (line 1, column 4)"), ("\u{FEFF}[]", "the list: it should be an object, not an array"),
     ])
   func list(_ text: String, _ expected: String) {
     #expect(reason(text)?.hasPrefix(expected) == true, "\(reason(text) ?? "")")

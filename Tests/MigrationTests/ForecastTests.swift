@@ -50,7 +50,7 @@ struct ForecastTests {
     }
   }
 
-  @Test("of a backup that was opened with one phone's hardware is, with another's, as if it was opened anew")
+  @Test("of a backup that was opened with one phone's hardware is, with another's, as if it was opened again")
   func openedAgain() throws {
     let desk = try Desk(seed: "opened again")
     let source = try desk.bundled("every-rule", named: "source")
@@ -64,9 +64,9 @@ struct ForecastTests {
         let opened = try OpenedArchive(archive, key: key, deviceKey: try first?.deviceKey())
         for second in phones {
           let again = try OpenedArchive(opened, key: key, deviceKey: try second?.deviceKey(), for: .restoring)
-          let anew = try OpenedArchive(archive, key: key, deviceKey: try second?.deviceKey())
-          #expect(again.items.map(Standing.init) == anew.items.map(Standing.init))
-          #expect(again.isSameDevice == anew.isSameDevice && again.contents == anew.contents)
+          let reopened = try OpenedArchive(archive, key: key, deviceKey: try second?.deviceKey())
+          #expect(again.items.map(Standing.init) == reopened.items.map(Standing.init))
+          #expect(again.isSameDevice == reopened.isSameDevice && again.contents == reopened.contents)
         }
       }
     }

@@ -57,7 +57,7 @@ struct IdentityTests {
     #expect(arrived.keys[0].secretBytes == made.key.secretBytes)
   }
 
-  @Test("a key of this device only stays behind, and the certificate alone is no identity")
+  @Test("a key of this device only stays behind, and the certificate alone is not an identity")
   func half() throws {
     let desk = try Desk()
     let old = try desk.phone("old-phone", passcode: "123456")

@@ -50,7 +50,7 @@ struct LargeBackupTests {
     #expect(
       archive.items.compactMap(\.item?.secretBytes?.count).sorted() == ["secret of small".utf8.count]
         + Array(repeating: 1 << 20, count: 10))
-    // A second one is sealed anew, and is not the first.
+    // A second one is sealed again, and is not the first.
     #expect(try prepare(session).contents.keychainFile != prepared.contents.keychainFile)
   }
 

@@ -32,6 +32,7 @@ struct PlanChecksums {
     #expect(saved.contains(/,\n  "checksum": "sha256:[0-9a-f]{64}"\n}\n$/))
     #expect(try file(saved).obstacle == nil && file(saved).document == PlanDocument.sample())
     #expect(try resealed(saved) == saved)
+    #expect(try file("\u{FEFF}" + saved).obstacle == nil, "a byte order mark changes nothing of the plan")
     #expect(try file(PlanDocument.sample().json.text()).obstacle == "it has no checksum")
   }
 

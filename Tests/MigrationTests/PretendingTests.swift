@@ -59,7 +59,7 @@ struct Pretending {
     }
   }
 
-  @Test("the item sealed anew: without the old phone there is no plaintext to seal")
+  @Test("the item sealed again: without the old phone there is no plaintext to seal")
   func noPlaintext() throws {
     let phones = try TwoPhones()
     let old = try phones.old.held()

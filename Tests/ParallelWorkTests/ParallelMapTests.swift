@@ -244,7 +244,7 @@ struct OnceEachTests {
     #expect(sum == 20 * (0 + 10 + 20 + 30 + 40))
   }
 
-  @Test("are tried anew where the last try failed")
+  @Test("are tried again where the last try failed")
   func failure() throws {
     let values = OnceEach<Int, Int>(capacity: 2)
     #expect(throws: Refusal.self) { try values.value(for: 1) { () throws(Refusal) in throw Refusal() } }

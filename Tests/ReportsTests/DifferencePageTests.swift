@@ -104,7 +104,7 @@ struct DifferencePageTests {
     #expect(!words.contains("--device-key-file"))
   }
 
-  /// An item that only its own device opens, and one as it is where that device's key is not at hand.
+  /// An item that only its own device opens, and one as it is where that device's key is not available.
   private func bound(_ account: String) -> KeychainItem { item(account, .whenUnlockedThisDeviceOnly) }
 
   private func sealed(_ index: Int) -> ComparedItem {

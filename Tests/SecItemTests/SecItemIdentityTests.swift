@@ -146,6 +146,22 @@ struct SecItemIdentityTests {
     #expect(phone.statusOfFinding(["class": "cert"]) == -25300)
   }
 
+  @Test("The class of identities beside an identity's reference changes nothing in the four calls")
+  func classBesideReference() throws {
+    let found = try phone(certificate, key).find(["class": "idnt", "r_Ref": true])?.referenceValue
+    let query: SecItemQuery = ["class": "idnt", "v_Ref": .reference(try #require(found))]
+    let phone = try SecItemPhone()
+    #expect(phone.statusOfFinding(query) == -25300)
+    #expect(try phone.add(query.replacing("r_PersistentRef", with: true))?.dataValue?.count == 20)
+    #expect(phone.statusOfAdding(query) == -25299)
+    #expect(phone.statusOfFinding(query) == 0)
+    #expect(phone.statusOfUpdating(query, ["labl": "new"]) == 0)
+    #expect(phone.statusOfFinding(["class": "idnt", "labl": "new"]) == 0)
+    #expect(phone.statusOfDeleting(query) == 0)
+    #expect(phone.statusOfFinding(["class": "cert"]) == -25300)
+    #expect(phone.statusOfFinding(["class": "keys"]) == -25300)
+  }
+
   @Test("an update changes both halves")
   func updating() throws {
     let phone = try phone(certificate, key)

@@ -94,6 +94,37 @@ struct SecItemResultTests {
     #expect(phone.statusOfFinding(["class": "genp", "sync": true, "tomb": true]) == -25300)
   }
 
+  @Test("u_Tomb decides for local items and for tombstones too (SecItemDb.c, s3dl_should_make_tombstone)")
+  func askedTombstones() throws {
+    let phone = try SecItemPhone()
+    let search: SecItemQuery = ["class": "genp", "acct": "a"]
+    let tombstone = search.replacing("tomb", with: true)
+    try phone.add(search)
+    try phone.delete(search.replacing("u_Tomb", with: true))
+    #expect(phone.statusOfFinding(search) == -25300)
+    #expect(phone.statusOfFinding(tombstone) == 0)
+    try phone.delete(tombstone.replacing("u_Tomb", with: true))
+    #expect(phone.statusOfFinding(tombstone) == 0)
+    try phone.delete(tombstone)
+    #expect(phone.statusOfFinding(tombstone) == -25300)
+
+    try phone.add(search)
+    try phone.update(search.replacing("u_Tomb", with: true), ["acct": "b"])
+    #expect(phone.statusOfFinding(tombstone) == 0)
+    #expect(phone.statusOfFinding(["class": "genp", "acct": "b"]) == 0)
+  }
+
+  @Test("An item that is added as a tombstone stays one until the next add replaces it")
+  func addedTombstone() throws {
+    let phone = try SecItemPhone()
+    try phone.add(["class": "genp", "acct": "a", "tomb": true])
+    #expect(phone.statusOfFinding(["class": "genp"]) == -25300)
+    #expect(phone.statusOfFinding(["class": "genp", "tomb": true]) == 0)
+    #expect(phone.statusOfAdding(["class": "genp", "acct": "a"]) == 0)
+    #expect(phone.statusOfFinding(["class": "genp"]) == 0)
+    #expect(phone.statusOfFinding(["class": "genp", "tomb": true]) == -25300)
+  }
+
   @Test("an App Clip's items are marked in the database")
   func appClip() throws {
     let phone = try SecItemPhone()

@@ -137,7 +137,7 @@ def _single_dictionary(root):
 
 
 def _unknown_tables(root):
-    root.update(xtra=[{"v_Data": b"?", "v_PersistentRef": b"?"}], note="a value that is no array")
+    root.update(xtra=[{"v_Data": b"?", "v_PersistentRef": b"?"}], note="a value that is not an array")
 
 
 SALT = bytes(range(8))
@@ -250,7 +250,7 @@ def _passwords():
         with_password("space", b" in front and behind ", "a password with spaces at its ends"),
         with_password("newline", b"two lines\n", "a password that ends in a newline"),
         with_password("carriage-return", b"line\r", "a password that ends in a carriage return"),
-        with_password("not-utf-8", b"\xff\xfe raw \x80", "a password that is no text"),
+        with_password("not-utf-8", b"\xff\xfe raw \x80", "a password that is not text"),
         with_password("composed", COMPOSED, f"{TWO_FORMS} was set composed and is typed composed"),
         with_password("decomposed", DECOMPOSED, f"{TWO_FORMS} was set decomposed and is typed decomposed"),
         with_password(
@@ -273,7 +273,7 @@ def _items():
              edits={"keychain": _single_dictionary}),
         Case("items-unknown-table", MODERN, "tables that nobody knows", edits={"keychain": _unknown_tables}),
         Case("items-keybag-unnamed", replace(MODERN, names_keybag=False), "keybag-uuid is absent"),
-        Case("items-keybag-number", MODERN, "keybag-uuid is no string, so it counts as absent",
+        Case("items-keybag-number", MODERN, "keybag-uuid is not a string, so it counts as absent",
              edits={"keychain": lambda root: root.update({"keybag-uuid": 7})}),
     ]
 

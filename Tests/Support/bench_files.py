@@ -4,7 +4,7 @@ much memory.
 
     bench_files.py PROGRAM [--files 6000] [--megabytes 300] [--rounds 1] [--mvt PATH/mvt-ios] [--before PROGRAM]
 
-The backup is made anew, of one app's files that are all of one size, with next to no rounds of key derivation: what is
+The backup is made again, of one app's files that are all of one size, with next to no rounds of key derivation: what is
 timed is the files. Each run is a process of its own, in turns, so that all see the same machine, and begins when the disk
 has nothing left to write. Ours ends when the disk keeps every file, theirs when the system's memory has them. What each
 wrote is compared byte for byte. Exit 1 where a target is missed.
@@ -33,17 +33,19 @@ OURS = "keyhaul"
 LEAST_RATIO, MOST_MEGABYTES = 2.0, 100
 
 
+def noise(numbers, byte_count):
+    """Random bytes in parts of a mebibyte."""
+    for start in range(0, byte_count, 1 << 20):
+        yield numbers.randbytes(min(1 << 20, byte_count - start))
+
+
 def make(archive, count, byte_count):
     from keychain_backup.forge import Forge
     from keychain_backup.recipe import File, Recipe
 
     numbers = random.Random("bench")
-
-    def noise():
-        return b"".join(numbers.randbytes(min(1 << 20, byte_count - start)) for start in range(0, byte_count, 1 << 20))
-
     files = [File(DOMAIN, "")] + [
-        File(DOMAIN, f"Documents/{number % 97}/{number}.bin", noise()) for number in range(count)]
+        File(DOMAIN, f"Documents/{number % 97}/{number}.bin", b"".join(noise(numbers, byte_count))) for number in range(count)]
     Forge(replace(Recipe(), password=PASSWORD, files=files, has_keychain=False), [], seed="bench").build().write(archive)
 
 
@@ -90,18 +92,39 @@ class Run:
     megabytes: float
 
 
-def timed(command, settle=True):
-    """Runs a command to its end. `settle` has the disk write first what it has to write."""
+def require_work(command, wrong):
+    """Ends the benchmark if a command ended with 0 and has not done its work: its time says nothing then."""
+    if wrong:
+        sys.exit(f"error: {command[0]} ended with 0, and its work is not done: {wrong}")
+
+
+def other_text(printed, expected):
+    """What is wrong with the output of a command that prints one line."""
+    return "" if printed.decode("utf-8", "replace").strip() == expected else f"it printed {len(printed)} bytes, and not what it has to"
+
+
+def timed(command, settle=True, check=None):
+    """Runs a command to its end. `settle` has the disk write first what it has to write.
+
+    `check` gets what the command printed, looks at what it left, and says what is wrong, or nothing. The time of a command of
+    which something is wrong never counts: the benchmark ends.
+    """
     if settle:
         os.sync()
-    started = time.perf_counter()
-    process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
-    said = process.stderr.read()
-    _, status, usage = os.wait4(process.pid, 0)
-    taken = time.perf_counter() - started
-    process.returncode = os.waitstatus_to_exitcode(status)
-    if process.returncode != 0:
-        sys.exit(f"error: {command[0]} ended with {process.returncode}: {said.decode('utf-8', 'replace')[-300:]}")
+    with tempfile.TemporaryFile() as printed:
+        output = printed if check else subprocess.DEVNULL
+        started = time.perf_counter()
+        process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.PIPE)
+        with process.stderr as errors:
+            said = errors.read()
+        _, status, usage = os.wait4(process.pid, 0)
+        taken = time.perf_counter() - started
+        process.returncode = os.waitstatus_to_exitcode(status)
+        if process.returncode != 0:
+            sys.exit(f"error: {command[0]} ended with {process.returncode}: {said.decode('utf-8', 'replace')[-300:]}")
+        if check:
+            printed.seek(0)
+            require_work(command, check(printed.read()))
     # Bytes on Apple's systems, kilobytes elsewhere.
     unit = 1 << 20 if sys.platform == "darwin" else 1 << 10
     return Run(taken, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / unit)
@@ -141,15 +164,17 @@ def measure(arguments, folder):
         "--megabytes", str(arguments.megabytes)], check=True)
     secret.touch(mode=0o600)
     secret.write_bytes(PASSWORD)
-    runs, expected = {}, None
-    for turn in range(arguments.rounds):
+    runs, expected = {}, []
+
+    def check(_):
+        found = contents(target)
+        if not expected:
+            expected.append(found)
+        return "" if len(found) == arguments.files and found == expected[0] else "its files are not those that ours wrote"
+
+    for _ in range(arguments.rounds):
         for name, command in commands(arguments, archive, secret, target).items():
-            runs.setdefault(name, []).append(timed(command))
-            if turn == 0:
-                found = contents(target)
-                expected = expected or found
-                if len(found) != arguments.files or found != expected:
-                    sys.exit(f"error: {name} and ours don't agree on the files")
+            runs.setdefault(name, []).append(timed(command, check=check))
             shutil.rmtree(target)
     return runs
 

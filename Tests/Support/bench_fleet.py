@@ -9,6 +9,8 @@ medians. Exit 1 where one call is slower, or gives other codes.
 """
 
 import argparse
+import collections
+import json
 import os
 import pathlib
 import shutil
@@ -18,6 +20,7 @@ import sys
 import tempfile
 import time
 
+from bench_files import require_work
 from figures import Figures
 
 # A little more than 1: two runs of the same thing differ by as much.
@@ -45,6 +48,28 @@ def timed(command, folder, environment):
     return time.perf_counter() - started, done
 
 
+def documents(program, verb, folder, environment):
+    """The bytes of one document for each backup, each from a call that is not timed."""
+    said = b""
+    for path in sorted((folder / "many").iterdir()):
+        command = [program, verb, f"many/{path.name}", "--json"]
+        said += subprocess.run(command, cwd=folder, env=environment, check=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL).stdout
+    return said
+
+
+def wrong_documents(printed, expected):
+    """What is wrong with the documents of processes that write at once: their parts may stand in any order, and how long each
+    took is another number every time."""
+    found, wanted = (collections.Counter(said.translate(None, b"0123456789.")) for said in (printed, expected))
+    return "" if found == wanted else f"it printed {len(printed)} bytes, not the documents of {len(expected)}"
+
+
+def wrong_lines(printed, count):
+    """What is wrong with one document a line, one for each backup."""
+    lines = [json.loads(line) for line in printed.splitlines()]
+    return "" if len(lines) == count and all("format" in line for line in lines) else f"it printed {len(lines)} documents, not {count}"
+
+
 def main():
     parser = argparse.ArgumentParser(description="One call about many backups, and a process for each.")
     parser.add_argument("program", type=pathlib.Path)
@@ -63,13 +88,19 @@ def main():
             "one call": f"'{program}' {arguments.verb} many --jobs {arguments.jobs} --format ndjson 2>/dev/null",
             "a process each": f"ls -d many/* | xargs -P{arguments.jobs} -n1 '{program}' {arguments.verb} --json 2>/dev/null",
         }
+        expected = documents(program, arguments.verb, folder, environment)
+        checks = {
+            "one call": lambda printed: wrong_lines(printed, arguments.backups),
+            "a process each": lambda printed: wrong_documents(printed, expected),
+        }
         times = {way: [] for way in ways}
         for _ in range(arguments.rounds):
             for way, command in ways.items():
                 seconds, done = timed(command, folder, environment)
-                if done.returncode or (way == "one call" and done.stdout.count(b"\n") != arguments.backups):
+                if done.returncode:
                     print(f"{way}: ended with {done.returncode}", file=sys.stderr)
                     return 1
+                require_work([way], checks[way](done.stdout))
                 times[way].append(seconds)
     medians = {way: statistics.median(values) for way, values in times.items()}
     figures = Figures()

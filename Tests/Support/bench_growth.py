@@ -74,7 +74,7 @@ def grown(program, verbs, counts, rounds):
 
 
 def table(what, found, counts):
-    yield f"| verb | {' | '.join(f'{count:,} {what}' for count in counts)} | exponent | from {counts[1]:,} |"
+    yield f"| command | {' | '.join(f'{count:,} {what}' for count in counts)} | exponent | from {counts[1]:,} |"
     yield "| --- |" + " --- |" * (len(counts) + 2)
     for name, by_count in found.items():
         cells = [f"{by_count[count][0]:.2f} s, {by_count[count][1]:.0f} MB" for count in counts]

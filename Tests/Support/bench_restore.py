@@ -9,6 +9,7 @@ processor seconds. Exit 1 where a target is missed.
 """
 
 import argparse
+import contextlib
 import pathlib
 import sqlite3
 import statistics
@@ -43,7 +44,12 @@ def load(source, target):
             database.executemany(f"INSERT INTO {table} VALUES ({', '.join('?' * len(of[0]))})", of)
     database.execute("COMMIT")
     database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-    return time.process_time() - started, sum(map(len, rows.values()))
+    taken = time.process_time() - started
+    database.close()
+    # Read again: what was handed over says nothing of what was written.
+    with contextlib.closing(sqlite3.connect(target)) as loaded:
+        is_same = all(loaded.execute(f"SELECT * FROM {table}").fetchall() == of for table, of in rows.items())
+    return taken, sum(map(len, rows.values())) if is_same else 0
 
 
 def main():
@@ -68,7 +74,7 @@ def main():
                     loading = [sys.executable, __file__, str(arguments.program), "--load", restored, shop.path("loaded.db")]
                     said = subprocess.run(loading, check=True, stdout=subprocess.PIPE, text=True).stdout.split()
                     if int(said[1]) != arguments.items:
-                        sys.exit(f"error: the restored database has {said[1]} rows, not {arguments.items}")
+                        sys.exit(f"error: of the restored database SQLite wrote {said[1]} rows, not {arguments.items}")
                     seconds.setdefault("SQLite", []).append(float(said[0]))
                 shop.remove("home/target", "loaded.db", "loaded.db-wal", "loaded.db-shm")
     rates = {name: arguments.items / statistics.median(of) for name, of in seconds.items()}

@@ -11,7 +11,7 @@ import statistics
 import sys
 import tempfile
 
-from bench_files import timed
+from bench_files import other_text, timed
 from bench_shop import Shop, parser, programs
 from figures import Figures
 
@@ -28,6 +28,9 @@ def main():
         shop = Shop(arguments.program, folder)
         for number in range(DEVICES):
             shop.run("device", "create", f"phone-{number}")
+        # What does nothing is known by what it says of itself.
+        version = f"Python {sys.version.split()[0]}"
+        timed([sys.executable, "--version"], settle=False, check=lambda printed: other_text(printed, version))
         commands = {("python3 -c pass", ""): [sys.executable, "-c", "pass"]}
         for name, program in builds.items():
             for words in MOST:
@@ -35,7 +38,8 @@ def main():
                 commands[words, name] = [str(program.resolve()), *words.split(), *home]
         for _ in range(arguments.rounds):
             for key, command in commands.items():
-                runs.setdefault(key, []).append(timed(command, settle=False))
+                check = None if key[1] == "" else lambda printed: "" if printed.strip() else "it printed nothing"
+                runs.setdefault(key, []).append(timed(command, settle=False, check=check))
     milliseconds = {key: 1000 * statistics.median(run.processor for run in of) for key, of in runs.items()}
     clock = {key: 1000 * statistics.median(run.seconds for run in of) for key, of in runs.items()}
     python = f"python3 -c pass {milliseconds['python3 -c pass', '']:.1f} ms"

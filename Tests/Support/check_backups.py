@@ -3,7 +3,7 @@
 
     check_backups.py --keyhaul .build/release/keyhaul [--only NAME] [--verbs inspect,verify,export,plan,convert]
 
-The backups are written anew by `backup_cases` and `backup_faults`, which know nothing of Keyhaul's code. Of every run
+The backups are rewritten by `backup_cases` and `backup_faults`, which know nothing of Keyhaul's code. Of every run
 three more things are asked: that it ends by itself, that no secret is in what it says, and that nothing stays behind
 in the folder for temporary files.
 """
@@ -296,7 +296,7 @@ def check_fault(bench, fault):
             bench.equal(told, [], f"plan for a new device {' '.join(map(str, flags[:2]))}: of a password that is unknown")
 
 
-# What ends a call that opens nothing: no backup, a wrong password, damage, a limit, or a flag for what is in clear already.
+# What ends a call that opens nothing: no backup, a wrong password, damage, a limit, or a flag for what is not encrypted.
 STOPS = {64, NOT_FOUND, WRONG_PASSWORD, DAMAGED, REFUSED}
 
 

@@ -3,7 +3,7 @@
 
     check_dumps.py --keyhaul .build/release/keyhaul
 
-The dumps are written anew by `keychain_backup.dumps`, for a seed, and know nothing of Keyhaul's code: for each form
+The dumps are rewritten by `keychain_backup.dumps`, for a seed, and know nothing of Keyhaul's code: for each form
 inspect, export, diff and plan; then what is exported as genp-plist, read with Python's own plistlib, and as cxf; then what others might
 write, which has to end with a code of ours. Exit 1 where a check fails.
 """

@@ -370,8 +370,8 @@ class Trial(Checks):
         again = fleet.run(self.backups.paths, self.client, out=out, **self.settings)
         looked_at = sum(row["finished"] not in {old["finished"] for old in done.rows()} for row in again.rows())
         open_ones = sum(row["code"] not in (0, 3, 13, 14) for row in done.rows())
-        self.check(again.looked_at == 1 + open_ones, f"{again.looked_at} backups are looked at where one was written anew")
-        print(f"again: {again.kept} kept, {again.looked_at} looked at: 1 written anew, {open_ones} without an answer before "
+        self.check(again.looked_at == 1 + open_ones, f"{again.looked_at} backups are looked at where one was rewritten")
+        print(f"again: {again.kept} kept, {again.looked_at} looked at: 1 rewritten, {open_ones} without an answer before "
               f"(wrong password, not found); {looked_at} rows are new")
 
     def speed(self, repeats):

@@ -467,7 +467,7 @@ def broken(seen):
          lambda document: document["keychain"].update(items={"x": 1}), None),
         ("keychain-items-1.schema.json", "a readable item with a reason",
          lambda document: document["items"][0].update(reason="malformed"), lambda document: document["items"]),
-        ("keychain-items-1.schema.json", "a secret that is no base64",
+        ("keychain-items-1.schema.json", "a secret that is not base64",
          lambda document: document["items"][0].update(secret={"base64": "hunter 2"}), lambda document: document["items"]),
         ("device-1.schema.json", "an unknown state", lambda document: document.update(state="open"), None),
         ("backup-result-1.schema.json", "something left out for no reason",

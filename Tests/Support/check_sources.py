@@ -71,7 +71,7 @@ RULES = [
     Rule("threads are started by ParallelWork, whose leave nothing on their stacks",
          r"(?<!\w)Thread(?: \{|\()|\bDispatchQueue\(|\bdetachNewThread|\bconcurrentPerform|\bpthread_create",
          r"^Sources/.*\.swift$", r"^Sources/ParallelWork/WorkThread\.swift$"),
-    Rule("the C library is imported by Files, and by name for what is no file", import_of("Glibc|Musl|Darwin"),
+    Rule("the C library is imported by Files, and by name for what is not a file", import_of("Glibc|Musl|Darwin"),
          r"^Sources/.*\.swift$", NOT_ABOUT_FILES),
     Rule("calls about files are made by Files", FILE_CALLS, r"^Sources/.*\.swift$", r"^Sources/Files/"),
     Rule("a flag or a verb belongs to the program; Reports has its calls in Commands.swift",

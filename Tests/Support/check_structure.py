@@ -16,7 +16,7 @@ import sys
 from collections import defaultdict
 
 MOST_FILES = 15
-MOST_LINES_OF_A_TARGET = 8_600
+MOST_LINES_OF_A_TARGET = 9_000
 MOST_LINES_OF_A_FILE = 300
 
 # From the bottom: a part imports parts that stand before it, and nothing else of ours.

@@ -17,13 +17,13 @@ import sys
 
 
 def conditions(program):
-    """What was measured and on what, in a sentence."""
+    """The measured version, the machine and its load, in two sentences."""
     version = subprocess.run([program, "--version"], check=True, stdout=subprocess.PIPE, text=True).stdout.splitlines()[0]
     described = pathlib.Path("/proc/cpuinfo")
     models = re.findall(r"^model name\s*: (.*)$", described.read_text(), re.M) if described.exists() else []
     minutes = os.getloadavg()[2]
-    return (f"Of {version}, on {os.cpu_count()} cores ({models[0] if models else platform.machine()}, {platform.system()}); over the "
-            f"last quarter of an hour of the measuring {minutes:.1f} programs wanted them on average.")
+    return (f"Measured with {version} on {os.cpu_count()} cores ({models[0] if models else platform.machine()}, "
+            f"{platform.system()}). The load average over the last 15 minutes was {minutes:.1f}.")
 
 
 def put(page, mark, lines):
@@ -38,7 +38,7 @@ def put(page, mark, lines):
 
 
 def table(figures):
-    yield "| what | figure | goal | reached | beside |"
+    yield "| subject | figure | goal | reached | for comparison |"
     yield "| --- | --- | --- | --- | --- |"
     for each in figures:
         reached = {True: "yes", False: "**missed**", None: ""}[each["reached"]]

@@ -16,8 +16,8 @@ import sys
 
 PAGES = {
     "Sources/Migration/Migration.docc": [
-        "docs/Tutorials/GettingStarted.md", "docs/Tutorials/ReadABackup.md", "docs/Rules.md", "docs/Format.md",
-        "docs/Threats.md", "docs/SECURITY.md", "docs/Scripting.md", "docs/Fleet.md", "docs/Performance.md",
+        "docs/Install.md", "docs/Tutorials/GettingStarted.md", "docs/Tutorials/ReadABackup.md", "docs/Rules.md",
+        "docs/Format.md", "docs/Threats.md", "docs/SECURITY.md", "docs/Scripting.md", "docs/Fleet.md", "docs/Performance.md",
         "docs/Reports.md", "docs/Troubleshooting.md",
     ],
     "Sources/KeychainServices/KeychainServices.docc": [

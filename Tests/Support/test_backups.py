@@ -204,7 +204,7 @@ class TheRunner(WithFolder):
         self.assertIn("expected 12, got 0", output)
 
     def test_a_fault_without_its_word_fails(self):
-        # This program writes nothing, so no copy in clear is asked of it.
+        # This program writes nothing, so no decrypted copy is asked of it.
         chosen = ("--only", "keybag-vers-flip", "--verbs", "inspect,verify,plan")
         status, output = self.run_with(0, *chosen)
         self.assertEqual(status, 0, output)

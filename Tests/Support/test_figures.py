@@ -9,7 +9,13 @@ import tempfile
 import unittest
 from unittest import mock
 
+import bench_conversion
+import bench_export
+import bench_files
+import bench_fleet
 import bench_growth
+import bench_items
+import bench_large_files
 import bench_shop
 import figures_page
 from figures import Figures
@@ -66,6 +72,42 @@ class Verdicts(unittest.TestCase):
         code, said, kept = self.said(("without_goal", "a", 5, "MB"), ("unmeasured", "b", "no peer"))
         self.assertEqual((code, [each["reached"] for each in kept]), (0, [None, None]))
         self.assertIn("none b: not measured  (no peer)", said)
+
+
+class Peers(unittest.TestCase):
+    """A program that does nothing and ends with 0 has no time that counts."""
+
+    def refused(self, check):
+        with contextlib.redirect_stderr(io.StringIO()), self.assertRaises(SystemExit) as ended:
+            bench_files.timed(["true"], settle=False, check=check)
+        self.assertIn("error: true ended with 0, and its work is not done", str(ended.exception))
+
+    def test_a_peer_that_does_nothing_ends_every_benchmark_that_has_one(self):
+        with tempfile.TemporaryDirectory() as folder:
+            absent = pathlib.Path(folder) / "absent"
+            file = pathlib.Path(folder) / "file"
+            file.write_bytes(b"content")
+            self.refused(lambda _: bench_conversion.differing(absent, {"a": "b"}))
+            self.refused(lambda _: bench_export.missing_items(absent))
+            self.refused(lambda printed: bench_files.other_text(printed, "00"))
+            self.refused(lambda printed: bench_fleet.wrong_documents(printed, b"{}"))
+            self.refused(lambda printed: bench_fleet.wrong_lines(printed, 1))
+            self.refused(lambda _: bench_items.unread(str(absent), 1))
+            self.refused(lambda _: bench_large_files.wrong_file(absent, "00"))
+            self.refused(lambda printed: bench_large_files.wrong_digests(printed, [file]))
+
+    def test_a_peer_that_does_its_work_has_a_time(self):
+        with tempfile.TemporaryDirectory() as folder:
+            file = pathlib.Path(folder) / "file"
+            file.write_bytes(b"content")
+            run = bench_files.timed(
+                ["openssl", "sha1", str(file)], settle=False,
+                check=lambda printed: bench_large_files.wrong_digests(printed, [file]))
+            self.assertGreater(run.seconds, 0)
+            for line in (b'{"format": "a"}\n{"format": "b"}\n', b'{"format": "b"}\n{"format": "a"}\n'):
+                self.assertEqual(bench_fleet.wrong_lines(line, 2), "")
+                self.assertEqual(bench_fleet.wrong_documents(line, b'{"format": "a"}\n{"format": "b"}\n'), "")
+            self.assertNotEqual(bench_fleet.wrong_documents(b"{}", b"{}\n"), "")
 
 
 class Page(unittest.TestCase):

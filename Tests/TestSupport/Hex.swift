@@ -1,4 +1,4 @@
-/// Hexadecimal text that is no text of whole bytes.
+/// Hexadecimal text that is not text of whole bytes.
 public struct NotHexadecimal: Error {
   public let text: String
 }

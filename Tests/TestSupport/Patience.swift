@@ -10,6 +10,6 @@ public final class Patience: Sendable {
   /// Whether it goes on. Each question counts.
   public var holds: Bool { left.subtract(1, ordering: .relaxed).newValue >= 0 }
 
-  /// Begins to count anew.
+  /// Begins to count again.
   public func end(after count: Int) { left.store(count, ordering: .relaxed) }
 }

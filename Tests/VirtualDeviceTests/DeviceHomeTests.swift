@@ -146,7 +146,7 @@ struct DeviceHomeTests {
     #expect(try code { try phones.home.delete(DeviceName("phone")) } == .notFound)
   }
 
-  @Test("a folder that only has a device.json is no device and is never deleted")
+  @Test("a folder that only has a device.json is not a device and is never deleted")
   func foreignDirectory() throws {
     let phones = try Phones()
     try FileManager.default.createDirectory(atPath: phones.path("project"), withIntermediateDirectories: true)

@@ -143,7 +143,10 @@ struct FixtureTests {
       ("\"groups\": [ \"A.chat\" ]", "\"groups\": []", "apps[0].groups is empty"),
       ("\"generic-password\", \"protection\": \"ak\"", "\"password\", \"protection\": \"ak\"", "items[0].kind"),
       ("\"protection\": \"ak\"", "\"protection\": \"xx\"", "items[0].protection"),
-      ("\"acct\": \"anna\", \"svce\"", "\"acount\": \"anna\", \"svce\"", "items[0].attributes.acount is no attribute"),
+      (
+        "\"acct\": \"anna\", \"svce\"", "\"acount\": \"anna\", \"svce\"",
+        "items[0].attributes.acount is not an attribute"
+      ),
       ("\"svce\": \"chat.example\"", "\"svce\": null", "items[0].attributes.svce"),
       ("\"svce\": \"chat.example\"", "\"svce\": 1.5", "items[0].attributes.svce"),
       ("\"svce\": \"chat.example\"", "\"svce\": {\"hex\": \"00\"}", "items[0].attributes.svce.hex is not known"),
@@ -152,7 +155,7 @@ struct FixtureTests {
       ("\"2025-01-02T", "\"2025-02-30T", "items[0].attributes.cdat.date"),
       ("\"svce\": \"chat.example\"", "\"pdmn\": \"ck\"", "items[0].attributes.pdmn cannot be set"),
       ("\"svce\"", "\"kSecAttrAccount\"", "items[0].attributes.kSecAttrAccount is there a second time"),
-      ("\"svce\"", "\"kSecAttrServer\"", "items[0].attributes.kSecAttrServer is no attribute"),
+      ("\"svce\"", "\"kSecAttrServer\"", "items[0].attributes.kSecAttrServer is not an attribute"),
       (
         "\"svce\": \"chat.example\"", "\"kSecAttrAccessible\": \"ck\"",
         "items[0].attributes.kSecAttrAccessible cannot be set"
@@ -165,7 +168,7 @@ struct FixtureTests {
       ("\"com.apple.setoken\"", "\"\"", "items[3].token is empty"),
       ("\"kind\": \"certificate\", ", "", "items[4] has no \"kind\""),
       ("\"kind\": \"certificate\", \"protection\": \"dk\", ", "", "items[4] has no \"kind\" and \"protection\""),
-      ("\"protection\": \"ak\"", "\"protection\": \"when_unlocked\"", "items[0].protection is no protection class"),
+      ("\"protection\": \"ak\"", "\"protection\": \"when_unlocked\"", "items[0].protection is not a protection class"),
     ])
   func refused(_ old: String, _ new: String, _ place: String) throws {
     let changed = Self.fixture.replacing(old, with: new, maxReplacements: 1)

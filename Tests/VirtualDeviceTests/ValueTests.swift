@@ -43,7 +43,7 @@ struct ProductVersionTests {
   }
 
   @Test(
-    "what is not numbers with dots is no version",
+    "what is not numbers with dots is not a version",
     arguments: ["", ".", "18.", ".1", "18.x", "-1", "+1", "1 8", "1.2.3.4.5", "10000", "٣", "18.1\n"])
   func refused(_ text: String) throws { #expect(try code { _ = try ProductVersion(text) } == .badVersion) }
 

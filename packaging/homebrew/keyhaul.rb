@@ -1,7 +1,7 @@
-# Untested: there was no Homebrew where this was written; its syntax is checked by `make packages`.
-# OWNER is who publishes the repository.
+# Untested, because it was written without Homebrew. `make packages` checks its syntax.
+# Replace OWNER with the owner of the repository.
 class Keyhaul < Formula
-  desc "Inspect, verify, plan and restore iOS keychains from backups"
+  desc "Inspect iOS keychain backups and plan moves between devices"
   homepage "https://github.com/OWNER/keyhaul"
   url "https://github.com/OWNER/keyhaul.git", tag: "v0.2.0"
   license "Apache-2.0"

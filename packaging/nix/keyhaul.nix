@@ -1,6 +1,6 @@
-# Untested: there was no Nix store where this was written; its syntax is checked by `make packages`.
+# Untested, because it was written without a Nix store. `make packages` checks its syntax.
 #
-# The Swift of nixpkgs is older than 6.2, so this takes the program out of the tar.gz of a release:
+# The Swift of nixpkgs is older than 6.2, so this unpacks the program from a release's tar.gz:
 #
 #   pkgs.callPackage ./keyhaul.nix { src = ./keyhaul-0.2.0-linux-x86_64.tar.gz; }
 { lib, stdenv, autoPatchelfHook, src }:
@@ -27,7 +27,7 @@ stdenv.mkDerivation {
   '';
 
   meta = {
-    description = "Inspect, verify, plan and restore iOS keychains from backups";
+    description = "Inspect iOS keychain backups and plan moves between devices";
     license = lib.licenses.asl20;
     platforms = [ "x86_64-linux" ];
     mainProgram = "keyhaul";

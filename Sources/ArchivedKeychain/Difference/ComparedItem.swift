@@ -86,7 +86,7 @@ public struct ComparedItem: Sendable {
     }
   }
 
-  /// The names that it is known by; sealed where it does not open. Made anew by each call.
+  /// The names that it is known by; sealed where it does not open. Made again by each call.
   public var identity: ItemIdentity {
     if case .sealed(let identity, _, _) = content { return identity }
     return item.map(ItemIdentity.init) ?? ItemIdentity(sealed: kind)
@@ -98,7 +98,7 @@ public struct ComparedItem: Sendable {
   ///   - index: Its position in its list, from 0.
   ///   - item: The item in clear.
   ///   - persistentReference: The reference beside it, 12 or 20 bytes; `nil` where there is none.
-  ///   - protection: What the blob says, where that is at hand; otherwise what the item says.
+  ///   - protection: What the blob says, where that is available; otherwise what the item says.
   public init(
     index: Int, item: KeychainItem, persistentReference: [UInt8]? = nil, protection: ProtectionClass? = nil
   ) {

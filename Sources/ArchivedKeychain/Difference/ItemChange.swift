@@ -51,7 +51,7 @@ public struct ItemChange: Sendable, Equatable {
   }
 
   /// What follows from the others, or only says which row of a database an item is in. A restore sets all but the digest
-  /// anew, and an export drops the access control, so that they say nothing about the item.
+  /// again, and an export drops the access control, so that they say nothing about the item.
   ///
   /// Source: Apple `SecItemDb.c` (`SecServerImportItem`, `s3dl_export_row`).
   private static let bookkeeping: Set<AttributeCode> = [

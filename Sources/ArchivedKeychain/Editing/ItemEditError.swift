@@ -9,7 +9,7 @@ public struct ItemEditError: ExplainedError {
     case duplicate
     /// No backup holds such an item, for this reason.
     case neverInBackup(Reason)
-    /// The key of the item's class is not at hand.
+    /// The key of the item's class is not available.
     case classKeyMissing(KeyClass)
     /// The key of the item's class went through a hardware key, and no item shows that it is the right one.
     case hardwareUnproven(KeyClass)
@@ -48,7 +48,7 @@ public struct ItemEditError: ExplainedError {
     case .notAnItem:
       .init(.failed, "the keychain does not take this", advice: "see the attributes of this kind of item")
     case .unknownContent:
-      .init(.refused, "the backup's keychain is not written anew", advice: "another copy of the backup")
+      .init(.refused, "the backup's keychain is not rewritten", advice: "another copy of the backup")
     case .failed: .init(.failed, "the keychain cannot be written", advice: "run it again")
     }
   }

@@ -139,7 +139,7 @@ struct TimedSecret: Equatable {
   private static let start = Array("otpauth://totp/".utf8)
   private static let algorithms = ["SHA1": "sha1", "SHA256": "sha256", "SHA512": "sha512"]
 
-  /// - Returns: `nil` for passwords that are counted up, for a secret that is no Base32, for a value that the format has
+  /// - Returns: `nil` for passwords that are counted up, for a secret that is not Base32, for a value that the format has
   ///   no place for, and where a value is there twice.
   init?(_ bytes: UnsafeRawBufferPointer) {
     guard bytes.starts(with: Self.start), let query = bytes.firstIndex(of: UInt8(ascii: "?")) else { return nil }

@@ -22,7 +22,10 @@ struct ExtractedRecord {
   let outcome: Outcome
 
   /// Whether it has another name than the backup gave it.
-  var isRenamed: Bool { path.map { !$0.utf8.elementsEqual(originalPath.utf8) } ?? false }
+  var isRenamed: Bool {
+    guard let path else { return false }
+    return file.undecodedDomain != nil || file.undecodedPath != nil || !path.utf8.elementsEqual(originalPath.utf8)
+  }
 
   /// What the backup calls it.
   var originalPath: String { "\(domain ?? "")/\(relativePath ?? "")" }
@@ -47,6 +50,14 @@ struct ExtractedRecord {
     case .leftOut(let reason): fields.append(("left_out", .string(reason.rawValue)))
     case .failed(let error):
       fields += [("fault", .string(error.code.rawValue)), ("reason", .string(error.reason))]
+    }
+    let undecoded = [
+      ("domain_bytes", file.undecodedDomain), ("relative_path_bytes", file.undecodedPath),
+      ("target_bytes", record?.undecodedTarget),
+    ]
+    // A name that is too long for any device is cut here too.
+    fields += undecoded.compactMap { name, bytes in
+      bytes.map { (name, .string(String(hexadecimal: Array($0.prefix(TreeNames.maximumPathByteCount))))) }
     }
     if let record {
       let modified = KeychainDate(secondsSince1970: Double(record.lastModified))

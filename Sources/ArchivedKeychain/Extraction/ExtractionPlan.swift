@@ -45,7 +45,7 @@ package struct ExtractionPlan: Sendable {
   ) throws(BackupArchiveError) {
     var names = TreeNames(reserved: ExtractionFolder.ownNames)
     let listing = try list.listing { (file, place) throws(BackupArchiveError) in
-      guard let domain = file.domain, let path = file.relativePath, isChosen(file) else { return }
+      guard let domain = file.domainBytes, let path = file.pathBytes, isChosen(file) else { return }
       rowCount += 1
       guard !TreeNames.isTooLong(file) else { return }
       let parts = TreeNames.parts(of: path)
@@ -59,7 +59,7 @@ package struct ExtractionPlan: Sendable {
     rowWithoutIdentifierCount = listing.rowWithoutIdentifierCount
     var seen: Set<StoredPayloads.Name> = []
     _ = try list.listing { (file, place) throws(BackupArchiveError) in
-      guard let domain = file.domain, let path = file.relativePath, file.kind != .directory, isChosen(file) else {
+      guard let domain = file.domainBytes, let path = file.pathBytes, file.kind != .directory, isChosen(file) else {
         return
       }
       try add(file, domain, path, at: place, stored, &names, &seen)
@@ -68,7 +68,7 @@ package struct ExtractionPlan: Sendable {
   }
 
   private mutating func add(
-    _ file: ListedFile, _ domain: String, _ path: String, at place: FilePlace, _ stored: StoredPayloads,
+    _ file: ListedFile, _ domain: [UInt8], _ path: [UInt8], at place: FilePlace, _ stored: StoredPayloads,
     _ names: inout TreeNames, _ seen: inout Set<StoredPayloads.Name>
   ) throws(BackupArchiveError) {
     switch file.kind {
@@ -85,7 +85,7 @@ package struct ExtractionPlan: Sendable {
         .overLimit, "its name has more than \(Amounts.grouped(Int64(TreeNames.maximumPathByteCount))) bytes")
     }
     guard let parts = TreeNames.parts(of: path) else { return refuse(.hostile, "it has no name of its own") }
-    guard try identifier(domain, path) == file.fileIdentifier else {
+    guard try ListedFile.identifier(domain: domain, path: path) == file.fileIdentifier else {
       return refuse(.hostile, "its identifier is not the hash of its domain and path")
     }
     if let name = StoredPayloads.Name(file.fileIdentifier), !seen.insert(name).inserted {
@@ -97,12 +97,6 @@ package struct ExtractionPlan: Sendable {
     entries.append(
       Entry(place: place, directory: directory, name: name, isStored: storedByteCount != nil, refusal: nil))
     if file.kind == .file { byteCount += storedByteCount ?? 0 }
-  }
-
-  private func identifier(_ domain: String, _ path: String) throws(BackupArchiveError) -> String {
-    try explained("a file's identifier") { () throws(DataProtectionError) in
-      try ListedFile.fileIdentifier(domain: domain, relativePath: path)
-    }
   }
 
   /// Where an entry goes, relative to the folder.

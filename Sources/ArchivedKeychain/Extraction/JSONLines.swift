@@ -30,7 +30,7 @@ enum JSONLines {
         start = end + 1
       }
       rest.append(contentsOf: buffer[start..<count])
-      // No line of ours: what is kept of it is no document.
+      // No line of ours: what is kept of it is not a document.
       if rest.count > maximumLineByteCount { rest = [0] }
     }
   }

@@ -56,7 +56,7 @@ extension ArchivedItem {
   ///
   /// - Parameters:
   ///   - areHeld: Whether they are held for a while, and kept in less memory for it.
-  ///   - availability: Only the items of classes whose key is at hand in this way; `nil` for all.
+  ///   - availability: Only the items of classes whose key is available in this way; `nil` for all.
   ///   - shouldContinue: Asked before each portion; where it answers `false` no further one is given.
   static func openPortions(
     of file: KeychainIndex, with keys: borrowing ClassKeys, knowing known: [ArchivedItem] = [],

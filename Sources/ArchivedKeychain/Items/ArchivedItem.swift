@@ -5,7 +5,7 @@ public import KeychainFormats
 public struct ArchivedItem: Sendable {
   /// Its position in the archive, counting genp, inet, cert, keys in that order from 0.
   public let index: Int
-  /// How far the key of its class was at hand; `nil` where the blob names no class.
+  /// How far the key of its class was available; `nil` where the blob names no class.
   public let classKey: ClassKeyAvailability?
   private let source: Source
 

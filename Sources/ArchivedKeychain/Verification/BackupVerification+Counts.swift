@@ -32,7 +32,7 @@ extension BackupVerification {
   public struct ItemCounts: Sendable, Equatable {
     /// Items whose tag is right and whose content is an item.
     public var readable = 0
-    /// Items that open only with other hardware than was at hand, as far as anybody can tell. Nothing tells whether their
+    /// Items that open only with other hardware than was available, as far as anybody can tell. Nothing tells whether their
     /// bytes are right.
     public var deviceBound = 0
     /// Items that a key known to be right does not open, or that follow no format.

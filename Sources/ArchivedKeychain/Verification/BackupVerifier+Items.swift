@@ -38,7 +38,7 @@ extension BackupVerifier {
     }
   }
 
-  /// The keychain's file where files are in clear: its form and its keybag; with its digest the other files' check has
+  /// The keychain's file where files are not encrypted: its form and its keybag; with its digest the other files' check has
   /// begun already.
   ///
   /// - Parameter reason: Why nothing more is tried.

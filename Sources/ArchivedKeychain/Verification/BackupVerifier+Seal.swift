@@ -70,7 +70,7 @@ extension BackupVerifier {
     }
   }
 
-  /// A code that cannot be tried though the keys are at hand vouches for nothing: no seal is written so.
+  /// A code that cannot be tried though the keys are available vouches for nothing: no seal is written so.
   ///
   /// - Returns: Why nothing vouches for a keyed seal; `nil` where its code was tried, or where it has none.
   private mutating func authenticate(with keys: borrowing ClassKeys?) throws(ArchivedKeychainError) -> String? {

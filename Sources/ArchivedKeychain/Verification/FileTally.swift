@@ -21,7 +21,7 @@ struct FileTally {
   var otherSizes = 0
   /// The first of them, with both sizes.
   var otherSizeNotes: [String] = []
-  /// Files whose class key needs hardware that is not at hand.
+  /// Files whose class key needs hardware that is not available.
   var sealed = 0
   var readByteCount: Int64 = 0
   /// What is wrong with payloads, in whatever order they came by.

@@ -5,7 +5,7 @@ extension BackupArchive {
   /// Opens the list of files.
   ///
   /// - Parameter keys: The backup's keybag, unlocked with its password; not needed where the list is not encrypted.
-  /// - Throws: `.keyUnavailable` where the list's class key is not at hand, `.damaged` and `.truncated` for a list whose
+  /// - Throws: `.keyUnavailable` where the list's class key is not available, `.damaged` and `.truncated` for a list whose
   ///   bytes are not what was written, `.hostile` for one that no device makes.
   public func fileList(with keys: borrowing ClassKeys) throws(BackupArchiveError) -> FileList {
     if hasSealedRecords { return try sealedList(with: keys) }

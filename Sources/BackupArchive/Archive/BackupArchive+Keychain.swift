@@ -31,7 +31,7 @@ extension BackupArchive {
     return try fileKey(field, of: "the keychain file", keys: keys)
   }
 
-  /// The key that the keychain's file is encrypted with; `nil` where files are in clear.
+  /// The key that the keychain's file is encrypted with; `nil` where files are not encrypted.
   package func keychainKey(in list: FileList, with keys: borrowing ClassKeys) throws(BackupArchiveError) -> Secret? {
     areFilesEncrypted ? try keychainKey(try keychainRecord(in: list), with: keys) : nil
   }

@@ -12,7 +12,7 @@ extension BackupArchive {
   ///   - keys: The backup's keybag, unlocked; not used for a backup without a password.
   ///   - portion: Takes the plain bytes in their order; the pointer must not leave it.
   /// - Throws: `.payloadMissing` where nothing is stored, though an empty file is read as such; `.keyUnavailable`,
-  ///   `.damaged` for a file without a key in an encrypted backup; `.unsupported` for what is no file, and where the
+  ///   `.damaged` for a file without a key in an encrypted backup; `.unsupported` for what is not a file, and where the
   ///   backup came as a stream, which is gone; and what `portion` throws.
   public func readPayload(
     of file: ListedFile, with keys: borrowing ClassKeys,

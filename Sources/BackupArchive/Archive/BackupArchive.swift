@@ -42,7 +42,7 @@ public struct BackupArchive: Sendable {
   /// What its manifest says, but for one that claims a password while everything in it is in clear: see
   /// `ArchiveNote.encryptionClaimed`.
   public let isEncrypted: Bool
-  /// Whether its files are encrypted: where it has a password, but for a copy in clear, whose keychain's items it protects
+  /// Whether its files are encrypted: where it has a password, but for a decrypted copy, whose keychain's items it protects
   /// all the same.
   public var areFilesEncrypted: Bool { isEncrypted && !manifest.isDecryptedCopy }
   /// Whether the list of files needs the password: where there is one, since iOS 10.2 as a whole, and of iOS 10.0 each
@@ -141,7 +141,7 @@ public struct BackupArchive: Sendable {
     let found = try FoundEncryption(of: parts, manifest, layout) { () throws(BackupArchiveError) in
       try Self.storedFiles(of: source, layout)
     }
-    // The keychain's items of a copy in clear are under the password all the same.
+    // The keychain's items of a decrypted copy are under the password all the same.
     (isEncrypted, isListClear, recordSalt) = (
       found.isEncrypted || manifest.isDecryptedCopy, found.isListClear, found.recordSalt
     )

@@ -71,7 +71,7 @@ public enum BackupDirectory {
         count += 1
         guard count <= maximumDirectoryCount else { break }
         let isLink = kind != .directory
-        // What is no directory, or leads nowhere, is passed over.
+        // What is not a directory, or leads nowhere, is passed over.
         let inner: Descriptor?
         if isLink {
           inner = try? system.openLinkedDirectory(name, in: directory)

@@ -1,7 +1,7 @@
 import DataProtection
 import KeychainFormats
 
-/// One reading of a sealed file that is to be written in another form: what it becomes is sealed anew, so that it has to
+/// One reading of a sealed file that is to be written in another form: what it becomes is sealed again, so that it has to
 /// be what was sealed.
 package final class SealedReading {
   private let path: String

@@ -1,3 +1,5 @@
+import KeychainFormats
+
 extension ContainerFormat {
   /// What the first bytes of a feed say that it is. They are not taken away from it.
   ///
@@ -8,6 +10,9 @@ extension ContainerFormat {
     if let format = ContainerFormat(start) {
       self = format
       return
+    }
+    if FileKeychain.begins(with: start) {
+      throw BackupArchiveError(.notABackup, "it is \(FileKeychain.phrase), which is not read")
     }
     // The first header of a tar has a name and then zeros. A text has none, however short it is.
     guard start.count >= ContainerSource.blockByteCount || !start.contains(0) else {

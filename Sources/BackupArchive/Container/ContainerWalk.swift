@@ -11,7 +11,7 @@ package final class ContainerWalk {
     package let modificationTime: Int64
   }
 
-  /// Whether a file broke off in such a way that what follows it can only be found by going through all anew.
+  /// Whether a file broke off in such a way that what follows it can only be found by going through all again.
   package var isBroken: Bool { reader.isBroken }
   private let reader: LibArchiveReader
   private let limits: ArchiveLimits

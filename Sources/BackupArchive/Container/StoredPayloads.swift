@@ -83,7 +83,7 @@ public struct StoredPayloads: Sendable, Equatable {
     byteCounts.filter { matches($0.value) }.map { $0.key.text }.sorted()
   }
 
-  /// Whether something that is no regular file has a payload's name.
+  /// Whether something that is not a regular file has a payload's name.
   public func isIrregular(_ fileIdentifier: some StringProtocol) -> Bool {
     Name(fileIdentifier).map(irregular.contains) ?? false
   }

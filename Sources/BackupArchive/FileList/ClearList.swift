@@ -1,7 +1,7 @@
 import DataProtection
 import KeychainFormats
 
-/// What a list of files in clear shows of a backup that says it has a password.
+/// What a list of unencrypted files shows of a backup that says it has a password.
 ///
 /// The rows decide, never a version's text. iOS 10.0 sealed each row and kept `salt` and `passwordHash` in the table
 /// `Properties`; iOS 10.1 wrote rows in clear, each with its file's key. A row in clear is a binary property list.
@@ -18,7 +18,7 @@ enum ClearList {
   /// Rows of files that are looked at. In an encrypted backup each has a key.
   static let maximumRowCount = 100
 
-  /// - Returns: `nil` where the stored list is no database: then it is encrypted itself, or damaged.
+  /// - Returns: `nil` where the stored list is not a database: then it is encrypted itself, or damaged.
   init?(_ stored: StoredBytes, replacing pages: ReplacedPages?) throws(BackupArchiveError) {
     let magic = DatabaseBytes.magic
     guard stored.byteCount >= magic.count else { return nil }

@@ -44,7 +44,7 @@ package final class DatabaseBytes: Sendable {
       throw BackupArchiveError(
         .damaged, "\(StoredPart.database.path): its \(stored.byteCount) bytes are not a block of an encrypted file")
     }
-    // What is no whole block behind the last one is no part of what was encrypted.
+    // What is no whole block behind the last one is not part of what was encrypted.
     let rest = stored.byteCount % Self.blockSize
     let whole = stored.byteCount - rest
     sections = StoredSections(of: stored, key: key.copy(), called: StoredPart.database.path)

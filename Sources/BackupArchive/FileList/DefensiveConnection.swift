@@ -139,6 +139,9 @@ package struct ForeignRow: ~Copyable {
     withText(column) { String(utf8: $0) }.flatMap(\.self)
   }
 
+  /// A name, which need not be UTF-8.
+  func name(_ column: Int32) -> DecodedName? { withText(column) { DecodedName($0) } }
+
   /// The bytes of a text, which need not be UTF-8.
   package func withText<Value>(_ column: Int32, _ body: (UnsafeRawBufferPointer) -> Value) -> Value? {
     textBytes(column).map(body)

@@ -1,4 +1,5 @@
 import KeychainFormats
+import ParallelWork
 
 /// The list of a backup's files, whatever form it is stored in.
 ///
@@ -6,11 +7,14 @@ import KeychainFormats
 /// while it is answering.
 public final class FileList: Sendable {
   private let form: Form
+  /// Of an old list, names that are not UTF-8, once all records were counted.
+  private let undecodedNames = Locked(UndecodedNames())
   /// What was unusual, and tolerated. What is damaged in a large list is among it once all of it was read.
   public var notes: [ArchiveNote] {
     switch form {
     case .database(let database): database.notes
-    case .old: []
+    case .old:
+      undecodedNames.withLock { $0.finding(in: StoredPart.oldDatabase.path) }.map { [.finding($0)] } ?? []
     }
   }
   /// What of it is not as a device leaves it, and was gone around.
@@ -129,12 +133,16 @@ public final class FileList: Sendable {
     case .database(let database): return try database.listing(against: stored, lending: kind, forEachFile: body)
     case .old(let manifest):
       var listing = Listing()
+      var undecoded = UndecodedNames()
       try reading(manifest) { (entry, offset) throws(BackupArchiveError) in
         let file = try ListedFile(entry)
         try listing.count(file)
+        if entry.hasUndecodedNames { undecoded.add(domain: file.domain, path: file.relativePath) }
         if stored?.lacks(file) == true { listing.missingCount += 1 }
         if kind == nil || file.kind == kind { try body(file, FilePlace(number: Int64(offset))) }
       }
+      let names = undecoded
+      undecodedNames.withLock { $0 = names }
       return listing
     }
   }
@@ -152,7 +160,7 @@ public final class FileList: Sendable {
     }
   }
 
-  /// Reads files anew by their places, for whoever comes upon them in another order than the list's.
+  /// Reads files again by their places, for whoever comes upon them in another order than the list's.
   ///
   /// - Returns: What answers `nil` for a place that has no file. Not to be used from two threads at once.
   public func reader() throws(BackupArchiveError) -> Reader {
@@ -197,7 +205,9 @@ public final class FileList: Sendable {
     case .old(let manifest):
       var found: ListedFile?
       try reading(manifest) { (entry, _) throws(BackupArchiveError) in
-        guard entry.domain == domain, entry.record.relativePath == relativePath else { return }
+        guard entry.domain == domain, entry.record.relativePath == relativePath, entry.undecodedDomain == nil,
+          entry.record.undecodedPath == nil
+        else { return }
         guard found == nil else {
           throw BackupArchiveError(
             .hostile, "\(StoredPart.oldDatabase.path) lists \(quoted("\(domain)-\(relativePath)")) twice")

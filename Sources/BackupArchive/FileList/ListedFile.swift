@@ -17,8 +17,12 @@ public struct ListedFile: Sendable, Hashable {
   public let fileIdentifier: String
   /// Such as `KeychainDomain`; `nil` in rows that a transfer has left over.
   public let domain: String?
+  /// The bytes of the domain if they are not UTF-8; `domain` then spells those that do not fit `%F5`.
+  public let undecodedDomain: [UInt8]?
   /// The path inside the domain; hostile. `nil` in rows that a transfer has left over.
   public let relativePath: String?
+  /// The bytes of the path if they are not UTF-8; `relativePath` then spells those that do not fit `%F5`.
+  public let undecodedPath: [UInt8]?
   /// What it is.
   public let kind: Kind
   private let description: Description
@@ -52,21 +56,38 @@ public struct ListedFile: Sendable, Hashable {
   /// Whether the identifier is the hash of domain and path, and the path stays inside of its domain. True where there is
   /// no domain to hold it against.
   public func hasFittingIdentifier() throws(BackupArchiveError) -> Bool {
-    guard let domain, let relativePath else { return true }
-    guard Self.isInsideItsDomain(domain: domain.utf8, path: relativePath.utf8) else { return false }
-    return try Self.identifier(domain: domain, relativePath: relativePath) == fileIdentifier
+    guard let domain = domainBytes, let path = pathBytes else { return true }
+    guard Self.isInsideItsDomain(domain: domain, path: path) else { return false }
+    return try Self.identifier(domain: domain, path: path) == fileIdentifier
   }
+
+  /// The domain as the list has it, byte for byte.
+  package var domainBytes: [UInt8]? { undecodedDomain ?? domain.map { Array($0.utf8) } }
+
+  /// The path as the list has it, byte for byte.
+  package var pathBytes: [UInt8]? { undecodedPath ?? relativePath.map { Array($0.utf8) } }
 
   /// The name under which a backup stores a file: SHA-1 of its domain, a hyphen and its path, in hexadecimal.
   public static func fileIdentifier(
     domain: String, relativePath: String
   ) throws(DataProtectionError) -> String {
-    String(hexadecimal: try Digest.sha1(Array("\(domain)-\(relativePath)".utf8)))
+    try fileIdentifier(domain: Array(domain.utf8), path: Array(relativePath.utf8))
+  }
+
+  private static func fileIdentifier(domain: [UInt8], path: [UInt8]) throws(DataProtectionError) -> String {
+    String(hexadecimal: try Digest.sha1(domain + [UInt8(ascii: "-")] + path))
   }
 
   static func identifier(domain: String, relativePath: String) throws(BackupArchiveError) -> String {
     try explained("a file's identifier") { () throws(DataProtectionError) in
       try fileIdentifier(domain: domain, relativePath: relativePath)
+    }
+  }
+
+  /// The same of names that need not be UTF-8.
+  package static func identifier(domain: [UInt8], path: [UInt8]) throws(BackupArchiveError) -> String {
+    try explained("a file's identifier") { () throws(DataProtectionError) in
+      try fileIdentifier(domain: domain, path: path)
     }
   }
 
@@ -102,8 +123,9 @@ extension ListedFile {
   init?(_ row: borrowing ForeignRow, _ reader: RecordReader) {
     guard let identifier = row.text(0), isFileIdentifier(identifier) else { return nil }
     fileIdentifier = identifier
-    domain = row.text(1)
-    relativePath = row.text(2)
+    let (domain, path) = (row.name(1), row.name(2))
+    (self.domain, undecodedDomain) = (domain?.text, domain?.undecoded)
+    (relativePath, undecodedPath) = (path?.text, path?.undecoded)
     description =
       switch reader.record(in: row, 4) {
       case .none: .none
@@ -115,10 +137,13 @@ extension ListedFile {
 
   /// A record of an old list.
   init(_ entry: OldManifest.Entry) throws(BackupArchiveError) {
-    let (entryDomain, path) = (entry.domain ?? "", entry.record.relativePath)
-    fileIdentifier = try Self.identifier(domain: entryDomain, relativePath: path)
     domain = entry.domain
-    relativePath = path
+    undecodedDomain = entry.undecodedDomain
+    relativePath = entry.record.relativePath
+    undecodedPath = entry.record.undecodedPath
+    fileIdentifier = try Self.identifier(
+      domain: undecodedDomain ?? Array((entry.domain ?? "").utf8),
+      path: undecodedPath ?? Array(entry.record.relativePath.utf8))
     description = .record(entry.record)
     kind = Kind(entry.record)
   }

@@ -12,6 +12,8 @@ final class ManifestDatabase: Sendable {
   private let records: RecordReader
   /// What the database's own check came to. Its bytes are a copy that nobody changes.
   private let check = Locked(Check.pending)
+  /// Names that are not UTF-8, once all rows were counted.
+  let undecodedNames = Locked(UndecodedNames())
 
   private enum Check {
     case pending, passed
@@ -19,7 +21,10 @@ final class ManifestDatabase: Sendable {
   }
 
   /// What was unusual, and tolerated. What a large database's own check finds is among it once all of it was read.
-  var notes: [ArchiveNote] { bytes.notes + (readableRows.map { [.finding($0.finding)] } ?? []) }
+  var notes: [ArchiveNote] {
+    let found = [readableRows?.finding, undecodedNames.withLock { $0.finding(in: StoredPart.database.path) }]
+    return bytes.notes + found.compactMap { $0.map(ArchiveNote.finding) }
+  }
 
   /// The rows that can be read, where the check failed.
   private var readableRows: ReadableRows? {
@@ -178,6 +183,7 @@ final class ManifestDatabase: Sendable {
   ) throws(BackupArchiveError) -> FileList.Listing {
     var listing = FileList.Listing()
     var domains = DomainCounter()
+    var undecoded = UndecodedNames()
     var meter = FileList.RowMeter()
     let hasher = try explained("the manifest database") { () throws(DataProtectionError) in try DigestStream(.sha1) }
     try forEachRow(columns) { (row) throws(BackupArchiveError) in
@@ -191,11 +197,20 @@ final class ManifestDatabase: Sendable {
         try FileList.check(domainCount: domains.count)
         listing.count(kind)
       }
+      if hasUndecodedNames(row, kind) { undecoded.add(domain: row.name(1)?.text, path: row.name(2)?.text) }
       if kind == .file, let stored, isMissing(row, in: stored) { listing.missingCount += 1 }
       try body(row)
     }
     listing.rowCountByDomain = domains.counts
+    let names = undecoded
+    undecodedNames.withLock { $0 = names }
     return listing
+  }
+
+  /// Whether the domain, the path or the link's target of a row is not UTF-8.
+  private func hasUndecodedNames(_ row: borrowing ForeignRow, _ kind: ListedFile.Kind) -> Bool {
+    for column: Int32 in 1...2 where row.withText(column, DecodedName.isUTF8) == false { return true }
+    return kind == .link && records.file(in: row, 4)?.undecodedTarget != nil
   }
 
   /// As `StoredPayloads.lacks` says it of a file.
@@ -277,7 +292,7 @@ private struct DomainCounter {
   var counts: [String: Int] {
     var copy = self
     copy.put()
-    // Bytes that are not UTF-8 are shown as what they are not; two such domains may meet in one name.
-    return Dictionary(copy.numbers.map { (String(decoding: $0.key, as: UTF8.self), $0.value) }, uniquingKeysWith: +)
+    // A domain that is not UTF-8 may meet one whose name has the escape itself.
+    return Dictionary(copy.numbers.map { (DecodedName($0.key).text, $0.value) }, uniquingKeysWith: +)
   }
 }

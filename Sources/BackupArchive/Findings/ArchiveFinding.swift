@@ -16,7 +16,7 @@ public enum ArchiveFinding: Sendable, Hashable {
   case propertyListUnreadable(name: String, reason: String)
   /// The manifest says that there is a password, and what is stored is in clear.
   case falseClaim(reason: String)
-  /// It is a copy in clear of a backup with a password, as this project writes them, and says so: to be read alone.
+  /// It is a decrypted copy of a backup with a password, as this project writes them, and says so: to be read alone.
   case decryptedCopy
   /// The manifest says that there is no password, and what it holds was made under one.
   case passwordDenied(reason: String)
@@ -32,6 +32,8 @@ public enum ArchiveFinding: Sendable, Hashable {
   case listJournalUnread(name: String, byteCount: Int64, reason: String)
   /// The list of files fails its check, or is cut short: so many of its rows can be read, and so many cannot, where anything tells.
   case listDamaged(readable: Int, lost: Int?, reason: String)
+  /// Rows of the list of files have a domain, a path, a link's target or an attribute's name that is not UTF-8.
+  case listNamesNotUTF8(name: String, count: Int, first: String)
   /// Nothing of the list of files can be read.
   case listUnreadable(name: String, reason: String)
   /// The list of files names a keychain file that is not stored.
@@ -63,7 +65,7 @@ public enum ArchiveFinding: Sendable, Hashable {
     case propertyListUnreadable = "property-list-unreadable"
     /// The manifest claims what is not so.
     case falseClaim = "false-claim"
-    /// The manifest says that it is a copy in clear, which no device takes.
+    /// The manifest says that it is a decrypted copy, which no device takes.
     case decryptedCopy = "decrypted-copy"
     /// The manifest denies the password that its parts were made under.
     case passwordDenied = "password-denied"
@@ -75,6 +77,8 @@ public enum ArchiveFinding: Sendable, Hashable {
     case listJournalUnread = "list-journal-unread"
     /// A part of the list of files is damaged.
     case listDamaged = "list-damaged"
+    /// Names in the list of files are not UTF-8.
+    case listNamesNotUTF8 = "list-names-not-utf8"
     /// Nothing of the list of files can be read.
     case listUnreadable = "list-unreadable"
     /// The listed keychain file is not stored.
@@ -107,6 +111,7 @@ public enum ArchiveFinding: Sendable, Hashable {
     case .listTrailingBytes: .listTrailingBytes
     case .listJournalUnread: .listJournalUnread
     case .listDamaged: .listDamaged
+    case .listNamesNotUTF8: .listNamesNotUTF8
     case .listUnreadable: .listUnreadable
     case .keychainMissing: .keychainMissing
     case .keychainDamaged: .keychainDamaged
@@ -125,7 +130,7 @@ public enum ArchiveFinding: Sendable, Hashable {
       StoredPart.manifest.path
     case .stateMissing: StoredPart.status.path
     case .propertyListUnreadable(let name, _), .listUnreadable(let name, _),
-      .listJournalUnread(let name, _, _):
+      .listJournalUnread(let name, _, _), .listNamesNotUTF8(let name, _, _):
       name
     case .listTrailingBytes, .listDamaged: StoredPart.database.path
     case .keychainMissing, .keychainDamaged, .keychainInXML, .keychainKeysUnknown, .keybagMismatch:
@@ -144,12 +149,12 @@ public enum ArchiveFinding: Sendable, Hashable {
     case .listDamaged(_, let lost, _): lost != 0
     case .versionMissing, .stateMissing, .propertyListUnreadable, .falseClaim, .decryptedCopy, .passwordDenied,
       .wrapsUnusual, .listTrailingBytes, .keychainInXML, .keychainKeysUnknown, .keybagMismatch, .listJournalUnread,
-      .sealBroken:
+      .listNamesNotUTF8, .sealBroken:
       false
     }
   }
 
-  /// Whether nobody should take the backup for what a device wrote, though nothing may be lost. A copy in clear says
+  /// Whether nobody should take the backup for what a device wrote, though nothing may be lost. A decrypted copy says
   /// itself that it is none.
   public var isDamage: Bool { isLoss || (forbids(.restoring) && self != .decryptedCopy) }
 }
@@ -160,7 +165,7 @@ extension ArchiveFinding: CustomStringConvertible {
     switch self {
     case .versionMissing: "it does not say its version"
     case .stateMissing: "it does not say whether the backup was finished"
-    case .decryptedCopy: "it says that this is a copy in clear; only the items of its keychain need a password"
+    case .decryptedCopy: "it says that this is a decrypted copy; only the items of its keychain need a password"
     case .manifestUnreadable(let reason), .keybagUnusable(let reason), .classKeysDamaged(let reason),
       .propertyListUnreadable(_, let reason), .falseClaim(let reason), .passwordDenied(let reason),
       .wrapsUnusual(let reason),
@@ -173,6 +178,9 @@ extension ArchiveFinding: CustomStringConvertible {
       "it stands beside \(StoredPart.database.path), and \(Amounts.bytes(byteCount)) of it are not read: \(reason)"
     case .listDamaged(let readable, let lost, let reason):
       "\(reason); \(Amounts.count(readable, "row")) can be read, " + Self.lost(lost)
+    case .listNamesNotUTF8(_, let count, let first):
+      "\(Amounts.count(count, "entry", plural: "entries")) \(count == 1 ? "has" : "have") a name that is not UTF-8, "
+        + "shown with %F5 for the byte F5; \(count == 1 ? "it" : "the first") is \(quoted(first))"
     case .keychainInXML: "it is a property list in XML, as no device writes it"
     case .sealBroken(let fault): fault.reason
     case .keychainKeysUnknown(let keys): "it has keys that are no kind of item: \(Self.shown(keys))"

@@ -30,7 +30,7 @@ extension ArchiveFinding {
   private var forbidsRestoring: Bool {
     switch self {
     // Each item of it opens as it was written.
-    case .keychainInXML, .keychainKeysUnknown: false
+    case .keychainInXML, .keychainKeysUnknown, .listNamesNotUTF8: false
     // No reader of the list comes to whole pages behind the last one, SQLite's neither, so that a restore reads what it
     // would read without them. Other bytes tell of a file that was cut, or written to by something else than SQLite.
     case .listTrailingBytes(_, let isWholePages): !isWholePages
@@ -44,8 +44,8 @@ extension ArchiveFinding {
     }
   }
 
-  /// What changes a password writes the manifest's keybag anew, and reads the list and the keychain. A list that it writes
-  /// anew would no longer have what stands behind its last page.
+  /// What changes a password writes the manifest's keybag again, and reads the list and the keychain. A list that it writes
+  /// again would no longer have what stands behind its last page.
   private var forbidsRewriting: Bool {
     switch self {
     case .manifestUnreadable, .versionMissing, .keybagUnusable, .classKeysDamaged, .falseClaim, .decryptedCopy,
@@ -53,7 +53,7 @@ extension ArchiveFinding {
       true
     // None of these depends on the password, and each stays as it is; where something is lost, that is said before.
     case .propertyListUnreadable, .stateMissing, .keychainInXML, .keychainKeysUnknown, .keychainMissing,
-      .keychainDamaged, .keybagMismatch, .listUnreadable:
+      .keychainDamaged, .keybagMismatch, .listUnreadable, .listNamesNotUTF8:
       false
     }
   }
@@ -67,7 +67,7 @@ extension ArchiveFinding {
     case .keychainMissing: BackupArchiveError(.payloadMissing, description)
     case .manifestUnreadable, .versionMissing, .keybagUnusable, .classKeysDamaged, .stateMissing,
       .propertyListUnreadable, .listTrailingBytes, .listDamaged, .listUnreadable, .keychainDamaged, .keychainInXML,
-      .keychainKeysUnknown, .keybagMismatch, .listJournalUnread, .sealBroken, .wrapsUnusual:
+      .keychainKeysUnknown, .keybagMismatch, .listJournalUnread, .listNamesNotUTF8, .sealBroken, .wrapsUnusual:
       BackupArchiveError(.damaged, description)
     }
   }

@@ -24,7 +24,7 @@ public struct ArchiveLimits: Sendable {
   public var keychainByteCount = 1 << 30
   /// Bytes of a `Keyhaul.seal`: it has about 120 for each file.
   public var sealByteCount = 256 << 20
-  /// Payloads of one container that may break off while all are read. After each the container is gone through anew.
+  /// Payloads of one container that may break off while all are read. After each the container is gone through again.
   public var resumptionCount = 100
   /// How many bytes a compressed byte may become, above `decompressionAllowance`.
   public var expansionFactor: Int64 = 200

@@ -11,13 +11,13 @@ public struct BackupArchiveError: ExplainedError, Equatable {
     case notABackup = "not-a-backup"
     /// A backup, or a container, of a kind that this version doesn't read.
     case unsupported
-    /// Of iOS 10.0 with a password: the records in its list of files are sealed with it, and are never written anew.
+    /// Of iOS 10.0 with a password: the records in its list of files are sealed with it, and are never rewritten.
     case sealedList = "sealed-list"
     /// Says that it has a password, and everything in it is in clear.
     case falseClaim = "false-claim"
     /// Says that it has no password, and was made under one.
     case passwordDenied = "password-denied"
-    /// A copy in clear of a backup with a password, which no device takes.
+    /// A decrypted copy of a backup with a password, which no device takes.
     case decryptedCopy = "decrypted-copy"
     /// Needs a file to be read from, and came as a stream.
     case notStreamable = "not-streamable"
@@ -31,6 +31,8 @@ public struct BackupArchiveError: ExplainedError, Equatable {
     case damaged
     /// The device never finished writing it.
     case unfinished
+    /// A part of a backup that has no manifest, and of which nothing says that its device finished it.
+    case manifestMissing = "manifest-missing"
     /// A file that the manifest lists isn't there.
     case payloadMissing = "payload-missing"
     /// A whole backup in which no keychain was stored.
@@ -90,7 +92,7 @@ public struct BackupArchiveError: ExplainedError, Equatable {
         .refused, "the backup says that it has no password, and was made under one",
         advice: "don't trust this copy; use the one that its device made")
     case .decryptedCopy:
-      .init(.refused, "this is a copy in clear, to be read alone", advice: "the backup that it was made of")
+      .init(.refused, "this is a decrypted copy, to be read alone", advice: "the backup that it was made of")
     case .notStreamable:
       .init(
         .refused, "this kind of backup cannot be read from a stream",
@@ -104,6 +106,10 @@ public struct BackupArchiveError: ExplainedError, Equatable {
       .init(
         .damaged, "the backup was never finished",
         advice: "export what is in it, or back up the device again and let it finish")
+    case .manifestMissing:
+      .init(
+        .damaged, "this is an unfinished backup",
+        advice: "another copy, or back up the device again and let it finish")
     case .payloadMissing: .init(.damaged, "the backup is not whole", advice: "use another copy")
     case .noKeychain:
       .init(

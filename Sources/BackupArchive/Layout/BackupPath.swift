@@ -22,7 +22,7 @@ package enum BackupPath {
     name.utf8.count == 2 && isFileIdentifier(name + String(repeating: "0", count: 38))
   }
 
-  /// The path in the backup's directory, `nil` for what is no file of the backup's.
+  /// The path in the backup's directory, `nil` for what is not a file of the backup's.
   ///
   /// - Parameter directory: The one around the backup's files, empty for none.
   package static func inside(_ directory: EntryName, _ path: EntryPath) -> String? {

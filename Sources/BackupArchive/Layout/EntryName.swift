@@ -17,7 +17,7 @@ package struct EntryName: Hashable, Sendable {
   /// The name as text; `nil` for bytes that are not UTF-8.
   package var text: String? { String(validating: bytes, as: UTF8.self) }
 
-  /// The name for people: each byte that is no part of a UTF-8 character is spelled `\xE9`.
+  /// The name for people: each byte that is not part of a UTF-8 character is spelled `\xE9`.
   package var shown: String {
     if let text { return text }
     var result = ""

@@ -39,10 +39,10 @@ public struct BackupManifest: Sendable {
     self.others = others
   }
 
-  /// The pair by which a copy in clear says what it is.
+  /// The pair by which a decrypted copy says what it is.
   package static let copyKey = "DecryptedCopy"
 
-  /// Whether the backup is a copy in clear of one with a password: its keybag opens with that password, and the items of
+  /// Whether the backup is a decrypted copy of one with a password: its keybag opens with that password, and the items of
   /// its keychain need it.
   public var isDecryptedCopy: Bool {
     isEncrypted == false && manifestKey == nil && others[Self.copyKey]?.booleanValue == true

@@ -2,17 +2,17 @@ import Files
 import KeychainFormats
 import SystemPackage
 
-/// What in a directory that is no backup may be meant instead.
+/// What in a directory that is not a backup may be meant instead.
 extension DirectorySource {
   /// Names that are looked at, in a directory and in each directory of it.
   private static let maximumNameCount = 200
   /// Names that are given.
   private static let maximumCandidateCount = 3
 
-  /// Why a directory without a manifest is no backup.
+  /// Why a directory without a manifest is not a backup.
   func notABackup(_ directory: borrowing Descriptor) -> BackupArchiveError {
     let fact = "it has no \(StoredPart.manifest.path)"
-    let (backups, parents) = candidates(in: directory)
+    let (backups, parents, lostLinks) = candidates(in: directory)
     var hints: [String] = []
     if hasClearList(directory) {
       hints.append(
@@ -21,6 +21,9 @@ extension DirectorySource {
     }
     if !backups.isEmpty { hints.append("in it \(Self.listed(backups)) may be one") }
     if !parents.isEmpty { hints.append("backups are in \(Self.listed(parents))") }
+    if let link = lostLinks.first {
+      hints.append("the link \(quoted(link.name)) leads to \(link.target), which is not there")
+    }
     return BackupArchiveError(.notABackup, ([fact] + hints).joined(separator: "; "))
   }
 
@@ -44,23 +47,41 @@ extension DirectorySource {
     return names.count > shown.count ? shown.joined(separator: ", ") + ", ..." : Amounts.list(shown, conjunction: "or")
   }
 
+  private typealias LostLink = (name: String, target: String)
+
   /// By name: what is a backup's directory or begins like a packed one, and directories of backups, such as `Backup` in
-  /// `MobileSync`. Links are not followed; what cannot be read is no candidate.
-  private func candidates(in directory: borrowing Descriptor) -> (backups: [String], parents: [String]) {
+  /// `MobileSync`; also links to such directories, and links that lead nowhere. What cannot be read is not a candidate.
+  private func candidates(
+    in directory: borrowing Descriptor
+  ) -> (backups: [String], parents: [String], lostLinks: [LostLink]) {
     var (backups, parents): ([String], [String]) = ([], [])
+    var lostLinks: [LostLink] = []
     for name in names(in: directory) {
       switch kind(of: name, in: directory) {
       case .file: if isContainer(name, in: directory) { backups.append(name) }
-      case .directory:
+      case .directory, .link:
         if hasManifest(name, in: directory) {
           backups.append(name)
         } else if holdsBackups(name, in: directory) {
           parents.append(name)
+        } else if let target = lostTarget(of: name, in: directory) {
+          lostLinks.append((name, target))
         }
-      case .link, .pipe, .other, nil: continue
+      case .pipe, .other, nil: continue
       }
     }
-    return (backups, parents)
+    return (backups, parents, lostLinks)
+  }
+
+  /// Where a link leads that leads to nothing; `nil` for everything else.
+  private func lostTarget(of name: String, in directory: borrowing Descriptor) -> String? {
+    guard let target = try? system.linkTarget(of: name, in: directory) else { return nil }
+    do throws(Errno) {
+      _ = try system.openLinkedDirectory(name.systemName, in: directory)
+      return nil
+    } catch {
+      return error.isAbsence ? quoted(target) : nil
+    }
   }
 
   private func names(in directory: borrowing Descriptor) -> [String] {
@@ -87,7 +108,7 @@ extension DirectorySource {
 
   private func hasManifest(_ name: String, in directory: borrowing Descriptor) -> Bool {
     do {
-      return try isBackup(try system.openDirectory(name.systemName, in: directory))
+      return try isBackup(try system.openLinkedDirectory(name.systemName, in: directory))
     } catch {
       return false
     }
@@ -99,7 +120,7 @@ extension DirectorySource {
 
   private func holdsBackups(_ name: String, in directory: borrowing Descriptor) -> Bool {
     do {
-      return hasBackup(try system.openDirectory(name.systemName, in: directory))
+      return hasBackup(try system.openLinkedDirectory(name.systemName, in: directory))
     } catch {
       return false
     }

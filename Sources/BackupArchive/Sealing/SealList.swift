@@ -18,7 +18,7 @@ package struct SealList: Sendable {
   package enum Form: String, Sendable, CaseIterable {
     /// HMAC-SHA-256 under a key that only who has the password can get: no change goes unseen.
     case keyed = "hmac-sha256"
-    /// SHA-256, which everybody can make anew: an accident is seen, an attack is not.
+    /// SHA-256, which everybody can make again: an accident is seen, an attack is not.
     case digests = "sha256"
   }
 
@@ -36,7 +36,7 @@ package struct SealList: Sendable {
       self.sha256 = sha256
     }
 
-    /// The entry of a file whose bytes are at hand.
+    /// The entry of a file whose bytes are available.
     package init(_ path: String, _ bytes: [UInt8]) throws(BackupArchiveError) {
       self.init(
         path: path, byteCount: Int64(bytes.count),

@@ -5,7 +5,7 @@ import KeychainFormats
 package final class SealMaker {
   private let key: SealKey?
 
-  /// - Parameter manifestKey: Of a list of files that is written anew; `nil` where that is in clear.
+  /// - Parameter manifestKey: Of a list of files that is rewritten; `nil` where that is in clear.
   package init(manifestKey: borrowing Secret?) throws(BackupArchiveError) {
     switch manifestKey {
     case .none: key = nil

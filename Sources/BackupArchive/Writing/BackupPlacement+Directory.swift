@@ -86,7 +86,7 @@ extension BackupPlacement {
     }
   }
 
-  /// What is no part of the backup that is replaced would be gone with it.
+  /// What is not part of the backup that is replaced would be gone with it.
   private func requireNothingElse(
     in place: PlacePath, _ parent: borrowing Descriptor
   ) throws(WriteFailure) {
@@ -94,7 +94,7 @@ extension BackupPlacement {
       try system.foreignFiles(in: try system.openDirectory(place.name.systemName, in: parent), atMost: 1)
     }
     guard let first = foreign.first else { return }
-    throw .occupied("\(quoted(place.name)) holds \(quoted(first)), which is no part of a backup")
+    throw .occupied("\(quoted(place.name)) holds \(quoted(first)), which is not part of a backup")
   }
 
   /// A directory of the user's stays as open to others as it was, though another directory takes its place.

@@ -2,7 +2,7 @@ import Files
 import SystemPackage
 
 extension BackupDirectory {
-  /// What lies in a backup's directory and is no part of a backup: what a person put there, and would lose with the
+  /// What lies in a backup's directory and is not part of a backup: what a person put there, and would lose with the
   /// backup. What file browsers leave behind counts for nothing.
   ///
   /// - Parameters:

@@ -95,7 +95,7 @@ final class LibArchiveWriter {
     let time = min(max(modificationTime, times.lowerBound), times.upperBound)
     archive_entry_set_mtime(entry, time_t(time), 0)
     let result = (isText ? NameEncoding.utf8 : .bytes).run { archive_write_header(handle, entry) }
-    // A tar's warning about a name that is no text: it is written all the same, marked as bytes (`hdrcharset`).
+    // A tar's warning about a name that is not text: it is written all the same, marked as bytes (`hdrcharset`).
     if result != ARCHIVE_WARN || name.bytes.allSatisfy({ $0 < 0x80 }) { try check(result) }
     missingByteCount = byteCount
   }

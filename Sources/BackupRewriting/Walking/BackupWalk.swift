@@ -3,7 +3,7 @@ import Files
 import KeychainFormats
 import SystemPackage
 
-/// Goes through the files of a backup once more, wherever it stands, to write them anew.
+/// Goes through the files of a backup once more, wherever it stands, to write them again.
 struct BackupWalk {
   let archive: BackupArchive
   let path: String
@@ -12,7 +12,7 @@ struct BackupWalk {
 
   /// A file that is being gone through.
   struct File {
-    /// Relative to the backup's directory; of what is no part of the backup its whole name, as it is shown.
+    /// Relative to the backup's directory; of what is not part of the backup its whole name, as it is shown.
     let path: String
     /// The whole name of an entry, as it is.
     let name: EntryName
@@ -99,7 +99,7 @@ struct BackupWalk {
     try withContainer { (_, format) throws(BackupArchiveError) in format }
   }
 
-  /// Opens the one file anew and lends its bytes.
+  /// Opens the one file again and lends its bytes.
   private func withContainer<Value, Failure: WalkFailure>(
     _ body: (DescriptorFeed, ContainerFormat) throws(Failure) -> Value
   ) throws(Failure) -> Value {

@@ -61,11 +61,14 @@ extension KeyMaterial {
   /// Decrypts with a private key what was encrypted for its public half.
   ///
   /// - Throws: `.unexpectedKind` where the key is no private key of the scheme's type; `.mismatch` where the bytes were not
-  ///   encrypted so or are not whole. RSA without padding and PKCS#1 cannot always tell that.
+  ///   encrypted so or are not whole. RSA without padding and PKCS#1 do not tell that: other bytes come out.
   public func decrypt(_ ciphertext: [UInt8], _ scheme: KeyEncryption) throws(MaterialError) -> SensitiveBytes {
     try check(.privateKey, scheme.keyType)
     switch scheme {
-    case .rsaRaw, .rsaPKCS1, .rsaOAEP:
+    case .rsaPKCS1:
+      let block = try decrypt(ciphertext, .rsaRaw)
+      return try PKCS1Padding.removed(from: block, key: externalRepresentation, ciphertext: ciphertext)
+    case .rsaRaw, .rsaOAEP:
       guard
         let opened = try rsa(SensitiveBytes(copying: ciphertext), scheme, EVP_PKEY_decrypt_init, EVP_PKEY_decrypt)
       else { throw Self.notForThisKey }

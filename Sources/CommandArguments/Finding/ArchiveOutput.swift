@@ -93,7 +93,7 @@ package enum ArchiveOutput {
     let names = foreign.prefix(3).joined(separator: ", ") + (foreign.count > 3 ? ", ..." : "")
     throw .usage(
       "\(name) holds more than a backup",
-      why: "\(names) \(foreign.count == 1 ? "is" : "are") no part of one, and would be deleted with it",
+      why: "\(names) \(foreign.count == 1 ? "is" : "are") not part of the backup, and would be deleted with it",
       try: "move \(foreign.count == 1 ? "it" : "them") elsewhere first")
   }
 

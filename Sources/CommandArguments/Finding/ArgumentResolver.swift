@@ -1,3 +1,4 @@
+import BackupArchive
 import CommandSession
 import KeychainFormats
 import KeychainRules
@@ -45,11 +46,17 @@ struct ArgumentResolver {
     return .device(name: name, directory: directory)
   }
 
-  /// An archive to read. That it exists and is no device is checked, what it is is for its reader to say.
+  /// An archive to read. That it exists and is not a device is checked, what it is is for its reader to say.
   package func archive(_ argument: String) throws(CommandFailure) -> KeychainPlace {
     guard !argument.isEmpty else { throw .usage("the archive's name is empty", try: "the path of a backup") }
     if argument == "-" { return .standardInput }
-    switch content(argument) {
+    let found = content(argument)
+    if found == .file || found == .structured, let owner = backup(holding: argument) {
+      throw CommandFailure(
+        .refused, "\(argument) is one file of a backup", why: "it belongs to the backup \(owner)",
+        try: ShellWord.typed(owner, else: "the folder that it lies in"))
+    }
+    switch found {
     case .file, .directory: return .archive(path: argument)
     case .structured: return .dump(path: argument)
     case .databaseDirectory(let databases):
@@ -69,6 +76,19 @@ struct ArgumentResolver {
         .notFound, "\(argument) does not exist", why: "there is neither a file nor a folder of this name",
         try: "check the path")
     }
+  }
+
+  /// The backup that a file belongs to, by its name and what stands beside it; `nil` if it is none of a backup's files.
+  private func backup(holding file: String) -> String? {
+    let parts = file.split(separator: "/", omittingEmptySubsequences: false)
+    for depth in 1...2 where parts.count >= depth && BackupPath.isOwn(parts.suffix(depth)) {
+      let parent = parts.count == depth ? "." : parts.dropLast(depth).joined(separator: "/")
+      let owner = parent.isEmpty ? "/" : parent
+      // A single file of such a name may come from anywhere.
+      let signs = ["Manifest.plist", "Manifest.db", "Manifest.mbdb", "Status.plist"].filter { $0 != parts.last ?? "" }
+      if signs.contains(where: { content("\(owner)/\($0)") != .absent }) { return owner }
+    }
+    return nil
   }
 
   /// A device or an archive, where a verb takes either.

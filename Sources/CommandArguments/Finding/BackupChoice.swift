@@ -6,7 +6,7 @@ import ShownNames
 
 /// A directory of several backups, such as `MobileSync/Backup`, and the one of them that is meant.
 package enum BackupChoice {
-  /// The backup that a path means whose last part is no file: in a directory of backups, the one of the device with
+  /// The backup that a path means whose last part is not a file: in a directory of backups, the one of the device with
   /// this identifier. Parts of names mean nothing.
   ///
   /// - Returns: Its path; `nil` where the path does not lead into a directory of backups.
@@ -62,12 +62,14 @@ extension BackupChoice {
 
   /// What is said where one backup is needed and a directory of several was named.
   package static func several(_ backups: [BackupDirectory.Entry], in argument: String) -> CommandFailure {
-    let proposal = proposal(among: backups, in: argument).map { "\($0); " } ?? ""
+    let proposal = proposal(among: backups, in: argument)
+    // A list leaves hidden names out.
+    let isListed = backups.contains { !$0.name.hasPrefix(".") }
+    let list = isListed ? "keyhaul inspect \(ShellWord.typed(argument, else: "FOLDER")) lists them" : nil
     let count = backups.count
     return .usage(
       "\(argument) holds "
         + (count == 1 ? "a backup and is none itself" : "\(count) backups; one of them is to be named"),
-      why: contents(of: backups),
-      try: "\(proposal)keyhaul inspect \(ShellWord.typed(argument, else: "FOLDER")) lists them")
+      why: contents(of: backups), try: [proposal, list].compactMap(\.self).joined(separator: "; "))
   }
 }

@@ -148,16 +148,16 @@ package struct FoundArchive {
     }
     if named.archive.findings.contains(.decryptedCopy) {
       session.note(
-        "\(HostileText.shown(name)) is a copy in clear: anybody can read its files; its items need the password.")
+        "\(HostileText.shown(name)) is a decrypted copy: anybody can read its files; its items need the password.")
     }
     guard let path else { return }
     // Beside a link stands another file than beside what it points to.
     for leftover in BackupLeftover.all(beside: URL(filePath: path).resolvingSymlinksInPath().path) {
       let content =
         switch leftover.content {
-        case .plain: "it is a backup whose files are in clear"
+        case .plain: "it is a backup whose files are not encrypted"
         case .encrypted: "it is a backup that is encrypted"
-        case .unknown: "it is a backup or a part of one, and may hold files in clear"
+        case .unknown: "it is a backup or a part of one, and may hold unencrypted files"
         }
       session.warn(
         "a run that was ended left something beside \(name)", why: "\(leftover.path): \(content)",
@@ -194,11 +194,12 @@ package struct NamedArchive {
     switch finding {
     case .falseClaim, .decryptedCopy, .propertyListUnreadable: return
     // Nothing is lost, and nobody refuses it.
-    case .keychainInXML, .keychainKeysUnknown: session.detail("\(HostileText.shown(name)): \(finding)")
+    case .keychainInXML, .keychainKeysUnknown, .listNamesNotUTF8:
+      session.detail("\(HostileText.shown(name)): \(finding)")
     case .passwordDenied:
       session.warn(
         "\(name) says that it has no password, and was made under one", why: finding.description,
-        try: "don't trust this copy; use the one that its device made", evenQuiet: true)
+        try: Self.adviceForDeniedPassword, evenQuiet: true)
     case .wrapsUnusual:
       session.warn(
         "\(name)'s keybag is as no device writes it", why: finding.description,

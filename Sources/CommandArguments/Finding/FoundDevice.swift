@@ -106,7 +106,8 @@ package struct FoundDevice {
     let names = foreign.prefix(3).joined(separator: ", ") + (foreign.count > 3 ? ", ..." : "")
     let (message, advice) = Self.words(ofForeignIn: name)
     throw .usage(
-      message, why: "\(names) \(foreign.count == 1 ? "is" : "are") no part of one, and would be deleted with it",
+      message,
+      why: "\(names) \(foreign.count == 1 ? "is" : "are") not part of the device, and would be deleted with it",
       try: advice)
   }
 
@@ -138,6 +139,6 @@ extension DeviceSession {
   package func requireUnchanged(since revision: String) throws(CommandFailure) {
     guard record.revision != revision else { return }
     throw CommandFailure(
-      .failed, "\(name) was changed by another process meanwhile", why: "nothing was done", try: "run it again")
+      .failed, "\(name) was changed by another process in the meantime", why: "nothing was done", try: "run it again")
   }
 }

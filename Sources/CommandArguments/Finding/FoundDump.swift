@@ -42,13 +42,15 @@ package struct FoundDump {
   /// What is read of it, which no result may replace.
   package var files: [String] { isDatabase ? [path, path + "-wal", path + "-shm", path + "-journal"] : [path] }
 
-  /// - Throws: `.refused` for a file that is neither a backup nor a known dump nor a database, and for one over a limit.
+  /// - Throws: `.refused` for a file that is neither a backup nor a known dump nor a database, for a macOS file keychain,
+  ///   and for one over a limit.
   init(
     typed: String, path: String, _ databaseKeys: DatabaseKeyOptions?, in session: Session
   ) throws(CommandFailure) {
     self.typed = typed
     self.path = path
     let start = InputFile.start(of: path, byteCount: KeychainDatabase.signatureByteCount)
+    if FileKeychain.begins(with: start) { throw Self.isFileKeychain(typed) }
     if KeychainDatabase.mayBegin(with: start) {
       let read = try DatabaseReading(path, named: typed, databaseKeys, in: session)
       (dump, digest, database) = (
@@ -71,6 +73,14 @@ package struct FoundDump {
     } catch {
       throw CommandFailure(error, doing: "cannot read \(typed)")
     }
+  }
+
+  /// What is said of a keychain file of macOS.
+  private static func isFileKeychain(_ name: String) -> CommandFailure {
+    CommandFailure(
+      .refused, "\(name) is \(FileKeychain.phrase), and is not read",
+      why: "it is sealed with its own password, as login.keychain-db is; backups, dumps and keychain-2.db are read",
+      try: "security dump-keychain -d on a Mac, which shows its items, or name a backup")
   }
 
   private static func message(_ code: KeychainDumpError.Code, _ name: String) -> String {

@@ -2,6 +2,7 @@ import CommandSession
 import Foundation
 import KeychainDatabases
 import KeychainDumps
+import KeychainFormats
 
 /// Where the keychain is that an argument of the command line means.
 enum KeychainPlace: Equatable, Sendable {
@@ -19,12 +20,13 @@ enum KeychainPlace: Equatable, Sendable {
 package enum PathContent: Equatable, Sendable {
   case absent
   case file
-  /// A file that begins as a property list, as JSON or as an SQLite database, which no backup in one file does.
+  /// A file that begins as a property list, as JSON, as an SQLite database or as a macOS file keychain, which no backup in one
+  /// file does.
   case structured
   /// A directory that no backup is and a keychain's database lies in: a Simulator's, at any of its levels.
   case databaseDirectory(databases: [String])
   case device
-  /// A directory that is no virtual device.
+  /// A directory that is not a virtual device.
   case directory
 
   /// Looks, links followed.
@@ -37,7 +39,10 @@ package enum PathContent: Equatable, Sendable {
     }
     guard isDirectory.boolValue else {
       let start = InputFile.start(of: path, byteCount: KeychainDump.signatureByteCount)
-      self = KeychainDump.mayBegin(with: start) || KeychainDatabase.mayBegin(with: start) ? .structured : .file
+      let isStructured =
+        KeychainDump.mayBegin(with: start) || KeychainDatabase.mayBegin(with: start)
+        || FileKeychain.begins(with: start)
+      self = isStructured ? .structured : .file
       return
     }
     if files.fileExists(atPath: path + "/device.json") {

@@ -8,7 +8,7 @@ package struct DatabaseKeyOptions: ParsableArguments {
   @Option(
     name: [.customLong("class-keys-file"), .customLong("class-keys")],
     help: ArgumentHelp(
-      "The class keys of the device whose keychain-2.db it is: a JSON object from 6 to 12 to 64 hexadecimal digits.",
+      "Class keys for a device's keychain-2.db: a JSON object that maps classes 6 to 12 to 64 hexadecimal digits each.",
       valueName: "path"),
     completion: .file())
   package var classKeysFile: String?
@@ -23,7 +23,7 @@ package struct DatabaseKeyOptions: ParsableArguments {
       return try ClassKeyFile.keys(in: bytes)
     } catch {
       throw CommandFailure(
-        .refused, "\(classKeysFile) is no file of class keys", why: error.reason,
+        .refused, "\(classKeysFile) is not a file of class keys", why: error.reason,
         try: "{\"6\": \"64 hexadecimal digits\", \"7\": ...}")
     }
   }

@@ -15,7 +15,7 @@ extension ItemAttributeOptions {
       if let kind, AttributeTable.definition(of: code, in: kind) == nil {
         let owners = ItemKind.allCases.filter { AttributeTable.definition(of: code, in: $0) != nil }
         throw .usage(
-          "--\(flag) is no attribute of \(ItemText.nounWithArticle(kind))",
+          "--\(flag) is not an attribute of \(ItemText.nounWithArticle(kind))",
           why: "it belongs to \(Amounts.list(owners.map { $0.noun + "s" }))",
           try: owners.first.map { "--kind \(ItemText.kind($0))" })
       }

@@ -82,10 +82,10 @@ package struct ItemAttributeOptions: ParsableArguments {
   @Flag(help: "The item syncs between devices.")
   package var sync = false
 
-  @Flag(help: "Reading it asks for the user's presence.")
+  @Flag(help: "Reading it requires user presence.")
   package var userPresence = false
 
-  @Flag(help: "Reading it asks for biometry.")
+  @Flag(help: "Reading it requires biometry.")
   package var biometry = false
 
   package init() {}

@@ -46,7 +46,7 @@ package struct OpeningOptions: ParsableArguments {
   var deviceKeyDescriptor: Int32?
 
   @Option(
-    help: ArgumentHelp("The most rounds of key derivation to accept (default 20,000,000).", valueName: "n"),
+    help: ArgumentHelp("Accept at most this many PBKDF2 iterations (default 20,000,000).", valueName: "n"),
     transform: RoundCount.parse)
   var maxRounds: RoundCount?
 
@@ -110,7 +110,7 @@ extension SecretFlags<PasswordName> {
 
 /// How much room a backup may take.
 package struct StorageOptions: ParsableArguments {
-  package static let help: ArgumentHelp = "Keep a large list of files or keychain in memory, without a temporary file."
+  package static let help: ArgumentHelp = "Keep a large manifest or keychain in memory instead of a temporary file."
 
   @Flag(help: StorageOptions.help) package var memory = false
 

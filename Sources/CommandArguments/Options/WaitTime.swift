@@ -37,7 +37,7 @@ extension WaitTime: ExpressibleByArgument {
 package struct WaitOptions: ParsableArguments {
   @Option(
     name: .customLong("wait"),
-    help: ArgumentHelp("How long to wait for a device in use: 30s, 2m.", valueName: "time"))
+    help: ArgumentHelp("How long to wait for a device that is in use: 30s, 2m.", valueName: "time"))
   package var time: WaitTime = .none
 
   package init() {}
@@ -53,7 +53,7 @@ package struct TargetDevice: ParsableArguments {
 
 /// For verbs that write.
 package struct DryRunOptions: ParsableArguments {
-  @Flag(name: [.customShort("n"), .customLong("dry-run")], help: "Show what would be done, and do nothing.")
+  @Flag(name: [.customShort("n"), .customLong("dry-run")], help: "Show what would be done, without doing it.")
   package var isOn = false
 
   package init() {}

@@ -8,7 +8,7 @@ import ShownNames
 package import VirtualDevice
 
 extension ArchiveUnlocker {
-  /// The device that made the archive, as far as it is at hand.
+  /// The device that made the archive, as far as it is available.
   package struct Maker {
     package let name: String
     /// The archive, opened with the device's hardware key.

@@ -41,7 +41,7 @@ package final class ArchiveUnlocker {
     guard archive.isEncrypted else {
       guard let source = try flags.givenSource(environment: session.environment) else { return try key(password: nil) }
       // What says that it is encrypted and is not may have a keybag that is.
-      guard archive.hasFalseClaim else { throw named.needlessPassword(source, try: advice) }
+      guard archive.hasFalseClaim, !opensWithoutPassword() else { throw named.needlessPassword(source, try: advice) }
       if let key = try offeredKey() { return key }
       return try session.withPassword(flags, of: name) { (password) throws(CommandFailure) in
         try key(password: password)
@@ -53,7 +53,16 @@ package final class ArchiveUnlocker {
     }
   }
 
-  /// The key of the first password that fits, of those that are at hand for one of many backups; `nil` where none is.
+  /// Whether the keybag opens with the empty password, as that of a backup without one does.
+  private func opensWithoutPassword() -> Bool {
+    do throws(ArchivedKeychainError) {
+      return try ArchiveKey(of: archive, password: nil, acceptingAtMost: options.rounds).keybagFault == nil
+    } catch {
+      return false
+    }
+  }
+
+  /// The key of the first password that fits, of those that are available for one of many backups; `nil` where none is.
   private func offeredKey() throws(CommandFailure) -> ArchiveKey? {
     let offered = session.offeredPasswords
     var wrong: CommandFailure?
@@ -73,7 +82,7 @@ package final class ArchiveUnlocker {
     throw failure
   }
 
-  /// The same with a password that is at hand.
+  /// The same with a password that is available.
   ///
   /// - Parameter keys: Those of this password that were derived before.
   package func key(
@@ -113,7 +122,7 @@ package final class ArchiveUnlocker {
     return try open(with: try key(password), hardware, for: use)
   }
 
-  /// The same with a key that is at hand.
+  /// The same with a key that is available.
   ///
   /// - Parameter use: What it is opened for; all but a look at it needs a keychain.
   package func open(
@@ -135,7 +144,7 @@ package final class ArchiveUnlocker {
     return try reader(with: try key(password), hardware, for: use)
   }
 
-  /// The same with a key that is at hand.
+  /// The same with a key that is available.
   package func reader(
     with key: borrowing ArchiveKey, _ hardware: HardwareKey?, for use: ArchiveUse
   ) throws(CommandFailure) -> ArchivedItemReader {
@@ -148,7 +157,7 @@ package final class ArchiveUnlocker {
     return reader
   }
 
-  /// An archive opened for a device, and the device that made it, where its key was at hand.
+  /// An archive opened for a device, and the device that made it, where its key was available.
   package struct OpenedForDevice {
     package let archive: OpenedArchive
     package let maker: String?
@@ -159,7 +168,7 @@ package final class ArchiveUnlocker {
   ///
   /// - Parameters:
   ///   - key: That of the password.
-  ///   - hardware: The key of the device that made it, as far as one is at hand.
+  ///   - hardware: The key of the device that made it, as far as one is available.
   ///   - device: `nil` where the archive is only looked at: then the maker's key takes its place.
   package func open(
     with key: borrowing ArchiveKey, _ hardware: HardwareKey?, onto device: DeviceSession?
@@ -227,6 +236,8 @@ package final class ArchiveUnlocker {
   private func tell(_ form: PasswordForm) {
     switch form {
     case .asGiven: return
+    case .withoutMark:
+      session.note("\(HostileText.shown(name)): the password fitted without the byte order mark before it")
     case .composed:
       session.note(
         "\(HostileText.shown(name)): the password fitted with its accents in the letters (Unicode form NFC)")
@@ -263,10 +274,20 @@ package final class ArchiveUnlocker {
 }
 
 extension NamedArchive {
+  /// What to do with a backup whose manifest alone says that it has no password.
+  static let adviceForDeniedPassword =
+    "don't trust this copy; use the one that its device made; if there is none, set IsEncrypted to true in the "
+    + "Manifest.plist of another copy, and give its password"
+
   /// A password that is given for an archive without one: whoever gives it expects another archive, and what is not
   /// protected by it anybody can have put in its place.
   package func needlessPassword(_ source: SecretSource.Named, try advice: String? = nil) -> CommandFailure {
-    CommandFailure(
+    if let denied = archive.findings.first(where: { $0.kind == .passwordDenied }) {
+      return CommandFailure(
+        .refused, "\(name) says that it has no password, and was made under one", why: denied.description,
+        try: Self.adviceForDeniedPassword)
+    }
+    return CommandFailure(
       .refused, "\(name) has no password, and \(source.name) names one",
       why: "it is not encrypted: it may not be the backup that is meant, and anybody can have made it",
       try: source.isFlag ? advice ?? "if it is meant, \(source.withoutIt)" : "if it is meant, \(source.withoutIt)")

@@ -50,8 +50,9 @@ package struct PasswordList: Sendable {
 
   /// - Throws: `.usage` for a line without a source. The line is not repeated: it may be a password.
   package static func entries(of bytes: [UInt8], named name: String) throws(CommandFailure) -> [Entry] {
+    let bytes = bytes.dropFirst(UTF8Scalars.byteOrderMarkCount(of: bytes))
     guard String(validating: bytes, as: UTF8.self) != nil else {
-      throw .usage("\(name) is no list of passwords", why: "it is not UTF-8", try: "PATTERN file:PATH on each line")
+      throw .usage("\(name) is not a list of passwords", why: "it is not UTF-8", try: "PATTERN file:PATH on each line")
     }
     var entries: [Entry] = []
     // By bytes: to a string, CR and LF are one character.

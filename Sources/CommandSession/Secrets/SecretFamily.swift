@@ -27,6 +27,20 @@ package enum SecretFamily: String, CaseIterable, Sendable {
   /// Bytes of an item and of keys are kept as they are; what a person types or saves ends in a newline that is not meant.
   package var isTakenVerbatim: Bool { [.secret, .newSecret, .deviceKey, .classKeys].contains(self) }
 
+  /// Whether a byte order mark before the text is left out at once.
+  ///
+  /// What is being set should be what a person can type, and a device counts wrong passcodes. A backup's password is tried
+  /// with the mark first, since it may have one.
+  ///
+  /// - Parameter isNew: Whether it is being set.
+  func isTakenWithoutMark(isNew: Bool) -> Bool {
+    switch self {
+    case .newPassword, .passcode, .newPasscode: true
+    case .password, .otherPassword: isNew
+    case .secret, .newSecret, .deviceKey, .classKeys: false
+    }
+  }
+
   /// "--password-file, --password-fd or --password-command"
   package var flags: String {
     let endings =

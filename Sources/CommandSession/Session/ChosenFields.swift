@@ -23,7 +23,7 @@ package struct FieldTable: Sendable {
 package struct FieldOptions: ParsableArguments, Sendable {
   @Option(
     help: ArgumentHelp(
-      "Print an array with these fields of each row, and nothing else, as JSON; also as --json=field,....",
+      "Print only these fields of each row, as a JSON array; also as --json=field,....",
       valueName: "field,..."))
   package var fields: FieldList?
 

@@ -28,7 +28,8 @@ extension ColorChoice: WordArgument {}
 
 /// The flags of all verbs.
 package struct CommonOptions: ParsableArguments {
-  @Option(help: ArgumentHelp("Where virtual devices live (KEYHAUL_HOME).", valueName: "dir"), completion: .directory)
+  @Option(
+    help: ArgumentHelp("The folder of the virtual devices (KEYHAUL_HOME).", valueName: "dir"), completion: .directory)
   package var home: String?
 
   @Flag(help: "Print one JSON document; the same as --format json.")
@@ -40,20 +41,20 @@ package struct CommonOptions: ParsableArguments {
   @Flag(name: .shortAndLong, help: "Print only results and errors.")
   package var quiet = false
 
-  @Flag(name: .shortAndLong, help: "Print each step; twice for bytes, offsets and timings.")
+  @Flag(name: .shortAndLong, help: "Print each step; repeat it for bytes, offsets and timings.")
   package var verbose: Int
 
-  @Option(help: ArgumentHelp("When to use colours.", valueName: "when"))
+  @Option(help: ArgumentHelp("When to use color.", valueName: "when"))
   package var color: ColorChoice = .auto
 
   @Flag(help: "Show no progress line.")
   package var noProgress = false
 
-  @Flag(help: "Never ask anything.")
+  @Flag(help: "Never ask a question.")
   package var noInput = false
 
   @Flag(
-    name: .shortAndLong, help: "Answer yes to changes and deletions; damage and costly work are asked all the same.")
+    name: .shortAndLong, help: "Answer yes to changes and deletions; Keyhaul still asks about damage and costly work.")
   package var yes = false
 
   package init() {}

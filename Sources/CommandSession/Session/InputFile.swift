@@ -2,7 +2,7 @@ import Files
 import KeychainFormats
 import SystemPackage
 
-/// A file that the user names as input and that is no archive: a saved plan, a fixture.
+/// A file that the user names as input and that is not an archive: a saved plan, a fixture.
 package enum InputFile {
   /// What it is called in errors.
   package static func name(_ path: String) -> String { path == "-" ? "standard input" : path }
@@ -35,7 +35,7 @@ package enum InputFile {
     return bytes
   }
 
-  /// What a file begins with; nothing of one that is no regular file, which might never give a byte.
+  /// What a file begins with; nothing of one that is not a regular file, which might never give a byte.
   package static func start(of path: String, byteCount: Int) -> [UInt8] {
     let system = FileSystem.real
     guard let status = try? system.status(of: path, followsLink: true), status.kind == .file,

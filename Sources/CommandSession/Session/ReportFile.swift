@@ -63,7 +63,7 @@ package enum ReportFile {
     do throws(Errno) { try body() } catch { throw failure(path, error) }
   }
 
-  /// Refuses what is no regular file: renaming over a link, a pipe or a device would take its place instead of writing to
+  /// Refuses what is not a regular file: renaming over a link, a pipe or a device would take its place instead of writing to
   /// it.
   package static func requireRegularFile(_ path: String) throws(CommandFailure) {
     let (fact, advice): (String, String)

@@ -29,7 +29,7 @@ package protocol PasswordOffers: Sendable {
 }
 
 extension Session {
-  /// The passwords that are at hand for the backup that this session is about, in the order in which they are tried.
+  /// The passwords that are available for the backup that this session is about, in the order in which they are tried.
   package var offeredPasswords: [SharedPassword] {
     offers?.passwords(for: subjectPath, of: subject?.identifier) ?? []
   }

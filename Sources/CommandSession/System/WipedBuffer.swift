@@ -76,6 +76,18 @@ package final class WipedBuffer {
     if count > 0, storage[count - 1] == UInt8(ascii: "\r") { count -= 1 }
   }
 
+  /// Takes a byte order mark off the start.
+  ///
+  /// - Returns: Whether there was one, with something behind it.
+  package func dropByteOrderMark() -> Bool {
+    let markCount = withBytes { UTF8Scalars.byteOrderMarkCount(of: $0) }
+    guard markCount > 0, count > markCount else { return false }
+    // The ranges overlap, which `copyMemory` allows.
+    storage.copyMemory(from: UnsafeRawBufferPointer(rebasing: storage[markCount..<count]))
+    count -= markCount
+    return true
+  }
+
   private func grow() {
     let larger = SecretArena.keys.allocate(storage.count * 2)
     larger.copyMemory(from: UnsafeRawBufferPointer(storage))

@@ -9,9 +9,10 @@ package enum GroupHelp {
     }
     let widest = verbs.map(\.0.count).max() ?? 0
     return [
-      style.painted(configuration.abstract + ".", .bold), "", "usage     \(path.name) <verb> [arguments] [flags]", "",
+      style.painted(configuration.abstract + ".", .bold), "", "usage     \(path.name) <command> [arguments] [flags]",
+      "",
     ]
       + verbs.map { "  " + DisplayWidth.padded($0.0, columns: widest) + "  " + $0.1 }
-      + ["", "\"\(path.name) <verb> -h\" is the verb's page."]
+      + ["", "\"\(path.name) <command> -h\" describes a command."]
   }
 }

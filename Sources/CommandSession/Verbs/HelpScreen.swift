@@ -50,7 +50,7 @@ package struct HelpScreen: Sendable {
       lines += WordWrap.labeled(
         "  " + DisplayWidth.padded(label, columns: widest) + "  ", meaning, columns: style.width)
     }
-    return (lines + ["", "\"\(name) --help\" says everything."]).map(style.adapted)
+    return (lines + ["", "\"\(name) --help\" lists everything."]).map(style.adapted)
   }
 
   /// The rows as they are shown: "-o, --output FILE" and what it does.

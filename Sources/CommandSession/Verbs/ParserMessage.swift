@@ -62,7 +62,7 @@ package enum ParserMessage {
     return .usage(plain(text), try: help)
   }
 
-  /// Arguments too many for a verb that asks for a secret. One that is no file may be that secret, and is not repeated.
+  /// Arguments too many for a verb that asks for a secret. One that is not a file may be that secret, and is not repeated.
   private static func tooMany(_ arguments: [String], _ flags: [String], command: String) -> CommandFailure? {
     guard let family = SecretFamily.allCases.first(where: { flags.contains("--\($0.flagPrefix)-file") }) else {
       return nil

@@ -29,7 +29,7 @@ package struct VerbPath {
   /// "keyhaul device list"
   package var name: String { commands.map { $0.word }.joined(separator: " ") }
 
-  /// What a word that is no verb may have been meant to be.
+  /// What a word that is not a verb may have been meant to be.
   package struct Guesses: Sendable {
     /// What other programs call a verb, or what people look for: "decrypt": "export".
     let meanings: [String: String]
@@ -42,7 +42,7 @@ package struct VerbPath {
     }
   }
 
-  /// - Throws: `.usage` for a word that is no verb, with the near one.
+  /// - Throws: `.usage` for a word that is not a verb, with the near one.
   package static func resolve(
     _ arguments: [String], root: any ParsableCommand.Type, guesses: Guesses
   ) throws(CommandFailure) -> VerbPath {

@@ -30,7 +30,7 @@ public enum FileCipher {
 
   /// Decrypts a whole file and takes its padding off.
   ///
-  /// - Throws: `.malformed` where the length is no multiple of 16 or zero.
+  /// - Throws: `.malformed` where the length is not a multiple of 16 or zero.
   public static func decrypt(_ bytes: [UInt8], key: borrowing Secret) throws(DataProtectionError) -> Decrypted {
     let decryptor = try FileDecryptor(key: key)
     var result: [UInt8] = []
@@ -101,7 +101,7 @@ public final class FileDecryptor {
   }
 
   /// The same in memory of the decryptor's own, which is good until the next call: a large file's portions take none that
-  /// has to be had from the system anew.
+  /// has to be had from the system again.
   package func plain(of bytes: UnsafeRawBufferPointer) throws(DataProtectionError) -> UnsafeRawBufferPointer {
     try blocks.transformed(bytes, holdingBackLastBlock: true)
   }

@@ -36,7 +36,7 @@ public final class RecordKey: Sendable {
   /// Opens a record.
   ///
   /// - Parameter sealed: Its encrypted bytes, without base64 around them.
-  /// - Throws: `.malformed` for a length that is no multiple of 16 or zero, and where what it decrypts to does not end
+  /// - Throws: `.malformed` for a length that is not a multiple of 16 or zero, and where what it decrypts to does not end
   ///   in its padding: it is damaged, or sealed under another key.
   public func open(_ sealed: [UInt8]) throws(DataProtectionError) -> [UInt8] {
     let size = FileCipher.blockSize

@@ -129,7 +129,7 @@ extension DatabaseKeys {
     let box = try formatted(.secretBox) { () throws(FormatError) in try ArchivedBox(archive: blob.secret.box) }
     let padded = try open(box, key: unwrapped.key, at: .secretBox)
     guard let count = padded.withBytes(Self.countWithoutPadding) else {
-      throw DatabaseItemStop(.malformed, .padding, "it is not filled up to a multiple of \(Self.paddedByteCount) bytes")
+      throw DatabaseItemStop(.malformed, .padding, "its last byte does not say how many bytes fill it up")
     }
     let found = try formatted(.secretDictionary) { () throws(FormatError) in
       try padded.withBytes { (bytes) throws(FormatError) in
@@ -146,11 +146,14 @@ extension DatabaseKeys {
     return whole
   }
 
-  /// How many bytes the padding leaves: n bytes of the value n, from 1 to 20. `nil` where it is none.
+  /// How many bytes the padding leaves. The last byte alone says its length, as a signed number; neither the other bytes of
+  /// the padding nor the whole length count: the tag of the box proves the bytes.
+  ///
+  /// - Returns: `nil` if the last byte is negative or more than there are, or if there is none.
+  ///
+  /// Source: Apple `SecDbKeychainItemV7.m`, `secretAttributesWithAcmContext`.
   static func countWithoutPadding(_ bytes: UnsafeRawBufferPointer) -> Int? {
-    guard bytes.count.isMultiple(of: paddedByteCount), let last = bytes.last.map(Int.init),
-      (1...paddedByteCount).contains(last), bytes.suffix(last).allSatisfy({ Int($0) == last })
-    else { return nil }
+    guard let last = bytes.last.map(Int.init), last <= Int8.max, last <= bytes.count else { return nil }
     return bytes.count - last
   }
 

@@ -37,7 +37,7 @@ public enum DatabaseKeyWrapping: Sendable, Hashable {
 extension DatabaseKeys {
   /// Seals an item for its own protection class, under new keys of its own and the class's key for attributes.
   ///
-  /// The item's digest is computed anew. Its class is written without a key generation.
+  /// The item's digest is computed again. Its class is written without a key generation.
   /// - Parameters:
   ///   - item: The item in clear.
   ///   - accessControl: Its access control; the class alone where it has none.

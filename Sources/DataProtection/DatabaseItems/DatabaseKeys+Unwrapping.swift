@@ -58,7 +58,7 @@ extension DatabaseKeys {
         try wrap.wrappedKey.withBytes { (bytes) throws(FormatError) in try DERPropertyList.decode(bytes) }
       }
       guard let sealed = parts.dictionaryValue?["d1"]?.dataValue, let key = parts.dictionaryValue?["d2"]?.dataValue
-      else { throw DatabaseItemStop(.malformed, .secretKey, "a persona's key is no dictionary with d1 and d2") }
+      else { throw DatabaseItemStop(.malformed, .secretKey, "a persona's key is not a dictionary with d1 and d2") }
       return UnwrappedKey(key: try open(sealed, underReference: key), store: nil)
     case (ItemKeyWrap.classWrap, nil):
       return try unwrap(wrap.wrappedKey, keyClass: blob.keyClass.withoutGeneration, at: .secretKey)

@@ -2,30 +2,41 @@ internal import CUTF8Proc
 internal import KeychainFormats
 import SecretMemory
 
-/// In which of its Unicode forms a password fits a backup.
+/// In which of its forms a password fits a backup.
 ///
 /// An accented letter can be one scalar or a letter and an accent. Both look the same, and which one a device got
-/// depended on the computer that the password was typed on.
+/// depended on the computer that the password was typed on. Windows programs put a byte order mark before the text of a
+/// file or a pipe, which nobody typed.
 public enum PasswordForm: Sendable, Hashable, CaseIterable {
   /// Byte for byte as it was given.
   case asGiven
-  /// With accents in their letters (NFC).
+  /// Without the byte order mark before it, and else byte for byte.
+  case withoutMark
+  /// With accents in their letters (NFC), and without a byte order mark.
   case composed
-  /// With accents behind their letters (NFD).
+  /// With accents behind their letters (NFD), and without a byte order mark.
   case decomposed
 }
 
 extension Secret {
-  /// The same text in another Unicode form; `nil` where it is not UTF-8 or that form is no other.
+  /// Returns the same text in another form; `nil` if it is not UTF-8 or that form is no other.
   ///
   /// Source: Unicode Standard Annex #15.
   public borrowing func inForm(_ form: PasswordForm) -> Secret? {
-    guard form != .asGiven, withBytes({ $0.contains { $0 >= 0x80 } }) else { return nil }
-    var scalars = WipedScalars(decomposing: self)
+    guard form != .asGiven else { return nil }
+    let markCount = withBytes { UTF8Scalars.byteOrderMarkCount(of: $0) }
+    let text = withBytes { Secret(copying: UnsafeRawBufferPointer(rebasing: $0[markCount...])) }
+    if form == .withoutMark {
+      // A mark alone is a password only if somebody chose it.
+      guard markCount > 0, !text.isEmpty else { return nil }
+      return text
+    }
+    guard text.withBytes({ $0.contains { $0 >= 0x80 } }) else { return nil }
+    var scalars = WipedScalars(decomposing: text)
     guard scalars.isValid else { return nil }
     if form == .composed { scalars.compose() }
     let other = scalars.utf8()
-    let isSame = matches(other)
+    let isSame = text.matches(other)
     return isSame ? nil : consume other
   }
 }

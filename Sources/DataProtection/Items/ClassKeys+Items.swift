@@ -83,7 +83,7 @@ extension ClassKeys {
 
   /// What `seal` seals of an item, for whoever asks what comes out again: the ciphers between change no byte of it.
   ///
-  /// - Throws: As `seal` does, also where the key of the item's class is not at hand.
+  /// - Throws: As `seal` does, also where the key of the item's class is not available.
   package borrowing func plaintextToSeal(
     of item: KeychainItem
   ) throws(ItemSealError) -> (plaintext: SensitiveBytes, keyClass: KeyClass) {
@@ -93,7 +93,7 @@ extension ClassKeys {
 
   /// The class that `seal` seals an item for, whose plaintext nobody asks for.
   ///
-  /// - Throws: As `seal` does for an item without a protection class, or where the key of its class is not at hand.
+  /// - Throws: As `seal` does for an item without a protection class, or where the key of its class is not available.
   package borrowing func classToSeal(for item: KeychainItem) throws(ItemSealError) -> KeyClass {
     guard let keyClass = item.protection?.keyClass else { throw ItemSealError(.malformed(.noProtection)) }
     do throws(ItemFault) { try requireKey(of: keyClass) } catch { throw ItemSealError(error, keyClass: keyClass) }

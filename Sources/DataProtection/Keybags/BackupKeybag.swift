@@ -4,7 +4,7 @@ public import KeychainFormats
 public struct UnlockedKeybag: ~Copyable, Sendable {
   /// The bag as the manifest has it, with every key wrapped.
   public let keybag: Keybag
-  /// The keys that its password, and the device's key where it was at hand, opened.
+  /// The keys that its password, and the device's key where it was available, opened.
   public let classKeys: ClassKeys
 
   /// Gives up the keys to a new owner.

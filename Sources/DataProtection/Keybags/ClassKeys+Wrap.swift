@@ -38,7 +38,7 @@ extension ClassKeys {
   /// Of class keys and of the keys wrapped with them, in bytes.
   static var keySize: Int { 32 }
 
-  /// - Throws: What `wrap` throws where the key of a class is not at hand.
+  /// - Throws: What `wrap` throws where the key of a class is not available.
   borrowing func requireKey(of keyClass: KeyClass) throws(ItemFault) { _ = try usableEntry(keyClass) }
 
   private borrowing func usableEntry(_ keyClass: KeyClass) throws(ItemFault) -> (held: HeldKey, publicKey: [UInt8]?) {

@@ -73,12 +73,12 @@ public struct ClassKeys: ~Copyable, Sendable {
     try ClassKeys(keybagUUID: [], entries: [:], wrappedCount: 0, unwrappedCount: 0)
   }
 
-  /// Returns whether the key of a class is at hand, and why not where it isn't.
+  /// Returns whether the key of a class is available, and why not where it isn't.
   public borrowing func availability(of keyClass: KeyClass) -> ClassKeyAvailability {
     entries[keyClass]?.availability ?? .absent
   }
 
-  /// Whether a key of this class is at hand.
+  /// Whether a key of this class is available.
   public borrowing func hasKey(of keyClass: KeyClass) -> Bool { entries[keyClass]?.key != nil }
 
   /// The classes the keybag has, in ascending order.

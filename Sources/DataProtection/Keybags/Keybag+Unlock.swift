@@ -6,7 +6,7 @@ extension Keybag {
   /// - Parameters:
   ///   - password: The backup's password, empty for a backup without one, or `nil` to leave its layer closed: nothing is
   ///     derived then.
-  ///   - deviceKey: The hardware key of the device that made the bag, where it is at hand.
+  ///   - deviceKey: The hardware key of the device that made the bag, where it is available.
   ///   - limit: The most PBKDF2 rounds to accept; a hostile archive may ask for any number.
   ///   - progress: Told how far the derivation is; where it answers `false` it ends with `.cancelled`.
   /// - Throws: `.wrongPassword` where no class key unwraps with the password, `.roundsOverLimit`, `.missingField` and
@@ -47,12 +47,12 @@ extension Keybag {
   public struct FittingKey: ~Copyable {
     /// 32 bytes.
     public let passcodeKey: Secret
-    /// The Unicode form of the password that fits, which is most often the one that was typed.
+    /// The form of the password that fits, which is most often the one that was typed.
     public let form: PasswordForm
   }
 
-  /// Derives the key of the password as it is given, and where that does not fit and the password is not all ASCII, of
-  /// the same text in its other Unicode forms.
+  /// Derives the key of the password as it is given, and if that does not fit, of the same text in its other forms:
+  /// without a byte order mark, and if it is not all ASCII, in its other Unicode forms.
   ///
   /// - Throws: As `unlock` does, `.wrongPassword` where none of the forms fits. Each form costs a derivation.
   public func fittingKey(

@@ -14,7 +14,7 @@ struct DigestContext: ~Copyable {
       }
     }
 
-    // Fetched once and never freed: with `EVP_sha1()` OpenSSL looks for its code anew at every hash, which for a short
+    // Fetched once and never freed: with `EVP_sha1()` OpenSSL looks for its code again at every hash, which for a short
     // message takes longer than the hash.
     private nonisolated(unsafe) static let sha1Handle = EVP_MD_fetch(nil, "SHA1", nil)
     private nonisolated(unsafe) static let sha256Handle = EVP_MD_fetch(nil, "SHA256", nil)

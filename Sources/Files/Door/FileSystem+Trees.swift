@@ -26,7 +26,7 @@ extension FileSystem {
     try perform(.create, omitted: ()) { _ in try SystemCalls.makeLink(target, name, in: raw) }
   }
 
-  /// What a symbolic link leads to; `nil` for what is no text.
+  /// What a symbolic link leads to; `nil` for what is not text.
   package func linkTarget(of name: String, in parent: borrowing Descriptor) throws(Errno) -> String? {
     let raw = parent.raw
     var buffer = [CChar](repeating: 0, count: 4_096)

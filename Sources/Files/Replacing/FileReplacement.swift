@@ -118,7 +118,7 @@ package struct FileReplacement: Sendable {
 
 extension FileSystem {
   /// Makes a file with these bytes, synced, for its owner alone whatever the process's umask is. A file of this name that
-  /// is there already is made anew.
+  /// is there already is made again.
   package func createFile(_ name: String, in parent: borrowing Descriptor, bytes: [UInt8]) throws(Errno) {
     let file = try createFileAnew(name, in: parent)
     try writeAll(bytes, to: file.raw)

@@ -192,7 +192,7 @@ public final class SimulatorKeychain {
   /// Makes all changes last. Nothing can be changed afterwards.
   public func commit() throws(KeychainDatabaseError) { try database.commit() }
 
-  /// Makes all changes last, and lends the whole file: its secrets are in clear in it. Nothing can be changed afterwards.
+  /// Makes all changes last, and lends the whole file: its secrets are not encrypted in it. Nothing can be changed afterwards.
   package func committed<Result, Failure: Error>(
     _ body: (UnsafeRawBufferPointer) throws(Failure) -> Result
   ) throws(Failure) -> Result? {

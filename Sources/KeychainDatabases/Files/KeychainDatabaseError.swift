@@ -41,10 +41,11 @@ public struct KeychainDatabaseError: ExplainedError, Equatable {
   public var meaning: ErrorMeaning {
     switch code {
     case .unreadable: .init(.refused, "it is no SQLite database", advice: "check the path")
-    case .unknownForm: .init(.refused, "it is no keychain database", advice: "check the path")
+    case .unknownForm: .init(.refused, "it is not a keychain database", advice: "check the path")
     case .malformed:
       .init(
-        .refused, "it is no file of class keys", advice: "a JSON object from classes, 6 to 12, to 64 hexadecimal digits"
+        .refused, "it is not a file of class keys",
+        advice: "a JSON object from classes, 6 to 12, to 64 hexadecimal digits"
       )
     case .busy: .init(.busy, "the database is in use", advice: "shut the Simulator down")
     case .notWritable: .init(.failed, "the database cannot be written to", advice: "check its permissions")

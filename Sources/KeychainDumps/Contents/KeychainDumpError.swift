@@ -31,7 +31,7 @@ public struct KeychainDumpError: ExplainedError, Equatable {
   public var meaning: ErrorMeaning {
     switch code {
     case .unreadable:
-      .init(.refused, "it is no dump of a keychain that can be read", advice: "another copy of it, or a backup")
+      .init(.refused, "it is not a dump of a keychain that can be read", advice: "another copy of it, or a backup")
     case .unknownForm:
       .init(.refused, "it is neither a backup nor a known dump of a keychain", advice: "check the path")
     case .backupKeychain:

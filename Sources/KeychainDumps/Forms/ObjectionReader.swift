@@ -8,8 +8,20 @@ enum ObjectionReader {
   private static let accessControl = "access_control"
   private static let exactSecret = "dataHex"
   private static let rendering = "data"
-  /// What stands for the bytes of a key.
-  private static let noRendering = "(Key data not displayed)"
+  /// Whether a text is what objection writes in the place of a value that it could not turn into text: `NAME` stands for a
+  /// class of Objective-C in the last one.
+  ///
+  /// Source: objection, `agent/src/ios/keychain.ts` and `agent/src/ios/lib/helpers.ts`.
+  private static func standsForNothing(_ text: String) -> Bool {
+    if text == "(Key data not displayed)" || text == "(failed to decode)" { return true }
+    let (start, end) = ("(could not get string for class: ", ")")
+    guard text.hasPrefix(start), text.hasSuffix(end) else { return false }
+    return text.dropFirst(start.count).dropLast(end.count).utf8.allSatisfy { byte in
+      byte == UInt8(ascii: "_") || byte == UInt8(ascii: ".") || byte == UInt8(ascii: "$")
+        || (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte)
+        || (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(byte | 0x20)
+    }
+  }
 
   private static let kinds: [String: ItemKind] = [
     "kSecClassGenericPassword": .genericPassword, "kSecClassInternetPassword": .internetPassword,
@@ -54,12 +66,17 @@ enum ObjectionReader {
       case rendering: rendered = value
       case accessible:
         guard let text = value.stringValue, !text.isEmpty else { continue }
+        guard !standsForNothing(text) else {
+          unusable.append(.protection)
+          continue
+        }
         entry[AttributeCode.protection.rawValue] = .string(ProtectionClass(named: text)?.rawValue ?? text)
       default:
         guard let code = ObjectionAttributes.codes[name], AttributeTable.definition(of: code, in: kind) != nil else {
           continue
         }
         switch value {
+        case .string(let text) where standsForNothing(text): unusable.append(code)
         case .string(let text): if !text.isEmpty { entry[code.rawValue] = .string(text) }
         case .integer(let number): entry[code.rawValue] = .integer(number)
         case .boolean(let flag): entry[code.rawValue] = .boolean(flag)
@@ -71,7 +88,9 @@ enum ObjectionReader {
     var reading = DumpValues.read(entry, as: kind, .typed)
     // What the constraints are is told in words alone.
     let control = members.first { $0.0 == accessControl }?.1.stringValue ?? ""
-    if !control.isEmpty, control != "None" { reading.item[.accessControl] = .string(control) }
+    if !control.isEmpty, control != "None", !standsForNothing(control) {
+      reading.item[.accessControl] = .string(control)
+    }
     let (content, isRendered) = content(reading.item, secret: secret, rendered: rendered)
     return DumpedItem(
       entry: position, kind: kind, content: content, unusableAttributes: (unusable + reading.unusable).sorted(),
@@ -83,14 +102,14 @@ enum ObjectionReader {
     _ item: KeychainItem, secret: JSONValue?, rendered: JSONValue?
   ) -> (DumpedItem.Content, isRendered: Bool) {
     var item = item
-    if let text = secret?.stringValue, !text.isEmpty {
+    if let text = secret?.stringValue, !text.isEmpty, !standsForNothing(text) {
       guard let bytes = HexadecimalDigits.bytes(of: text) else {
-        return (.attributesOnly(item, DumpFault(.malformed, "\(exactSecret) is no hexadecimal text")), false)
+        return (.attributesOnly(item, DumpFault(.malformed, "\(exactSecret) is not hexadecimal text")), false)
       }
       item.secret = SensitiveBytes(copying: bytes)
       return (.open(item), false)
     }
-    guard let text = rendered?.stringValue, !text.isEmpty, text != noRendering else {
+    guard let text = rendered?.stringValue, !text.isEmpty, !standsForNothing(text) else {
       return (.attributesOnly(item, nil), false)
     }
     item.secret = SensitiveBytes(copying: Array(text.utf8))

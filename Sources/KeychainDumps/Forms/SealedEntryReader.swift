@@ -48,7 +48,7 @@ struct SealedEntryReader {
         usable[keyClass] = Self.key(bytes)
       } else {
         unusable[keyClass] = DumpFault(
-          .malformed, "the key for attributes of class \(number) is no data of \(Self.keyByteCount) bytes or more")
+          .malformed, "the key for attributes of class \(number) is not data of \(Self.keyByteCount) bytes or more")
       }
     }
     keys = try Self.working { () throws(DataProtectionError) in try DatabaseKeys(metadataKeys: usable) }

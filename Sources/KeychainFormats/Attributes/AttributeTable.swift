@@ -11,9 +11,9 @@ public enum AttributeKind: String, Sendable {
   case data
   /// Text, kept as it came.
   case string
-  /// A whole number; text that is no canonical 32-bit decimal stays text.
+  /// A whole number; text that is not a canonical 32-bit decimal stays text.
   case number
-  /// The column that holds the sealed item, `data`. It is no attribute of the item in clear.
+  /// The column that holds the sealed item, `data`. It is not an attribute of the item in clear.
   case encryptedData
   /// The protection class code.
   case access
@@ -21,7 +21,7 @@ public enum AttributeKind: String, Sendable {
   case accessControl
   /// Flags that are 0 or 1: whether the item synchronizes, whether it is a tombstone, whether deleting it leaves one.
   case sync, tomb, useTombstone
-  /// The digest of the item, twenty bytes, computed anew whenever the item changes.
+  /// The digest of the item, twenty bytes, computed again whenever the item changes.
   case sha1
   /// The digest of the attributes of the primary key, computed and never stored.
   case primaryKey

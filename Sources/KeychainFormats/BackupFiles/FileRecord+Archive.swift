@@ -10,12 +10,13 @@ extension FileRecord {
   }
 
   private init(_ record: KeyedRecord) throws(FormatError) {
-    guard let relativePath = try record.string(.relativePath) else {
+    guard let path = try record.name(.relativePath) else {
       throw FormatError(.fileRecord, .malformed, "it has no RelativePath")
     }
+    let target = try record.name(.target)
     self.init(
-      relativePath: relativePath,
-      target: try record.string(.target),
+      relativePath: path.text,
+      target: target?.text,
       digest: try record.data(.digest),
       encryptionKey: try record.data(.encryptionKey).map(ClassWrappedKey.init(parsing:)),
       mode: try record.number(.mode) ?? 0,
@@ -29,6 +30,7 @@ extension FileRecord {
       protectionClass: KeyClass(rawValue: try record.number(.protectionClass) ?? 0),
       extendedAttributes: try record.data(.extendedAttributes),
       flags: try record.number(.flags) ?? 0)
+    (undecodedPath, undecodedTarget) = (path.undecoded, target?.undecoded)
     guard size >= 0 else { throw FormatError(.fileRecord, .malformed, "its Size is negative") }
   }
 

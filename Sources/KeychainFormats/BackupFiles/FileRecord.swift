@@ -9,6 +9,10 @@ public struct FileRecord: Sendable, Hashable {
   public var relativePath: String
   /// Where a symbolic link points. It comes from the archive and may name any place.
   public var target: String?
+  /// The bytes of `relativePath` if they are not UTF-8; its text spells those that do not fit `%F5`.
+  package var undecodedPath: [UInt8]?
+  /// The bytes of `target` if they are not UTF-8.
+  package var undecodedTarget: [UInt8]?
   /// SHA-1 of the stored bytes, twenty bytes.
   public var digest: [UInt8]?
   /// The file's own key, in an encrypted backup.
@@ -84,6 +88,9 @@ public struct FileRecord: Sendable, Hashable {
 }
 
 extension FileRecord {
+  /// Whether its path or its target is not UTF-8.
+  package var hasUndecodedNames: Bool { undecodedPath != nil || undecodedTarget != nil }
+
   /// Whether something has to be stored for the file: all but an empty one, of which nothing can be lost.
   package var needsPayload: Bool { size != 0 }
 }

@@ -40,8 +40,8 @@ public struct KeychainBackupFile: Sendable, Hashable {
 
   /// Reads a file.
   ///
-  /// What makes a device refuse the whole file is refused here too: a key that is no string, a key `idnt`, an element
-  /// that is no dictionary.
+  /// What makes a device refuse the whole file is refused here too: a key that is not a string, a key `idnt`, an element
+  /// that is not a dictionary.
   /// - Throws: `.malformed`, `.truncated`, `.unsupportedVersion` or `.overLimit`, with the offset.
   public init(parsing bytes: [UInt8], limits: BinaryPlist.Limits = .keychainFile) throws(FormatError) {
     try self.init(parsing: bytes, limits: limits, acceptingAtMost: Self.maximumEntryCount)
@@ -111,14 +111,14 @@ public struct KeychainBackupFile: Sendable, Hashable {
 
     mutating func file(acceptingAtMost limit: Int) throws(FormatError) -> KeychainBackupFile {
       guard case .dictionary(let keys, let values) = try document.object(at: document.rootIndex) else {
-        throw try malformed("it is no dictionary", at: document.rootIndex)
+        throw try malformed("it is not a dictionary", at: document.rootIndex)
       }
       var file = KeychainBackupFile(keybagUUID: nil, entries: [])
       var indices: [String: Int] = [:]
       for position in 0..<keys.count {
         let keyIndex = try document.index(position, of: keys)
         guard let key = try builder.value(at: keyIndex).stringValue else {
-          throw try malformed("a key that is no string", at: keyIndex)
+          throw try malformed("a key that is not a string", at: keyIndex)
         }
         guard key != Key.identities else { throw try malformed("a key idnt, which no backup has", at: keyIndex) }
         let index = try document.index(position, of: values)
@@ -171,7 +171,7 @@ public struct KeychainBackupFile: Sendable, Hashable {
 
     private mutating func entry(of kind: ItemKind, at index: Int) throws(FormatError) -> Entry {
       guard case .dictionary(let keys, let values) = try document.object(at: index) else {
-        throw try malformed("an item that is no dictionary", at: index)
+        throw try malformed("an item that is not a dictionary", at: index)
       }
       var (blob, reference): (Range<Int>?, Range<Int>?)
       try charge(entryByteCount, at: index)

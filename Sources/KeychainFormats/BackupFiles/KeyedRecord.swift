@@ -48,7 +48,7 @@ struct KeyedRecord {
     guard let top = try root.value(of: "$top"),
       let start = try Self.dictionary(at: top, of: document)?.value(of: "root"),
       let index = try resolve(start, "root"), let record = try Self.dictionary(at: index, of: document)
-    else { throw FormatError(.fileRecord, .malformed, "its root is no dictionary") }
+    else { throw FormatError(.fileRecord, .malformed, "its root is not a dictionary") }
     for position in 0..<record.keys.count {
       guard let field = try Self.field(document.index(position, of: record.keys), in: document) else { continue }
       if places[field.rawValue] < 0 { places[field.rawValue] = try document.index(position, of: record.values) }
@@ -127,19 +127,19 @@ struct KeyedRecord {
   }
 
   /// A bare text or an `NS.string` object.
-  func string(_ field: Field) throws(FormatError) -> String? {
+  func name(_ field: Field) throws(FormatError) -> DecodedName? {
     guard let object = try content(field, wrappedAs: "NS.string") else { return nil }
-    guard let text = try document.text(object) else {
-      throw FormatError(.fileRecord, .malformed, "its \(field.name) is no text")
+    guard let name = document.name(object) else {
+      throw FormatError(.fileRecord, .malformed, "its \(field.name) is not text")
     }
-    return text
+    return name
   }
 
   /// Bare data or an `NS.data` object.
   func data(_ field: Field) throws(FormatError) -> [UInt8]? {
     guard let object = try content(field, wrappedAs: "NS.data") else { return nil }
     guard case .data(let range) = object else {
-      throw FormatError(.fileRecord, .malformed, "its \(field.name) is no data")
+      throw FormatError(.fileRecord, .malformed, "its \(field.name) is not data")
     }
     return document.bytes.withBytes(range) { Array($0) }
   }
@@ -147,7 +147,7 @@ struct KeyedRecord {
   func number<Number: FixedWidthInteger>(_ field: Field) throws(FormatError) -> Number? {
     guard let index = try resolve(field) else { return nil }
     guard case .integer(let value) = try document.object(at: index), let number = Number(exactly: value) else {
-      throw FormatError(.fileRecord, .malformed, "its \(field.name) is no number of its size")
+      throw FormatError(.fileRecord, .malformed, "its \(field.name) is not a number of its size")
     }
     return number
   }
@@ -158,12 +158,25 @@ struct KeyedRecord {
     switch try document.object(at: index) {
     case .integer(let number): return UInt64(bitPattern: number)
     case .unsignedInteger(let number): return number
-    default: throw FormatError(.fileRecord, .malformed, "its \(Field.inode.name) is no number")
+    default: throw FormatError(.fileRecord, .malformed, "its \(Field.inode.name) is not a number")
     }
   }
 }
 
 extension BinaryPlistDocument {
+  /// The text of a string object, which need not be well formed; `nil` for another object.
+  fileprivate func name(_ object: Object) -> DecodedName? {
+    switch object {
+    case .asciiString(let range): bytes.withBytes(range) { DecodedName($0) }
+    case .utf16String(let range):
+      DecodedName(
+        utf16: stride(from: range.lowerBound, to: range.upperBound, by: 2).map { offset in
+          UInt16(bytes[offset]) << 8 | UInt16(bytes[offset + 1])
+        })
+    default: nil
+    }
+  }
+
   /// Whether an object is this text, which is ASCII. No text is made of it.
   fileprivate func isText(_ text: StaticString, _ object: Object) -> Bool {
     switch object {

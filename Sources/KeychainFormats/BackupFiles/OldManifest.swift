@@ -14,17 +14,34 @@ public struct OldManifest: Sendable {
 
   /// One file, directory or link.
   public struct Entry: Sendable, Hashable {
-    /// `nil` where the record has none.
+    /// `nil` where the record has none. Bytes that are not UTF-8 are spelled `%F5`.
     public var domain: String?
+    /// The domain's bytes if they are not UTF-8.
+    package var undecodedDomain: [UInt8]?
     /// Without extended attributes, which stand beside it.
     public var record: FileRecord
     /// The pairs of a name and data at the record's end, at most 255.
     public var extendedAttributes: [ExtendedAttribute]
 
+    /// Creates an entry with names that are UTF-8.
+    public init(domain: String?, record: FileRecord, extendedAttributes: [ExtendedAttribute]) {
+      self.domain = domain
+      self.record = record
+      self.extendedAttributes = extendedAttributes
+    }
+
+    /// Whether any of its names is not UTF-8: the domain, the path, the link's target, an attribute's name.
+    package var hasUndecodedNames: Bool {
+      undecodedDomain != nil || record.hasUndecodedNames
+        || extendedAttributes.contains { $0.undecodedName != nil }
+    }
+
     /// One extended attribute of a file, `com.apple.…` for example.
     public struct ExtendedAttribute: Sendable, Hashable {
-      /// The attribute's name; empty where the record has none.
+      /// The attribute's name; empty where the record has none. Bytes that are not UTF-8 are spelled `%F5`.
       public var name: String
+      /// The name's bytes if they are not UTF-8.
+      package var undecodedName: [UInt8]?
       /// The attribute's bytes as they are stored.
       public var value: [UInt8]
 
@@ -91,10 +108,10 @@ private struct EntryReader {
 
   mutating func entry(at start: Int) throws(FormatError) -> (OldManifest.Entry, end: Int) {
     _ = try cursor.take(start, "what comes before")
-    let domain = try text("the domain")
+    let domain = try name("the domain")
     let pathOffset = cursor.offset
-    guard let path = try text("the path") else { throw malformed("a record without a path", at: pathOffset) }
-    let target = try text("the link's target")
+    guard let path = try name("the path") else { throw malformed("a record without a path", at: pathOffset) }
+    let target = try name("the link's target")
     let digestOffset = cursor.offset
     let digest = try data("the digest")
     // Some tools write an empty digest or key where there is none.
@@ -115,15 +132,21 @@ private struct EntryReader {
     let attributeCount = try cursor.takeByte("the number of attributes")
     var attributes: [OldManifest.Entry.ExtendedAttribute] = []
     for _ in 0..<attributeCount {
-      let name = try text("an attribute's name") ?? ""
-      attributes.append(.init(name: name, value: try data("an attribute's value") ?? []))
+      let name = try name("an attribute's name")
+      var attribute = OldManifest.Entry.ExtendedAttribute(
+        name: name?.text ?? "", value: try data("an attribute's value") ?? [])
+      attribute.undecodedName = name?.undecoded
+      attributes.append(attribute)
     }
-    let record = FileRecord(
-      relativePath: path, target: target, digest: digest?.isEmpty == true ? nil : digest, encryptionKey: key,
+    var record = FileRecord(
+      relativePath: path.text, target: target?.text, digest: digest?.isEmpty == true ? nil : digest, encryptionKey: key,
       mode: mode, inode: inode, userID: Int64(userID), groupID: Int64(groupID), lastModified: times[0],
       lastStatusChange: times[1], birth: times[2], size: size,
       protectionClass: KeyClass(rawValue: UInt32(protectionClass)))
-    return (OldManifest.Entry(domain: domain, record: record, extendedAttributes: attributes), cursor.offset)
+    (record.undecodedPath, record.undecodedTarget) = (path.undecoded, target?.undecoded)
+    var entry = OldManifest.Entry(domain: domain?.text, record: record, extendedAttributes: attributes)
+    entry.undecodedDomain = domain?.undecoded
+    return (entry, cursor.offset)
   }
 
   private mutating func wrappedKey(at offset: Int) throws(FormatError) -> ClassWrappedKey? {
@@ -140,13 +163,9 @@ private struct EntryReader {
     return count == 0xFFFF ? nil : try cursor.takeBytes(count, what)
   }
 
-  private mutating func text(_ what: String) throws(FormatError) -> String? {
-    let offset = cursor.offset
-    guard let bytes = try data(what) else { return nil }
-    guard let text = String(validating: bytes, as: UTF8.self) else {
-      throw malformed("\(what) is not UTF-8", at: offset)
-    }
-    return text
+  /// A name's length stands in front of it, so that nothing behind one that is not UTF-8 is in doubt.
+  private mutating func name(_ what: String) throws(FormatError) -> DecodedName? {
+    try data(what).map { DecodedName($0) }
   }
 
   private mutating func number(_ what: String, _ count: Int) throws(FormatError) -> UInt64 {

@@ -56,12 +56,12 @@ public struct ArchivedBox: Sendable, Hashable {
     }
     func data(_ name: String, in holder: PropertyDictionary) throws(FormatError) -> [UInt8] {
       guard let bytes = try object(name, in: holder).dataValue else {
-        throw FormatError(.keyedArchive, .malformed, "\(name) is no data")
+        throw FormatError(.keyedArchive, .malformed, "\(name) is not data")
       }
       return bytes
     }
     guard let box = try object("root", in: top).dictionaryValue else {
-      throw FormatError(.keyedArchive, .malformed, "its root is no object with members")
+      throw FormatError(.keyedArchive, .malformed, "its root is not an object with members")
     }
     guard try object("$class", in: box).dictionaryValue?["$classname"]?.stringValue == Self.className else {
       throw FormatError(.keyedArchive, .malformed, "its root is of another class")

@@ -28,7 +28,7 @@ public struct ItemAccessControl: Sendable, Hashable {
     }
     switch members[Self.boundKey] {
     case nil, .boolean?: break
-    default: throw Self.malformed("whether it is bound is no boolean")
+    default: throw Self.malformed("whether it is bound is not a boolean")
     }
     self.members = members
   }
@@ -38,7 +38,7 @@ public struct ItemAccessControl: Sendable, Hashable {
   /// - Throws: `.malformed`, `.truncated`, `.overLimit` or `.trailingBytes`.
   public init(parsing bytes: [UInt8]) throws(FormatError) {
     guard case .dictionary(let members) = try DERPropertyList.decode(bytes) else {
-      throw Self.malformed("it is no dictionary")
+      throw Self.malformed("it is not a dictionary")
     }
     try self.init(members: members)
   }

@@ -89,7 +89,7 @@ extension ProtobufReader.Field {
   /// The value of a field that is an `int32`: a negative one is written with all of its 64 bits.
   func number(_ what: String) throws(FormatError) -> Int32 {
     guard case .varint(let bits) = value, let number = Int32(exactly: Int64(bitPattern: bits)) else {
-      throw FormatError(.itemBlob, .malformed, "\(what) is no number of 32 bits", offset: offset)
+      throw FormatError(.itemBlob, .malformed, "\(what) is not a number of 32 bits", offset: offset)
     }
     return number
   }

@@ -42,7 +42,7 @@ public struct AccessControlBlob: Sendable, Hashable {
 
     let (protectionDER, protectionOffset) = try Self.takeCounted(&cursor, "the protection value")
     guard case .string(let protection)? = try? DERPropertyList.decode(protectionDER) else {
-      throw FormatError(.itemBlob, .malformed, "the protection value is no DER string", offset: protectionOffset)
+      throw FormatError(.itemBlob, .malformed, "the protection value is not a DER string", offset: protectionOffset)
     }
     let (keysDER, keysOffset) = try Self.takeCounted(&cursor, "the dictionary of keys")
     guard let keys = (try? DERPropertyList.decode(keysDER))?.dictionaryValue,

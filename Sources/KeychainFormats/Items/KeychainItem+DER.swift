@@ -23,7 +23,7 @@ extension KeychainItem {
     var decoder = try DERDecoder(bytes, format: .item, dates: repairsDates ? .substitute : .refuse)
     let dictionary = try decoder.onlyElement()
     guard dictionary.tag == DERPropertyList.Tag.dictionary else {
-      throw decoder.malformed(dictionary, "an item that is no dictionary")
+      throw decoder.malformed(dictionary, "an item that is not a dictionary")
     }
     self.init(kind: kind)
     attributes.reserveCapacity(try decoder.pairCount(in: dictionary.contents))
@@ -75,7 +75,7 @@ extension KeychainItem {
     case DERPropertyList.Tag.null:
       return nil
     default:
-      throw decoder.malformed(value, "a value of \(code.rawValue) that is no data")
+      throw decoder.malformed(value, "a value of \(code.rawValue) that is not data")
     }
   }
 

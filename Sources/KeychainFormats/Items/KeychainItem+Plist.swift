@@ -7,7 +7,7 @@ extension KeychainItem {
     let document = try BinaryPlistDocument(bytes, limits: .item)
     var builder = BinaryPlistBuilder(document, limits: .item)
     guard case .dictionary(let keys, let values) = try document.object(at: document.rootIndex) else {
-      throw document.malformed("an item that is no dictionary", try document.offset(ofObject: document.rootIndex))
+      throw document.malformed("an item that is not a dictionary", try document.offset(ofObject: document.rootIndex))
     }
     self.init(kind: kind)
     var seen: Set<AttributeCode> = []
@@ -15,7 +15,7 @@ extension KeychainItem {
       let keyIndex = try document.index(position, of: keys)
       let valueIndex = try document.index(position, of: values)
       guard let name = try builder.value(at: keyIndex).stringValue else {
-        throw document.malformed("a key that is no string", try document.offset(ofObject: keyIndex))
+        throw document.malformed("a key that is not a string", try document.offset(ofObject: keyIndex))
       }
       let code = AttributeCode(rawValue: name)
       guard seen.insert(code).inserted else { continue }
@@ -47,7 +47,7 @@ extension KeychainItem {
     case .null:
       return nil
     default:
-      throw document.malformed("a value of \(code.rawValue) that is no data", try document.offset(ofObject: index))
+      throw document.malformed("a value of \(code.rawValue) that is not data", try document.offset(ofObject: index))
     }
   }
 }

@@ -47,7 +47,8 @@ public enum PersistentReference: Sendable, Hashable {
       let objectID = parts[2].dataValue
     else {
       throw FormatError(
-        .persistentReference, .malformed, "a token's reference is no DER array of class, token and object", offset: 4)
+        .persistentReference, .malformed, "a token's reference is not a DER array of class, token and object", offset: 4
+      )
     }
     return .token(kind, tokenID: tokenID, objectID: objectID)
   }

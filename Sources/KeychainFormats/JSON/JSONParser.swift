@@ -14,7 +14,10 @@ package struct JSONFault: Error, Equatable {
     // The first byte of each scalar counts.
     let column = bytes.prefix(offset).reversed().prefix { $0 != UInt8(ascii: "\n") }
       .count { $0 & 0b1100_0000 != 0b1000_0000 }
-    return "line \(JSONValue.line(of: offset, in: bytes)), column \(column + 1)"
+    let line = JSONValue.line(of: offset, in: bytes)
+    // No editor counts a byte order mark among the characters of the first line.
+    let isAfterMark = line == 1 && offset > 0 && UTF8Scalars.byteOrderMarkCount(of: bytes) > 0
+    return "line \(line), column \(isAfterMark ? column : column + 1)"
   }
 }
 
@@ -30,7 +33,8 @@ extension JSONValue {
   /// How many values a document may have: more than three times those of a plan for 100,000 items.
   package static let maximumValueCount = 5_000_000
 
-  /// Reads a document (RFC 8259): UTF-8, one value, no name twice in an object, no number that is out of range.
+  /// Reads a document (RFC 8259): UTF-8, one value, no name twice in an object, no number that is out of range. A byte
+  /// order mark before it is passed over.
   ///
   /// - Parameters:
   ///   - limit: The most values that are accepted.
@@ -80,6 +84,7 @@ private struct JSONParser {
   private static let malformed = JSONFault(reason: "it is not JSON")
 
   mutating func document() throws(JSONFault) -> JSONValue {
+    position = UTF8Scalars.byteOrderMarkCount(of: bytes)
     skipBlanks()
     let value = try value(depth: 0)
     skipBlanks()

@@ -18,6 +18,18 @@ extension Keybag {
     public static let cloudBackup = BagType(rawValue: 3)
     /// A bag of type 4. Nothing here makes or opens one.
     public static let asymmetricBackup = BagType(rawValue: 4)
+
+    /// Whose bag it is: "a running device".
+    package var words: String {
+      switch self {
+      case .system: "a running device"
+      case .backup: "a backup"
+      case .escrow: "a paired computer"
+      case .cloudBackup: "an iCloud backup"
+      case .asymmetricBackup: "an asymmetric backup"
+      default: "an unknown kind"
+      }
+    }
   }
 
   /// What a class key is wrapped with. With both, the password's wrap is the outer one.

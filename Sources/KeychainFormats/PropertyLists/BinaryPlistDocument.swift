@@ -207,7 +207,7 @@ struct BinaryPlistDocument {
     var count = Int(size)
     if size == 0xF {
       guard offset < tableOffset, bytes[offset] >> 4 == 1, bytes[offset] & 0xF <= 3 else {
-        throw malformed("a count that is no integer", start)
+        throw malformed("a count that is not an integer", start)
       }
       let countWidth = 1 << Int(bytes[offset] & 0xF)
       guard let value = Int(exactly: try number(at: offset + 1, width: countWidth, of: start)) else {

@@ -60,7 +60,7 @@ package enum DERDate {
 
   /// The GeneralizedTime text of a date: the one it was read from, if that still says the same moment.
   ///
-  /// - Returns: `nil` for a date without a text of its own outside the years 0 to 9999, or that is no number.
+  /// - Returns: `nil` for a date without a text of its own outside the years 0 to 9999, or that is not a number.
   static func encode(_ date: KeychainDate) -> [UInt8]? {
     if let text = date.encodedText.map({ Array($0.utf8) }),
       let decoded = try? text.span.bytes.withUnsafeBytes(decode), decoded == date
@@ -94,7 +94,7 @@ package enum DERDate {
     let (days, secondOfDay) = whole.quotientAndRemainder(flooredBy: 86_400)
     let date = CivilDate(daysSinceReference: days)
     guard (0...9999).contains(date.year) else { return nil }
-    let fraction = seconds == wholeSeconds ? [] : fractionDigits(of: seconds)
+    let fraction = seconds == wholeSeconds ? [] : SecondFraction.digits(of: seconds)
     var text: [UInt8] = []
     text.reserveCapacity(fieldsByteCount + fraction.count)
     append(date.year / 100, to: &text)
@@ -109,24 +109,6 @@ package enum DERDate {
   private static func append(_ number: Int64, to text: inout [UInt8]) {
     text.append(UInt8(ascii: "0") + UInt8(truncatingIfNeeded: number / 10))
     text.append(UInt8(ascii: "0") + UInt8(truncatingIfNeeded: number % 10))
-  }
-
-  /// The digits after the point, counted up from the whole second below: those of the shortest decimal that gives this
-  /// double again, and for a negative number their complement to one, done in decimal.
-  private static func fractionDigits(of seconds: Double) -> [UInt8] {
-    // Digits with one point, and an exponent where the number is very large or small.
-    let decimal = Array(seconds.magnitude.description.utf8)
-    let mantissa = decimal.prefix { $0 != UInt8(ascii: "e") }
-    let exponent = Int(String(decoding: decimal.dropFirst(mantissa.count + 1), as: UTF8.self)) ?? 0
-    let integerCount = mantissa.firstIndex(of: UInt8(ascii: ".")) ?? mantissa.count
-    var fraction = [UInt8](repeating: UInt8(ascii: "0"), count: max(-integerCount - exponent, 0))
-    let digits = mantissa.lazy.filter { $0 != UInt8(ascii: ".") }
-    fraction.append(contentsOf: digits.dropFirst(max(integerCount + exponent, 0)))
-    while fraction.last == UInt8(ascii: "0") { fraction.removeLast() }
-    guard seconds < 0, let last = fraction.indices.last else { return fraction }
-    return fraction.indices.map { index in
-      UInt8(ascii: "0") + (index == last ? 10 : 9) - (fraction[index] - UInt8(ascii: "0"))
-    }
   }
 
   /// Reads the fields of a date text.

@@ -141,7 +141,7 @@ struct DERDecoder {
     of element: Element, _ read: (UnsafeRawBufferPointer) -> Text?
   ) throws(FormatError) -> Text {
     guard element.tag == DERPropertyList.Tag.string || element.tag == DERPropertyList.Tag.numericString else {
-      throw malformed(element, "a value that is no string")
+      throw malformed(element, "a value that is not a string")
     }
     guard let text = read(element.contents.rest) else { throw malformed(element, "a string that is not UTF-8") }
     return text

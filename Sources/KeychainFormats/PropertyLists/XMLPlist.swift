@@ -8,7 +8,7 @@ public enum XMLPlist {
   /// The document with its declaration, a tab for each level, lines ending in LF.
   ///
   /// - Throws: `.unencodable` for a null, a set, a reference, a number that is not finite, a date outside the years 0
-  ///   to 9999, a key that is no text, and text with characters that XML 1.0 has no form for; `.overLimit`.
+  ///   to 9999, a key that is not text, and text with characters that XML 1.0 has no form for; `.overLimit`.
   public static func encode(_ value: PropertyValue) throws(FormatError) -> [UInt8] {
     var text = """
       <?xml version="1.0" encoding="UTF-8"?>
@@ -50,7 +50,7 @@ public enum XMLPlist {
       text += "\(indent)<dict>\n"
       for entry in dictionary.entries {
         guard let key = entry.key.stringValue else {
-          throw FormatError(.xmlPlist, .unencodable, "a key that is no text")
+          throw FormatError(.xmlPlist, .unencodable, "a key that is not text")
         }
         text += "\(indent)\t<key>\(try escaped(key))</key>\n"
         try append(entry.value, to: &text, level: level + 1)

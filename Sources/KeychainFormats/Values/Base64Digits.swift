@@ -12,7 +12,7 @@ package enum Base64Digits {
 
   /// The bytes that digits stand for, which may have blanks and ends of lines between them.
   ///
-  /// - Returns: `nil` for what is no base64.
+  /// - Returns: `nil` for what is not base64.
   package static func bytes(of text: some Sequence<UInt8>) -> [UInt8]? {
     var bytes: [UInt8] = []
     var (bits, digitCount, paddingCount) = (UInt32(0), 0, 0)

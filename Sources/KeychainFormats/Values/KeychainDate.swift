@@ -24,6 +24,24 @@ public struct KeychainDate: Sendable, Hashable, Comparable {
     self.init(secondsSinceReferenceDate: secondsSince1970 - Self.unixEpochOffset)
   }
 
+  /// Creates a date of a Unix time in microseconds, as a clock tells it.
+  ///
+  /// The epoch is subtracted as an integer and the seconds are rounded once, so the date's text has at most six digits of
+  /// a fraction, as those that iPhones write.
+  public init(microsecondsSince1970: Int64) {
+    let (difference, overflow) = microsecondsSince1970.subtractingReportingOverflow(
+      Int64(Self.unixEpochOffset) * 1_000_000)
+    self.init(secondsSinceReferenceDate: Double(overflow ? Int64.min : difference) / 1_000_000)
+  }
+
+  /// The date so many seconds later, to the microsecond.
+  package func adding(seconds: Double) -> KeychainDate {
+    let sum = secondsSinceReferenceDate + seconds
+    // Beyond some 300 years a double of seconds is no finer than a microsecond.
+    guard sum.magnitude < 10_000_000_000 else { return KeychainDate(secondsSinceReferenceDate: sum) }
+    return KeychainDate(secondsSinceReferenceDate: (sum * 1_000_000).rounded() / 1_000_000)
+  }
+
   /// The same date as Unix time, in seconds.
   public var secondsSince1970: Double { secondsSinceReferenceDate + Self.unixEpochOffset }
 

@@ -57,20 +57,26 @@ package enum Timestamp {
     let date = CivilDate(year: Int64(year), month: Int64(month), day: Int64(day))
     guard (1...CivilDate.daysInMonth(date.month, of: date.year)).contains(date.day) else { return nil }
     let whole = Int(date.daysSinceReference) * 86_400 + hour * 3600 + minute * 60 + second - offset
-    // Parsed as one decimal, so that a text that was written here gives back the very same number.
-    let seconds = whole >= 0 ? Double("\(whole).\(fraction)0") : Double("0.\(fraction)0").map { Double(whole) + $0 }
-    return seconds.map { KeychainDate(secondsSinceReferenceDate: $0) }
+    return seconds(whole, fraction).map { KeychainDate(secondsSinceReferenceDate: $0) }
   }
 
   /// The digits behind the point, with the point; empty for a whole second.
   private static func fraction(of seconds: Double) -> String {
-    let part = seconds >= 0 ? seconds : ((seconds - seconds.rounded(.down)) * 1e9).rounded() / 1e9
-    let text = part.description
-    guard let point = text.utf8.firstIndex(of: UInt8(ascii: ".")), !text.utf8.contains(UInt8(ascii: "e")) else {
-      return ""
-    }
-    let digits = text[point...]
-    return digits == ".0" ? "" : String(digits)
+    let digits = SecondFraction.digits(of: seconds)
+    return digits.isEmpty || digits.count > maximumFractionDigits ? "" : "." + String(decoding: digits, as: UTF8.self)
+  }
+
+  /// The most digits of a fraction, so that a long text cannot cost anything.
+  private static let maximumFractionDigits = 30
+
+  /// Parsed as one decimal, so that a text that was written here gives back the very same number.
+  private static func seconds(_ whole: Int, _ fraction: String) -> Double? {
+    guard whole < 0 else { return Double("\(whole).\(fraction)0") }
+    var digits = Array(fraction.utf8)
+    while digits.last == UInt8(ascii: "0") { digits.removeLast() }
+    guard !digits.isEmpty else { return Double(whole) }
+    // A fraction counts up from the whole second below, and a negative decimal down.
+    return Double("-\(-whole - 1).\(String(decoding: SecondFraction.complement(of: digits), as: UTF8.self))")
   }
 
   private struct Cursor {
@@ -96,9 +102,8 @@ package enum Timestamp {
       return value
     }
 
-    /// At most 30 digits, so that a long text cannot cost anything.
     mutating func digits() -> String {
-      let found = bytes[position...].prefix(30).prefix { (0x30...0x39).contains($0) }
+      let found = bytes[position...].prefix(maximumFractionDigits).prefix { (0x30...0x39).contains($0) }
       position += found.count
       return String(decoding: found, as: UTF8.self)
     }

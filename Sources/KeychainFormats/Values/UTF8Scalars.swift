@@ -1,6 +1,16 @@
 /// UTF-8 taken apart where it lies, for text that must not be copied into a `String`.
 package enum UTF8Scalars {
-  /// Calls `body` with each scalar and its bytes; a replacement character stands for what is no UTF-8.
+  /// U+FEFF, which Windows programs write before a text in UTF-8 to say what it is.
+  ///
+  /// Source: The Unicode Standard, section 23.8; RFC 8259, section 8.1, lets a reader of JSON pass over it.
+  package static let byteOrderMark: [UInt8] = [0xEF, 0xBB, 0xBF]
+
+  /// Returns how many bytes a mark at the start of a text takes: 3, or 0 if there is none.
+  package static func byteOrderMarkCount(of text: some Sequence<UInt8>) -> Int {
+    text.starts(with: byteOrderMark) ? byteOrderMark.count : 0
+  }
+
+  /// Calls `body` with each scalar and its bytes; a replacement character stands for what is not UTF-8.
   package static func forEach(
     in utf8: UnsafeRawBufferPointer, _ body: (Unicode.Scalar, UnsafeRawBufferPointer) -> Void
   ) {

@@ -24,7 +24,7 @@ package enum ColumnValue: Hashable, Sendable {
   package var blobValue: [UInt8]? { if case .blob(let bytes) = self { bytes } else { nil } }
   package var integerValue: Int64? { if case .integer(let value) = self { value } else { nil } }
 
-  /// The text, with replacement characters where it is no UTF-8.
+  /// The text, with replacement characters where it is not UTF-8.
   package var textValue: String? {
     if case .text(let bytes) = self { String(decoding: bytes, as: UTF8.self) } else { nil }
   }

@@ -30,13 +30,15 @@ package enum ItemColumns {
 
   /// One attribute's column, also the operand with which a query looks for it.
   ///
+  /// - Parameter isHashed: Whether a column that this schema hashes holds the hash; `false` gives the value itself, which
+  ///   some columns of schema 5 hold.
   /// - Throws: `.parameter` where the attribute cannot have a value of this type.
   package static func value(
-    _ value: PropertyValue?, for definition: AttributeDefinition
+    _ value: PropertyValue?, for definition: AttributeDefinition, isHashed: Bool = true
   ) throws(KeychainRuleError) -> ColumnValue {
-    guard let value, value != .null else { return try valueOfAbsent(definition) }
+    guard let value, value != .null else { return try valueOfAbsent(definition, isHashed: isHashed) }
     let converted = try convert(value, for: definition)
-    if definition.flags.contains(.hashedColumn) { return .blob(try sha1(bytes(of: converted))) }
+    if isHashed, definition.flags.contains(.hashedColumn) { return .blob(try sha1(bytes(of: converted))) }
     switch definition.kind {
     case .blob, .data, .encryptedData, .sha1, .uuid, .primaryKey, .accessControl:
       return .data(bytes(of: converted))
@@ -54,8 +56,10 @@ package enum ItemColumns {
   }
 
   /// SHA-1 of the default where the column is hashed, an empty value where it may not be NULL.
-  private static func valueOfAbsent(_ definition: AttributeDefinition) throws(KeychainRuleError) -> ColumnValue {
-    let flags = definition.flags
+  private static func valueOfAbsent(
+    _ definition: AttributeDefinition, isHashed: Bool
+  ) throws(KeychainRuleError) -> ColumnValue {
+    let flags = isHashed ? definition.flags : definition.flags.subtracting(.hashedColumn)
     guard !flags.isDisjoint(with: [.primaryKey, .notNull, .defaultsToZero]) else { return .null }
     switch definition.kind {
     case .number, .sync, .tomb, .useTombstone, .rowID:

@@ -53,7 +53,7 @@ public struct ImportResolution: Sendable, Equatable {
 }
 
 extension ImportResolution {
-  /// What the row holds afterwards, but for the digest, which is made anew.
+  /// What the row holds afterwards, but for the digest, which is made again.
   ///
   /// - Parameters:
   ///   - incoming: The backup's item; its persistent reference goes to the winner.

@@ -3,7 +3,7 @@ package import KeychainFormats
 extension KeychainDate {
   /// The smallest later date that Apple's code gives to what replaces something.
   package func makingYounger() -> KeychainDate {
-    KeychainDate(secondsSinceReferenceDate: secondsSinceReferenceDate + ImportConflict.makeYoungerSeconds)
+    adding(seconds: ImportConflict.makeYoungerSeconds)
   }
 
   /// This date, or one just after `other` where this is not later.

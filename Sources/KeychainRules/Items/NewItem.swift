@@ -31,7 +31,7 @@ package enum NewItem {
     }
     item[.creationDate] = .date(now)
     item[.modificationDate] = .date(now)
-    item[.tombstone] = .integer(0)
+    item[.tombstone] = .integer(item.isTombstone ? 1 : 0)
     item[.multiUser] = .data([])
     item[.uuid] = .string(try randomUUIDText(random))
     item[.persistentReference] = .data(try randomBytes(random, count: 16))

@@ -1,14 +1,26 @@
 package import KeychainFormats
 
-/// Whether deleting or renaming a synchronized item leaves a mark that carries the deletion to other devices.
+/// Whether deleting an item, or changing its primary key, leaves a tombstone.
+///
+/// Source: Apple `SecItemDb.c` (`s3dl_should_make_tombstone`).
 public enum TombstonePolicy: Sendable, Equatable {
-  /// A mark stays, as on a device with iCloud Keychain.
+  /// A synchronized item leaves one, as on a device with iCloud Keychain.
   case leave
-  /// Nothing stays.
+  /// Every item leaves one, a local item and a tombstone too.
+  case always
+  /// No item leaves one.
   case forbid
+
+  package func leavesTombstone(of item: KeychainItem) -> Bool {
+    switch self {
+    case .leave: item.isSynchronizable && !item.isTombstone
+    case .always: true
+    case .forbid: false
+    }
+  }
 }
 
-/// What stays of a synchronized item that was deleted.
+/// What stays of an item that was deleted.
 ///
 /// Source: Apple `SecDbItem.c` (`SecDbItemCopyWithUpdates`, `SecDbItemMakeTombstone`), `SecItemDb.c` (`s3dl_query_delete`).
 package enum Tombstone {

@@ -45,7 +45,7 @@ extension Reason {
   public var isLostInThisCopy: Bool { isDamage && self != .unsupportedVersion }
 
   /// Whether someone has to do something about it: sign in again, move what the item guards, find another copy. The other
-  /// items are made anew by the device, come back with an account, or were gone before.
+  /// items are made again by the device, come back with an account, or were gone before.
   public var asksForAction: Bool {
     switch self {
     case .deviceBound, .backupNotEncrypted, .passcodeOnly, .hardwareKey, .needsAuthentication, .noClassKey,

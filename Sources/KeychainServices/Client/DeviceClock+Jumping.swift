@@ -11,9 +11,7 @@ extension DeviceClock {
   public static func jumping() -> DeviceClock {
     let ahead = JumpedTime()
     return DeviceClock(
-      now: {
-        KeychainDate(secondsSinceReferenceDate: system.now().secondsSinceReferenceDate + ahead.seconds)
-      },
+      now: { system.now().adding(seconds: ahead.seconds) },
       sleep: { duration in
         if duration < shortestJump { system.sleep(duration) } else { ahead.add(duration) }
       })

@@ -28,7 +28,7 @@ nonisolated(unsafe) public let kSecMatchItemList: CFString = "m_ItemList"
 nonisolated(unsafe) public let kSecMatchSearchList: CFString = "m_SearchList"
 /// DER names of issuers, one of which stands in the certificate's chain.
 nonisolated(unsafe) public let kSecMatchIssuers: CFString = "m_Issuers"
-/// An e-mail address: certificates and identities that have others are not found, those that have none are.
+/// An e-mail address: certificates and identities that do not have it are not found.
 nonisolated(unsafe) public let kSecMatchEmailAddressIfPresent: CFString = "m_EmailAddressIfPresent"
 /// A part of the certificate's subject. Counts as a match key and does nothing.
 nonisolated(unsafe) public let kSecMatchSubjectContains: CFString = "m_SubjectContains"

@@ -49,7 +49,7 @@ public func CFGetTypeID(_ object: CFTypeRef) -> CFTypeID {
 public func CFStringGetTypeID() -> CFTypeID { CoreFoundationType.string.rawValue }
 /// Returns the number that `CFGetTypeID` gives for data.
 public func CFDataGetTypeID() -> CFTypeID { CoreFoundationType.data.rawValue }
-/// Returns the number that `CFGetTypeID` gives for a number that is no boolean.
+/// Returns the number that `CFGetTypeID` gives for a number that is not a boolean.
 public func CFNumberGetTypeID() -> CFTypeID { CoreFoundationType.number.rawValue }
 /// Returns the number that `CFGetTypeID` gives for one of the two booleans.
 public func CFBooleanGetTypeID() -> CFTypeID { CoreFoundationType.boolean.rawValue }
@@ -63,7 +63,7 @@ public func CFDictionaryGetTypeID() -> CFTypeID { CoreFoundationType.dictionary.
 /// Returns the number of an error; of a keychain call's error its status.
 public func CFErrorGetCode(_ error: CFError) -> CFIndex { error.code }
 /// Returns the domain that the error's number counts in.
-public func CFErrorGetDomain(_ error: CFError) -> CFString { NSString(string: error.domain) }
+public func CFErrorGetDomain(_ error: CFError) -> CFErrorDomain! { NSString(string: error.domain) }
 /// Returns a sentence on the error for people.
 public func CFErrorCopyDescription(_ error: CFError) -> CFString { NSString(string: error.localizedDescription) }
 /// Returns what goes with an error: its sentences by their keys.

@@ -35,6 +35,8 @@ public typealias CFSet = NSSet
 public typealias CFMutableSet = NSMutableSet
 /// Foundation's `NSError`.
 public typealias CFError = NSError
+/// The name of what an error's number counts in.
+public typealias CFErrorDomain = CFString
 /// Foundation's `NSNull`.
 public typealias CFNull = NSNull
 /// Foundation's `NSURL`.

@@ -73,8 +73,8 @@ public func SecKeyCreateEncryptedData(
 ///   - key: A private key.
 ///   - algorithm: The scheme.
 ///   - ciphertext: As `SecKeyCreateEncryptedData` gives it.
-///   - error: Receives `errSecParam` where the key is not for this algorithm, `errSecDecode` where the bytes are not what it
-///     encrypts.
+///   - error: Receives `errSecParam` if the key is not for this algorithm or the bytes are not what it encrypts. PKCS#1
+///     v1.5 does not report the latter: other bytes come out, as in Apple's current `SecKeyAdaptors.m`.
 /// - Returns: `nil` where there is an error.
 public func SecKeyCreateDecryptedData(
   _ key: SecKey, _ algorithm: SecKeyAlgorithm, _ ciphertext: CFData,
@@ -187,8 +187,7 @@ private func working<Value>(_ body: () throws(MaterialError) -> Value) throws(Se
   } catch {
     switch error.code {
     case .failed: throw SecItemError(.internalError, error.reason)
-    case .mismatch, .malformed: throw SecItemError(.decode, error.reason)
-    case .encrypted, .wrongPassword, .unexpectedKind, .unsupported, .overLimit:
+    case .mismatch, .malformed, .encrypted, .wrongPassword, .unexpectedKind, .unsupported, .overLimit:
       throw SecItemError(.parameter, error.reason)
     }
   }

@@ -64,9 +64,35 @@ public struct LAError: Error, Hashable, CustomNSError {
   /// Creates an error of a code.
   public init(_ code: Code) { self.code = code }
 
+  /// Reads an error that the Objective-C calls give.
+  ///
+  /// - Returns: `nil` for an error of another domain, and for a code that is not one of `Code`.
+  public init?(_nsError error: NSError) {
+    guard error.domain == LAErrorDomain, let code = Code(rawValue: error.code) else { return nil }
+    self.init(code)
+  }
+
   /// The number of the code, as an `NSError` has it.
   public var errorCode: Int { code.rawValue }
 
   /// As the Objective-C calls give it.
   var cocoaError: NSError { NSError(domain: LAErrorDomain, code: code.rawValue) }
+}
+
+/// Makes `error as? LAError` read an `NSError`, as on Apple's systems.
+extension LAError: _ObjectiveCBridgeable {
+  public func _bridgeToObjectiveC() -> NSError { cocoaError }
+
+  public static func _forceBridgeFromObjectiveC(_ source: NSError, result: inout LAError?) {
+    result = LAError(_nsError: source)
+  }
+
+  public static func _conditionallyBridgeFromObjectiveC(_ source: NSError, result: inout LAError?) -> Bool {
+    result = LAError(_nsError: source)
+    return result != nil
+  }
+
+  public static func _unconditionallyBridgeFromObjectiveC(_ source: NSError?) -> LAError {
+    source.flatMap { LAError(_nsError: $0) } ?? LAError(.authenticationFailed)
+  }
 }

@@ -26,7 +26,7 @@ extension SecCertificate: Hashable {
 /// - Parameters:
 ///   - allocator: Not used.
 ///   - data: DER.
-/// - Returns: `nil` where the data is no certificate.
+/// - Returns: `nil` where the data is not a certificate.
 public func SecCertificateCreateWithData(_ allocator: CFAllocator?, _ data: CFData) -> SecCertificate? {
   guard let facts = try? CertificateFacts(der: Array(Data(referencing: data))) else { return nil }
   return SecCertificate(KeychainItem(facts))
@@ -63,6 +63,22 @@ public func SecCertificateCopyEmailAddresses(
   guard let facts = try? CertificateFacts(der: certificate.der) else { return errSecDecode }
   emailAddresses.pointee = NSArray(array: facts.emailAddresses.map { NSString(string: $0) })
   return errSecSuccess
+}
+
+/// Returns the issuer's name in DER, normalized as keychains compare it.
+///
+/// Source: Apple `SecCertificate.c` (`SecCertificateCopyNormalizedIssuerSequence`).
+/// - Returns: `nil` if the certificate cannot be read.
+public func SecCertificateCopyNormalizedIssuerSequence(_ certificate: SecCertificate) -> CFData? {
+  (try? CertificateFacts(der: certificate.der)).map { NSData(data: Data($0.issuerSequence)) }
+}
+
+/// Returns the subject's name in DER, normalized as keychains compare it.
+///
+/// Source: Apple `SecCertificate.c` (`SecCertificateCopyNormalizedSubjectSequence`).
+/// - Returns: `nil` if the certificate cannot be read.
+public func SecCertificateCopyNormalizedSubjectSequence(_ certificate: SecCertificate) -> CFData? {
+  (try? CertificateFacts(der: certificate.der)).map { NSData(data: Data($0.subjectSequence)) }
 }
 
 /// The serial number's bytes, as in the certificate.

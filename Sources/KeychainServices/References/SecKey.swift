@@ -18,6 +18,8 @@ public final class SecKey: Sendable {
     item[.type]?.integerValue.flatMap(KeyMaterial.KeyType.init(rawValue:))
   }
 
+  var isRSA: Bool { keyType == .rsa }
+
   var half: KeyMaterial.Half? {
     item[.keyClass]?.integerValue.flatMap(KeyMaterial.Half.init(rawValue:))
   }
@@ -77,10 +79,20 @@ public func SecKeyCopyExternalRepresentation(
   }
 }
 
-/// What the key is and what it may be used for.
+/// Returns what the key is and what it may be used for, and its bytes unless a chip keeps them.
+///
+/// Key class and type are text, as the constants for them are.
+///
+/// Source: Apple `SecKey.m` (`SecKeyCopyAttributeDictionaryWithLocalKey`), `SecCTKKey.m` (`SecCTKKeyCopyAttributes`).
 public func SecKeyCopyAttributes(_ key: SecKey) -> CFDictionary? {
   var attributes: SecItemQuery = [kSecClass as String: .string(kSecClassKey as String)]
   for (code, value) in key.item.attributes { attributes[code.rawValue] = .init(attribute: value) }
+  for code in [AttributeCode.keyClass, .type] {
+    if let number = key.item[code]?.integerValue { attributes[code.rawValue] = .string("\(number)") }
+  }
+  if let material = try? key.material() {
+    attributes[kSecValueData as String] = .secret(material.externalRepresentation)
+  }
   return SecItemValue.dictionary(attributes).object as? NSDictionary
 }
 

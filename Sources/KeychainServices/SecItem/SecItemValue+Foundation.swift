@@ -68,11 +68,11 @@ extension SecItemValue {
 extension SecItemQuery {
   /// A query dictionary with Apple's keys.
   ///
-  /// - Throws: `.parameter` for a key that is no text and for a value that no key takes.
+  /// - Throws: `.parameter` for a key that is not text and for a value that no key takes.
   init(_ dictionary: NSDictionary, depth: Int = SecItemValue.maximumQueryDepth) throws(SecItemError) {
     self.init()
     for key in dictionary.allKeys {
-      guard let name = key as? String else { throw SecItemError(.parameter, "a key of the query is no text") }
+      guard let name = key as? String else { throw SecItemError(.parameter, "a key of the query is not text") }
       guard let value = dictionary.object(forKey: key) else { continue }
       // Foundation has bridged data already; back to an object and bytes again, it would go byte by byte.
       if type(of: value) == Data.self, let data = value as? Data {

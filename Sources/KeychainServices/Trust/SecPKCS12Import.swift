@@ -29,7 +29,7 @@ nonisolated(unsafe) public let kSecImportItemIdentity: CFString = "identity"
 ///   - items: Receives a dictionary for each private key that has its certificate in the file.
 /// - Returns: `errSecSuccess`; `errSecAuthFailed` where the password is wrong, which a file that was changed looks like
 ///   too; `errSecDecode` for something else than such a file, and for one that takes more work to open than is taken or
-///   holds keys that keychains don't store; `errSecParam` for a password that is no text. Then `items` is not touched.
+///   holds keys that keychains don't store; `errSecParam` for a password that is not text. Then `items` is not touched.
 @discardableResult
 public func SecPKCS12Import(
   _ pkcs12_data: CFData, _ options: CFDictionary, _ items: UnsafeMutablePointer<CFArray?>

@@ -114,6 +114,11 @@ extension SecTrust {
       for policy in state.policies {
         outcome = Self.evaluate(state, policy.purpose, at: moment)
         if outcome.status != errSecSuccess { break }
+        guard policy.requiresRevocationAnswer else { continue }
+        outcome = TrustOutcome(
+          chain: outcome.chain, result: .recoverableTrustFailure, status: errSecIncompleteCertRevocationCheck,
+          reason: "a virtual device cannot ask whether a certificate is revoked")
+        break
       }
       state.outcome = outcome
       return outcome

@@ -37,7 +37,7 @@ struct DatabaseFile {
     }
     guard let status = try status(of: path) else { throw KeychainStoreError(.notAvailable, "there is no file") }
     guard status.kind == .file else {
-      throw KeychainStoreError(.damaged, "it is a link, a folder or another thing that is no file")
+      throw KeychainStoreError(.damaged, "it is a link, a folder or another thing that is not a file")
     }
     guard status.permissions & 0o077 != 0 else { return }
     try calling("cannot be given mode 0600") { () throws(Errno) in

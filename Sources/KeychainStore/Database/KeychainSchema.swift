@@ -20,7 +20,7 @@ enum KeychainSchema {
   /// Everything a database consists of, in the order in which it is made.
   static let objects: [Object] = ItemKind.allCases.flatMap(objects(of:)) + versionObjects + metadataKeyObjects
 
-  /// Those of an item's table, but for the one behind its primary key, which is no object of its own.
+  /// Those of an item's table, but for the one behind its primary key, which is not an object of its own.
   static func indexes(of kind: ItemKind) -> [Object] { objects(of: kind).filter { $0.category == .index } }
 
   private static func objects(of kind: ItemKind) -> [Object] {

@@ -31,7 +31,7 @@ public struct KeychainStoreError: ExplainedError, Equatable {
     case cancelled
     /// Another process holds the database.
     case busy
-    /// The file is no keychain database, or holds what does not belong there.
+    /// The file is not a keychain database, or holds what does not belong there.
     case damaged
   }
 

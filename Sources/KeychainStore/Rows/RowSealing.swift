@@ -22,7 +22,7 @@ enum RowSealing {
       case nil: sealed = try keys.seal(plain, as: .device, random: random).serialized()
       case .dictionary(let constraints):
         sealed = try keys.sealAccessControlled(plain, constraints: constraints, random: random).serialized()
-      default: throw KeychainStoreError(.parameter, "the access control is no dictionary of constraints")
+      default: throw KeychainStoreError(.parameter, "the access control is not a dictionary of constraints")
       }
     } catch let error as ItemSealError {
       throw KeychainStoreError(sealing: error)

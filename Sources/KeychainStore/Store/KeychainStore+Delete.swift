@@ -55,7 +55,7 @@ extension KeychainTransaction {
     random: any RandomSource
   ) throws(KeychainStoreError) {
     let reference = row.summary.reference
-    guard let item = row.item, item.isSynchronizable, !item.isTombstone, tombstones == .leave else {
+    guard let item = row.item, tombstones.leavesTombstone(of: item) else {
       return try delete(reference)
     }
     let tombstone = try WritableRow(sealing: Tombstone.of(item, now: now), keys: keys, random: random)

@@ -43,8 +43,6 @@ extension KeychainStore {
           let modified = item.modificationDate ?? .reference
           var prepared = try byRule(try NewItem.prepared(item, now: modified, random: random))
           prepared[.creationDate] = .date(item.creationDate ?? modified)
-          // A description may have a deleted item's mark; nobody can add one.
-          if item.isTombstone { prepared[.tombstone] = .integer(1) }
           if keepsIdentifiers { prepared.takeIdentifiers(of: item) }
           let row = try WritableRow(sealing: prepared, keys: keys, random: random)
           guard try transaction.insert(row) != nil else {

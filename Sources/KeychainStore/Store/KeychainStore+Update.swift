@@ -64,14 +64,14 @@ extension KeychainTransaction {
     return count
   }
 
-  /// A synchronized item that gets another primary key leaves a tombstone under the old one and becomes a new record.
+  /// An item that gets another primary key may leave a tombstone under the old one, and then becomes a new record.
   fileprivate func carryOut(
     _ step: UpdateStep, keys: borrowing ClassKeys, now: KeychainDate, tombstones: TombstonePolicy,
     random: any RandomSource
   ) throws(KeychainStoreError) {
     var new = step.new
     let moves = try byRule(try PrimaryKey(of: step.old) != PrimaryKey(of: step.new))
-    let leavesTombstone = moves && step.old.isSynchronizable && tombstones == .leave
+    let leavesTombstone = moves && tombstones.leavesTombstone(of: step.old)
     if leavesTombstone { new[.uuid] = .string(try byRule(try NewItem.randomUUIDText(random))) }
     let row = try WritableRow(sealing: new, keys: keys, random: random)
     if moves { try removeConflictingRow(for: row, except: step.rowID, keys: keys) }

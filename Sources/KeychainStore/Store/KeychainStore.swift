@@ -74,7 +74,7 @@ public final class KeychainStore: Sendable {
   ///   - isForReading: Whether such rows stay as they are. They are found all the same.
   ///   - shouldContinue: Asked between items by what changes many of them. Where it answers `false` the change is taken back
   ///     and ends with `.cancelled`.
-  /// - Throws: `.damaged` for a link, a file that is no database, or one with another schema, a trigger or a view;
+  /// - Throws: `.damaged` for a link, a file that is not a database, or one with another schema, a trigger or a view;
   ///   `.notAvailable` where there is no file; `.busy`.
   public static func open(
     at path: String, durability: Durability = .eachCall, isForReading: Bool = false,
@@ -131,7 +131,7 @@ public final class KeychainStore: Sendable {
         try checkOpen()
         var value: Value?
         // Taken back instead of GRDB's own reading, which sets a flag of SQLite that every prepared statement is compiled
-        // anew after.
+        // again after.
         try database.translatingErrors {
           try database.inTransaction(.deferred) {
             value = try body(KeychainTransaction(database: database, shouldContinue: shouldContinue))

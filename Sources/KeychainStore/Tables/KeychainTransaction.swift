@@ -59,7 +59,7 @@ package struct KeychainTransaction {
     return database.lastInsertedRowID
   }
 
-  /// Writes all columns of a row anew; its number stays.
+  /// Writes all columns of a row again; its number stays.
   func overwrite(_ rowID: Int64, with row: WritableRow) throws(KeychainStoreError) {
     try database.run(KeychainTable.of(row.kind).overwriteSQL, row.columns + [.integer(rowID)])
   }

@@ -35,7 +35,7 @@ final class AnswerJournal: Sendable {
   ///
   /// - Parameters:
   ///   - verb: Answers of other verbs, and those to other questions, are none to this one.
-  ///   - asked: As `BackupAnswer` has it, for a backup whose password is at hand and for one whose is not.
+  ///   - asked: As `BackupAnswer` has it, for a backup whose password is available and for one whose is not.
   /// - Throws: `.refused` for a file that holds something else: nothing is added to it. `.busy` where another run has it.
   init(_ path: String, verb: String, asked: Set<[String]>) throws(CommandFailure) {
     self.path = path

@@ -8,7 +8,7 @@ package struct BackupAnswer: Equatable, Sendable {
 
   /// The verb's word.
   package let verb: String
-  /// What shapes the answer besides the backup: flags, the target and its revision, whether a password is at hand.
+  /// What shapes the answer besides the backup: flags, the target and its revision, whether a password is available.
   package let asked: [String]
   package let path: String
   package let facts: SubjectFacts

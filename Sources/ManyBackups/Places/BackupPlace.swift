@@ -17,7 +17,7 @@ package struct BackupPlace: Sendable {
 
 /// What was gone by on the way through folders, counted so that nothing is left out in silence.
 package struct PassedOver: Equatable, Sendable {
-  /// Links: where they lead is looked at nowhere.
+  /// Links that were not followed.
   package var links = 0
   /// Files that are no backup in one file, as their names and first bytes say.
   package var files = 0

@@ -16,8 +16,13 @@ package final class BackupPlaces {
 
   /// Whether a path is a folder with backups in it, and none itself.
   package static func areBackups(in path: String) throws(CommandFailure) -> Bool {
-    guard isFolder(path), let first = try BackupWalk(path).next() else { return false }
-    return first.fault == nil
+    guard isFolder(path) else { return false }
+    let walk = BackupWalk(path)
+    // What cannot be read is told of in the row of a folder that has backups besides.
+    while let place = try walk.next() {
+      if place.fault == nil { return true }
+    }
+    return false
   }
 
   private static func isFolder(_ path: String) -> Bool {

@@ -1,3 +1,4 @@
+import BackupArchive
 import CommandArguments
 import CommandSession
 import Files
@@ -6,8 +7,9 @@ import SystemPackage
 
 /// The backups in a folder and in the folders in it, in the order of their names: folders and one file each, mixed.
 ///
-/// No link is followed, so that no way leads in a circle. A backup is not looked into. What is held are the names of the
-/// folders that are open, whatever there are in all.
+/// No link is followed, so that no way leads in a circle. Only if there is no backup otherwise, links to backups and to
+/// folders right in which backups are stand for them: a backup on another drive is often reached so. A backup is not looked
+/// into. What is held are the names of the folders that are open, whatever there are in all.
 final class BackupWalk {
   /// How deep folders are looked into.
   static let maximumDepth = 64
@@ -29,6 +31,13 @@ final class BackupWalk {
   /// Where the folder that was named could not be read.
   private var first: BackupPlace?
   private(set) var passedOver = PassedOver()
+  /// The links so far, until a backup is found without one.
+  private var links: [String] = []
+  /// Links that are held, at most.
+  private static let maximumLinkCount = 1_000
+  private var isFoundWithoutLink = false
+  /// The backups that links lead to; the last one is next.
+  private var linked: [BackupPlace] = []
 
   init(_ path: String) {
     let trimmed = path.count > 1 && path.hasSuffix("/") ? String(path.dropLast()) : path
@@ -44,6 +53,32 @@ final class BackupWalk {
 
   /// The next backup; `nil` behind the last.
   func next() throws(CommandFailure) -> BackupPlace? {
+    if let place = try nextWithoutLink() {
+      if place.fault == nil { (isFoundWithoutLink, links) = (true, []) }
+      return place
+    }
+    guard !isFoundWithoutLink else { return nil }
+    while linked.isEmpty, let link = links.popLast() {
+      try Interruption.check()
+      linked = Self.backups(behind: link)
+      if !linked.isEmpty { passedOver.links -= 1 }
+    }
+    return linked.popLast()
+  }
+
+  /// The backup that a link leads to, or those right in the folder that it leads to; the first one is last.
+  private static func backups(behind link: String) -> [BackupPlace] {
+    switch PathContent(of: link) {
+    case .file: isBackupFile(link) ? [BackupPlace(link)] : []
+    case .directory where isBackup(link): [BackupPlace(link)]
+    case .directory:
+      ((try? BackupDirectory.backups(in: link)) ?? [])
+        .filter { !$0.isLink && !$0.name.hasPrefix(".") }.map { BackupPlace("\(link)/\($0.name)") }.reversed()
+    case .absent, .structured, .databaseDirectory, .device: []
+    }
+  }
+
+  private func nextWithoutLink() throws(CommandFailure) -> BackupPlace? {
     if let place = first.take() { return place }
     while let level = levels.indices.last {
       try Interruption.check()
@@ -73,9 +108,11 @@ final class BackupWalk {
       }
       return descend(into: path)
     case .file:
-      if isBackupFile(path) { return BackupPlace(path) }
+      if Self.isBackupFile(path) { return BackupPlace(path) }
       passedOver.files += 1
-    case .link: passedOver.links += 1
+    case .link:
+      passedOver.links += 1
+      if !isFoundWithoutLink, links.count < Self.maximumLinkCount { links.append(path) }
     case .pipe, .other: passedOver.specials += 1
     // Gone since its folder was read.
     case nil: break
@@ -83,10 +120,10 @@ final class BackupWalk {
     return nil
   }
 
-  private func isBackupFile(_ path: String) -> Bool {
+  private static func isBackupFile(_ path: String) -> Bool {
     let name = path.lowercased()
-    if Self.endings.contains(where: name.hasSuffix) { return true }
-    let (offset, text) = Self.tarMark
+    if endings.contains(where: name.hasSuffix) { return true }
+    let (offset, text) = tarMark
     return InputFile.start(of: path, byteCount: offset + text.count).dropFirst(offset).elementsEqual(text)
   }
 

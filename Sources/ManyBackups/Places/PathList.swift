@@ -17,6 +17,8 @@ package final class PathList {
   private var waiting: [UInt8] = []
   private var start = 0
   private var isAtEnd = false
+  /// Whether a byte order mark at the start was looked for.
+  private var isPastMark = false
   private var separator: UInt8?
 
   /// - Parameter path: `-` is standard input.
@@ -95,6 +97,11 @@ package final class PathList {
     }
     waiting += buffer[..<count]
     isAtEnd = count == 0
+    let mark = UTF8Scalars.byteOrderMark
+    if !isPastMark, isAtEnd || waiting.count >= mark.count || !mark.starts(with: waiting) {
+      waiting.removeFirst(UTF8Scalars.byteOrderMarkCount(of: waiting))
+      isPastMark = true
+    }
     if separator == nil, let found = kind(of: waiting) { separator = found }
   }
 

@@ -6,23 +6,23 @@ import ParallelWork
 package struct ManyBackupsOptions: ParsableArguments, Sendable {
   @Option(
     help: ArgumentHelp(
-      "Read more paths from a file, each on a line or with a NUL behind it; - is standard input.", valueName: "file"),
+      "Read more paths from a file, one per line or NUL-terminated; - is standard input.", valueName: "file"),
     completion: .file())
   package var pathsFrom: String?
 
   @Option(
     help: ArgumentHelp(
-      "A list of where the passwords are: on each line PATTERN file:PATH or PATTERN command:COMMAND.",
+      "Read passwords as this file says: each line is PATTERN file:PATH or PATTERN command:COMMAND.",
       valueName: "file"),
     completion: .file())
   package var passwords: String?
 
-  @Option(help: ArgumentHelp("How many backups are read at once (default: one for each core).", valueName: "n"))
+  @Option(help: ArgumentHelp("Read this many backups at once (default: one per core).", valueName: "n"))
   var jobs: JobCount?
 
   @Option(
     help: ArgumentHelp(
-      "Add each answer to a file, and skip what it has of a backup that has not changed.", valueName: "file"),
+      "Append each result to a file, and skip unchanged backups whose results are already in it.", valueName: "file"),
     completion: .file())
   package var resume: String?
 

@@ -49,7 +49,7 @@ struct ManyBackupsRun<Verb: BackupVerb> {
     }
     places = BackupPlaces(verb.paths, list: list)
     form = Self.form(of: verb, word: word, session)
-    // What is no file may be a password, and was refused by now.
+    // What is not a file may be a password, and was refused by now.
     try verb.warnOfMany(in: session)
   }
 
@@ -106,7 +106,7 @@ struct ManyBackupsRun<Verb: BackupVerb> {
 
   // MARK: The call
 
-  /// Refuses an argument that is no file where several are given: it may be a password, and is not repeated.
+  /// Refuses an argument that is not a file where several are given: it may be a password, and is not repeated.
   private static func checkNames(_ paths: [String], in session: Session) throws(CommandFailure) {
     guard paths.count > 1 else { return }
     let home = try session.homeDirectory()
@@ -120,7 +120,7 @@ struct ManyBackupsRun<Verb: BackupVerb> {
       guard stands == nil, !isDevice else { continue }
       if let chosen = try? BackupChoice.path(path, backups: BackupChoice.backups), chosen != path { continue }
       throw .usage(
-        "an argument of \(session.verb) is no file",
+        "an argument of \(session.verb) is not a file",
         why: "it is number \(place + 1) of \(paths.count), and not repeated here: a password is never an argument",
         try: "--password-file, --password-fd or --password-command; --paths-from FILE for paths that may be missing")
     }

@@ -2,7 +2,7 @@ package import KeychainFormats
 import KeychainRules
 
 extension PlanDocument {
-  /// What the device that made the archive has and the archive has not, where the device was at hand.
+  /// What the device that made the archive has and the archive has not, where the device was available.
   public struct NotInBackup: Sendable, Equatable {
     /// An item of the device.
     public struct Item: Sendable, Equatable {

@@ -30,7 +30,7 @@ public struct PlanDocument: Sendable, Equatable {
   public var removed: [Identity]
   /// Of an archive: what no count in here includes. Plans that were saved before there was this field have none.
   public var cannotShow: CannotShow?
-  /// Of an archive whose device was at hand: what that has besides.
+  /// Of an archive whose device was available: what that has besides.
   public var notInBackup: NotInBackup?
   /// Of a dump: in which form its items were, and what nobody can tell of them.
   public var dump: Dump?
@@ -39,7 +39,7 @@ public struct PlanDocument: Sendable, Equatable {
   public var removedOnlyCopies = 0
   /// Of an archive: what of it is not as a device leaves it, and was gone around.
   public var findings: [Finding] = []
-  /// The names are taken out; such a document is no plan to carry out.
+  /// The names are taken out; such a document is not a plan to carry out.
   public var redacted: Bool?
 
   /// What a backup cannot show, as the archive's document says it.
@@ -117,7 +117,7 @@ public struct PlanDocument: Sendable, Equatable {
     public var items: Int
     /// The revision, which a restore compares to tell whether the plan is stale.
     public var revision: String
-    /// Whether there is no such device: one is only thought of, and the document is no plan to carry out.
+    /// Whether there is no such device: one is only thought of, and the document is not a plan to carry out.
     public var isImagined: Bool
 
     /// To show to others: without a name that somebody gave it.
@@ -204,7 +204,7 @@ public struct PlanDocument: Sendable, Equatable {
     }
 
     /// Whether both say the same of an item. What stays behind sealed may have a name in one of them alone: it is known
-    /// where the key of the device that made the archive is at hand.
+    /// where the key of the device that made the archive is available.
     func decides(as other: Item) -> Bool {
       guard outcome != .migrates, identity.isSealed || other.identity.isSealed else { return self == other }
       var named = other
@@ -221,7 +221,7 @@ public struct PlanDocument: Sendable, Equatable {
   ///   - target: The device that it was made for.
   ///   - plan: The decisions.
   ///   - cannotShow: Of a plan of an archive; a device shows all that it has.
-  ///   - notInBackup: What the device that made the archive has besides, where it was at hand.
+  ///   - notInBackup: What the device that made the archive has besides, where it was available.
   ///   - dump: Of a plan of a dump, what is said of it.
   ///   - findings: What of the archive was gone around.
   public init(

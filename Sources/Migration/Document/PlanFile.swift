@@ -4,7 +4,7 @@ import ShownNames
 
 /// A plan as a file: the document, and a checksum over every byte of the file but its own digits.
 ///
-/// No seal: whoever edits a plan can compute the checksum anew, and has then written another plan, which is checked like
+/// No seal: whoever edits a plan can compute the checksum again, and has then written another plan, which is checked like
 /// any.
 public struct PlanFile: Sendable {
   /// The plan that the file holds.
@@ -63,8 +63,10 @@ public struct PlanFile: Sendable {
   /// - Throws: `.malformedPlan` where it is none, or has what no plan has; `.stalePlan` where that is so because it was
   ///   edited; `.otherPlanFormat`.
   public init(parsing bytes: [UInt8]) throws(MigrationError) {
+    // Whatever saved the file again may have put a byte order mark before what the checksum is over.
+    let bytes = Array(bytes.dropFirst(UTF8Scalars.byteOrderMarkCount(of: bytes)))
     guard let value = try? JSONValue(parsing: bytes), let format = value["format"]?.stringValue else {
-      throw .malformedPlan("it is no document of the format \(PlanDocument.formatName)")
+      throw .malformedPlan("it is not a document of the format \(PlanDocument.formatName)")
     }
     guard format == PlanDocument.formatName else { throw .otherPlanFormat(format) }
     let checksum = value["checksum"]?.stringValue

@@ -57,7 +57,7 @@ extension PlanExpectation {
     try members.allow(
       ["kind", "label", "account", "service", "server", "access_group", "expect", "reason", "password", "same_device"])
     var matcher = ItemMatcher()
-    matcher.kind = try members.word("kind", "is no kind", among: ItemKind.allCases, by: \.reportName)
+    matcher.kind = try members.word("kind", "is not a kind", among: ItemKind.allCases, by: \.reportName)
     matcher.label = try members.pattern("label")
     matcher.account = try members.pattern("account")
     matcher.service = try members.pattern("service")
@@ -69,7 +69,7 @@ extension PlanExpectation {
       throw members.fault("it expects nothing")
     }
     let reason = try members.word(
-      "reason", "is no reason", "explain lists them", among: Reason.allCases, by: \.rawValue)
+      "reason", "is not a reason", "explain lists them", among: Reason.allCases, by: \.rawValue)
     guard reason == nil || fate == .staysBehind else { throw members.fault("only what stays-behind has a reason") }
     self.init(
       matcher, fate, reason: reason, hasPassword: try members.flag("password"),
@@ -178,7 +178,7 @@ extension MigrationError {
     let example =
       #"{"format": "\#(PlanExpectations.formatName)", "expectations": [{"service": "…", "expect": "migrates"}]}"#
     return MigrationError(
-      .malformedExpectations, .usage, "the file is no list of expectations", reason: reason,
+      .malformedExpectations, .usage, "the file is not a list of expectations", reason: reason,
       advice: .words(word.map { "\"\($0)\" in its place" } ?? example))
   }
 }

@@ -9,7 +9,7 @@ public struct AppName: Sendable, Hashable {
     case app
     /// An identifier that stands in the access group, of an app that no list knows.
     case identifier
-    /// An access group that is no app's, such as the system's.
+    /// An access group that is not an app's, such as the system's.
     case group
     /// The item opens and names no access group, as those of iOS 4, of which nothing but the secret is stored.
     case unnamed

@@ -7,7 +7,7 @@ extension MigrationPlan {
   ///
   /// An item is meant where its label, account, service or server is the name, to the letter. Several may be; what they
   /// have in common is the answer, and `.ambiguous` where they have nothing. To be exact, ask with a matcher. An item
-  /// that stays behind sealed has no names: plan from the device, or ask where the maker's key is at hand.
+  /// that stays behind sealed has no names: plan from the device, or ask where the maker's key is available.
   public subscript(name: String) -> ItemFate { fate(of: decisions(named: name)) }
 
   /// The fate of the items that a matcher means.

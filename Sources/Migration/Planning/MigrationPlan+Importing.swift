@@ -3,7 +3,7 @@ import KeychainFormats
 package import KeychainRules
 
 extension MigrationPlan {
-  /// The item that an import brings, as it is stored where nothing is in its way. One of the archive's is settled anew each
+  /// The item that an import brings, as it is stored where nothing is in its way. One of the archive's is settled again each
   /// time, and opened where the archive holds none.
   ///
   /// - Throws: Where the archive's private copy is not given again by the system.

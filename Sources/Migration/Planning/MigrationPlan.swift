@@ -231,7 +231,7 @@ public struct MigrationPlan: Sendable {
     public var byWarning: [ArrivalWarning: Int] = [:]
   }
 
-  /// The decisions, counted anew at each call.
+  /// The decisions, counted again at each call.
   public var summary: Summary {
     var summary = Summary(total: decisions.count, removed: removed.count)
     for decision in decisions {

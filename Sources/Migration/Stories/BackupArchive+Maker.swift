@@ -8,7 +8,7 @@ extension BackupArchive {
   /// Nobody who uses a device is waited for.
   ///
   /// - Parameters:
-  ///   - home: The devices that are at hand.
+  ///   - home: The devices that are available.
   ///   - target: A device that is held already, and so is not asked.
   ///   - verb: What whoever finds the device busy is told.
   ///   - passedOver: Told of a device that fits by its record, and whose key cannot be read.

@@ -7,7 +7,7 @@ public import VirtualDevice
 /// The items of the device that made a backup, as they are today, held against the backup: how many of them are in it, and
 /// which are not.
 ///
-/// A backup does not show what was left out when it was made. Where its device is at hand, this does, as far as the device
+/// A backup does not show what was left out when it was made. Where its device is available, this does, as far as the device
 /// still has it.
 public struct MakerItems: Sendable {
   /// An item of the device that is not in the backup.

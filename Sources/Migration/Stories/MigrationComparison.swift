@@ -110,7 +110,7 @@ public struct MigrationComparison: Sendable {
 
   /// What an archive gives, and what another backup of the same items would.
   ///
-  /// The keys that are at hand decide what opens; of what they do not open, and of the settings that this archive is
+  /// The keys that are available decide what opens; of what they do not open, and of the settings that this archive is
   /// not, the class decides. An item that is damaged here counts as damaged throughout: whether another copy has it is
   /// not known.
   ///

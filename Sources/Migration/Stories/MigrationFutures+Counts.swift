@@ -15,7 +15,7 @@ extension MigrationFutures {
     public var unreadable = 0
     /// Items that come back and may be of no use there, by the warning.
     public var byWarning: [ArrivalWarning: Int] = [:]
-    /// Items that no backup holds, by a rule; `nil` where nobody knows, because the device is not at hand.
+    /// Items that no backup holds, by a rule; `nil` where nobody knows, because the device is not available.
     public var never: Int?
     /// Items of the device that came after the backup was made; `nil` where nobody knows.
     public var since: Int?

@@ -15,11 +15,11 @@ public struct MigrationFutures: Sendable {
   /// Whether the items are those of a backup; otherwise those of a device, all of them.
   public let isOfBackup: Bool
   /// Items, by their positions, of which it is expected that they come back to the same device, because their class says
-  /// so: the key that would show it is not at hand.
+  /// so: the key that would show it is not available.
   public let expected: Set<Int>
   /// Whether the hardware key of the device that made the backup was tried, and is not known to be another device's.
   public let triedHardware: Bool
-  /// The items of that device, where it is at hand.
+  /// The items of that device, where it is available.
   public let maker: MakerItems?
 
   /// Creates two futures of what is known already.
@@ -41,12 +41,12 @@ public struct MigrationFutures: Sendable {
   /// The two futures of a backup.
   ///
   /// On a new device arrives what opens without any hardware key. On the same device arrives what opens with its key; where
-  /// the key is not at hand, what needs it is expected by its class.
+  /// the key is not available, what needs it is expected by its class.
   ///
   /// - Parameters:
   ///   - archive: The backup, opened with no hardware key.
   ///   - returning: The same backup, opened with the hardware key of the device that is said to have made it; `nil` where
-  ///     none is at hand. One that opens nothing is another device's, and decides nothing.
+  ///     none is available. One that opens nothing is another device's, and decides nothing.
   ///   - maker: The items of that device.
   /// - Throws: Category `damaged` for a backup that its device never finished, `refused` for one without a password whose
   ///   keychain no hardware binds.

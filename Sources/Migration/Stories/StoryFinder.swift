@@ -5,7 +5,7 @@ import KeychainRules
 public import KeychainStore
 public import VirtualDevice
 
-/// Finds the items that a question means, in an archive and on the devices that are at hand, and puts together what is
+/// Finds the items that a question means, in an archive and on the devices that are available, and puts together what is
 /// known of each.
 public struct StoryFinder {
   /// Which items are meant.
@@ -51,7 +51,7 @@ public struct StoryFinder {
   /// - Parameters:
   ///   - archive: The archive, opened with every key at hand.
   ///   - name: What messages call the archive.
-  ///   - maker: The device that says it made the archive, where it is at hand: asked for items that are not in it.
+  ///   - maker: The device that says it made the archive, where it is available: asked for items that are not in it.
   ///   - target: The device that the items should go to, and the plan of a restore onto it.
   /// - Throws: `.noSuchItem` for a place that it does not have; what keeps a device from being read, with its name.
   public func stories(

@@ -118,6 +118,9 @@ package struct DatabaseVerification {
   }
 
   private static func digests(_ rows: [KeychainDatabase.OpenedRow]) -> Check {
+    guard rows.isEmpty || rows.contains(where: \.row.hasDigestColumn) else {
+      return Check(id: .digests, outcome: .right, detail: "there are none: its schema has no column sha1")
+    }
     let known = rows.filter { $0.hasFittingDigest != nil }
     guard !known.isEmpty || rows.isEmpty else {
       return Check(id: .digests, outcome: .unchecked, detail: "not checked: no secret is open")
@@ -196,7 +199,7 @@ package struct DatabaseVerification {
       }
   }
 
-  /// What is wrong, in a word each: for the error of a result that is no text.
+  /// What is wrong, in a word each: for the error of a result that is not text.
   package var loss: String {
     Amounts.list(checks.filter { $0.outcome == .wrong }.map(\.id.rawValue))
   }

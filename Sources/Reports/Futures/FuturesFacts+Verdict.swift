@@ -114,7 +114,7 @@ extension FuturesFacts {
     guard futures.triedHardware, let hardware else {
       return
         "For \(newPhone) each item was tried. For \(phone), the \(Amounts.count(needing, "item")) that its hardware key "
-        + "opens went by class: the key is not at hand."
+        + "opens went by class: the key is not available."
     }
     return "Checked: each item was tried, for \(phone) with the hardware key of \(hardware)."
   }

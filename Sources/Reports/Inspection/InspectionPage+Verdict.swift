@@ -13,7 +13,7 @@ extension InspectionPage {
   /// Whether nothing of it opens anywhere.
   var isKeybagUnusable: Bool { facts.findings.contains { $0.kind == .keybagUnusable } }
 
-  /// Whether it says that it is a copy in clear, which no restore takes.
+  /// Whether it says that it is a decrypted copy, which no restore takes.
   var isCopyInClear: Bool { facts.findings.contains(.decryptedCopy) }
 
   private var reach: String {
@@ -22,7 +22,7 @@ extension InspectionPage {
         ? "No restore takes this keychain: \(unbound.factInWords). So \(unbound.meaning)"
         : "No device wrote this keychain so: \(unbound.factInWords). So \(unbound.meaning)"
     }
-    if isCopyInClear { return "No restore takes this copy in clear: use the backup that it was made of" }
+    if isCopyInClear { return "No restore takes this decrypted copy: use the backup that it was made of" }
     if isKeybagUnusable {
       return "The keybag of this backup cannot be used: nothing in its keychain opens, on any device"
     }

@@ -179,9 +179,9 @@ public struct InspectionPage: HTMLPage {
         let isFalse = facts.findings.contains { $0.kind == .falseClaim }
         page.words(
           isFalse
-            ? ", its files in clear, though its manifest says that it is encrypted. "
+            ? ", its unencrypted files, though its manifest says that it is encrypted. "
             : isCopyInClear
-              ? ", its files in clear, its items under a password. "
+              ? ", its unencrypted files, its items under a password. "
               : facts.isEncrypted ? ", with a password. " : ", without a password. ")
         page.words("\(Amounts.count(facts.storedFiles.count, "file")), \(Amounts.bytes(facts.storedFiles.byteCount)).")
       }

@@ -18,7 +18,7 @@ extension StepList {
 extension PlanPage {
   /// Whether something of the backup keeps every restore from taking it.
   var isObstructed: Bool { document.findings.obstacle != nil }
-  /// Whether the backup says that it is a copy in clear.
+  /// Whether the backup says that it is a decrypted copy.
   var isCopyInClear: Bool { document.findings.contains { $0.id == ArchiveFinding.Kind.decryptedCopy.rawValue } }
 
   /// Whether a restore brings anything: an item that is there already, or that the one there wins over, is nothing new;
@@ -70,7 +70,7 @@ private struct PlanSteps {
     guard lost > 0 || page.isObstructed, !isDevice else { return nil }
     if page.isCopyInClear {
       return .init(
-        words: "Plan with the backup that this copy in clear was made of: no restore takes the copy.",
+        words: "Plan with the backup that this decrypted copy was made of: no restore takes the copy.",
         commands: [Commands.plan("BACKUP", onto: words.target)])
     }
     if lost == 0 {

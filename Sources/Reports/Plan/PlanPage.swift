@@ -127,9 +127,9 @@ public struct PlanPage: HTMLPage {
 
   private var protection: String {
     if document.findings.contains(where: { $0.id == ArchiveFinding.Kind.falseClaim.rawValue }) {
-      return ", its files in clear, though its manifest says that it is encrypted."
+      return ", its unencrypted files, though its manifest says that it is encrypted."
     }
-    if isCopyInClear { return ", a copy in clear, its items under a password." }
+    if isCopyInClear { return ", a decrypted copy, its items under a password." }
     return source.encrypted ? ", with a password." : ", without a password."
   }
 

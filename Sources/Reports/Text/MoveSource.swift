@@ -44,8 +44,8 @@ package struct MoveSource {
   /// The same where neither of these is true.
   package var ownProtection: String? {
     if findings.contains(where: { $0.kind == .passwordDenied }) { return "no password, it says, though made under one" }
-    if findings.contains(.decryptedCopy) { return "files in clear, items under a password" }
-    return isFalselyEncrypted ? "files in clear, though its manifest says that it is encrypted" : nil
+    if findings.contains(.decryptedCopy) { return "unencrypted files, items under a password" }
+    return isFalselyEncrypted ? "unencrypted files, though its manifest says that it is encrypted" : nil
   }
 
   /// What of an archive keeps every restore from taking it, as a clause; `nil` where nothing does.

@@ -109,8 +109,9 @@ package struct VerificationText {
         + "there is no \(verification.found.contains(.stateMissing) ? "word of it in Status.plist" : "Status.plist")."
     case .foreign:
       guard unmade.isEmpty else { return asFarAsSeen }
-      let items = Amounts.count(verification.items?.deviceBound ?? 0, "item")
-      return "\(faultless), as far as can be seen here: its \(items) open only on \(owner)."
+      let count = verification.items?.deviceBound ?? 0
+      let items = count == 1 ? "1 item opens" : "\(Amounts.count(count, "item")) open"
+      return "\(faultless), as far as can be seen here: its \(items) only on \(owner)."
     case .unproven:
       guard unmade.isEmpty else { return asFarAsSeen }
       return boundItems.map { "\(faultless); \($0)." } ?? "\(faultless)."
@@ -155,7 +156,7 @@ package struct VerificationText {
     // The hardware at hand opens some classes: whose the others are, nothing tells.
     let why =
       verification.hardware.isDivided
-      ? "\(it) \(bound == 1 ? "does" : "do") not open with the hardware at hand"
+      ? "\(it) \(bound == 1 ? "does" : "do") not open with the available hardware key"
       : "\(it) \(bound == 1 ? "opens" : "open") only on \(owner)"
     return "\(Amounts.count(bound, "item")) could not be checked, because \(why)"
   }

@@ -2,7 +2,7 @@ import KeychainFormats
 package import Migration
 
 extension MakerItems {
-  /// That the device is at hand, as of when, and how far it is known to be the one that made the backup.
+  /// That the device is available, as of when, and how far it is known to be the one that made the backup.
   package var statement: String {
     let who = isProven ? "which made this backup" : "which has the identifier that this backup names"
     var text = "At hand is \(device), \(who): its items of today were used (revision \(revision))."

@@ -7,7 +7,7 @@ import KeychainRules
 struct ParsedChanges {
   private(set) var changes = ItemChanges()
 
-  /// - Throws: `.noSuchAttribute` for a key that is no attribute of the class, `.parameter` for a value that it does not
+  /// - Throws: `.noSuchAttribute` for a key that is not an attribute of the class, `.parameter` for a value that it does not
   ///   take and for attributes that no app changes.
   init(_ changes: SecItemQuery, for queryClass: QueryClass) throws(SecItemError) {
     var parsed = ParsedQuery(queryClass)
@@ -35,7 +35,7 @@ struct ParsedChanges {
     _ key: String, _ value: SecItemValue, _ queryClass: QueryClass, _ parsed: inout ParsedQuery
   ) throws(SecItemError) {
     if key == "v_Data" {
-      guard let secret = value.secretValue else { throw SecItemError(.parameter, "v_Data is no data") }
+      guard let secret = value.secretValue else { throw SecItemError(.parameter, "v_Data is not data") }
       changes.secrets[.valueData] = secret
       return
     }

@@ -7,10 +7,10 @@ extension ParsedQuery {
     switch key {
     case "m_Limit": limit = try Self.limit(value)
     case "m_HostOrSubdomainOfHost":
-      guard let host = value.stringValue else { throw SecItemError(.parameter, "\(key) is no text") }
+      guard let host = value.stringValue else { throw SecItemError(.parameter, "\(key) is not text") }
       matches.host = host
     case "m_EmailAddressIfPresent":
-      guard let address = value.stringValue else { throw SecItemError(.parameter, "\(key) is no text") }
+      guard let address = value.stringValue else { throw SecItemError(.parameter, "\(key) is not text") }
       matches.emailAddress = address
     case "m_Issuers":
       guard let names = value.arrayValue else { return }
@@ -24,7 +24,7 @@ extension ParsedQuery {
       default: throw SecItemError(.parameter, "\(key) is neither a date nor null")
       }
     case "m_TrustedOnly":
-      guard let isTrustedOnly = value.booleanValue else { throw SecItemError(.parameter, "\(key) is no boolean") }
+      guard let isTrustedOnly = value.booleanValue else { throw SecItemError(.parameter, "\(key) is not a boolean") }
       matches.isTrustedOnly = isTrustedOnly
     default: break
     }
@@ -45,10 +45,10 @@ extension ParsedQuery {
   mutating func takeUse(_ key: String, _ value: SecItemValue, for call: SecItemCall) throws(SecItemError) {
     switch key {
     case "u_AuthUI":
-      guard let choice = value.stringValue else { throw SecItemError(.parameter, "\(key) is no text") }
+      guard let choice = value.stringValue else { throw SecItemError(.parameter, "\(key) is not text") }
       try takeInteraction(choice, for: call)
     case "u_NoAuthUI":
-      guard let isForbidden = value.booleanValue else { throw SecItemError(.parameter, "\(key) is no boolean") }
+      guard let isForbidden = value.booleanValue else { throw SecItemError(.parameter, "\(key) is not a boolean") }
       if isForbidden { interaction = .forbidden }
     case "u_AuthCtx":
       guard case .context(let given) = value else {
@@ -57,11 +57,11 @@ extension ParsedQuery {
       guard context == nil else { throw SecItemError(.parameter, "a context and a credential exclude each other") }
       context = given
     case "u_CredRef":
-      guard value.dataValue != nil else { throw SecItemError(.parameter, "\(key) is no data") }
+      guard value.dataValue != nil else { throw SecItemError(.parameter, "\(key) is not data") }
       // Keys are taken by name, so a context was taken before.
       guard context == nil else { throw SecItemError(.parameter, "a context and a credential exclude each other") }
     case "u_OpPrompt":
-      guard let text = value.stringValue else { throw SecItemError(.parameter, "\(key) is no text") }
+      guard let text = value.stringValue else { throw SecItemError(.parameter, "\(key) is not text") }
       prompt = text
     case "u_CallerName", "u_CertWithIssuers": break
     case "u_TokenRawItems": wantsRawTokenItems = value.booleanValue ?? false

@@ -32,7 +32,7 @@ extension ParsedQuery {
     guard key.utf16.count != 4 else { return try takeAttribute(key, value, for: call) }
     switch key.first {
     case "c" where key == "class":
-      guard value.stringValue != nil else { throw SecItemError(.noSuchClass, "the class is no text") }
+      guard value.stringValue != nil else { throw SecItemError(.noSuchClass, "the class is not text") }
     case "m" where key.utf16.count > 1: try takeMatch(key, value, now: now)
     case "r" where key.utf16.count > 1: try takeReturn(key, value)
     case "u" where key.utf16.count > 1: try takeUse(key, value, for: call)
@@ -48,7 +48,7 @@ extension ParsedQuery {
     // kSecUseDataProtectionKeychain has the form of an attribute and chooses between keychains of a Mac.
     if key == "nleg" { return }
     if key == "toid", call == .add {
-      guard let object = value.dataValue else { throw SecItemError(.parameter, "toid is no data") }
+      guard let object = value.dataValue else { throw SecItemError(.parameter, "toid is not data") }
       tokenObjectID = object
       return
     }
@@ -82,14 +82,14 @@ extension ParsedQuery {
       "r_Data": .data, "r_Attributes": .attributes, "r_Ref": .reference, "r_PersistentRef": .persistentReference,
     ]
     guard let type = types[key] else { throw SecItemError(.parameter, "there is no such return key") }
-    guard let isWanted = value.booleanValue else { throw SecItemError(.parameter, "\(key) is no boolean") }
+    guard let isWanted = value.booleanValue else { throw SecItemError(.parameter, "\(key) is not a boolean") }
     if isWanted { returns.insert(type) }
   }
 
   private mutating func takeValue(_ key: String, _ value: SecItemValue) throws(SecItemError) {
     switch key {
     case "v_Data":
-      guard let bytes = value.secretValue else { throw SecItemError(.parameter, "v_Data is no data") }
+      guard let bytes = value.secretValue else { throw SecItemError(.parameter, "v_Data is not data") }
       secrets[.valueData] = bytes
     case "v_PersistentRef":
       guard let found = value.dataValue.flatMap(QueryReference.parse) else {

@@ -7,7 +7,7 @@ extension SecItemQuery {
     .key: [.keyClass, .applicationLabel, .type, .keySizeInBits],
   ]
 
-  /// What a stored item got from its keychain, and a new one gets anew.
+  /// What a stored item got from its keychain, and a new one gets again.
   private static let owned: Set<AttributeCode> = [
     .rowID, .creationDate, .modificationDate, .accessGroup, .protection, .synchronizable, .tombstone, .digest,
     .multiUser, .uuid, .persistentReference, .appClip, .sharingGroup, .accessControl, .encryptedData,
@@ -22,7 +22,7 @@ extension SecItemQuery {
     let item: KeychainItem
     switch value.referenceValue {
     case .certificate(let found), .key(let found): item = found
-    case .identity, nil: throw SecItemError(.parameter, "v_Ref is no certificate, key or identity")
+    case .identity, nil: throw SecItemError(.parameter, "v_Ref is not a certificate, key or identity")
     }
     var expanded = self
     expanded["v_Ref"] = nil
@@ -43,6 +43,12 @@ extension SecItemQuery {
   var identityReference: (certificate: SecItemReference, key: SecItemReference)? {
     guard case .identity(let certificate, let key)? = self["v_Ref"]?.referenceValue else { return nil }
     return (.certificate(certificate), .key(key))
+  }
+
+  /// The query for one half of the identity that `v_Ref` is; the half's class takes the place of the identity's.
+  func naming(half: SecItemReference) -> SecItemQuery {
+    let query = replacing("v_Ref", with: .reference(half))
+    return self["class"] == .string(QueryClass.identityName) ? query.replacing("class", with: nil) : query
   }
 
   func replacing(_ key: String, with value: SecItemValue?) -> SecItemQuery {

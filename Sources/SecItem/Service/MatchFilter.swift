@@ -54,9 +54,7 @@ struct MatchFilter {
     }
     if let address = conditions.emailAddress {
       let addresses = Self.facts(of: certificate)?.emailAddresses ?? []
-      guard addresses.isEmpty || addresses.contains(where: { $0.lowercased() == address.lowercased() }) else {
-        return false
-      }
+      guard addresses.contains(where: { $0.lowercased() == address.lowercased() }) else { return false }
     }
     if let date = conditions.validDate {
       guard let facts = Self.facts(of: certificate), facts.isValid(at: date) else { return false }

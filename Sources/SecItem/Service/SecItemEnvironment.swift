@@ -9,7 +9,7 @@ public struct SecItemEnvironment {
   public var random: any RandomSource
   /// Whether iCloud keychain is on: only then does a deleted synchronized item leave a tombstone.
   public var isSyncing: Bool
-  /// What an item without a class gets that is no certificate and not the push service's; iOS 4 had `always`.
+  /// What an item without a class gets that is not a certificate and not the push service's; iOS 4 had `always`.
   public var defaultProtection: ProtectionClass
   /// Asks the person at the device. Called after all reading is done and before anything is changed.
   public var authenticate: (AuthenticationRequest) -> AuthenticationOutcome

@@ -37,14 +37,12 @@ extension SecItemService {
     var isCertificateThere = false
     do throws(SecItemError) {
       result = try add(
-        attributes.replacing("v_Ref", with: .reference(halves.certificate)), caller: caller, keys: keys,
-        environment: environment)
+        attributes.naming(half: halves.certificate), caller: caller, keys: keys, environment: environment)
     } catch {
       guard error.status == .duplicateItem else { throw error }
       isCertificateThere = true
     }
-    let keyQuery = attributes.replacing("v_Ref", with: .reference(halves.key))
-      .replacing("r_PersistentRef", with: .boolean(false))
+    let keyQuery = attributes.naming(half: halves.key).replacing("r_PersistentRef", with: .boolean(false))
     do throws(SecItemError) {
       try add(keyQuery, caller: caller, keys: keys, environment: environment)
     } catch {

@@ -139,9 +139,7 @@ extension SecItemQuery {
   /// Source: Apple `SecItem.m` (`explode_identity`, `handleUpdateIdentity`).
   fileprivate var halves: [SecItemQuery]? {
     if let halves = identityReference {
-      return [
-        replacing("v_Ref", with: .reference(halves.certificate)), replacing("v_Ref", with: .reference(halves.key)),
-      ]
+      return [naming(half: halves.certificate), naming(half: halves.key)]
     }
     guard self["v_Ref"] == nil, self["class"] == .string(QueryClass.identityName) else { return nil }
     return [ItemKind.certificate, .key].map { replacing("class", with: .string($0.rawValue)) }
@@ -151,6 +149,10 @@ extension SecItemQuery {
 extension ParsedQuery {
   /// The query decides; else what is synchronized leaves a tombstone where there is someone to tell.
   fileprivate func tombstonePolicy(_ environment: SecItemEnvironment) -> TombstonePolicy {
-    usesTombstone ?? environment.isSyncing ? .leave : .forbid
+    switch usesTombstone {
+    case true?: .always
+    case false?: .forbid
+    case nil: environment.isSyncing ? .leave : .forbid
+    }
   }
 }

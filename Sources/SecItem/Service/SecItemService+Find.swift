@@ -67,10 +67,9 @@ extension SecItemService {
     keys: borrowing ClassKeys, environment: SecItemEnvironment
   ) throws(SecItemError) -> SecItemSearch {
     let certificate = try search(
-      query.replacing("v_Ref", with: .reference(halves.certificate)), caller: caller, keys: keys,
-      environment: environment)
+      query.naming(half: halves.certificate), caller: caller, keys: keys, environment: environment)
     let key = try search(
-      query.replacing("v_Ref", with: .reference(halves.key)).replacing("r_PersistentRef", with: .boolean(false)),
+      query.naming(half: halves.key).replacing("r_PersistentRef", with: .boolean(false)),
       caller: caller, keys: keys, environment: environment)
     let outcome = certificate.outcome.flatMap { value in key.outcome.map { _ in value?.asIdentityReference } }
     return SecItemSearch(outcome: outcome, undecodable: certificate.undecodable + key.undecodable)

@@ -125,7 +125,7 @@ public struct AccessControl: Sendable, Hashable, CustomStringConvertible {
 
   /// The same with the protection's code.
   ///
-  /// - Throws: Also `.parameter` for a code that is no protection class.
+  /// - Throws: Also `.parameter` for a code that is not a protection class.
   public init(protectionCode: String, flags: AccessControlFlags) throws(SecItemError) {
     guard let protection = ProtectionClass(rawValue: protectionCode) else {
       throw SecItemError(.parameter, "the protection class is not known")

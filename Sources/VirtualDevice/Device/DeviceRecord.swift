@@ -133,7 +133,7 @@ extension DeviceRecord {
 
   private init(_ root: JSONNode) throws(JSONNode.Fault) {
     name = try root.member("name").string()
-    udid = try root.member("udid").string(where: DeviceIdentity.isUDID, "is no device identifier")
+    udid = try root.member("udid").string(where: DeviceIdentity.isUDID, "is not a device identifier")
     serialNumber = try root.member("serial").string()
     productType = try root.member("product_type").string()
     productVersion = try root.member("product_version").productVersion()

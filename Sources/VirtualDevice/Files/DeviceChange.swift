@@ -112,7 +112,7 @@ struct DeviceChange {
       var files: [DeviceFile] = []
       for element in try node.elements() {
         guard let file = DeviceFile(rawValue: try element.string()), changeable.contains(file) else {
-          throw element.fault("is no file that a change can touch")
+          throw element.fault("is not a file that a change can touch")
         }
         files.append(file)
       }

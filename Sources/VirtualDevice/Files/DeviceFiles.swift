@@ -49,7 +49,7 @@ package struct DeviceFiles: Sendable {
 
   /// The bytes of a regular file, or `nil` where there is none.
   ///
-  /// - Throws: `.damaged` where it is no regular file or longer than `limit` bytes; `.io`.
+  /// - Throws: `.damaged` where it is not a regular file or longer than `limit` bytes; `.io`.
   func read(_ path: String, atMost limit: Int) throws(VirtualDeviceError) -> [UInt8]? {
     let file: Descriptor
     do throws(Errno) {
@@ -86,7 +86,7 @@ package struct DeviceFiles: Sendable {
     return bytes
   }
 
-  /// Makes a file with these bytes, synced. A file of this name that is there already is made anew.
+  /// Makes a file with these bytes, synced. A file of this name that is there already is made again.
   func create(_ path: String, _ bytes: [UInt8]) throws(VirtualDeviceError) {
     let place = try place(of: path)
     try calling("write", path) { () throws(Errno) in

@@ -65,12 +65,13 @@ extension DeviceFixture.Item {
     let kindNode = try node.member("kind")
     let kindName = try kindNode.string()
     guard let kind = ItemKind.allCases.first(where: { $0.reportName == kindName }) else {
-      throw kindNode.fault("is no kind of item; known: \(ItemKind.allCases.map(\.reportName).joined(separator: ", "))")
+      throw kindNode.fault(
+        "is not a kind of item; known: \(ItemKind.allCases.map(\.reportName).joined(separator: ", "))")
     }
     let protectionNode = try node.member("protection")
     guard let protection = ProtectionClass(named: try protectionNode.string()) else {
       let known = ProtectionClass.allCases.map { "\($0.word) (\($0.rawValue))" }.joined(separator: ", ")
-      throw protectionNode.fault("is no protection class; known: \(known)")
+      throw protectionNode.fault("is not a protection class; known: \(known)")
     }
 
     item = KeychainItem(kind: kind)
@@ -80,7 +81,7 @@ extension DeviceFixture.Item {
     var named: Set<AttributeCode> = []
     for (key, value) in try node.member("attributes").members() {
       guard let code = AttributeTable.definition(named: key, in: kind)?.code else {
-        throw value.fault("is no attribute of a \(kind.reportName)")
+        throw value.fault("is not an attribute of a \(kind.reportName)")
       }
       guard !Self.reserved.contains(code) else { throw value.fault("cannot be set among the attributes") }
       guard named.insert(code).inserted else { throw value.fault("is there a second time, by its other name") }

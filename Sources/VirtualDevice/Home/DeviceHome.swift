@@ -131,12 +131,12 @@ public struct DeviceHome: Sendable {
     let directory = directory(of: name)
     guard try files.kind(of: directory) != nil else { return }
     guard try isDevice(name) else {
-      throw VirtualDeviceError(.occupied, name.text, "\(directory) is there and is no device")
+      throw VirtualDeviceError(.occupied, name.text, "\(directory) is there and is not a device")
     }
     throw VirtualDeviceError(.exists, name.text, "\(directory) is there already")
   }
 
-  /// What lies in a device's directory and is no file of a device, by name.
+  /// What lies in a device's directory and is not a file of a device, by name.
   ///
   /// - Throws: `.io`.
   package func foreignNames(of name: DeviceName) throws(VirtualDeviceError) -> [String] {

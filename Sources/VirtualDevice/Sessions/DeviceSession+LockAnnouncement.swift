@@ -21,8 +21,7 @@ extension DeviceSession {
     guard state == .unlocked, lockDeadline == nil else { return }
     let bytes = try memoryAfterLock()
     try files.replace(DeviceFile.memory.path(in: directory), bytes)
-    let now = environment.clock.now().secondsSinceReferenceDate
-    let deadline = KeychainDate(secondsSinceReferenceDate: now + Double(Self.lockGrace.components.seconds))
+    let deadline = environment.clock.now().adding(seconds: Double(Self.lockGrace.components.seconds))
     lockDeadline = deadline
     device.protectedData.tell(.willBecomeUnavailable(at: deadline))
   }

@@ -1,7 +1,7 @@
 import Dispatch
 import Foundation
 
-/// Sessions that stay open between the calls of this process, so that a call does not open its device anew.
+/// Sessions that stay open between the calls of this process, so that a call does not open its device again.
 ///
 /// One is let go of before anyone of this process opens the device in another way, when nobody used it for a moment, and
 /// after a second in any case: to another process the device is busy no longer than that, whose turn it is then.

@@ -32,8 +32,7 @@ public struct DeviceClock: Sendable {
     now: {
       var time = timespec()
       clock_gettime(CLOCK_REALTIME, &time)
-      let microseconds = Double(time.tv_nsec / 1000)
-      return KeychainDate(secondsSince1970: Double(time.tv_sec) + microseconds / 1_000_000)
+      return KeychainDate(microsecondsSince1970: Int64(time.tv_sec) * 1_000_000 + Int64(time.tv_nsec) / 1000)
     },
     sleep: { duration in
       let (seconds, attoseconds) = duration.components

@@ -6,7 +6,7 @@ import KeychainFormats
 /// `keyhaul completions SHELL`: the script that teaches a shell our verbs and flags.
 struct Completions: RunnableVerb {
   static let screen = HelpScreen(
-    sentence: "Print the completion script of a shell",
+    sentence: "Print a completion script for a shell",
     usage: "keyhaul completions SHELL",
     examples: [
       "keyhaul completions bash > ~/.local/share/bash-completion/completions/keyhaul",
@@ -16,7 +16,7 @@ struct Completions: RunnableVerb {
   static let configuration = described(as: "completions")
 
   @Argument(help: "bash, zsh or fish.") var shell: CompletionScript.Shell
-  @OptionGroup(title: "Flags of all verbs") var common: CommonOptions
+  @OptionGroup(title: "Flags of all commands") var common: CommonOptions
 
   func perform(in session: Session) throws -> CommandStatus {
     let script = CompletionScript(of: Keyhaul.self, for: shell).text

@@ -20,7 +20,7 @@ struct Demo: RunnableVerb {
 
   @Option(help: ArgumentHelp("Keep the devices and archives in this folder.", valueName: "dir"), completion: .directory)
   var keep: String?
-  @OptionGroup(title: "Flags of all verbs") var common: CommonOptions
+  @OptionGroup(title: "Flags of all commands") var common: CommonOptions
 
   /// A part of the story: a sentence, then commands as a person would type them.
   private struct Scene {

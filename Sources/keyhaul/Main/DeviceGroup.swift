@@ -4,7 +4,7 @@ import CommandSession
 /// `keyhaul device …`
 struct DeviceGroup: VerbGroup {
   static let configuration = CommandConfiguration(
-    commandName: "device", abstract: "Create and handle virtual devices", usage: "keyhaul device <verb> [arguments]",
+    commandName: "device", abstract: "Create and manage virtual devices", usage: "keyhaul device <command> [arguments]",
     subcommands: [
       DeviceCreate.self, DeviceList.self, DeviceShow.self, DeviceLock.self, DeviceUnlock.self, DeviceRestart.self,
       DevicePasscodeGroup.self, DeviceErase.self, DeviceDelete.self, DeviceExport.self,
@@ -17,7 +17,7 @@ struct DeviceGroup: VerbGroup {
 struct DevicePasscodeGroup: VerbGroup {
   static let configuration = CommandConfiguration(
     commandName: "passcode", abstract: "Set, change or remove a device's passcode",
-    usage: "keyhaul device passcode <verb> NAME",
+    usage: "keyhaul device passcode <command> NAME",
     subcommands: [DevicePasscodeSet.self, DevicePasscodeChange.self, DevicePasscodeRemove.self],
     helpNames: .long)
 }

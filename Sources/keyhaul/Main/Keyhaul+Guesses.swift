@@ -1,7 +1,7 @@
 import CommandSession
 
 extension Keyhaul {
-  /// What a word may mean that is no verb of the program.
+  /// What a word may mean that is not a verb of the program.
   static let guesses = VerbPath.Guesses(meanings: meanings, verbOfFiles: "inspect")
 
   /// What other programs call a verb, or what people look for.

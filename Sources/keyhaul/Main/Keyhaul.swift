@@ -8,12 +8,12 @@ import SimulatorVerbs
 /// The root command. A verb stands here as soon as it can run, and not before.
 struct Keyhaul: ParsableCommand {
   static let version = ProgramVersion.number
-  static let tagline = "Back up, inspect, move and restore iOS-style keychains"
+  static let tagline = "Back up, inspect, move and restore iOS keychains"
 
   static let configuration = CommandConfiguration(
     commandName: "keyhaul",
     abstract: tagline,
-    usage: "keyhaul <verb> [arguments] [flags]",
+    usage: "keyhaul <command> [arguments] [flags]",
     discussion: discussion,
     version: version,
     groupedSubcommands: [
@@ -31,7 +31,7 @@ struct Keyhaul: ParsableCommand {
     helpNames: .long)
 
   private static let discussion = """
-    Flags may stand before or after the verb. Passwords are never arguments: they come from a file, a descriptor, a \
+    Flags may come before or after the command. Passwords are never arguments: they come from a file, a descriptor, a \
     command, or a prompt on the terminal.
 
     Exit codes: 0 done, 1 failed, 2 differs, 3 partly done, 4 no match, 5 done but something failed after it, \
@@ -42,7 +42,7 @@ struct Keyhaul: ParsableCommand {
 
   /// The short help of the root, with the verbs that there are.
   static func shortHelp(style: TextStyle) -> [String] {
-    var lines = [style.painted(tagline + ".", .bold), "", "usage     keyhaul <verb> [arguments] [flags]"]
+    var lines = [style.painted(tagline + ".", .bold), "", "usage     keyhaul <command> [arguments] [flags]"]
     lines += [
       "examples  keyhaul demo", "          keyhaul backup old-phone -o family.backup",
       "          keyhaul plan family.backup", "",
@@ -50,7 +50,7 @@ struct Keyhaul: ParsableCommand {
     lines += configuration.groupedSubcommands.flatMap { verbLines(of: $0, style: style) }
     lines += [
       "  flags     --home DIR  --json  -q  -v  --color WHEN  --no-input  -y  --version", "",
-      "\"keyhaul <verb> -h\" is the verb's page, \"keyhaul --help\" says everything.",
+      "\"keyhaul <command> -h\" describes a command; \"keyhaul --help\" lists everything.",
     ]
     return lines.map(style.adapted)
   }

@@ -5,13 +5,13 @@ import CommandSession
 /// `keyhaul version`: which program this is, and on which libraries it runs.
 struct Version: RunnableVerb {
   static let screen = HelpScreen(
-    sentence: "Say which version this is, and of which libraries",
+    sentence: "Show the version of Keyhaul and its libraries",
     usage: "keyhaul version",
     examples: ["keyhaul version", "keyhaul version --json"],
     flags: ["--json"])
   static let configuration = described(as: "version")
 
-  @OptionGroup(title: "Flags of all verbs") var common: CommonOptions
+  @OptionGroup(title: "Flags of all commands") var common: CommonOptions
 
   func perform(in session: Session) throws -> CommandStatus {
     if session.isJSON {

@@ -7,7 +7,7 @@ struct ReportOptions: ParsableArguments {
   @Option(
     name: .shortAndLong,
     help: ArgumentHelp(
-      "Write the result to a file; its page, with --format html. A document (--json) is printed as well.",
+      "Write the result to a file, or the page with --format html; --json is also printed.",
       valueName: "file"),
     completion: .file())
   var output: String?

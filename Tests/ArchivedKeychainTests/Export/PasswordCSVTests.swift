@@ -96,7 +96,7 @@ struct PasswordCSVTests {
     #expect(export.rows == [#""2FA","","","","","\#(address)""#])
   }
 
-  @Test("leave out, by name, what is no text, and what has no secret")
+  @Test("leave out, by name, what is not text, and what has no secret")
   func leftOut() {
     let export = ItemExport(
       [

@@ -47,7 +47,8 @@ struct ExplanationTests {
     .passwordDenied(reason: ""), .wrapsUnusual(reason: ""), .listTrailingBytes(count: 1, isWholePages: false),
     .listJournalUnread(name: "Manifest.db-wal", byteCount: 1, reason: ""),
     .listDamaged(readable: 0, lost: nil, reason: ""),
-    .listUnreadable(name: "Manifest.db", reason: ""), .keychainMissing(reason: ""), .keychainDamaged(reason: ""),
+    .listNamesNotUTF8(name: "Manifest.db", count: 1, first: ""), .listUnreadable(name: "Manifest.db", reason: ""),
+    .keychainMissing(reason: ""), .keychainDamaged(reason: ""),
     .keychainInXML, .keychainKeysUnknown([]),
   ]
 

@@ -20,7 +20,7 @@ struct HelpTests {
     let lines = verb.screen.lines(of: verb, style: .plain)
     #expect(lines.count <= HelpScreen.maximumLineCount)
     for line in lines where !line.contains("keyhaul ") { #expect(DisplayWidth.columns(of: line) <= 80) }
-    #expect(lines.last == "\"keyhaul \(name) --help\" says everything.")
+    #expect(lines.last == "\"keyhaul \(name) --help\" lists everything.")
   }
 
   @Test("names only flags that the verb has", arguments: verbs)

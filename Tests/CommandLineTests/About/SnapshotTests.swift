@@ -7,7 +7,7 @@ import Testing
 @testable import keyhaul
 
 /// Reports as they look, whole and at two widths. `KEYHAUL_RECORD_SNAPSHOTS=1 swift test --filter SnapshotTests` writes
-/// them anew, to be read before they are committed.
+/// them again, to be read before they are committed.
 @Suite("Reports look as they did when someone judged them")
 struct SnapshotTests {
   /// The name of a report and the lines that show it.

@@ -17,7 +17,7 @@ struct ThreatsPageTests {
 
   @Test("names for every guarantee suites that there are, each in the file that its link leads to")
   func guarantees() throws {
-    let rows = try Self.rows(of: "What is kept, and by what")
+    let rows = try Self.rows(of: "Guarantees")
     #expect(rows.count >= 11)
     for row in rows {
       let links = row.matches(of: /\[(\w+)\]\((\.\.\/Tests\/[^)]+)\)/)

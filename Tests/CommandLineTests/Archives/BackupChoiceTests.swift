@@ -93,6 +93,54 @@ struct BackupChoiceTests {
     #expect(try world.files(in: "Backup/attic") == files)
   }
 
+  @Test("A folder whose only backup is a link is answered for as if the backup stood in it")
+  func linked() throws {
+    let world = try MoveWorld()
+    try world.devices.run("mkdir -p drive/Backup Linked MobileSync Lost")
+    try world.backUp(to: "drive/Backup/attic/")
+    try world.devices.run("ln -s ../drive/Backup/attic Linked/attic; ln -s ../drive/Backup MobileSync/Backup")
+    try world.devices.run("ln -s /nowhere/drive Lost/Backup")
+    for verb in ["inspect", "verify", "plan"] {
+      for (folder, path) in [("Linked", "Linked/attic"), ("MobileSync", "MobileSync/Backup/attic")] {
+        let outcome = try world.keyhaul("\(verb) \(folder) --password-file .bp")
+        #expect(outcome.status == 0 && outcome.output.contains("\n1 backup: 1 ended with 0.\n"), "\(outcome)")
+        #expect(outcome.output.contains("  \(path)\n") && !outcome.output.contains("Passed over"), "\(outcome)")
+      }
+      let lost = try world.keyhaul("\(verb) Lost")
+      #expect(lost.status == 14 && lost.errors.contains("the link \"Backup\" leads to \"/nowhere/drive\""), "\(lost)")
+    }
+    // A link in a circle leads to nothing new.
+    try world.devices.run("mkdir Circle; ln -s . Circle/again; ln -s ../Circle Circle/round")
+    #expect(try world.keyhaul("inspect Circle").status == 14)
+  }
+
+  @Test("A list is not proposed for a folder whose only backup has a hidden name")
+  func hidden() throws {
+    let world = try MoveWorld()
+    try world.devices.run("mkdir Backup")
+    try world.backUp(to: "Backup/.attic/")
+    let outcome = try world.keyhaul("inspect Backup")
+    #expect(outcome.status == 64 && outcome.errors.hasSuffix("  try: Backup/.attic\n"), "\(outcome)")
+  }
+
+  @Test("A file inside a backup is answered with the backup that it belongs to")
+  func insideABackup() throws {
+    let world = try MoveWorld()
+    try world.backUp(to: "b/")
+    let payload = "51/51a4616e576dd33cd2abadfea874eb8ff246bf0e"
+    for file in ["Manifest.plist", "Manifest.db", "Info.plist", "Status.plist", payload] {
+      for verb in ["inspect", "verify", "plan", "export -o x.json"] {
+        let outcome = try world.keyhaul("\(verb) ./b/\(file)")
+        #expect(outcome.status == 14, "\(verb) \(file): \(outcome)")
+        #expect(outcome.errors.hasSuffix("  why: it belongs to the backup ./b\n  try: ./b\n"), "\(outcome)")
+      }
+    }
+    #expect(try world.devices.run("cd b/51 && keyhaul verify ../Manifest.db").errors.hasSuffix("  try: ..\n"))
+    // Beside nothing of a backup a file of such a name may be anything.
+    try world.devices.run("mkdir alone; cp b/Info.plist alone")
+    #expect(try !world.keyhaul("inspect alone/Info.plist").errors.contains("belongs to"))
+  }
+
   @Test("that holds a single one is still no backup itself")
   func single() throws {
     let world = try MoveWorld()

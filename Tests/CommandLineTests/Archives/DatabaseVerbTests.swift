@@ -125,6 +125,84 @@ struct DatabaseVerbTests {
     }
   }
 
+  @Test("of iOS 6, whose tables have no column sha1, is read with its true schema, and no digest is missed")
+  func oldSchema() throws {
+    let world = try DeviceWorld()
+    let sealed = try TestVectors.section("item_blob_v2")["blob"].bytes
+    let queue = try DatabaseQueue(path: world.home.appending(path: "keychain-2.db").path)
+    try queue.write { database in
+      for table in ["genp", "inet", "cert", "keys"] {
+        try database.execute(
+          sql: "CREATE TABLE \(table)(rowid INTEGER PRIMARY KEY, cdat REAL, mdat REAL, data BLOB, agrp TEXT, pdmn TEXT)"
+        )
+      }
+      try database.execute(sql: "CREATE TABLE tversion(version INTEGER); INSERT INTO tversion VALUES (5)")
+      for _ in 0..<10 {
+        try database.execute(
+          sql: "INSERT INTO genp(data, agrp, pdmn) VALUES (?, 'apple', 'ck')", arguments: [Data(sealed)])
+      }
+    }
+    try queue.close()
+    let inspected = try world.run("keyhaul inspect keychain-2.db")
+    #expect(inspected.status == 3 && flat(inspected.output).contains("10 items: 10 generic"), "\(inspected)")
+    #expect(flat(inspected.output).contains("Its schema is 5.0, with 10 rows of version 2."), "\(inspected)")
+    let verified = try world.run("keyhaul verify keychain-2.db")
+    // Nothing opens without the keys of its classes, and nothing is wrong.
+    #expect(verified.status == 3, "\(verified)")
+    #expect(flat(verified.output).contains("all four tables of items are there"))
+    #expect(flat(verified.output).contains("there are none: its schema has no column sha1"))
+  }
+
+  @Test("A macOS file keychain is named for what it is by every verb that reads a source")
+  func fileKeychain() throws {
+    let world = try DeviceWorld()
+    try world.run("keyhaul device create new-phone -q")
+    // The header of AppleDatabase.cpp: magic number, version 1.0, 20 bytes of header.
+    try world.run(
+      "{ printf 'kych\\000\\001\\000\\000\\000\\000\\000\\024'; head -c 20000 /dev/zero; } > login.keychain-db")
+    for line in [
+      "inspect login.keychain-db", "verify login.keychain-db", "export login.keychain-db -o items.json --format json",
+      "plan login.keychain-db --to new-phone", "diff login.keychain-db new-phone", "diff new-phone login.keychain-db",
+      "why login.keychain-db --item 0", "restore login.keychain-db --to new-phone --yes",
+      "convert login.keychain-db -o copy.tar",
+    ] {
+      let outcome = try world.run("keyhaul \(line)")
+      #expect(
+        outcome.status == 14
+          && flat(outcome.errors).contains("login.keychain-db is a macOS file keychain, and is not read"),
+        "\(line): \(outcome)")
+    }
+    let stream = try world.run("keyhaul inspect - < login.keychain-db")
+    #expect(
+      stream.status == 14 && flat(stream.errors).contains("it is a macOS file keychain, which is not read"), "\(stream)"
+    )
+  }
+
+  @Test("Words of objection's own are no secret: the item is left out of csv and cxf, and named")
+  func wordsOfObjection() throws {
+    let world = try DeviceWorld()
+    let entry = { (name: String, data: String) in
+      """
+      {"item_class": "kSecClassGenericPassword", "service": "\(name)", "account": "anna",
+       "accessible_attribute": "kSecAttrAccessibleWhenUnlocked", "data": "\(data)"}
+      """
+    }
+    try Data("[\(entry("wifi", "hunter2")), \(entry("token", "(failed to decode)"))]".utf8)
+      .write(to: world.home.appending(path: "objection.json"))
+    let inspected = try world.run("keyhaul inspect objection.json")
+    #expect(
+      inspected.status == 0 && flat(inspected.output).contains("1 item has no secret in the dump"), "\(inspected)")
+    for form in ["csv", "cxf"] {
+      let outcome = try world.run("keyhaul export objection.json --format \(form) --reveal -o items.\(form)")
+      let written = try world.run("cat items.\(form)").output
+      #expect(outcome.status == 0 && written.contains("wifi") && !written.contains("token"), "\(outcome) \(written)")
+      #expect(!written.contains("failed to decode"))
+      #expect(
+        flat(outcome.output + outcome.errors).contains("generic password \"token · anna\": it has no secret"),
+        "\(outcome)")
+    }
+  }
+
   @Test("says what it could not look at: a log that breaks off, keys that are another's, a class without a key")
   func partly() throws {
     let world = try Self.world()

@@ -37,8 +37,9 @@ struct DecryptedCopyTests {
     try world.succeed("convert b.tar --decrypted -o clear/ --password-file .bp -q")
     let plain = try world.keyhaul("inspect clear --home elsewhere")
     #expect(plain.status == 0)
-    #expect(plain.output.contains("files in clear, items under a password"))
-    #expect(plain.errors.contains("clear is a copy in clear: anybody can read its files; its items need the password."))
+    #expect(plain.output.contains("unencrypted files, items under a password"))
+    #expect(
+      plain.errors.contains("clear is a decrypted copy: anybody can read its files; its items need the password."))
     func items(_ name: String) throws -> String {
       try world.succeed("export \(name) -o - --reveal --format json -q --password-file .bp --home elsewhere")
         .replacing("\"\(name)\"", with: "")
@@ -86,13 +87,13 @@ struct DecryptedCopyTests {
     try world.succeed("convert b.tar --decrypted -o clear/ --password-file .bp -q")
     try world.succeed("backup old-phone -o plain/ --no-password -q")
     for (line, status, message) in [
-      ("convert plain --decrypted -o x/", Int32(64), "plain is in clear already"),
-      ("convert clear --decrypted -o x/", 64, "clear is in clear already"),
-      ("convert b.tar -o x/ --reveal", 64, "--reveal is for a copy in clear"),
-      ("convert b.tar -o x/ --password-file .bp", 64, "a password is for a copy in clear"),
+      ("convert plain --decrypted -o x/", Int32(64), "plain is not encrypted"),
+      ("convert clear --decrypted -o x/", 64, "clear is not encrypted"),
+      ("convert b.tar -o x/ --reveal", 64, "--reveal is for a decrypted copy"),
+      ("convert b.tar -o x/ --password-file .bp", 64, "a password is for a decrypted copy"),
       ("convert b.tar --decrypted -o x/ --password-file .none", 10, ""),
-      ("restore clear --to new-phone --password-file .bp --yes", 14, "clear is a copy in clear, to be read alone"),
-      ("rekey clear --password-file .bp --new-password-file .bp", 14, "clear is a copy in clear, to be read alone"),
+      ("restore clear --to new-phone --password-file .bp --yes", 14, "clear is a decrypted copy, to be read alone"),
+      ("rekey clear --password-file .bp --new-password-file .bp", 14, "clear is a decrypted copy, to be read alone"),
     ] {
       let outcome = try world.keyhaul(line)
       #expect(message.isEmpty || outcome.status == status, "\(line): \(outcome.status)")
@@ -108,21 +109,21 @@ struct DecryptedCopyTests {
     let plan = try world.keyhaul("plan clear --to new-phone --password-file .bp -o p")
     #expect(plan.status == 0 && plan.errors.contains("warning: a restore refuses clear as it is\n"))
     #expect(
-      flat(plan.output).contains("no restore takes it as it is: Manifest.plist: it says that this is a copy in clear"))
+      flat(plan.output).contains("no restore takes it as it is: Manifest.plist: it says that this is a decrypted copy"))
     #expect(plan.output.hasSuffix("Saved to p. No restore takes this backup as it is.\n"), "\(plan.output)")
     let findings = try #require(
       try world.object(String(decoding: world.read("p"), as: UTF8.self))["findings"] as? [[String: Any]])
     #expect(findings.count == 1 && findings.first?["id"] as? String == "decrypted-copy")
     #expect(findings.first?["restorable"] as? Bool == false && findings.first?["lost"] as? Bool == false)
     let page = try world.succeed("plan clear --to new-phone --password-file .bp --format html -q")
-    #expect(page.contains("Plan with the backup that this copy in clear was made of"))
+    #expect(page.contains("Plan with the backup that this decrypted copy was made of"))
     #expect(!page.contains("keyhaul restore"))
     let overview = try world.succeed("inspect clear -q")
-    #expect(flat(overview).contains("No restore takes a copy in clear; use the backup that it was made of."))
+    #expect(flat(overview).contains("No restore takes a decrypted copy; use the backup that it was made of."))
     let inspection = try world.succeed("inspect clear --format html -q")
-    #expect(inspection.contains("No restore takes this copy in clear") && !inspection.contains("without a password"))
+    #expect(inspection.contains("No restore takes this decrypted copy") && !inspection.contains("without a password"))
     // What is lost, the four ways and the words for CI say it too, and a phone is not wiped for the sake of a copy.
-    let obstacle = "no restore takes it as it is: Manifest.plist: it says that this is a copy in clear"
+    let obstacle = "no restore takes it as it is: Manifest.plist: it says that this is a decrypted copy"
     for view in ["", "--to new-phone --compare", "--to new-phone --by-app"] {
       let line = "plan clear \(view) --password-file .bp -q"
       #expect(flat(try world.succeed(line)).contains(obstacle), "\(view)")

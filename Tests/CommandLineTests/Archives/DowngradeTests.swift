@@ -187,6 +187,66 @@ struct NeedlessPasswordTests {
     #expect(first.errors.hasSuffix("try: --new-password-file for the one that it gets\n"), "\(first)")
   }
 
+  private func set(isEncrypted: Bool, of backup: String, in world: MoveWorld) throws {
+    let bytes = Data(try world.read("\(backup)/Manifest.plist"))
+    var root = try #require(try PropertyListSerialization.propertyList(from: bytes, format: nil) as? [String: Any])
+    root["IsEncrypted"] = isEncrypted
+    let changed = try PropertyListSerialization.data(fromPropertyList: root, format: .binary, options: 0)
+    try world.write(Array(changed), to: "\(backup)/Manifest.plist")
+  }
+
+  @Test("A backup whose manifest denies its password is refused with a password, and says how that one opens it")
+  func denied() throws {
+    let world = try MoveWorld()
+    try world.backUp(to: "b/")
+    try set(isEncrypted: false, of: "b", in: world)
+    for line in ["inspect b", "verify b", "export b -o -"] {
+      let outcome = try world.keyhaul("\(line) --password-file .bp")
+      #expect(outcome.status == 14, "\(line): \(outcome)")
+      #expect(outcome.errors.contains("error: b says that it has no password, and was made under one\n"), "\(outcome)")
+      #expect(flat(outcome.errors).contains("set IsEncrypted to true"), "\(outcome)")
+      #expect(!outcome.errors.contains("leave --password-file out"), "\(outcome)")
+    }
+    try set(isEncrypted: true, of: "b", in: world)
+    #expect(try world.keyhaul("verify b --password-file .bp").status == 0)
+  }
+
+  @Test("A backup without a password whose manifest claims one opens without, and says so where one is given")
+  func claimed() throws {
+    let world = try MoveWorld()
+    try world.succeed("backup old-phone -o b/ --no-password -q")
+    try set(isEncrypted: true, of: "b", in: world)
+    #expect(try world.keyhaul("inspect b").status == 0)
+    let outcome = try world.keyhaul("inspect b --password-file .bp")
+    #expect(outcome.status == 14, "\(outcome)")
+    #expect(outcome.errors.contains("error: b has no password, and --password-file names one\n"), "\(outcome)")
+    #expect(outcome.errors.hasSuffix("try: if it is meant, leave --password-file out\n"), "\(outcome)")
+  }
+
+  @Test("A keybag that is not a backup's is named by its type, and its password is not called wrong")
+  func keybagType() throws {
+    let world = try MoveWorld()
+    try world.backUp(to: "b/")
+    try world.write(Array("other\n".utf8), to: ".other")
+    var manifest = try world.read("b/Manifest.plist")
+    let field = try #require(KeybagFields.inside(manifest).first { $0.tag == "TYPE" })
+    manifest.replaceSubrange(field.range, with: [0, 0, 0, 4])
+    try world.write(manifest, to: "b/Manifest.plist")
+    let outcome = try world.keyhaul("verify b --password-file .other")
+    #expect(outcome.status == 14 && !outcome.errors.contains("the password is wrong"), "\(outcome)")
+    #expect(flat(outcome.errors).contains("why: the keybag is of type 4 (an asymmetric backup)"), "\(outcome)")
+  }
+
+  @Test("A single item that opens only on its device is told of in the singular")
+  func singleItem() throws {
+    let world = try MoveWorld()
+    try world.succeed("device create solo -q")
+    try world.succeed("item add solo --service s --account a --secret-command 'echo s' -q")
+    try world.succeed("backup solo --no-password -o b/ -q")
+    let outcome = try world.keyhaul("verify b --home elsewhere")
+    #expect(outcome.status == 0 && flat(outcome.output).hasSuffix("its 1 item opens only on solo."), "\(outcome)")
+  }
+
   @Test("is used for the other of two backups where that has one, and then said")
   func diff() throws {
     let world = try MoveWorld()

@@ -7,7 +7,7 @@ import Testing
 @testable import CommandArguments
 @testable import keyhaul
 
-/// A backup with files in clear, as iOS 9 laid it out, which is quickly made by hand.
+/// A backup with unencrypted files, as iOS 9 laid it out, which is quickly made by hand.
 struct FilesBackup {
   let world: MoveWorld
 
@@ -20,14 +20,20 @@ struct FilesBackup {
     ("AppDomain-org.example.chatter", "Documents/other.txt", "another app"),
   ]
 
-  /// - Parameter hasDigests: Whether the list has one of each file.
-  init(_ files: [(domain: String, path: String, text: String)] = Self.files, hasDigests: Bool = true) throws {
+  /// - Parameters:
+  ///   - hasDigests: Whether the list has one of each file.
+  ///   - undecoded: A file of HomeDomain that comes first, by a path that need not be UTF-8.
+  init(
+    _ files: [(domain: String, path: String, text: String)] = Self.files, hasDigests: Bool = true,
+    undecoded: (path: [UInt8], text: String)? = nil
+  ) throws {
     world = try MoveWorld()
     try world.succeed("backup old-phone -o b/ --no-password -q")
     var list = Array("mbdb".utf8) + [5, 0]
-    for (domain, path, text) in files {
+    let first = undecoded.map { [("HomeDomain", $0.path, $0.text)] } ?? []
+    for (domain, path, text) in first + files.map({ ($0.domain, Array($0.path.utf8), $0.text) }) {
       let bytes = Array(text.utf8)
-      let name = try Digest.sha1(Array("\(domain)-\(path)".utf8)).hex
+      let name = try Digest.sha1(Array("\(domain)-".utf8) + path).hex
       try world.write(bytes, to: "b/\(name)")
       list += try Self.record(domain, path, bytes, hasDigest: hasDigests)
     }
@@ -36,14 +42,14 @@ struct FilesBackup {
   }
 
   private static func record(
-    _ domain: String, _ path: String, _ bytes: [UInt8], hasDigest: Bool
+    _ domain: String, _ path: [UInt8], _ bytes: [UInt8], hasDigest: Bool
   ) throws -> [UInt8] {
     func number(_ value: Int, _ count: Int) -> [UInt8] {
       (0..<count).reversed().map { UInt8(truncatingIfNeeded: value >> (8 * $0)) }
     }
     func counted(_ value: [UInt8]) -> [UInt8] { number(value.count, 2) + value }
     let absent: [UInt8] = [0xFF, 0xFF]
-    return counted(Array(domain.utf8)) + counted(Array(path.utf8)) + absent
+    return counted(Array(domain.utf8)) + counted(path) + absent
       + (hasDigest ? counted(try Digest.sha1(bytes)) : absent) + absent
       + number(0o100644, 2) + number(7, 8) + number(501, 4) + number(501, 4) + number(1_400_000_000, 4) + number(0, 8)
       + number(bytes.count, 8) + [4, 0]

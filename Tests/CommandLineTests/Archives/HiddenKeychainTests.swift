@@ -56,7 +56,7 @@ struct HiddenKeychainTests {
   }
 }
 
-@Suite("What writes a damaged backup anew")
+@Suite("What writes a damaged backup again")
 struct DamageCarriedOnTests {
   @Test("gives no password to a backup whose keychain is not what was written: its digest would be right afterwards")
   func firstPassword() throws {
@@ -74,12 +74,12 @@ struct DamageCarriedOnTests {
     #expect(try world.files(in: "plain").map { try world.read("plain/\($0)") } == before)
   }
 
-  @Test("says of a list with bytes behind its end that a copy in clear and its files do not show them")
+  @Test("says of a list with bytes behind its end that a decrypted copy and its files do not show them")
   func tail() throws {
     let world = try MoveWorld(backedUpTo: "b/")
     try world.write(try world.read("b/Manifest.db") + [1, 2, 3, 4, 5, 6, 7], to: "b/Manifest.db")
     let copy = try world.keyhaul("convert b --decrypted -o clear/ --password-file .bp")
-    #expect(copy.status == 3 && copy.errors.contains("its copy in clear does not show it"), "\(copy)")
+    #expect(copy.status == 3 && copy.errors.contains("its decrypted copy does not show it"), "\(copy)")
     let files = try world.keyhaul("export b --files out --password-file .bp")
     #expect(files.status == 3 && files.errors.contains("behind its last page"), "\(files)")
   }

@@ -27,7 +27,7 @@ struct LeftoverWarningTests {
     try world.succeed("backup old-phone -o .b.1f2e.tmp/ --no-password -q")
     let errors = try unwrapped(world.keyhaul(line).errors)
     #expect(errors.contains("warning: a run that was ended left something beside b"))
-    #expect(errors.contains("/.b.1f2e.tmp: it is a backup whose files are in clear"))
+    #expect(errors.contains("/.b.1f2e.tmp: it is a backup whose files are not encrypted"))
     #expect(errors.contains("try: delete it; the next rekey of b does that too"))
   }
 
@@ -102,7 +102,7 @@ struct FalseClaimTests {
   }
 
   @Test(
-    "is neither restored nor changed, though its device is at hand",
+    "is neither restored nor changed, though its device is available",
     arguments: [
       "restore p --to old-phone --yes", "rekey p --new-password-file .bp --rounds 1",
       "rekey p --no-password",

@@ -70,7 +70,7 @@ struct LesserClaimTests {
       backup: "plain/",
       says: "it says that it is not encrypted, and holds a keybag with the rounds of a password (DPIC)", refusal: 14),
     Claim(
-      testDescription: "IsEncrypted true, over files in clear",
+      testDescription: "IsEncrypted true, over unencrypted files",
       make: { world in try edit("plain", of: world) { $0["IsEncrypted"] = true } }, backup: "plain/",
       says: "says that it is encrypted, and it is not", refusal: 14),
     Claim(

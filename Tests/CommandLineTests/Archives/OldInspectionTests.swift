@@ -39,7 +39,7 @@ struct OldInspectionTests {
     }
     let (first, second) = (documents[0].mutableCopy(), documents[1].mutableCopy())
     for case let document as NSMutableDictionary in [first, second] {
-      // The time is measured anew.
+      // The time is measured again.
       document.removeObject(forKey: "keybag")
     }
     #expect((first as? NSDictionary) == (second as? NSDictionary))

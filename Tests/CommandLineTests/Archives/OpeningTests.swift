@@ -35,7 +35,7 @@ struct OpeningTests {
       #expect(outcome.status == 0 && !outcome.output.contains("not comparable"), "\(outcome)")
       #expect(outcome.errors == "b: items of this device only were opened with the key of old-phone\n")
     }
-    // Where only the other device is at hand, nobody opens them.
+    // Where only the other device is available, nobody opens them.
     try world.succeed("device delete old-phone --confirm old-phone -q")
     let outcome = try world.keyhaul("diff b new-phone --password-file .bp")
     #expect(outcome.output.contains("4 not comparable") || outcome.output.contains("4 not\ncomparable"), "\(outcome)")
@@ -64,6 +64,22 @@ struct OpeningTests {
     try world.succeed("rekey b --password-file .typed --new-password-file .np")
     try world.succeed("verify b --password-file .np")
     #expect(try world.keyhaul("verify b --password-file .typed").status == 12)
+  }
+
+  @Test("A password with a byte order mark before it opens a backup from a file, a pipe, a command and a list")
+  func byteOrderMark() throws {
+    let world = try world(password: "test")
+    // As `"test" | Set-Content -Encoding utf8` of Windows PowerShell 5 writes it.
+    try world.write(Array("\u{FEFF}test\r\n".utf8), to: ".marked")
+    for flags in ["--password-file .marked", "-p - < .marked", "--password-command 'cat .marked'"] {
+      let outcome = try world.keyhaul("verify b \(flags)")
+      #expect(outcome.status == 0, "\(flags): \(outcome)")
+      #expect(outcome.errors.contains("b: the password fitted without the byte order mark before it\n"), "\(outcome)")
+    }
+    try world.write(Array("\u{FEFF}* file:.marked\r\n".utf8), to: ".list")
+    #expect(try world.keyhaul("verify b --passwords .list").status == 0)
+    try world.write(Array("\u{FEFF}other\n".utf8), to: ".marked")
+    #expect(try world.keyhaul("verify b --password-file .marked").status == 12)
   }
 
   @Test("the key of a device of the home folder is used, and that is said")
@@ -121,7 +137,7 @@ struct OpeningTests {
       let notes = own.errors.split(separator: "\n").filter { $0 != UnseenItems.sentence }
       #expect(own.status == 0 && notes.count <= 1, "\(line): \(own)")
       #expect(!own.output.contains("(sealed)") && !own.output.contains(#""readable": false"#), "\(line): \(own)")
-      if line.hasPrefix("why") { #expect(own.output.contains("it opens with the keys at hand")) }
+      if line.hasPrefix("why") { #expect(own.output.contains("it opens with the available keys")) }
       let fd = try world.keyhaul("\(line) --password-file .bp --device-key-fd 5 5< .key")
       #expect(fd == own, "\(line)")
     }
@@ -144,7 +160,7 @@ struct OpeningTests {
     let world = try world()
     try world.write([UInt8](repeating: 7, count: 16), to: ".other")
     for line in OpeningLines.all.map({ $0 == "inspect b" ? "inspect b --list" : $0 }) + ["rekey b --no-password -n"] {
-      // The key of the device is no part of another password.
+      // The key of the device is not part of another password.
       if line.contains("--new-password-file") { continue }
       let own = try world.keyhaul("\(line) --password-file .bp")
       let other = try world.keyhaul("\(line) --password-file .bp --device-key-file .other")
@@ -236,7 +252,7 @@ struct OpeningTests {
     #expect(copy.status == 64)
     #expect(
       copy.errors == """
-        error: --max-rounds is for a copy in clear
+        error: --max-rounds is for a decrypted copy
           why: every stored byte stays what it is
           try: --decrypted, or leave it out
 

@@ -99,7 +99,7 @@ struct ReportFileTests {
         let outcome = try world.keyhaul("\(line)\(flag) -o report --color always --yes")
         #expect(outcome.status == 0)
         let written = String(decoding: try world.read("report"), as: UTF8.self)
-        // How long a derivation takes is measured anew.
+        // How long a derivation takes is measured again.
         func lasting(_ text: String) -> String {
           text.replacing(/(about|under) [0-9.]+ s|"unlock_seconds".*/, with: "")
         }
@@ -206,7 +206,8 @@ struct ReportFileTests {
     try world.devices.run("echo precious > devices/new-phone/diary.txt; cp -r devices/new-phone devices/.gone.tmp")
     for flags in ["-n", "--confirm new-phone"] {
       let outcome = try world.keyhaul("device delete new-phone \(flags)")
-      #expect(outcome.status == 64 && outcome.errors.contains("diary.txt is no part of one"), "\(outcome.errors)")
+      #expect(
+        outcome.status == 64 && outcome.errors.contains("diary.txt is not part of the device"), "\(outcome.errors)")
     }
     try world.devices.run("rm devices/new-phone/diary.txt")
     // Of a deletion that was killed no key is left, once anything looks at the home; what holds more is nobody's rest.

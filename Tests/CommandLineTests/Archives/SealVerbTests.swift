@@ -123,7 +123,7 @@ struct SealVerbTests {
     let verified = try world.keyhaul("verify b --password-file .bp")
     #expect(verified.status == 13 && flat(verified.output).contains("its code does not fit"), "\(verified)")
     #expect(!verified.output.contains("more"), "\(verified)")
-    // Whatever reads with the password finds it out, and so does a look at what a copy in clear would be.
+    // Whatever reads with the password finds it out, and so does a look at what a decrypted copy would be.
     for line in [
       "export b --files out -q", "export b --domain KeychainDomain --path keychain-backup.plist -o one.plist -q",
       "convert b --decrypted -o clear/ --dry-run -q", "convert b --decrypted -o clear/ -q", "inspect b -q",

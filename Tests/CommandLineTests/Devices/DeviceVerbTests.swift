@@ -36,7 +36,7 @@ struct DeviceVerbTests {
     #expect(shown["last_backup"] == .null)
   }
 
-  @Test("list what stands under a name that is no UTF-8, escaped, and say that it was not looked into")
+  @Test("list what stands under a name that is not UTF-8, escaped, and say that it was not looked into")
   func unreadableName() throws {
     try world.run("keyhaul device create d --passcode-command 'echo 1' -q")
     let made = try world.run("cp -r devices/d \"devices/$(printf 'p\\377x')\"")

@@ -81,7 +81,7 @@ struct FuturesTests {
           + "4 more are expected back because their classes say so; this could not be checked. What never entered the "
           + "backup is lost in both cases, and is not counted."), "\(text)")
     #expect(text.contains("x never in a backup not known not known"))
-    #expect(text.contains("the 4 items that its hardware key opens went by class: the key is not at hand"))
+    #expect(text.contains("the 4 items that its hardware key opens went by class: the key is not available"))
     #expect(!text.contains("Checked:"))
     let document = try world.object(world.succeed("plan b.tar --json \(Self.password)"))
     let same = future(document, same: true)
@@ -127,7 +127,7 @@ struct FuturesTests {
     #expect(plain.contains("None of the 22 items of old-phone reaches a new iPhone in a backup without a password."))
   }
 
-  @Test("is a page of one file, a document that is no plan, and a report without names")
+  @Test("is a page of one file, a document that is not a plan, and a report without names")
   func forms() throws {
     let world = try MoveWorld(backedUpTo: "b.tar")
     let done = try world.keyhaul("plan b.tar \(Self.password) --format html -o lost.html")

@@ -36,7 +36,7 @@ struct TrueWordsTests {
     }
   }
 
-  @Test("a file that is no part of a backup is named the second time too")
+  @Test("a file that is not part of a backup is named the second time too")
   func foreignFile() throws {
     let world = try Self.world()
     try world.succeed("convert b -o x.tar")

@@ -32,7 +32,7 @@ struct ItemsInABackupTests {
   private static let group = "ABCDE12345.org.example.chat"
 
   @Test(
-    "stay as they are where the keychain file is damaged: written anew it would not show that any more",
+    "stay as they are where the keychain file is damaged: rewritten it would not show that any more",
     arguments: [
       "add b --service fresh --account zoe --access-group \(group) --secret-file .secret",
       "update b --account anna --new-label other --yes", "delete b --account anna --yes", "delete b --account anna -n",

@@ -55,7 +55,7 @@ struct ListedAnswerTests {
     #expect(try world.keyhaul("plan shelf --password-file .bp --format text -o answers.txt").status == 0)
   }
 
-  @Test("of several arguments the one that is no file is told by its number, and not repeated")
+  @Test("of several arguments the one that is not a file is told by its number, and not repeated")
   func number() throws {
     let outcome = try shelf().keyhaul("verify shelf/a.tar shelf/b.tar hunter2 --password-file .bp")
     #expect(outcome.status == 64 && !outcome.errors.contains("hunter2"), "\(outcome)")

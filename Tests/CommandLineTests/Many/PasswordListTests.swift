@@ -36,6 +36,8 @@ struct PasswordListTests {
       #expect(failure.status == .usage && failure.message == "line 2 of list names no source")
       #expect(!"\(failure)".contains("hunter2"))
     }
+    let marked = try PasswordList.entries(of: Array("\u{FEFF}* file:a\r\n".utf8), named: "list")
+    #expect(marked == [.init(line: 1, pattern: "*", source: .file("a"))])
     let long = String(repeating: "* file:x\n", count: PasswordList.maximumEntryCount + 1)
     #expect(ending { _ = try PasswordList.entries(of: Array(long.utf8), named: "list") }?.status == .usage)
     let most = String(repeating: "* file:x\n", count: PasswordList.maximumEntryCount)

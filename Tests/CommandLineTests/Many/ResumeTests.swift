@@ -6,7 +6,7 @@ import Testing
 
 @Suite("A call about many backups that goes on")
 struct ResumeTests {
-  @Test("skips what is answered already, gives the same bytes, and asks anew what has changed")
+  @Test("skips what is answered already, gives the same bytes, and asks again what has changed")
   func resumed() throws {
     let shelf = try Shelf()
     let line = "inspect shelf --list --password-file .bp --format ndjson --resume answers"
@@ -33,7 +33,7 @@ struct ResumeTests {
 
   }
 
-  @Test("asks anew where the digest does not tell of a change and the seal does")
+  @Test("asks again where the digest does not tell of a change and the seal does")
   func changedBesides() throws {
     let shelf = try Shelf()
     let line = "inspect shelf --list --password-file .bp --format ndjson --resume answers"
@@ -46,7 +46,7 @@ struct ResumeTests {
     #expect(try shelf.rows(sealed.output).contains { $0["code"] as? Int == 3 }, "\(sealed.output)")
   }
 
-  @Test("goes on behind the last whole line, and asks anew what something outside of the backup decided")
+  @Test("goes on behind the last whole line, and asks again what something outside of the backup decided")
   func torn() throws {
     let shelf = try Shelf()
     let line = "verify shelf --format ndjson --resume answers"

@@ -91,7 +91,7 @@ struct MoveLayoutTests {
     let sentence = "A sealed item's name is sealed too; its number is its place in the backup."
     func times(_ line: String) throws -> Int { try world.succeed(line).components(separatedBy: sentence).count - 1 }
     #expect(try times("plan b.tar --to phone --password-file .bp") == 0)
-    // While the phone that made it is at hand, its key gives the names.
+    // While the phone that made it is available, its key gives the names.
     #expect(try times("plan b.tar --to new-phone --password-file .bp") == 0)
     try world.succeed("device delete phone --confirm phone")
     #expect(try times("plan p.tar --to new-phone") == 1)

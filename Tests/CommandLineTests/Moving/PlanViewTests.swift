@@ -63,7 +63,7 @@ struct PlanViewTests {
     #expect(try world.keyhaul("why old-phone --account anna").status == 15)
   }
 
-  @Test("names what stays behind where the device that made the backup is at hand, and decides the same")
+  @Test("names what stays behind where the device that made the backup is available, and decides the same")
   func names() throws {
     let world = try MoveWorld(backedUpTo: "b.tar")
     let named = try world.plan("b.tar")

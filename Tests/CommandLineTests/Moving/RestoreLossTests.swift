@@ -32,7 +32,7 @@ struct RestoreLossTests {
     let shown = [
       "Plan: b.tar → new-phone (another device)", "  made [..] by old-phone · encrypted · 18 items",
       "  new-phone: unlocked, passcode set, 3 items", "  existing items: replace, as iOS does (--existing replace)",
-      "  names of sealed items: by the hardware key of old-phone, which is at hand", "",
+      "  names of sealed items: by the hardware key of old-phone, which is available", "",
       "Newer on new-phone, and overwritten by what is in b.tar (1)",
       "  ~ generic      AirPort · Home  after first unlock",
       "      there [..], in the backup [..]; the one there is newer, and", "      removed first", "",

@@ -177,15 +177,15 @@ struct ExpectVerbTests {
       ),
       (
         #"{"format":"plan-expectations/1","expectations":[{"kind":"certifcate","expect":"absent"}]}"#,
-        #"expectation 1, line 1: "certifcate" is no kind; "certificate" is near try: "certificate" in its place"#
+        #"expectation 1, line 1: "certifcate" is not a kind; "certificate" is near try: "certificate" in its place"#
       ),
       (
         #"{"format":"plan-expectations/1","expectations":[{"kind":"key","expect":"stays-behind","reason":"device_bound"}]}"#,
-        #"expectation 1, line 1: "device_bound" is no reason; "device-bound" is near try: "device-bound" in its place"#
+        #"expectation 1, line 1: "device_bound" is not a reason; "device-bound" is near try: "device-bound" in its place"#
       ),
       (
         #"{"format":"plan-expectations/1","expectations":[{"kind":"key","expect":"stays-behind","reason":"because"}]}"#,
-        #"expectation 1, line 1: "because" is no reason; explain lists them"#
+        #"expectation 1, line 1: "because" is not a reason; explain lists them"#
       ),
       (#"{"format":"x","expectations":[]}"#, #"the list, line 1: its format is "x"; plan-expectations/1 is read"#),
     ] {

@@ -106,7 +106,7 @@ struct RestorePlanFileTests {
     }
   }
 
-  /// What someone may do to a plan who computes its checksum anew, and why it is refused all the same.
+  /// What someone may do to a plan who computes its checksum again, and why it is refused all the same.
   static let forgeries: [(name: String, edit: @Sendable (inout PlanDocument) -> Void, why: String)] = [
     ("an outcome", { $0.items[3].outcome = .unreadable }, "item 3 is decided differently now"),
     (
@@ -138,7 +138,7 @@ struct RestorePlanFileTests {
     ("a redacted plan", { $0.redacted = true }, "its names were left out, so that it can be shown and not carried out"),
   ]
 
-  @Test("that was edited and given a checksum that fits is refused, since everything is decided anew")
+  @Test("that was edited and given a checksum that fits is refused, since everything is decided again")
   func forged() throws {
     let world = try MoveWorld()
     try world.devices.run("printf x | keyhaul item add new-phone --service mine --account me --secret-file -")
@@ -161,12 +161,12 @@ struct RestorePlanFileTests {
     try world.write(PlanFile.bytes(of: merging), to: "forged")
     #expect(try world.keyhaul("restore b.tar --to new-phone --plan forged --password-file .bp --yes").status == 16)
     #expect(try world.contents(of: "new-phone") == before)
-    // Written anew without an edit it is the plan that it was.
+    // Written again without an edit it is the plan that it was.
     try world.write(PlanFile.bytes(of: plan), to: "same")
     #expect(try world.keyhaul("restore b.tar --to new-phone --plan same --password-file .bp --yes").status == 0)
   }
 
-  @Test("to which a member was added, or that was laid out anew, is refused like any that was edited")
+  @Test("to which a member was added, or that was laid out again, is refused like any that was edited")
   func added() throws {
     let world = try MoveWorld(backedUpTo: "b.tar")
     try world.succeed("plan b.tar --to new-phone --password-file .bp -o p")

@@ -38,7 +38,7 @@ struct RestoreQuestionTests {
           "Plan: b.tar → new-phone (another device)", "  made [..] by old-phone · encrypted · 2 items",
           "  new-phone: unlocked, passcode set, 2 items",
           "  existing items: merge, newer wins (--existing merge)",
-          "  names of sealed items: by the hardware key of old-phone, which is at hand", "",
+          "  names of sealed items: by the hardware key of old-phone, which is available", "",
           "2 will migrate (2 new), 0 cannot be read, 0 removed.", "Add 2 items to new-phone? [y/N] n",
         ]), "\(no.terminal)")
     #expect(try world.contents(of: "new-phone") == before)

@@ -90,7 +90,7 @@ struct WhyTests {
     }
   }
 
-  @Test("says that the key of the device that made the backup is at hand, and what is sealed without it")
+  @Test("says that the key of the device that made the backup is available, and what is sealed without it")
   func keysAtHand() throws {
     let world = try MoveWorld(backedUpTo: "b.tar")
     func words(_ line: String) throws -> String {
@@ -99,11 +99,11 @@ struct WhyTests {
     }
     #expect(
       try words("--account 'push token' --to new-phone").contains(
-        "it opens with the key of the device that made the backup, which is at hand, and with no other"))
+        "it opens with the key of the device that made the backup, which is available, and with no other"))
     #expect(
       try words("--item 3 --home elsewhere").contains("(sealed, item 3)\" Class after first unlock, this device"))
     #expect(
-      try words("--item 3 --home elsewhere").contains("it does not open with the keys at hand: its key also needs"))
+      try words("--item 3 --home elsewhere").contains("it does not open with the available keys: its key also needs"))
     #expect(
       try words("--account 'push token' --home elsewhere").contains(
         "Nothing in b.tar matches. 3 items of it are sealed and may be meant. inspect --list shows the places, "

@@ -42,7 +42,7 @@ struct MissingProcTests {
     #expect(version.status == 0 && version.output.hasPrefix("keyhaul \(Keyhaul.version)"), "\(version)")
     let odd = try Hiding.proc.run(world, "device show '' 'two words' --näme")
     #expect(odd.status == 64 && odd.errors.contains("--näme"), "\(odd)")
-    #expect(try Hiding.proc.run(world, "").output.contains("usage     keyhaul <verb>"))
+    #expect(try Hiding.proc.run(world, "").output.contains("usage     keyhaul <command>"))
   }
 
   @Test("a backup is made, checked, converted, rekeyed, exported and restored as elsewhere")

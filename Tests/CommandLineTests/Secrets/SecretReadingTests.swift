@@ -35,6 +35,16 @@ struct SecretReadingTests {
     #expect(try password(world, ["--password-file", path]) == [0xFF, 0xFE, 0x41])
   }
 
+  @Test("A byte order mark stays before a backup's password, and not before one that is being set")
+  func byteOrderMark() throws {
+    let world = try TestSession()
+    let path = try world.file("password", Array("\u{FEFF}test\r\n".utf8))
+    #expect(try password(world, ["--password-file", path]) == Array("\u{FEFF}test".utf8))
+    #expect(try world.told == "")
+    #expect(try password(world, ["--password-file", path], isNew: true) == Array("test".utf8))
+    #expect(try world.told == "x.backup: the byte order mark before the password was left out.\n")
+  }
+
   @Test("refuses an empty password", arguments: ["", "\n", "\r\n"])
   func empty(content: String) throws {
     let world = try TestSession()

@@ -101,7 +101,7 @@ struct PasswordManagerStory {
       #expect(eraser.deleteKey(forIdentifier: "mail"))
       #expect(manager.validKey("s3cret", forIdentifier: "mail"), "served from the cache")
       drop()
-      #expect(!manager.validKey("s3cret", forIdentifier: "mail"), "read anew")
+      #expect(!manager.validKey("s3cret", forIdentifier: "mail"), "read again")
     }
   }
 

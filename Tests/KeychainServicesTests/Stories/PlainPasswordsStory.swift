@@ -22,7 +22,7 @@ struct PlainPasswordsStory {
     }
   }
 
-  @Test("a password is set, read, set anew and deleted")
+  @Test("a password is set, read, set again and deleted")
   func life() throws {
     try PlainPasswords.setPassword("first", service: "mail", account: "anna")
     #expect(try PlainPasswords.password(service: "mail", account: "anna") == "first")

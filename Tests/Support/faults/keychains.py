@@ -121,7 +121,7 @@ def files():
                codes=in_part())
     yield root("idnt", "there is a table idnt, which fails the whole import", DAMAGED,
                lambda found: found.update(idnt=[]))
-    yield root("member-no-dictionary", "a member of genp is no dictionary, which fails the whole import", DAMAGED,
+    yield root("member-no-dictionary", "a member of genp is not a dictionary, which fails the whole import", DAMAGED,
                lambda found: found["genp"].append("text"))
     yield root("array", "the file's root is an array", DAMAGED,
                lambda found: plistlib.dumps([], fmt=plistlib.FMT_BINARY))

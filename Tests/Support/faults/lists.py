@@ -259,7 +259,7 @@ def streams():
 
 
 def records():
-    yield record("path-not-utf-8", "a path is no UTF-8", DAMAGED, setting(path=b"Documents/\xff\xfe.txt"), of=NOTES,
+    yield record("path-not-utf-8", "a path is not UTF-8", DAMAGED, setting(path=b"Documents/\xff\xfe.txt"), of=NOTES,
                  is_readable=False)
     yield record("key-absent", "the keychain file has no key", DAMAGED, setting(key=None))
     yield record("key-43", "the keychain file's key has 43 bytes", DAMAGED, setting(key=lambda found: found.key[:-1]),

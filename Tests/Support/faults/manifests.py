@@ -12,6 +12,10 @@ def everywhere(code):
     return {"inspect": PARTIAL if code == DAMAGED else code, "verify": code, "plan": code}
 
 
+# Without Manifest.plist there is nothing for `inspect` to show either.
+NOTHING_LEFT = {"inspect": DAMAGED, "verify": DAMAGED, "plan": DAMAGED}
+
+
 def value(name, wrong, code, change, *says, base="encrypted"):
     return Fault(f"manifest-{name}", wrong, {"verify": code, "plan": code}, says, base, edits={"manifest": change})
 
@@ -23,7 +27,8 @@ def part(name, wrong, code, change, *says, base="encrypted"):
             del parts["Manifest.plist"]
         else:
             parts["Manifest.plist"] = changed
-    return Fault(f"manifest-{name}", wrong, everywhere(code), says or ("manifest.plist",), base, edits={"parts": edit})
+    codes = code if isinstance(code, dict) else everywhere(code)
+    return Fault(f"manifest-{name}", wrong, codes, says or ("manifest.plist",), base, edits={"parts": edit})
 
 
 def as_xml(change):
@@ -55,8 +60,8 @@ def nested(depth):
 
 
 def property_lists():
-    yield part("absent", "there is no Manifest.plist", REFUSED, lambda data: None)
-    yield part("absent-mbdb", "there is no Manifest.plist beside Manifest.mbdb", REFUSED, lambda data: None,
+    yield part("absent", "there is no Manifest.plist", NOTHING_LEFT, lambda data: None)
+    yield part("absent-mbdb", "there is no Manifest.plist beside Manifest.mbdb", NOTHING_LEFT, lambda data: None,
                base="mbdb")
     yield part("empty", "Manifest.plist is empty", DAMAGED, lambda data: b"")
     yield part("text", "Manifest.plist is a sentence", DAMAGED, lambda data: b"once upon a time")
@@ -71,9 +76,9 @@ def property_lists():
                lambda data: data[:-8] + struct.pack(">Q", len(data) + 1))
     yield part("xml-cut", "Manifest.plist is XML and half of it is absent", DAMAGED,
                as_xml(lambda text: text[:len(text) // 2]))
-    yield part("xml-base64", "Manifest.plist is XML and its keybag is no base64", DAMAGED,
+    yield part("xml-base64", "Manifest.plist is XML and its keybag is not base64", DAMAGED,
                as_xml(lambda text: text.replace(b"<data>", b"<data>*", 1)))
-    yield part("xml-not-utf-8", "Manifest.plist is XML and a string in it is no UTF-8", DAMAGED,
+    yield part("xml-not-utf-8", "Manifest.plist is XML and a string in it is not UTF-8", DAMAGED,
                as_xml(lambda text: text.replace(b"old-phone", b"old\xff\xfephone")))
     yield part("xml-entity", "Manifest.plist is XML and declares an entity", REFUSED,
                with_entity(b'e "old-phone"'))

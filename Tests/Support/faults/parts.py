@@ -91,7 +91,7 @@ def as_xml(data):
 
 
 def unknown_tables(root):
-    root.update(xtra=[{"v_Data": b"?", "v_PersistentRef": b"?"}], note="a value that is no array")
+    root.update(xtra=[{"v_Data": b"?", "v_PersistentRef": b"?"}], note="a value that is not an array")
 
 
 def followed_by(count):

@@ -25,7 +25,7 @@ def salts():
     yield sealed("salt-number", "the salt is a number", everything, "a salt", "neither data nor text", salt=7)
     yield sealed("salt-long", "the salt has a million bytes", everything, "1,000,000",
                  salt=bytes(1_000_000))
-    # The names of its files are in clear.
+    # The names of its files are not encrypted.
     yield sealed("salt-flip", "one bit of the salt is flipped, so that no record opens", {"inspect": OK, **both(DAMAGED)},
                  "does not open with the password and the salt", salt=flipped(SALT, 3))
 
@@ -36,7 +36,7 @@ def records():
     yield sealed("record-padding", "the keychain's record does not end in its padding", both(DAMAGED),
                  "does not open with the password and the salt", change=lambda record: flipped(record, -17, 7),
                  form=bytes)
-    yield sealed("record-no-base64", "the keychain's record is no base64", both(DAMAGED), "whole blocks",
+    yield sealed("record-no-base64", "the keychain's record is not base64", both(DAMAGED), "whole blocks",
                  change=lambda record: "*" + record[1:-1])
     yield sealed("record-empty", "the keychain's record is empty", both(DAMAGED), change=lambda record: b"")
     yield sealed("notes-record-cut", "an ordinary file's record is no whole blocks", {"verify": DAMAGED, "plan": OK},

@@ -106,7 +106,7 @@ def decode_dictionary(plaintext, version):
         except Exception as error:
             raise FormatError("an item of version 2 holds no property list") from error
     if not isinstance(dictionary, dict) or not all(isinstance(code, str) for code in dictionary):
-        raise FormatError("an item's plaintext is no dictionary of attributes")
+        raise FormatError("an item's plaintext is not a dictionary of attributes")
     return dictionary
 
 

@@ -103,7 +103,7 @@ os.execv({program!r}, [{program!r}, *sys.argv[1:]])
 """
     (folder / "2.tar").write_bytes(pathlib.Path(sample.file).read_bytes()[:-20000])
     (folder / "folder" / "Manifest.plist").unlink()
-    # What an inspection takes, and is no backup.
+    # What an inspection takes, and is not a backup.
     dump = tmp_path / "dump.plist"
     secret = ["--password-file", sample.password.path, "--home", sample.home]
     export = ["export", sample.file, "--format", "genp-plist", "--reveal", "--yes", "-o", str(dump), *secret]

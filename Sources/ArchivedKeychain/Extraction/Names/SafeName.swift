@@ -14,7 +14,12 @@ enum SafeName {
 
   /// The name itself where nothing is wrong with it.
   static func name(of part: some StringProtocol) throws(BackupArchiveError) -> String {
-    let text = String(part)
+    try name(of: Array(part.utf8))
+  }
+
+  /// The same of bytes, which need not be UTF-8.
+  static func name(of part: some Collection<UInt8>) throws(BackupArchiveError) -> String {
+    let text = DecodedName(part).text
     switch text {
     // A slash with nothing before it.
     case "": return "%2F"
@@ -24,16 +29,16 @@ enum SafeName {
     }
     let isPlain = text.utf8.allSatisfy { $0 >= 0x20 && $0 < 0x7F && $0 != UInt8(ascii: "/") }
     let name = isPlain ? text : escaped(text)
-    return name.utf8.count <= maximumByteCount ? name : try distinguished(name, by: text)
+    return name.utf8.count <= maximumByteCount ? name : try distinguished(name, by: Array(part))
   }
 
   /// The name with digits behind it that follow from `original`, shortened where it is too long.
   ///
   /// - Parameter count: How many digits.
   static func distinguished(
-    _ name: String, by original: String, digits count: Int = digitCount
+    _ name: String, by original: [UInt8], digits count: Int = digitCount
   ) throws(BackupArchiveError) -> String {
-    let digest = try explained("a name") { () throws(DataProtectionError) in try Digest.sha1(Array(original.utf8)) }
+    let digest = try explained("a name") { () throws(DataProtectionError) in try Digest.sha1(original) }
     var kept = ""
     for character in name {
       guard kept.utf8.count + character.utf8.count + count + 1 <= maximumByteCount else { break }

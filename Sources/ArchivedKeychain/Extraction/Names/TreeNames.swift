@@ -24,7 +24,7 @@ struct TreeNames {
   private var numbers: [Original: Int] = [:]
   private var taken: Set<Sibling>
   /// Rows of one directory stand together for the most part.
-  private var last: (domain: String, path: Substring, number: Int)?
+  private var last: (domain: [UInt8], path: ArraySlice<UInt8>, number: Int)?
 
   /// A directory by what the backup calls it.
   private struct Original: Hashable {
@@ -52,40 +52,44 @@ struct TreeNames {
   init(reserved: [String]) { taken = Set(reserved.map { Sibling($0, in: 0) }) }
 
   static func isTooLong(_ file: ListedFile) -> Bool {
-    (file.relativePath?.utf8.count ?? 0) > maximumPathByteCount
-      || (file.domain?.utf8.count ?? 0) > maximumPathByteCount
+    (file.undecodedPath?.count ?? file.relativePath?.utf8.count ?? 0) > maximumPathByteCount
+      || (file.undecodedDomain?.count ?? file.domain?.utf8.count ?? 0) > maximumPathByteCount
   }
 
   /// Splits a path into that of its directory, `nil` where that is the domain's own, and its own name; `nil` for the
   /// domain's own directory.
-  static func parts(of path: String) -> (parent: Substring?, name: Substring)? {
+  static func parts(of path: [UInt8]) -> (parent: ArraySlice<UInt8>?, name: ArraySlice<UInt8>)? {
     guard !path.isEmpty else { return nil }
-    guard let slash = path.utf8.lastIndex(of: UInt8(ascii: "/")) else { return (nil, path[...]) }
-    return (path[..<slash], path[path.utf8.index(after: slash)...])
+    guard let slash = path.lastIndex(of: UInt8(ascii: "/")) else { return (nil, path[...]) }
+    return (path[..<slash], path[(slash + 1)...])
   }
 
   /// The number of a directory, entered where it is new.
   ///
   /// - Parameter path: Relative to its domain; `nil` for the domain's own directory.
-  mutating func directory(_ domain: String, _ path: Substring?) throws(BackupArchiveError) -> Int {
-    if let last, last.domain.utf8.elementsEqual(domain.utf8), let path, last.path.utf8.elementsEqual(path.utf8) {
+  mutating func directory(
+    _ domain: [UInt8], _ path: ArraySlice<UInt8>?
+  ) throws(BackupArchiveError) -> Int {
+    if let last, last.domain == domain, let path, last.path == path {
       return last.number
     }
     var number = try enter(domain[...], in: 0)
     guard let path else { return number }
-    for part in path.split(separator: "/", omittingEmptySubsequences: false) { number = try enter(part, in: number) }
+    for part in path.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false) {
+      number = try enter(part, in: number)
+    }
     last = (domain, path, number)
     return number
   }
 
-  private mutating func enter(_ part: Substring, in parent: Int) throws(BackupArchiveError) -> Int {
-    let original = Original(parent: parent, bytes: Array(part.utf8))
+  private mutating func enter(_ part: ArraySlice<UInt8>, in parent: Int) throws(BackupArchiveError) -> Int {
+    let original = Original(parent: parent, bytes: Array(part))
     if let number = numbers[original] { return number }
     guard directories.count < Self.maximumDirectoryCount else {
       throw BackupArchiveError(
         .overLimit, "its files lie in more than \(Amounts.grouped(Int64(Self.maximumDirectoryCount))) folders")
     }
-    let name = try free(try SafeName.name(of: part), in: parent, distinguishedBy: "\(parent)/\(part)")
+    let name = try free(try SafeName.name(of: part), in: parent, distinguishedBy: Array("\(parent)/".utf8) + part)
     directories.append(Directory(parent: parent, name: name))
     numbers[original] = directories.count - 1
     return directories.count - 1
@@ -95,13 +99,13 @@ struct TreeNames {
 
   /// The name of a file or a link in its directory.
   mutating func name(
-    of part: Substring, in directory: Int, identifier: String
+    of part: ArraySlice<UInt8>, in directory: Int, identifier: String
   ) throws(BackupArchiveError) -> String {
-    try free(try SafeName.name(of: part), in: directory, distinguishedBy: identifier)
+    try free(try SafeName.name(of: part), in: directory, distinguishedBy: Array(identifier.utf8))
   }
 
   private mutating func free(
-    _ name: String, in parent: Int, distinguishedBy original: String
+    _ name: String, in parent: Int, distinguishedBy original: [UInt8]
   ) throws(BackupArchiveError) -> String {
     if taken.insert(Sibling(name, in: parent)).inserted { return name }
     for count in [8, 16, 40] {

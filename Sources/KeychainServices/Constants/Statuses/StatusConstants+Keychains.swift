@@ -41,7 +41,7 @@ public let errSecNoTrustSettings: OSStatus = -25263
 public let errSecPkcs12VerifyFailure: OSStatus = -25264
 /// There is no such keychain.
 public let errSecNoSuchKeychain: OSStatus = -25294
-/// The file is no keychain.
+/// The file is not a keychain.
 public let errSecInvalidKeychain: OSStatus = -25295
 /// There is a keychain of this name already.
 public let errSecDuplicateKeychain: OSStatus = -25296

@@ -105,7 +105,7 @@ public let errSecIncompleteCertRevocationCheck: OSStatus = -67635
 public let errSecNetworkFailure: OSStatus = -67636
 /// The answer of the OCSP server leads to no trusted anchor.
 public let errSecOCSPNotTrustedToAnchor: OSStatus = -67637
-/// The record was changed meanwhile.
+/// The record was changed in the meantime.
 public let errSecRecordModified: OSStatus = -67638
 /// The signature of the OCSP answer is not valid.
 public let errSecOCSPSignatureError: OSStatus = -67639

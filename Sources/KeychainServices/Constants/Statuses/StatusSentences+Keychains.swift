@@ -21,7 +21,7 @@ extension StatusSentences {
     errSecNoTrustSettings: "There are no trust settings.",
     errSecPkcs12VerifyFailure: "The PKCS#12 file is not what its code was made of, or the password is wrong.",
     errSecNoSuchKeychain: "There is no such keychain.",
-    errSecInvalidKeychain: "The file is no keychain.",
+    errSecInvalidKeychain: "The file is not a keychain.",
     errSecDuplicateKeychain: "There is a keychain of this name already.",
     errSecDuplicateCallback: "This callback is registered already.",
     errSecInvalidCallback: "The callback is not valid.",

@@ -55,7 +55,7 @@ extension StatusSentences {
       "Whether a certificate was revoked could not be found out for the whole chain.",
     errSecNetworkFailure: "The network failed.",
     errSecOCSPNotTrustedToAnchor: "The answer of the OCSP server leads to no trusted anchor.",
-    errSecRecordModified: "The record was changed meanwhile.",
+    errSecRecordModified: "The record was changed in the meantime.",
     errSecOCSPSignatureError: "The signature of the OCSP answer is not valid.",
     errSecOCSPNoSigner: "Nobody signed the OCSP answer.",
     errSecOCSPResponderMalformedReq: "The OCSP server calls the request malformed.",

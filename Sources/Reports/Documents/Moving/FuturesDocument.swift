@@ -5,7 +5,7 @@ import Migration
 
 /// The document of `migration-futures/1`: what comes back on a new device and on the same one, erased.
 ///
-/// It is no plan: it has no target that a restore could be carried out on, and two outcomes an item.
+/// It is not a plan: it has no target that a restore could be carried out on, and two outcomes an item.
 package struct FuturesDocument {
   let facts: FuturesFacts
 

@@ -8,7 +8,7 @@ import ShownNames
 /// `keyhaul explain [REASON|CLASS|FINDING|CODE]`: what a word of a report, a protection class or an exit code means.
 struct Explain: RunnableVerb {
   static let screen = HelpScreen(
-    sentence: "Explain a word of a report, a protection class or an exit code",
+    sentence: "Explain a term from a report, a protection class or an exit code",
     usage: "keyhaul explain [REASON|CLASS|FINDING|CODE]",
     examples: ["keyhaul explain device-bound", "keyhaul explain 15"],
     flags: ["--json"])
@@ -21,7 +21,7 @@ struct Explain: RunnableVerb {
       valueName: "topic"),
     completion: .list(Explanation.all.map(\.id)))
   var topic: String?
-  @OptionGroup(title: "Flags of all verbs") var common: CommonOptions
+  @OptionGroup(title: "Flags of all commands") var common: CommonOptions
 
   func perform(in session: Session) throws -> CommandStatus {
     guard let topic else {

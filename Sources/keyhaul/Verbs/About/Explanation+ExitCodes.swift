@@ -84,7 +84,7 @@ extension Explanation {
       of(
         status, "wrong arguments",
         "A verb, a flag or a value is not what the program takes, or a question needed --yes.",
-        "Nothing was changed.", "Correct the call; -h shows the verb's page.")
+        "Nothing was changed.", "Correct the call; -h shows how a command is called.")
     case .signal:
       Explanation(
         id: status.id, headline: "ended by a signal",

@@ -12,7 +12,7 @@ extension Explanation {
       .passwordDenied, .wrapsUnusual:
       ofManifest(kind)
     case .stateMissing, .propertyListUnreadable: ofPropertyList(kind)
-    case .listTrailingBytes, .listJournalUnread, .listDamaged, .listUnreadable: ofList(kind)
+    case .listTrailingBytes, .listJournalUnread, .listDamaged, .listNamesNotUTF8, .listUnreadable: ofList(kind)
     case .keychainMissing, .keychainDamaged, .keychainInXML, .keychainKeysUnknown: ofKeychain(kind)
     // Words of a move, of which Reports has the pages.
     case .keybagMismatch, .sealBroken: nil
@@ -57,8 +57,8 @@ extension Explanation {
         "Use another copy of the backup; do not rely on this one's password.")
     case .decryptedCopy:
       of(
-        kind, "the backup is a copy in clear, made by convert --decrypted",
-        "Its files are in clear, and only the items of its keychain need the password. No device writes such a backup, or "
+        kind, "the backup is a decrypted copy, made by convert --decrypted",
+        "Its files are not encrypted, and only the items of its keychain need the password. No device writes such a backup, or "
           + "takes one.",
         "Nothing is lost, and anybody can read the files. A restore and a change of the password are refused (exit code "
           + "14); a plan says what the backup that it was made of would do.",
@@ -117,6 +117,12 @@ extension Explanation {
           + "and a change that was not finished, is not read.",
         "Files that only this part names are not seen. A restore and a change of the password are refused (exit code 13).",
         "Use another copy of the backup; export --files takes out what the list names.")
+    case .listNamesNotUTF8:
+      of(
+        kind, "a name in the list of files is not UTF-8",
+        "A name is shown with %F5 for the byte F5. Identifiers are the hash of the bytes as they are in the list.",
+        "Nothing is lost. export --files writes the file under the name that is shown, and its manifest has the bytes.",
+        "Nothing; rename the files where you need other names.")
     case .listDamaged:
       of(
         kind, "a part of the list of files is damaged or cut off",

@@ -21,7 +21,7 @@ struct DeviceCreate: RunnableVerb {
     ])
   static let configuration = described(as: "create")
 
-  @Argument(help: "The device's name; or a path, for one outside of the home folder, which is called by its path.")
+  @Argument(help: "The device's name, or its path if it is outside the device folder.")
   var name: String
   @Option(help: ArgumentHelp("The product type (default iPhone15,2).", valueName: "type")) var model: String?
   @Option(help: ArgumentHelp("The version of iOS (default 18.1).", valueName: "version")) var ios: String?
@@ -34,7 +34,7 @@ struct DeviceCreate: RunnableVerb {
   @Option(
     name: .customLong("import"),
     help: ArgumentHelp(
-      "Fill it with the items of a backup, a keychain's database, a dump or another device, as far as they can be read.",
+      "Fill it with the readable items of a backup, a keychain database, a dump or another device.",
       valueName: "source"),
     completion: .devicesAndFiles)
   var imported: String?
@@ -43,14 +43,14 @@ struct DeviceCreate: RunnableVerb {
       "With --from, for tests: the same hardware key each time for a name, which everybody can compute.",
       discussion: "Items of this device only then open wherever a device of the same name is made."))
   var publishedHardwareKey = false
-  @Flag(help: "Have the device erase itself after ten wrong passcodes.") var eraseAfterFailures = false
+  @Flag(help: "Erase the device after ten wrong passcodes.") var eraseAfterFailures = false
   @OptionGroup(title: "The passcode") var passcode: PasscodeFlags
   @OptionGroup(title: "The imported archive's password") var password: PasswordFlags
   @OptionGroup(title: "Opening it") var opening: OpeningOptions
   @OptionGroup var databaseKeys: DatabaseKeyOptions
   @OptionGroup var wait: WaitOptions
   @OptionGroup var dryRun: DryRunOptions
-  @OptionGroup(title: "Flags of all verbs") var common: CommonOptions
+  @OptionGroup(title: "Flags of all commands") var common: CommonOptions
 
   func perform(in session: Session) throws -> CommandStatus {
     let (home, deviceName) = try place(in: session)

@@ -13,11 +13,11 @@ struct DeviceDelete: RunnableVerb {
     flags: ["--confirm", "--dry-run"])
   static let configuration = described(as: "delete")
 
-  @Option(help: ArgumentHelp("The device's name once more, so that nobody is asked for it.", valueName: "name"))
+  @Option(help: ArgumentHelp("The device's name again, to confirm without a question.", valueName: "name"))
   var confirm: String?
   @OptionGroup var dryRun: DryRunOptions
   @OptionGroup var target: TargetDevice
-  @OptionGroup(title: "Flags of all verbs") var common: CommonOptions
+  @OptionGroup(title: "Flags of all commands") var common: CommonOptions
 
   func perform(in session: Session) throws -> CommandStatus {
     let device = try target.find(in: session)

@@ -15,7 +15,7 @@ struct DeviceErase: RunnableVerb {
 
   @OptionGroup var dryRun: DryRunOptions
   @OptionGroup var target: TargetDevice
-  @OptionGroup(title: "Flags of all verbs") var common: CommonOptions
+  @OptionGroup(title: "Flags of all commands") var common: CommonOptions
 
   func perform(in session: Session) throws -> CommandStatus {
     let device = try target.find(in: session)

@@ -20,16 +20,17 @@ struct DeviceExport: RunnableVerb {
 
   @Option(
     name: .shortAndLong,
-    help: ArgumentHelp("The file to write, of mode 0600: the whole keychain in clear.", valueName: "file"),
+    help: ArgumentHelp(
+      "The file to write, with mode 0600; it holds the whole keychain unencrypted.", valueName: "file"),
     completion: .file())
   var output: String
   @OptionGroup var target: TargetDevice
-  @OptionGroup(title: "Flags of all verbs") var common: CommonOptions
+  @OptionGroup(title: "Flags of all commands") var common: CommonOptions
 
   func perform(in session: Session) throws -> CommandStatus {
     if output == "-" {
       throw CommandFailure.usage(
-        "the database goes into a file", why: "it is the whole keychain in clear", try: "-o FILE")
+        "the database goes into a file", why: "it is the whole keychain, not encrypted", try: "-o FILE")
     }
     let device = try target.find(in: session)
     try session.prepareOutput(output, inputs: device.files)
@@ -43,7 +44,7 @@ struct DeviceExport: RunnableVerb {
     let count = Amounts.count(items.count, "item")
     session.note("That a real Simulator takes what is written was never tried.")
     try session.announce(
-      "Wrote \(count) of \(device.name) as \(output), a Simulator's keychain of iOS 18 or later. Its secrets are in clear in it."
+      "Wrote \(count) of \(device.name) as \(output), a Simulator's keychain of iOS 18 or later. Its secrets are not encrypted in it."
     )
     if session.isJSON {
       try session.answer([

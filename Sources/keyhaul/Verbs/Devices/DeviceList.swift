@@ -23,7 +23,7 @@ struct DeviceList: TabularVerb {
     ])
 
   @OptionGroup var chosen: FieldOptions
-  @OptionGroup(title: "Flags of all verbs") var common: CommonOptions
+  @OptionGroup(title: "Flags of all commands") var common: CommonOptions
 
   func perform(in session: Session) throws -> CommandStatus {
     session.chosen = try ChosenFields(chosen, of: Self.table)

@@ -13,7 +13,7 @@ struct DeviceRestart: RunnableVerb {
   static let configuration = described(as: "restart")
 
   @OptionGroup var target: TargetDevice
-  @OptionGroup(title: "Flags of all verbs") var common: CommonOptions
+  @OptionGroup(title: "Flags of all commands") var common: CommonOptions
 
   func perform(in session: Session) throws -> CommandStatus {
     let device = try target.find(in: session)

@@ -15,7 +15,7 @@ struct DeviceShow: RunnableVerb {
   static let configuration = described(as: "show")
 
   @OptionGroup var target: TargetDevice
-  @OptionGroup(title: "Flags of all verbs") var common: CommonOptions
+  @OptionGroup(title: "Flags of all commands") var common: CommonOptions
 
   func perform(in session: Session) throws -> CommandStatus {
     let device = try target.find(in: session)

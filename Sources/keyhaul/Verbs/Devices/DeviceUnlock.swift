@@ -14,7 +14,7 @@ struct DeviceUnlock: RunnableVerb {
 
   @OptionGroup(title: "The passcode") var passcode: PasscodeFlags
   @OptionGroup var target: TargetDevice
-  @OptionGroup(title: "Flags of all verbs") var common: CommonOptions
+  @OptionGroup(title: "Flags of all commands") var common: CommonOptions
 
   func perform(in session: Session) throws -> CommandStatus {
     let device = try target.find(in: session)

@@ -24,7 +24,7 @@ struct NewDevice {
   ) throws(CommandFailure) {
     if let productType, productType.wholeMatch(of: /[A-Za-z]{1,20}[0-9]{1,4},[0-9]{1,4}/) == nil {
       throw .usage(
-        "\"\(productType)\" is no model",
+        "\"\(productType)\" is not a model",
         why: "a model is a word and two numbers, as Apple writes its product types", try: "--model iPhone15,2")
     }
     if hasPublishedKeys, fixture == nil {
@@ -38,7 +38,7 @@ struct NewDevice {
       do throws(VirtualDeviceError) {
         version = try ProductVersion(productVersion)
       } catch {
-        throw .usage("\"\(productVersion)\" is no version of iOS", why: error.reason, try: "--ios 18.1")
+        throw .usage("\"\(productVersion)\" is not a version of iOS", why: error.reason, try: "--ios 18.1")
       }
     }
     self.name = name

@@ -15,7 +15,8 @@ extension Plan {
       let hasPage = view == .compare
       let savesResults = expect != nil && common.isJUnit
       if output != nil, !(hasPage && common.isHTML), !savesResults {
-        throw .usage("\(name) and -o cannot go together", why: "it is no plan to save", try: "a plan without \(name)")
+        throw .usage(
+          "\(name) and -o cannot go together", why: "it is not a plan to save", try: "a plan without \(name)")
       }
       if common.isHTML, !hasPage {
         throw .usage(

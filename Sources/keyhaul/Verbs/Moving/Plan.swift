@@ -14,17 +14,17 @@ import VirtualDevice
 /// `keyhaul plan`: what is lost with a device, and what a restore would do, decided without changing anything.
 struct Plan: BackupVerb {
   static let screen = HelpScreen(
-    sentence: "Say what would be lost, or what a restore would do",
+    sentence: "Show what a move would lose, or what a restore would do",
     usage: "keyhaul plan ARCHIVE|DEVICE|FOLDER... [--to DEVICE] [-o FILE] [flags]",
     examples: [
       "keyhaul plan family.backup",
       "keyhaul plan family.backup --to new-phone -o move.plan",
     ],
     flags: [
-      .init("--to", "the target; else a new and the same device, erased"),
-      .init("--source", "of a backup: the device that made it"),
+      .init("--to", "the target (default: a new device and the same one)"),
+      .init("--source", "the device that made the backup"),
       "--existing", "--output", "--format", .init("--compare", "compare backups with and without a password"),
-      .init("--by-app", "show the items by app, the most losses first"), "--audit", "--expect", "--exit-code",
+      .init("--by-app", "group the items by app, most losses first"), "--audit", "--expect", "--exit-code",
       "--redact", "--no-password", "--password-file", "--json",
     ])
   static let configuration = described(as: "plan")
@@ -42,15 +42,14 @@ struct Plan: BackupVerb {
       switch value {
       case .compare: "Compare backups with and without a password, restored to the same and to another device."
       case .byApp: "Show the items by app, those with the most losses first."
-      case .audit: "For developers: deprecated classes, items that leave the device, items that never do."
+      case .audit: "List deprecated classes and which items can leave the device."
       }
     }
   }
 
   @Argument(
     help: ArgumentHelp(
-      "The backup: a folder, a file, - for a tar stream; or a device, a dump, a database, as one of it would be. Of several, "
-        + "and of a folder with backups in it, each is answered for.",
+      "The backup: a folder, a file, or - for a tar stream. A device, a dump or a keychain database is treated as a backup of it. With several backups, or a folder of them, each gets its own result.",
       valueName: "source"),
     completion: .devicesAndFiles)
   var paths: [String] = []
@@ -77,17 +76,17 @@ struct Plan: BackupVerb {
       valueName: "file"),
     completion: .file())
   var expect: String?
-  @Flag(help: "End with exit code 2 if any item does not migrate.") var exitCode = false
-  @Flag(help: "Leave out all names; the plan can then be shown to others, the messages beside it cannot.")
+  @Flag(help: "Exit with code 2 if any item does not migrate.") var exitCode = false
+  @Flag(help: "Remove all names from the plan; messages on the terminal keep them.")
   var redact = false
-  @Flag(help: "Of a device: think of a backup without a password.") var noPassword = false
+  @Flag(help: "Plan for a backup without a password (devices only).") var noPassword = false
   @OptionGroup(title: "The archive's password") var password: PasswordFlags
   @OptionGroup(title: "Opening") var opening: OpeningOptions
   @OptionGroup var databaseKeys: DatabaseKeyOptions
   @OptionGroup var wait: WaitOptions
   @OptionGroup(title: "Many backups") var many: ManyBackupsOptions
   @OptionGroup var chosen: FieldOptions
-  @OptionGroup(title: "Flags of all verbs") var common: CommonOptions
+  @OptionGroup(title: "Flags of all commands") var common: CommonOptions
 
   var unlocking: UnlockingOptions { UnlockingOptions(password: password, opening: opening) }
   var source: String { paths.first ?? "" }

@@ -37,20 +37,20 @@ struct Restore: RunnableVerb {
   @Option(
     help: ArgumentHelp(
       "Bring only the items that this list names: {\"indexes\": [0, 3]}.",
-      discussion: "What a restore removes from the device goes all the same, unless with --existing merge.",
+      discussion: "The restore still removes what it would remove from the device, unless you use --existing merge.",
       valueName: "file"),
     completion: .file())
   var only: String?
   @Flag(
     help: ArgumentHelp(
       "Restore what is left of a backup that is known to be damaged; --yes does not answer that.",
-      discussion: "No answer to a broken seal: export takes the items out of such a backup."))
+      discussion: "This does not accept a broken seal; use export to get items out of such a backup."))
   var acceptDamage = false
   @OptionGroup(title: "The archive's password") var password: PasswordFlags
   @OptionGroup(title: "Opening") var opening: OpeningOptions
   @OptionGroup var dryRun: DryRunOptions
   @OptionGroup var wait: WaitOptions
-  @OptionGroup(title: "Flags of all verbs") var common: CommonOptions
+  @OptionGroup(title: "Flags of all commands") var common: CommonOptions
 
   var unlocking: UnlockingOptions { UnlockingOptions(password: password, opening: opening) }
 
@@ -143,7 +143,7 @@ struct Restore: RunnableVerb {
     } catch {
       // The counter that tells a saved plan from a stale one was raised before, so that it tells of a crash too.
       if error.isCancelled {
-        try Interruption.check("no item of \(device.name) was changed; a saved plan has to be made anew")
+        try Interruption.check("no item of \(device.name) was changed; a saved plan has to be made again")
       }
       throw CommandFailure(error, doing: "nothing was restored to \(device.name)")
     }

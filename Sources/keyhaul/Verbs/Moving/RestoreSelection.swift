@@ -19,7 +19,7 @@ struct RestoreSelection {
     self.path = path
     guard let indexes = Self.indexes(in: bytes) else {
       throw CommandFailure(
-        .refused, "\(path) is no list of items", why: "it has to be an object with the one member \"indexes\"",
+        .refused, "\(path) is not a list of items", why: "it has to be an object with the one member \"indexes\"",
         try: #"{"indexes": [0, 3]}, the places that plan --json gives"#)
     }
     self.indexes = Set(indexes)

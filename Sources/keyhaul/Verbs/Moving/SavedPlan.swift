@@ -36,7 +36,7 @@ struct SavedPlan {
     }
   }
 
-  /// Refuses what is no plan to carry out: edited, redacted, or made of a device.
+  /// Refuses what is not a plan to carry out: edited, redacted, or made of a device.
   private func checkWhole(for target: String) throws(CommandFailure) {
     if let obstacle = file.obstacle { throw stale(target, obstacle) }
   }

@@ -13,32 +13,33 @@ import VirtualDevice
 /// `keyhaul why`: one item's whole story.
 struct Why: RunnableVerb {
   static let screen = HelpScreen(
-    sentence: "Say what becomes of one item, and why",
+    sentence: "Show what happens to one item, and why",
     usage: "keyhaul why ARCHIVE|DEVICE [attributes] [--to DEVICE]",
     examples: [
       "keyhaul why family.backup --service chat.example --to new-phone",
       "keyhaul why old-phone --account anna",
     ],
     flags: [
-      .init("--account, --service, --server", "what the item is for; * stands for any text"), "--kind", "--item",
+      .init("--account, --service, --server", "which items; * matches any text"), "--kind", "--item",
       "--to",
       "--password-file", "--json",
     ])
   static let configuration = described(as: "why")
 
   @Argument(
-    help: "The backup: a folder, a file, - for a tar stream; or a device, a dump, a database, as one of it would be.",
+    help:
+      "The backup: a folder, a file, or - for a tar stream. A device, a dump or a keychain database is treated as a backup of it.",
     completion: .devicesAndFiles)
   var source: String
   @Option(help: ChosenItems.kindHelp) var kind: ItemKindArgument?
   @OptionGroup(title: "Attributes") var attributes: ItemAttributeOptions
   @Option(
     parsing: .unconditional,
-    help: ArgumentHelp("The item at this place in the backup, as plans number it.", valueName: "n"))
+    help: ArgumentHelp("The item with this number, as a plan numbers it.", valueName: "n"))
   var item: Int?
   @Option(
     help: ArgumentHelp(
-      "The device that the item should go to; an item that is only there is found too.", valueName: "device"),
+      "The device that the item should go to; its own items are searched too.", valueName: "device"),
     completion: .deviceNames)
   var to: String?
   @OptionGroup var existing: ExistingItemOptions
@@ -46,7 +47,7 @@ struct Why: RunnableVerb {
   @OptionGroup(title: "Opening") var opening: OpeningOptions
   @OptionGroup var databaseKeys: DatabaseKeyOptions
   @OptionGroup var wait: WaitOptions
-  @OptionGroup(title: "Flags of all verbs") var common: CommonOptions
+  @OptionGroup(title: "Flags of all commands") var common: CommonOptions
 
   var unlocking: UnlockingOptions { UnlockingOptions(password: password, opening: opening) }
   var chosen: ChosenItems { ChosenItems(kind: kind, attributes: attributes) }

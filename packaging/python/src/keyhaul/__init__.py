@@ -1,7 +1,7 @@
-"""What is in an iOS backup's keychain, whether the backup is whole, and what would move to another device.
+"""Inspect and verify iOS backups, and plan what their keychains bring to another device.
 
-The functions call the program `keyhaul` and return what it says as typed values; what it refuses is a `KeyhaulError`.
-`keyhaul.fleet` asks the same of many backups over a cluster.
+The functions call the program `keyhaul` and return its results as typed values. If the program fails, they raise a
+`KeyhaulError`. `keyhaul.fleet` does the same for many backups, on a cluster.
 """
 
 from . import results

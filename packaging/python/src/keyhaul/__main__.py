@@ -1,4 +1,4 @@
-"""The command `keyhaul` of this package: becomes the program, with the same arguments."""
+"""The command `keyhaul` of this package. It runs the program with the same arguments."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ._program import find_program
 
 
 def main() -> NoReturn:
-    """Replaces this process by the program."""
+    """Replaces this process with the program."""
     try:
         program = find_program()
     except ProgramNotFound as error:

@@ -1,11 +1,11 @@
-"""What the program says when it does not answer, as an exception."""
+"""Errors of the program, as exceptions."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
-# docs/Scripting.md. A code that is not among them is an error without a name of its own.
+# Source: docs/Scripting.md. Any other code is an error without its own id.
 NAMES: Mapping[int, str] = {
     0: "ok",
     1: "failed",
@@ -25,16 +25,16 @@ NAMES: Mapping[int, str] = {
 
 
 def name_of(code: int) -> str:
-    """The id of an exit code."""
+    """Returns the id of an exit code."""
     return "signal" if code > 128 else NAMES.get(code, "failed")
 
 
 class KeyhaulError(Exception):
-    """The program ended without an answer.
+    """The program ended without a result.
 
-    `code` is the exit code and `id` its name (docs/Scripting.md). A code that is not known here is an error like any
-    other. `message`, `why` and `advice` are for people; names in them come from the backup and may be hostile. It is a
-    value: it can be pickled, and is then the same.
+    `code` is the exit code and `id` its name (docs/Scripting.md); an unknown code is an error like any other. `message`,
+    `why` and `advice` are for people. They may contain names from the backup, so escape them before you show them. The
+    error can be pickled.
     """
 
     def __init__(
@@ -59,7 +59,7 @@ class KeyhaulError(Exception):
 
 
 class ProgramNotFound(KeyhaulError):
-    """There is no program to call."""
+    """The program `keyhaul` was not found, or cannot be run."""
 
     def __init__(self, message: str, why: str | None = None, advice: str | None = None) -> None:
         super().__init__(127, "program-not-found", message, why, advice)
@@ -69,7 +69,7 @@ class ProgramNotFound(KeyhaulError):
 
 
 class TimedOut(KeyhaulError):
-    """The program took longer than it was given, or was called off, and was stopped with all that it had started."""
+    """The program ran longer than its timeout, or was canceled. It and its child processes were stopped."""
 
     def __init__(self, message: str, why: str | None = None) -> None:
         super().__init__(124, "timed-out", message, why, "more time, or another copy of the backup")

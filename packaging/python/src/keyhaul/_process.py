@@ -1,4 +1,4 @@
-"""One run of the program: arguments in, its two streams and its exit code out."""
+"""Runs the program once and returns its output, errors and exit code."""
 
 from __future__ import annotations
 
@@ -15,25 +15,25 @@ from typing import Protocol
 
 from ._errors import KeyhaulError, TimedOut
 
-# A portion of a stream, in bytes: what is in memory of it at a time, beside what a remote file system reads ahead.
+# How much of a stream is in memory at a time, in bytes, without what a remote file system reads ahead.
 PORTION = 1 << 20
-# What a pipe holds at the most, where nobody asked for more.
+# The capacity of a pipe by default, in bytes.
 PIPE = 1 << 16
-# How often a run looks whether it was called off, in seconds.
+# The interval at which a run checks whether it was canceled, in seconds.
 GLANCE = 0.1
-# How long a program that was asked to end may take, in seconds, before it is made to.
+# How long the program may take to end after SIGTERM, in seconds, before SIGKILL.
 GRACE = 2.0
 
 
 class Readable(Protocol):
-    """What a stream is read from."""
+    """An object that a stream can be read from."""
 
     def read(self, size: int, /) -> bytes: ...
 
 
 @dataclass(frozen=True)
 class Ended:
-    """How a run ended. `code` is 128 and the signal's number where a signal ended it."""
+    """The result of a run. `code` is 128 plus the signal's number if a signal ended the program."""
 
     code: int
     out: bytes
@@ -42,7 +42,7 @@ class Ended:
 
 
 class _Feeder:
-    """Copies a stream into a pipe, in portions, on a thread of its own."""
+    """Copies a stream into a pipe, in portions, on its own thread."""
 
     def __init__(self, source: Readable) -> None:
         self.failure: Exception | None = None
@@ -52,12 +52,12 @@ class _Feeder:
         self._thread = threading.Thread(target=self._copy, daemon=True)
 
     def start(self) -> None:
-        """To be called when the program has its end of the pipe."""
+        """Starts to copy. Call it when the program has its end of the pipe."""
         os.close(self.end)
         self._thread.start()
 
     def abandon(self) -> None:
-        """Where there is no program after all."""
+        """Closes the pipe. Call it if the program did not start."""
         os.close(self.end)
         os.close(self._pipe)
 
@@ -69,7 +69,7 @@ class _Feeder:
                     rest = rest[os.write(self._pipe, rest) :]
         except BrokenPipeError:
             pass  # The program has read enough.
-        except Exception as error:  # noqa: BLE001 - whatever a file system raises is told by the waiting thread
+        except Exception as error:  # noqa: BLE001 - the waiting thread reports whatever a file system raises
             self.failure = error
             self.failed.set()
         finally:
@@ -88,8 +88,8 @@ def run(
 ) -> Ended:
     """Runs the program to its end.
 
-    `secret` is read by the program as its password. Whatever ends the wait before the program ends (`timeout`, `cancel`, a
-    failing stream, an exception in this thread) ends the program and what it has started: they are one process group.
+    The program reads `secret` as its password. If the wait ends before the program does (`timeout`, `cancel`, a failing
+    stream, an exception in this thread), the program and its child processes are stopped; they are one process group.
     """
     started = time.monotonic()
     child, feeder = _begun(program, arguments, stream, secret, subprocess.PIPE)
@@ -112,10 +112,10 @@ def lines(
     secret: bytes | None = None,
     timeout: float | None = None,
 ) -> Generator[bytes, None, None]:
-    """Runs the program, and gives each whole line of its standard output as soon as it is there.
+    """Runs the program and yields each complete line of its standard output as soon as it is printed.
 
-    `timeout` is for each line. What a program that is ended by a signal had not finished is no line. Whatever ends the wait
-    before the program ends (`timeout`, a caller that wants no more) ends the program and what it has started.
+    `timeout` applies to each line. If a signal ends the program, an incomplete line is dropped. If the wait ends before the
+    program does (`timeout`, or the caller stops), the program and its child processes are stopped.
     """
     child, _ = _begun(program, arguments, stream, secret, subprocess.DEVNULL)
     assert child.stdout is not None
@@ -124,14 +124,14 @@ def lines(
             yield from _lines(out.fileno(), timeout)
         child.wait(timeout)
     except subprocess.TimeoutExpired:
-        pass  # It has said everything.
+        pass  # All its output was read.
     finally:
         if child.poll() is None:
             _end(child)
 
 
 def unreadable(failure: Exception) -> KeyhaulError:
-    """A stream that failed, which is not the backup's fault."""
+    """Returns the error for a stream that failed. It says nothing about the backup."""
     return KeyhaulError(
         10 if isinstance(failure, FileNotFoundError) else 1,
         "not-found" if isinstance(failure, FileNotFoundError) else "failed",
@@ -144,7 +144,7 @@ def unreadable(failure: Exception) -> KeyhaulError:
 def _begun(
     program: str, arguments: Sequence[str], stream: Readable | None, secret: bytes | None, errors: int
 ) -> tuple[subprocess.Popen[bytes], _Feeder | None]:
-    """The program, which runs, and what feeds it."""
+    """Starts the program, and returns it with its feeder."""
     arguments = list(arguments)
     feeder = _Feeder(stream) if stream is not None else None
     password = _password_pipe(secret) if secret is not None else None
@@ -176,7 +176,7 @@ def _begun(
 
 
 def _lines(out: int, timeout: float | None) -> Generator[bytes, None, None]:
-    """The lines of a pipe, to its end."""
+    """Yields the lines of a pipe, to its end."""
     waiting = select.poll()
     waiting.register(out, select.POLLIN)
     parts: list[bytes] = []
@@ -222,9 +222,9 @@ def _wait(
 
 
 def _end(child: subprocess.Popen[bytes]) -> None:
-    """Ends the process group: asks, waits, and then makes it."""
+    """Ends the process group: with SIGTERM, and with SIGKILL if it does not end in time."""
     for number, patience in ((signal.SIGTERM, GRACE), (signal.SIGKILL, None)):
-        # The child is not waited for yet, so that its number is not somebody else's.
+        # The child is not waited for yet, so its number cannot belong to another process.
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(child.pid, number)
         with contextlib.suppress(subprocess.TimeoutExpired):
@@ -238,7 +238,7 @@ def _end(child: subprocess.Popen[bytes]) -> None:
 
 
 def _sleep_until_ended(child: subprocess.Popen[bytes], patience: float) -> None:
-    """Waits for the end without taking it, as its group would then have no number that is its own."""
+    """Waits for the end but does not collect the exit code; otherwise another process could get the group's number."""
     until = time.monotonic() + patience
     while time.monotonic() < until:
         if os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None:
@@ -247,7 +247,7 @@ def _sleep_until_ended(child: subprocess.Popen[bytes], patience: float) -> None:
 
 
 def _password_pipe(secret: bytes) -> int:
-    """The reading end of a pipe that holds the password already."""
+    """Returns the reading end of a pipe that already contains the password."""
     if len(secret) > 4096:
         raise ValueError("a password has at most 4,096 bytes")
     reading, writing = os.pipe()

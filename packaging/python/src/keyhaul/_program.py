@@ -1,4 +1,4 @@
-"""Where the program is."""
+"""Finds the program `keyhaul`."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ PACKAGED = pathlib.Path(__file__).parent / "bin" / "keyhaul"
 
 
 def find_program(program: str | os.PathLike[str] | None = None) -> str:
-    """The program's absolute path: the argument's, that of `KEYHAUL_PROGRAM`, the packaged one, the first on PATH.
+    """Returns the program's absolute path.
 
-    What is named and cannot be run is an error; nothing else is taken in its place.
+    It is the first of these: the argument, `KEYHAUL_PROGRAM`, the program in this package, the first on PATH. If the
+    argument or the variable names a program that cannot be run, that is an error; no other program is used.
     """
     if program is not None:
         return _named(os.fspath(program), "it was named by the argument")
@@ -44,7 +45,7 @@ def _runs(path: pathlib.Path) -> bool:
 
 
 def _is_script(path: pathlib.Path) -> bool:
-    """Whether it is a script: this package's own command is one, and would start itself for ever."""
+    """Whether the file is a script. This package's own command is one, and would start itself endlessly."""
     try:
         with path.open("rb") as file:
             return file.read(2) == b"#!"

@@ -1,7 +1,7 @@
-"""JSON objects as frozen values, by the types of their fields.
+"""Decodes JSON objects into frozen data classes.
 
-A member that no field names is kept in `raw`, with all others; one that is missing is its field's default. A member of
-another type than its field's is an error of the answer, never of the caller.
+`raw` keeps all members, unknown ones too. A missing member gets its field's default. A member of the wrong type is an error
+in the program's output, never in the caller.
 """
 
 from __future__ import annotations
@@ -22,20 +22,20 @@ MOMENT = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.(\d{1,6})\d*)?Z")
 
 
 class NotUnderstood(ValueError):
-    """A document that is not of the form it says it has."""
+    """The document does not have the format that it states."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Record:
-    """Something of a document. `raw` is all of it, as it was printed; of two records it is not compared."""
+    """A part of a document. `raw` contains all of it, as printed; comparisons ignore it."""
 
     raw: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)
 
 
 def decode(kind: type[T], value: object, place: str = "the document") -> T:
-    """A record of a JSON object."""
+    """Returns a record for a JSON object."""
     if not isinstance(value, dict):
-        raise NotUnderstood(f"{place} is no object")
+        raise NotUnderstood(f"{place} is not an object")
     members: dict[str, Any] = {"raw": value}
     known: Any = kind
     for name, member, hint, required in _fields(known):
@@ -48,7 +48,7 @@ def decode(kind: type[T], value: object, place: str = "the document") -> T:
 
 @functools.cache
 def _fields(kind: Any) -> list[tuple[str, str, Any, bool]]:
-    """Each field's name, its member's name, its type, and whether it has to be there."""
+    """Returns each field's name, its member's name, its type, and whether it is required."""
     hints = typing.get_type_hints(kind)
     return [
         (
@@ -68,11 +68,11 @@ def _decoded(hint: Any, value: object, place: str) -> Any:
         return None if value is None else _decoded(arguments[0], value, place)
     if origin is tuple:
         if not isinstance(value, list):
-            raise NotUnderstood(f"{place} is no list")
+            raise NotUnderstood(f"{place} is not a list")
         return tuple(_decoded(arguments[0], each, f"{place}[{index}]") for index, each in enumerate(value))
     if origin is not None and issubclass(origin, Mapping):
         if not isinstance(value, dict):
-            raise NotUnderstood(f"{place} is no object")
+            raise NotUnderstood(f"{place} is not an object")
         return {key: _decoded(arguments[1], each, f"{place}: {key}") for key, each in value.items()}
     if hint is datetime.datetime:
         return _moment(value, place)
@@ -81,12 +81,12 @@ def _decoded(hint: Any, value: object, place: str) -> Any:
     if hint is float and type(value) is int:
         return float(value)
     if type(value) is not hint:
-        raise NotUnderstood(f"{place} is no {hint.__name__}")
+        raise NotUnderstood(f"{place} is not of type {hint.__name__}")
     return value
 
 
 def _moment(value: object, place: str) -> datetime.datetime:
-    """RFC 3339 in UTC, as every report writes it; what is finer than a microsecond is in `raw` alone."""
+    """Decodes an RFC 3339 time in UTC. Only `raw` has more than six decimals of a second."""
     found = MOMENT.fullmatch(value) if isinstance(value, str) else None
     try:
         if found:
@@ -95,4 +95,4 @@ def _moment(value: object, place: str) -> datetime.datetime:
             return moment.replace(microsecond=fraction, tzinfo=datetime.timezone.utc)
     except ValueError:
         pass
-    raise NotUnderstood(f"{place} is no moment")
+    raise NotUnderstood(f"{place} is not a time")

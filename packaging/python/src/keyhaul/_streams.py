@@ -1,4 +1,4 @@
-"""A backup as the program's argument: a path, or standard input."""
+"""Passes a backup to the program: as a path, or on standard input."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from ._verbs import Backup
 
 ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*(?:://|::)")
-# They put what they read into files of the machine that reads.
+# File systems that write what they read to the local disk.
 ON_DISK = frozenset({"filecache", "simplecache", "blockcache"})
-# What signs or opens an address.
+# Signatures and keys in an address.
 SIGNED = re.compile(
     r"[?&](?:x-amz-(?:signature|security-token)|x-goog-signature|signature|sig|token|access_token|key|password)=",
     re.IGNORECASE,
@@ -26,25 +26,25 @@ USER = re.compile(r"://[^/?#@]*:[^/?#@]*@")
 
 
 def is_address(text: str) -> bool:
-    """Whether it is an address for `fsspec` and no path."""
+    """Whether the text is an address for `fsspec`, not a path."""
     return ADDRESS.match(text) is not None
 
 
 def check_address(address: str) -> None:
-    """Refuses what would put bytes on a disk or a secret into an address.
+    """Rejects an address that would write a backup to disk, or that contains a secret.
 
-    The address is written into tables, errors and the scheduler's state.
+    The address appears in tables, errors and the scheduler's state.
     """
     if ON_DISK & {part.partition("://")[0] for part in address.split("::")}:
         raise ValueError("an address that caches files on the disk: nothing of a backup is to be written there")
     if USER.search(address) or SIGNED.search(address):
-        # Not the address itself.
+        # Without the address itself.
         raise ValueError("an address with a secret in it: give it to fsspec's configuration on the machine that reads")
 
 
 @contextlib.contextmanager
 def opened(backup: Backup) -> Iterator[tuple[str, Readable | None]]:
-    """The program's argument, and what goes into its standard input."""
+    """Returns the program's argument, and the stream for its standard input."""
     if not isinstance(backup, (str, os.PathLike)):
         yield "-", backup
         return

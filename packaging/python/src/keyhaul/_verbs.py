@@ -1,4 +1,4 @@
-"""`inspect`, `verify` and `plan`: a backup's path, address or stream in, a typed answer out."""
+"""`inspect`, `verify` and `plan`: they take a backup's path, address or stream, and return a typed result."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ A = TypeVar("A", bound=Answer)
 Backup: TypeAlias = "str | os.PathLike[str] | _process.Readable"
 Verb: TypeAlias = Literal["inspect", "verify", "plan"]
 
-# The codes beside which a document is an answer: 13 and 14 are what `verify` found. Every other is a failure, known or not.
+# The exit codes with which a document is a result; 13 and 14 are results of `verify`. All other codes are failures.
 ANSWERS = frozenset({0, 2, 3, 13, 14})
 FORMATS: Mapping[str, type[Answer]] = {
     "backup-inspection/1": Inspection,
@@ -44,10 +44,10 @@ def inspect(
     timeout: float | None = None,
     cancel: threading.Event | None = None,
 ) -> Inspection:
-    """What is in a backup; without a password, what can be told without one.
+    """Returns the contents of a backup. Without a password, it contains only what needs none.
 
-    `backup` is a path, an address that `fsspec` knows (`s3://…`), or what has `read`, such as an open tar. The latter two are
-    read once, in portions, and nothing of them is written to a disk. `items` lists the items, which takes the password.
+    `backup` is a path, an address for `fsspec` (`s3://…`), or an object with `read`, such as an open tar file. Addresses and
+    objects are read once, in portions, and nothing is written to disk. `items` also lists the items; it needs the password.
     """
     flags = ["--list"] if items else []
     return _asked(Inspection, "inspect", flags, backup, password, device_key, home, program, timeout, cancel)
@@ -64,9 +64,10 @@ def verify(
     timeout: float | None = None,
     cancel: threading.Event | None = None,
 ) -> Verification:
-    """Whether a backup is whole, with every fault's place. A damaged backup is an answer, not an error.
+    """Checks whether a backup is intact, and returns every fault with its location.
 
-    Of an address or a stream, which is read once, the payloads are not looked at: `unchecked` says so.
+    A damaged backup is a result, not an error. The files of an address or a stream are not checked, because it is read
+    only once; `unchecked` says so.
     """
     flags = ["--quick"] if quick else []
     return _asked(Verification, "verify", flags, backup, password, device_key, home, program, timeout, cancel)
@@ -83,19 +84,19 @@ def plan(
     timeout: float | None = None,
     cancel: threading.Event | None = None,
 ) -> Plan:
-    """What a new device gets and what comes back to the same one (`Futures`), or what a restore to the device `to` would do."""
+    """Returns what a new device and the same one would get (`Futures`), or what a restore to the device `to` would do."""
     flags = ["--to", to] if to is not None else []
     kind: type[Plan] = Futures if to is None else MigrationPlan
     return _asked(kind, "plan", flags, backup, password, device_key, home, program, timeout, cancel)
 
 
 def is_listable(path: str) -> bool:
-    """Whether a list of paths can have it: what the program takes for one backup there as well as in an argument."""
+    """Whether the program treats the path as one backup in a list of paths too, as it does in an argument."""
     if _streams.is_address(path) or path == "-":
         return False
     try:
         path.encode("utf-8")
-        # A folder that is none stands for those in it, where it is an argument.
+        # As an argument, a folder that is not a backup stands for the backups in it.
         return os.path.isfile(path) or os.path.isfile(os.path.join(path, "Manifest.plist"))
     except ValueError:
         return False
@@ -112,10 +113,10 @@ def listed(
     program: str | None = None,
     timeout: float | None = None,
 ) -> Generator[Inspection | Verification | Plan | KeyhaulError, None, None]:
-    """What a call about each of the paths would give, from one call of the program, in their order and as it comes in.
+    """Yields the result for each path, in order and as soon as it is known, from one call of the program.
 
-    The paths are listable, and each is there once. It ends early where the program did: what is left has no answer, and whoever
-    asks about the next one alone learns why. `timeout` is for each; the one that took longer has `TimedOut`, and is the last.
+    The paths must be listable and unique. If the program ends early, the remaining paths have no result; call the function
+    for the next one alone to learn why. `timeout` applies to each path. A path that takes longer yields `TimedOut`, as the last.
     """
     planned: type[Plan] = Futures if to is None else MigrationPlan
     kind: type[Inspection | Verification | Plan] = (
@@ -141,7 +142,7 @@ def listed(
 
 
 def version(program: str | None = None) -> str:
-    """The program's version and commit."""
+    """Returns the program's version and commit."""
     ended = _process.run(find_program(program), ["version", "--json"])
     document = _document(ended.out)
     if document is None or ended.code != 0:
@@ -166,7 +167,7 @@ def _asked(
     found = find_program(program)
     with _streams.opened(backup) as (path, stream):
         if stream is not None:
-            # Without it a large list of files would be put into a temporary file.
+            # Otherwise the program would put a large manifest into a temporary file.
             arguments.append("--memory")
         ended = _process.run(
             found, [*arguments, "--", path], stream=stream, secret=secret, timeout=timeout, cancel=cancel
@@ -177,7 +178,7 @@ def _asked(
 def _arguments(
     verb: str, flags: Sequence[str], password: PasswordSource | None, device_key: str | None, home: str | None
 ) -> tuple[bytes | None, list[str]]:
-    """What goes into a pipe, and the arguments that calls about one backup and about many have in common."""
+    """Returns the secret for the pipe, and the arguments that calls for one backup and for many share."""
     secret, sources = _password_flags(password)
     arguments = [verb, *sources, "--quiet", "--no-input", *flags]
     if device_key is not None:
@@ -188,7 +189,7 @@ def _arguments(
 
 
 def _password_flags(password: PasswordSource | None) -> tuple[bytes | None, list[str]]:
-    """What goes into a pipe, and what into the arguments."""
+    """Returns the secret for the pipe, and the arguments that name the password's source."""
     if isinstance(password, PasswordName):
         password = password.resolve()
     match password:
@@ -200,7 +201,7 @@ def _password_flags(password: PasswordSource | None) -> tuple[bytes | None, list
             return None, ["--password-command", command]
         case Password():
             return password.secret(), []
-    # Not its value: it may be the password itself.
+    # Without its value, which may be the password.
     raise TypeError(
         f"a password comes from a PasswordFile, PasswordCommand, PasswordName or Password, not {type(password)}"
     )
@@ -214,9 +215,10 @@ def _answer(kind: type[A], ended: _process.Ended) -> A:
 
 
 def _of_line(kind: type[A], path: str, line: bytes, seconds: float) -> A | KeyhaulError | None:
-    """What a line of many says of a backup; None where it is not of this backup, or has neither an answer nor an error.
+    """Returns the result in a line of output, or None if the line is for another path or has neither a result nor an error.
 
-    Such a line is of an answer that is too large for one, or of something that is no backup: a call about it alone says which.
+    The program prints such a line if the result is too large for one, or if the path is not a backup. A call for the path
+    alone says which.
     """
     said = _document(line) or {}
     code, document, error = said.get("code"), said.get("document"), said.get("error")
@@ -252,9 +254,7 @@ def _decoded(
     try:
         answer = decode(kind, document)
     except NotUnderstood as fault:
-        raise KeyhaulError(
-            1, "failed", "the program's answer is not understood", str(fault), "a newer package"
-        ) from None
+        raise KeyhaulError(1, "failed", "the program's answer cannot be read", str(fault), "a newer package") from None
     error = failure() if code not in (0, 2, 3) else None
     return dataclasses.replace(answer, code=code, error=error, seconds=seconds)
 
@@ -268,7 +268,7 @@ def _document(text: bytes) -> dict[str, Any] | None:
 
 
 def _failure(ended: _process.Ended) -> KeyhaulError:
-    """The last line on standard error, or what there is to say without one."""
+    """Returns the error in the last line of standard error, or a general error if there is none."""
     for line in reversed(ended.err.splitlines()):
         try:
             said = json.loads(line)

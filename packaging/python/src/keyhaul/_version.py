@@ -1,3 +1,3 @@
-"""The version, which is that of the program."""
+"""The version of this package, equal to the program's."""
 
 __version__ = "0.2.0"

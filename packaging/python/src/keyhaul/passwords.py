@@ -1,7 +1,8 @@
-"""Where a password comes from, as a value that holds none.
+"""Password sources.
 
-`PasswordFile`, `PasswordCommand` and `PasswordName` say where a password is and can be sent to another machine, which looks
-there for itself. `Password` holds one, for a call in this process; it cannot be pickled, copied or printed.
+`PasswordFile`, `PasswordCommand` and `PasswordName` say where a password is. They contain no password, so you can send them
+to another machine, which reads the password itself. `Password` contains a password, for a call in this process. It cannot
+be pickled, copied or printed.
 """
 
 from __future__ import annotations
@@ -14,22 +15,22 @@ from typing import NoReturn, TypeAlias
 
 from ._errors import KeyhaulError
 
-# Of the environment of a worker: the path of a JSON file, {"NAME": {"file": "PATH"}, "OTHER": {"command": "…"}}.
+# The worker's environment variable with the path of a JSON file: {"NAME": {"file": "PATH"}, "OTHER": {"command": "…"}}.
 VARIABLE = "KEYHAUL_PASSWORDS"
 
 
 @dataclass(frozen=True)
 class PasswordFile:
-    """A file with the password, on the machine that opens the backup."""
+    """A file that contains the password, on the machine that reads the backup."""
 
     path: str
 
 
 @dataclass(frozen=True)
 class PasswordCommand:
-    """A command of the shell that prints the password, on the machine that opens the backup.
+    """A shell command that prints the password, on the machine that reads the backup.
 
-    The command is no secret: it stands in the list of processes. Have it ask a store of secrets.
+    The command is not secret, because the process list shows it. Let it ask a secret store.
     """
 
     command: str
@@ -37,12 +38,12 @@ class PasswordCommand:
 
 @dataclass(frozen=True)
 class PasswordName:
-    """A name that the machine that opens the backup knows: one of the file that `KEYHAUL_PASSWORDS` names there."""
+    """A name in the file that `KEYHAUL_PASSWORDS` names, on the machine that reads the backup."""
 
     name: str
 
     def resolve(self) -> PasswordFile | PasswordCommand:
-        """What this machine's file says of the name."""
+        """Looks up the name in this machine's file."""
         place = os.environ.get(VARIABLE)
         if not place:
             raise _unknown(self.name, f"{VARIABLE} is not set on this machine")
@@ -50,7 +51,7 @@ class PasswordName:
             with open(place, encoding="utf-8") as file:
                 listed = json.load(file)
         except (OSError, ValueError) as error:
-            # Not the error's own words, which may quote the file.
+            # Without the error's own text, which may quote the file.
             raise _unknown(self.name, f"{place} cannot be read: {type(error).__name__}") from None
         entry = listed.get(self.name) if isinstance(listed, dict) else None
         match entry:
@@ -64,9 +65,9 @@ class PasswordName:
 
 
 class Password:
-    """A password itself, for a call in this process.
+    """A password, for a call in this process.
 
-    The program reads it from a pipe. It is not wiped from this process's memory, which Python has no means for.
+    The program reads it from a pipe. Python cannot wipe it from the memory of this process.
     """
 
     __slots__ = ("_secret",)
@@ -75,7 +76,7 @@ class Password:
         self._secret = secret.encode("utf-8")
 
     def secret(self) -> bytes:
-        """The password's bytes, for the pipe to the program."""
+        """Returns the password's bytes, for the pipe to the program."""
         return self._secret
 
     def __repr__(self) -> str:
@@ -97,6 +98,4 @@ PasswordSource: TypeAlias = Sendable | Password
 
 def _unknown(name: str, why: str) -> KeyhaulError:
     entry: Mapping[str, str] = {"name": name}
-    return KeyhaulError(
-        12, "wrong-password", f"there is no password of the name {name}", why, "the worker's file", entry
-    )
+    return KeyhaulError(12, "wrong-password", f"there is no password named {name}", why, "the worker's file", entry)

@@ -1,7 +1,7 @@
-"""What the program answers, as values: docs/schemas, field by field.
+"""The program's results as values, with the fields of docs/schemas.
 
-Texts that name what is in a backup come from the backup; whoever made it chose them. A field of a kind that grows (a reason,
-a fault's id) is a text and not an enumeration: a newer program may say what this package does not know.
+Names come from the backup and may contain any characters. Reasons, fault ids and the like are text and not enumerations,
+because a newer program may use values that this package does not know.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from ._records import Record
 
 @dataclass(frozen=True, kw_only=True)
 class Finding(Record):
-    """What no device writes, and what was gone around to show the rest."""
+    """Something that no device writes, or damage that was skipped to show the rest."""
 
     id: str
     detail: str
@@ -28,7 +28,7 @@ class Finding(Record):
 
 @dataclass(frozen=True, kw_only=True)
 class Identity(Record):
-    """What an item is called; None where it does not say, or is sealed."""
+    """An item's names; None if the item has no such name or could not be decrypted."""
 
     kind: str
     label: str | None = None
@@ -40,7 +40,7 @@ class Identity(Record):
 
 @dataclass(frozen=True, kw_only=True)
 class Answer(Record):
-    """A document. `code` is the exit code; `error` what the program said where that is not 0, 2 or 3."""
+    """A result. `code` is the exit code; `error` is the program's error if the code is not 0, 2 or 3."""
 
     format: str
     code: int = 0
@@ -50,7 +50,7 @@ class Answer(Record):
 
 @dataclass(frozen=True, kw_only=True)
 class Device(Record):
-    """The device that made a backup."""
+    """The source device of a backup."""
 
     udid: str | None
     name: str | None
@@ -63,7 +63,11 @@ class Device(Record):
 
 @dataclass(frozen=True, kw_only=True)
 class ClassKey(Record):
-    """A key of the keybag: its class with the generation in the upper bits, and what it is wrapped with (1 device, 2 password)."""
+    """A class key of the keybag.
+
+    `number` is the protection class, with the generation in its upper bits. `wrap` says what wraps the key: 1 is the device,
+    2 the password.
+    """
 
     number: int | None = field(metadata={"member": "class"})
     wrap: int | None
@@ -74,7 +78,7 @@ class ClassKey(Record):
 
 @dataclass(frozen=True, kw_only=True)
 class Keybag(Record):
-    """The keys of a backup, and the rounds of derivation that its password takes."""
+    """The keybag of a backup, with the iterations for its password."""
 
     version: int | None
     type: int | None
@@ -86,7 +90,7 @@ class Keybag(Record):
 
 @dataclass(frozen=True, kw_only=True)
 class SealedItems(Record):
-    """Items that do not open, counted."""
+    """The number of items that cannot be decrypted, for one kind, class and reason."""
 
     kind: str
     protection: str | None
@@ -96,7 +100,7 @@ class SealedItems(Record):
 
 @dataclass(frozen=True, kw_only=True)
 class Keychain(Record):
-    """The keychain in a backup, counted; None is what needs the password."""
+    """The keychain in a backup, as counts; None if the count needs the password."""
 
     present: bool
     items: Mapping[str, int] | None
@@ -106,7 +110,7 @@ class Keychain(Record):
 
 @dataclass(frozen=True, kw_only=True)
 class InspectedItem(Identity):
-    """An item of a backup, with `items=True`."""
+    """An item of a backup; listed with `items=True`."""
 
     index: int
     protection: str | None
@@ -116,7 +120,7 @@ class InspectedItem(Identity):
 
 @dataclass(frozen=True, kw_only=True)
 class Inspection(Answer):
-    """What is in a backup (backup-inspection/1)."""
+    """The contents of a backup (backup-inspection/1)."""
 
     device: Device
     encrypted: bool | None
@@ -135,7 +139,7 @@ class Inspection(Answer):
 
 @dataclass(frozen=True, kw_only=True)
 class Check(Record):
-    """One thing that was looked at."""
+    """A check that was made."""
 
     id: str
     ok: bool
@@ -144,7 +148,7 @@ class Check(Record):
 
 @dataclass(frozen=True, kw_only=True)
 class Unchecked(Record):
-    """One thing that could not be looked at, and why."""
+    """A check that could not be made, with the reason."""
 
     id: str
     detail: str
@@ -152,7 +156,7 @@ class Unchecked(Record):
 
 @dataclass(frozen=True, kw_only=True)
 class Fault(Record):
-    """One thing that is not as it was written, with its place."""
+    """Damage or a change, with its location."""
 
     check: str
     id: str
@@ -165,7 +169,7 @@ class Fault(Record):
 
 @dataclass(frozen=True, kw_only=True)
 class FileCounts(Record):
-    """The listed files by what was found of them."""
+    """The number of files in the manifest, by the result of their check."""
 
     listed: int
     present: int
@@ -181,7 +185,7 @@ class FileCounts(Record):
 
 @dataclass(frozen=True, kw_only=True)
 class ItemCounts(Record):
-    """The items by whether they opened."""
+    """The number of items, by whether they could be decrypted."""
 
     readable: int
     device_bound: int
@@ -190,7 +194,7 @@ class ItemCounts(Record):
 
 @dataclass(frozen=True, kw_only=True)
 class Verification(Answer):
-    """Whether a backup is whole (backup-verification/1). `whole` is False also where a change could not have been seen."""
+    """Whether a backup is intact (backup-verification/1). `whole` is also False if a change could not have been noticed."""
 
     checks: tuple[Check, ...]
     items: ItemCounts | None
@@ -209,7 +213,10 @@ class Verification(Answer):
 
 @dataclass(frozen=True, kw_only=True)
 class Source(Record):
-    """What a plan is of. `digest` is over the manifest, the list of files and the keychain file, however they are packed."""
+    """The source of a plan.
+
+    `digest` covers `Manifest.plist`, the manifest database and the keychain file, and does not depend on how they are packed.
+    """
 
     kind: str
     name: str
@@ -222,7 +229,7 @@ class Source(Record):
 
 @dataclass(frozen=True, kw_only=True)
 class Future(Record):
-    """How many items come back on one device: a new one, or the same one after it was erased."""
+    """How many items one device gets: a new one, or the same one after an erase."""
 
     future: str
     password: bool
@@ -239,7 +246,7 @@ class Future(Record):
 
 @dataclass(frozen=True, kw_only=True)
 class Prospect(Record):
-    """What becomes of one item in one future; `reason` where it does not come back."""
+    """What happens to an item on one device; `reason` is set if the item does not arrive."""
 
     password: bool
     same_device: bool
@@ -251,7 +258,7 @@ class Prospect(Record):
 
 @dataclass(frozen=True, kw_only=True)
 class FutureItem(Identity):
-    """An item, with one prospect for each future, in their order."""
+    """An item, with one outcome for each entry of `futures`, in the same order."""
 
     index: int
     protection: str | None
@@ -260,7 +267,7 @@ class FutureItem(Identity):
 
 @dataclass(frozen=True, kw_only=True)
 class Futures(Answer):
-    """What comes back on a new device and on the same one, erased (migration-futures/1)."""
+    """What a new device gets, and the same one after an erase (migration-futures/1)."""
 
     made: datetime.datetime
     source: Source
@@ -286,7 +293,7 @@ class Target(Record):
 
 @dataclass(frozen=True, kw_only=True)
 class Summary(Record):
-    """A plan's items, counted."""
+    """The number of a plan's items, by outcome."""
 
     total: int
     migrates: int
@@ -299,7 +306,7 @@ class Summary(Record):
 
 @dataclass(frozen=True, kw_only=True)
 class PlannedItem(Identity):
-    """An item, and what a restore would do with it: `change` where it arrives, `reason` where it does not."""
+    """An item and its outcome in a restore: `change` if it arrives, `reason` if it does not."""
 
     index: int
     protection: str | None

@@ -106,7 +106,7 @@ struct ComparisonPasswords {
   /// Says which archive is opened after the first one.
   mutating func expect(_ named: NamedArchive?) { next = named }
 
-  /// Begins with the second archive's key while the first one's is derived, where a password for it is at hand.
+  /// Begins with the second archive's key while the first one's is derived, where a password for it is available.
   private mutating func deriveNextKey(
     with password: SharedPassword, acceptingAtMost limit: Int, in session: Session
   ) throws(CommandFailure) {

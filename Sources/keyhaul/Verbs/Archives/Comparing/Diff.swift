@@ -18,18 +18,20 @@ struct Diff: RunnableVerb {
     usage: "keyhaul diff A B [--exit-code] [-o FILE]",
     examples: ["keyhaul diff monday.backup family.backup", "keyhaul diff family.backup old-phone --exit-code"],
     flags: [
-      "--exit-code", .init("--password-file", "the password of A, and of B where it fits"),
-      .init("--other-password-file", "the password of B, where it has another one"),
-      .init("--device-key-file", "also compare the items that only their device opens"),
-      .init("-v", "name what no backup holds, too"), "--output", "--format", "--json",
+      "--exit-code", .init("--password-file", "the password of A, and of B if it is the same"),
+      .init("--other-password-file", "the password of B, if it differs"),
+      .init("--device-key-file", "also compare items that only their device can decrypt"),
+      .init("-v", "also list items that no backup contains"), "--output", "--format", "--json",
     ])
   static let configuration = described(as: "diff")
   static let formats: [OutputFormat] = [.text, .json, .html]
 
   @Argument(help: "A backup or a device.", completion: .devicesAndFiles) var first: String
-  @Argument(help: "Another one: what it has more is new, what it lacks is gone.", completion: .devicesAndFiles)
+  @Argument(
+    help: "The backup or device to compare it with; items that only this one has are new.", completion: .devicesAndFiles
+  )
   var second: String
-  @Flag(help: "End with exit code 2 if anything differs, 3 if nothing does and not all can be compared.")
+  @Flag(help: "Exit with code 2 if anything differs, or 3 if nothing differs but not everything could be compared.")
   var exitCode = false
   @OptionGroup var report: ReportOptions
   @OptionGroup(title: "The archives' password") var password: PasswordFlags
@@ -37,7 +39,7 @@ struct Diff: RunnableVerb {
   @OptionGroup(title: "Opening") var opening: OpeningOptions
   @OptionGroup var databaseKeys: DatabaseKeyOptions
   @OptionGroup var wait: WaitOptions
-  @OptionGroup(title: "Flags of all verbs") var common: CommonOptions
+  @OptionGroup(title: "Flags of all commands") var common: CommonOptions
 
   func perform(in session: Session) throws -> CommandStatus {
     let finder = try ArgumentFinder(session, databaseKeys)

@@ -19,8 +19,8 @@ struct Inspect: BackupVerb {
     flags: [
       "--list", "--keybag", "--tree", "--output", "--format", "--password-file",
       .init("--paths-from", "read more paths from a file; - is standard input"),
-      .init("--passwords", "of many backups: a list of where the passwords are"),
-      .init("--resume", "of many backups: skip what a file has of them"), "--json",
+      .init("--passwords", "read the passwords of many backups as this file says"),
+      .init("--resume", "skip backups whose results are already in this file"), "--json",
     ])
   static let configuration = described(as: "inspect")
   static let formats: [OutputFormat] = [.text, .json, .html, .ndjson, .csv]
@@ -34,8 +34,8 @@ struct Inspect: BackupVerb {
     static func help(for value: Part) -> ArgumentHelp? {
       switch value {
       case .list: "List the keychain's items."
-      case .keybag: "Show the keybag: its header, classes and rounds."
-      case .tree: "Show the files by domain and folder, with their counts and sizes; with -v each by its name."
+      case .keybag: "Show the keybag's header, classes and iterations."
+      case .tree: "Show the files by domain and folder, with counts and sizes; -v lists each file."
       }
     }
   }
@@ -43,7 +43,7 @@ struct Inspect: BackupVerb {
   @Argument(
     help: ArgumentHelp(
       "The backup: a folder, a file, or - for a tar stream; or another tool's dump of a keychain, or its own database. "
-        + "Of several, and of a folder with backups in it, each is answered for.",
+        + "With several backups, or a folder of them, each gets its own result.",
       valueName: "archive"),
     completion: .file())
   var paths: [String] = []
@@ -54,7 +54,7 @@ struct Inspect: BackupVerb {
   @OptionGroup var databaseKeys: DatabaseKeyOptions
   @OptionGroup(title: "Many backups") var many: ManyBackupsOptions
   @OptionGroup var chosen: FieldOptions
-  @OptionGroup(title: "Flags of all verbs") var common: CommonOptions
+  @OptionGroup(title: "Flags of all commands") var common: CommonOptions
 
   var unlocking: UnlockingOptions { UnlockingOptions(password: password, opening: opening) }
 
@@ -134,7 +134,7 @@ struct Inspect: BackupVerb {
     }
   }
 
-  /// The archive with its items tried, where the password is at hand or is all that a wanted part lacks.
+  /// The archive with its items tried, where the password is available or is all that a wanted part lacks.
   private func opened(
     _ named: NamedArchive, by unlocker: ArchiveUnlocker, in session: Session
   ) throws -> Opened? {

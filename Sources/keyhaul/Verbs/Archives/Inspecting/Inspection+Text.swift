@@ -35,7 +35,7 @@ extension Inspection {
       archive.isManifestUnreadable
       ? "nothing says whether it has a password"
       : archive.areFilesEncrypted
-        ? "encrypted" : archive.isEncrypted ? "files in clear, items under a password" : "no password"
+        ? "encrypted" : archive.isEncrypted ? "unencrypted files, items under a password" : "no password"
     let size = "\(Amounts.count(files.count, "file")), \(Amounts.bytes(files.byteCount))"
     let classes = archive.keybag.classKeys.count
     let shownName = HostileText.shown(name)
@@ -141,7 +141,7 @@ extension Inspection {
         + "\"export --reveal\" saves them."
     }
     if findings.contains(.decryptedCopy) {
-      return "present. No restore takes a copy in clear; use the backup that it was made of."
+      return "present. No restore takes a decrypted copy; use the backup that it was made of."
     }
     if isKeybagUnusable { return "present, and sealed: its keybag cannot be used, so nothing of it opens anywhere." }
     let maker = archive.device.name ?? "the device that made it"

@@ -15,7 +15,7 @@ struct Inspection: Report {
   let part: Inspect.Part?
   /// With its keychain's items tried; `nil` without the password.
   let opened: OpenedArchive?
-  /// What the device that made it has besides, where it is at hand.
+  /// What the device that made it has besides, where it is available.
   let maker: MakerItems?
   let files: StoredPayloads
   /// The list of files counted, with what it names and is not stored; `nil` where the list stays closed.

@@ -12,34 +12,33 @@ import ShownNames
 /// `keyhaul verify`: whether a backup is what was written.
 struct Verify: BackupVerb {
   static let screen = HelpScreen(
-    sentence: "Check that a backup is whole",
+    sentence: "Check a backup's files, keys and items",
     usage: "keyhaul verify ARCHIVE|FOLDER... [--quick]",
     examples: ["keyhaul verify family.backup", "keyhaul verify family.backup --quick"],
     flags: [
       "--quick", "--password-file",
-      .init("--device-key-file", "also check the items that only their device opens"),
-      .init("-v", "name every fault, however many"), "--format",
+      .init("--device-key-file", "also check items that only their device can decrypt"),
+      .init("-v", "list every fault"), "--format",
       .init("--paths-from", "read more paths from a file; - is standard input"),
-      .init("--passwords", "of many backups: a list of where the passwords are"),
-      .init("--resume", "of many backups: skip what a file has of them"), "--json",
+      .init("--passwords", "read the passwords of many backups as this file says"),
+      .init("--resume", "skip backups whose results are already in this file"), "--json",
     ])
   static let configuration = described(as: "verify")
   static let formats: [OutputFormat] = [.text, .json, .ndjson, .csv]
 
   @Argument(
     help: ArgumentHelp(
-      "The backup: a folder, a file, or - for a tar stream; or a keychain's own database. Of several, and of a folder with "
-        + "backups in it, each is answered for.",
+      "The backup: a folder, a file, or - for a tar stream; or a keychain's own database. With several backups, or a folder of them, each gets its own result.",
       valueName: "archive"),
     completion: .file())
   var paths: [String] = []
-  @Flag(help: "Check what can be checked without the password, and say what cannot.") var quick = false
+  @Flag(help: "Check what needs no password, and list what was not checked.") var quick = false
   @OptionGroup(title: "The archive's password") var password: PasswordFlags
   @OptionGroup(title: "Opening") var opening: OpeningOptions
   @OptionGroup var databaseKeys: DatabaseKeyOptions
   @OptionGroup(title: "Many backups") var many: ManyBackupsOptions
   @OptionGroup var chosen: FieldOptions
-  @OptionGroup(title: "Flags of all verbs") var common: CommonOptions
+  @OptionGroup(title: "Flags of all commands") var common: CommonOptions
 
   var unlocking: UnlockingOptions { UnlockingOptions(password: password, opening: opening) }
 
@@ -69,7 +68,10 @@ struct Verify: BackupVerb {
     }
     let name = HostileText.shown(report.name)
     for note in report.verification.notes {
-      session.detail("\(name): \(HostileText.shown(note, keepingEscapes: true))")
+      let text = "\(name): \(HostileText.shown(note, keepingEscapes: true))"
+      // A row that is not as it should be is told of also where nothing is wrong with its file.
+      let isOfNames = report.verification.found.contains { $0.kind == .listNamesNotUTF8 && $0.description == note }
+      if isOfNames { session.note(text) } else { session.detail(text) }
     }
     guard session.isJSON else { return report.status }
     switch report.status {
@@ -156,7 +158,7 @@ struct Verify: BackupVerb {
     return verification
   }
 
-  /// Whether nobody can be asked for the password of a copy in clear: all but its items can be checked without.
+  /// Whether nobody can be asked for the password of a decrypted copy: all but its items can be checked without.
   private func isLeftClosed(_ named: NamedArchive, in session: Session) throws(CommandFailure) -> Bool {
     guard named.archive.isEncrypted, !named.archive.areFilesEncrypted, session.terminal() == nil,
       session.offeredPasswords.isEmpty

@@ -30,7 +30,7 @@ struct Backup: RunnableVerb {
     help: ArgumentHelp(ArchiveOutput.help, valueName: "archive"),
     completion: .file())
   var output: String
-  @Flag(help: "Protect nothing with a password: the backup opens only on this device.")
+  @Flag(help: "Make a backup without a password; only this device can decrypt its keychain.")
   var noPassword = false
   @Option(
     help: ArgumentHelp("Rounds of key derivation (default 10,000,000).", valueName: "n"),
@@ -39,7 +39,7 @@ struct Backup: RunnableVerb {
   @OptionGroup(title: "The new archive's password") var password: PasswordFlags
   @OptionGroup var dryRun: DryRunOptions
   @OptionGroup var wait: WaitOptions
-  @OptionGroup(title: "Flags of all verbs") var common: CommonOptions
+  @OptionGroup(title: "Flags of all commands") var common: CommonOptions
 
   func perform(in session: Session) throws -> CommandStatus {
     try checkFlags(session)

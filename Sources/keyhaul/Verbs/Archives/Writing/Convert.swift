@@ -10,7 +10,7 @@ import ShownNames
 /// `keyhaul convert`: a backup's directory into one file, or back; or a copy of it in clear.
 struct Convert: RunnableVerb {
   static let screen = HelpScreen(
-    sentence: "Copy a backup into another form, byte for byte, or in clear",
+    sentence: "Pack, unpack or decrypt a backup into a copy",
     usage: "keyhaul convert ARCHIVE -o ARCHIVE [--decrypted [--reveal]]",
     examples: [
       "keyhaul convert family.backup -o family.tar.zst",
@@ -21,7 +21,7 @@ struct Convert: RunnableVerb {
   static let configuration = described(as: "convert")
 
   @Argument(
-    help: "The backup: a folder or a file. Its password is not needed, but for a copy in clear.", completion: .file())
+    help: "The backup: a folder or a file. Only --decrypted needs its password.", completion: .file())
   var archive: String
   @Option(
     name: .shortAndLong,
@@ -30,14 +30,15 @@ struct Convert: RunnableVerb {
   var output: String
   @Flag(
     help:
-      "Write the list and the files in clear, for other programs; the keychain's items stay sealed with the password.")
+      "Decrypt the manifest and the files, for other programs; keychain items stay encrypted with the password."
+  )
   var decrypted = false
-  @Flag(help: "With --decrypted: write the items beside the copy too, with their secrets in plain text.")
+  @Flag(help: "Also write the items, with their secrets in plain text, next to the copy (with --decrypted).")
   var reveal = false
   @OptionGroup(title: "The archive's password") var password: PasswordFlags
   @OptionGroup(title: "Opening") var opening: OpeningOptions
   @OptionGroup var dryRun: DryRunOptions
-  @OptionGroup(title: "Flags of all verbs") var common: CommonOptions
+  @OptionGroup(title: "Flags of all commands") var common: CommonOptions
 
   func perform(in session: Session) throws -> CommandStatus {
     let unlocking = UnlockingOptions(password: password, opening: opening)
@@ -92,7 +93,7 @@ struct Convert: RunnableVerb {
     guard let first = files.first else { return }
     session.warn(
       "\(Amounts.count(files.count, "file")) not copied",
-      why: "\(files.count == 1 ? "" : "the first: ")\(first) is no part of a backup")
+      why: "\(files.count == 1 ? "" : "the first: ")\(first) is not part of a backup")
   }
 
   /// A copy without what may change its list of files does not show that there was any.
@@ -128,7 +129,7 @@ struct Convert: RunnableVerb {
     }
   }
 
-  /// Refuses what only a copy in clear takes.
+  /// Refuses what only a decrypted copy takes.
   private func checkFlags() throws(CommandFailure) {
     guard !decrypted else { return }
     let given = [
@@ -137,7 +138,8 @@ struct Convert: RunnableVerb {
     ].compactMap(\.self)
     guard let first = given.first else { return }
     throw .usage(
-      "\(first) is for a copy in clear", why: "every stored byte stays what it is", try: "--decrypted, or leave it out")
+      "\(first) is for a decrypted copy", why: "every stored byte stays what it is", try: "--decrypted, or leave it out"
+    )
   }
 
   /// Whether the name does not say what is written.

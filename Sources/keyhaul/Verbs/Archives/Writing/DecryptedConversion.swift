@@ -24,7 +24,7 @@ struct DecryptedConversion {
   ) throws(CommandFailure) {
     guard named.archive.areFilesEncrypted else {
       throw .usage(
-        "\(named.name) is in clear already", why: "its files are not encrypted", try: "leave --decrypted out")
+        "\(named.name) is not encrypted", why: "there is nothing to decrypt", try: "leave --decrypted out")
     }
     guard !verb.reveal || verb.output != "-" else {
       throw .usage("--reveal and -o - cannot go together", why: "the items are written beside the copy", try: "-o FILE")
@@ -53,7 +53,7 @@ struct DecryptedConversion {
     let damage = try damage(with: key)
     for fact in damage {
       session.warn(
-        "\(named.name) is damaged, and its copy in clear does not show it", why: fact.description,
+        "\(named.name) is damaged, and its decrypted copy does not show it", why: fact.description,
         try: "keyhaul verify \(ShellWord.quoted(named.name)) says what can be saved", evenQuiet: true)
     }
     guard !verb.dryRun.isOn else {

@@ -75,7 +75,7 @@ struct HardwareRekey {
     throw CommandFailure(archive: ArchivedKeychainError(unbound), name: named.name)
   }
 
-  /// Every file changes, so that a directory is written anew and takes the old one's place.
+  /// Every file changes, so that a directory is rewritten and takes the old one's place.
   private func requireReplaceable() throws(CommandFailure) {
     guard PathContent(of: path) == .directory else { return }
     try ArchiveOutput.requireOnlyBackup(in: path, named: named.name)
@@ -104,7 +104,7 @@ struct HardwareRekey {
       throw CommandFailure(archive: error, name: named.name)
     }
     if let damage = opened.keybagDamage { throw CommandFailure.damagedKeybag(of: named.name, report: damage) }
-    // Every file and its digest is written anew, after which nothing would show it.
+    // Every file and its digest is rewritten, after which nothing would show it.
     if let damage = opened.damage.first {
       throw CommandFailure(
         .damaged, "\(named.name) is damaged", why: damage.description,

@@ -30,17 +30,17 @@ struct Rekey: RunnableVerb {
   static let configuration = described(as: "rekey")
 
   @Argument(help: "The backup: a folder or a file.", completion: .file()) var archive: String
-  @Flag(help: "Take the password off: the keychain then opens only on the device that made the backup.")
+  @Flag(help: "Remove the password; only the source device can then decrypt the keychain.")
   var noPassword = false
   @Option(
-    help: ArgumentHelp("Rounds of key derivation (default as before).", valueName: "n"),
+    help: ArgumentHelp("The number of PBKDF2 iterations (default: unchanged).", valueName: "n"),
     transform: RoundCount.parseWritten)
   var rounds: RoundCount?
   @OptionGroup(title: "The archive's password") var password: PasswordFlags
   @OptionGroup(title: "Its new password") var newPassword: NewPasswordFlags
   @OptionGroup(title: "Opening") var opening: OpeningOptions
   @OptionGroup var dryRun: DryRunOptions
-  @OptionGroup(title: "Flags of all verbs") var common: CommonOptions
+  @OptionGroup(title: "Flags of all commands") var common: CommonOptions
 
   /// What becomes of the password.
   enum Change {
@@ -119,7 +119,7 @@ struct Rekey: RunnableVerb {
     if try opening.deviceKeySource() != nil {
       throw CommandFailure.usage(
         "a device key is not used to change the password of \(named.name)",
-        why: "its class keys are wrapped anew, and nothing else changes", try: "leave the device key out")
+        why: "its class keys are wrapped again, and nothing else changes", try: "leave the device key out")
     }
     // Tried before the new one is asked for: nobody types two passwords in vain.
     let unlocker = ArchiveUnlocker(named, opening, in: session)
@@ -128,7 +128,7 @@ struct Rekey: RunnableVerb {
     let count = rounds.map { $0.value + Int(keybag.iterations ?? 0) } ?? keybag.totalRounds
     let renewed = try RenewedKeybag(of: named, rounds: rounds?.value, acceptingAtMost: max(opening.rounds, count))
     let old = try session.withPassword(password, of: named.name) { (typed) throws(CommandFailure) in
-      // One that is not typed is at hand: its key is derived beside the old one's.
+      // One that is not typed is available: its key is derived beside the old one's.
       if try newPassword.source(environment: session.environment) != .prompt {
         try renewed.begin { () throws(CommandFailure) in try session.password(newPassword, of: named.name) }
       }

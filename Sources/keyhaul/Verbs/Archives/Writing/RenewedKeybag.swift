@@ -5,7 +5,7 @@ import DataProtection
 import KeychainFormats
 import ParallelWork
 
-/// The keybag of a backup with new salts, for a password whose key is derived beside the old one's where it is at hand by
+/// The keybag of a backup with new salts, for a password whose key is derived beside the old one's where it is available by
 /// then.
 final class RenewedKeybag {
   private let keybag: Keybag

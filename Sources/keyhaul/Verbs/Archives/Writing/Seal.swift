@@ -18,18 +18,18 @@ import ShownNames
 /// `keyhaul seal`: a seal for a backup that another program wrote.
 struct Seal: RunnableVerb {
   static let screen = HelpScreen(
-    sentence: "Add a seal, so that later changes to a backup show",
+    sentence: "Make later changes to a backup detectable",
     usage: "keyhaul seal ARCHIVE",
     examples: ["keyhaul seal family.backup", "keyhaul seal family.backup --password-file ~/.old"],
     flags: ["--password-file", "--dry-run", "--json"])
   static let configuration = described(as: "seal")
 
-  @Argument(help: "The backup: a folder or a file. What Keyhaul writes is sealed already.", completion: .file())
+  @Argument(help: "The backup: a folder or a file. Keyhaul seals the backups that it writes.", completion: .file())
   var archive: String
   @OptionGroup(title: "The archive's password") var password: PasswordFlags
   @OptionGroup(title: "Opening") var opening: OpeningOptions
   @OptionGroup var dryRun: DryRunOptions
-  @OptionGroup(title: "Flags of all verbs") var common: CommonOptions
+  @OptionGroup(title: "Flags of all commands") var common: CommonOptions
 
   func perform(in session: Session) throws -> CommandStatus {
     // Beside a link stands another file than beside what it points to.
@@ -90,7 +90,7 @@ struct Seal: RunnableVerb {
     if let fault {
       throw CommandFailure(
         .damaged, "\(named.name) is not what was sealed", why: ArchiveFinding.sealBroken(fault).description,
-        try: "another copy; what you changed yourself is sealed anew once Keyhaul.seal is deleted")
+        try: "another copy; what you changed yourself is sealed again once Keyhaul.seal is deleted")
     }
     if session.isJSON { return try answer(named, fileCount: seal.fileCount, wrote: false, in: session) }
     try session.announce(

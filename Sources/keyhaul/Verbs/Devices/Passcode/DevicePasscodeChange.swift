@@ -21,7 +21,7 @@ struct DevicePasscodeChange: RunnableVerb {
   @OptionGroup(title: "The new passcode") var newPasscode: NewPasscodeFlags
   @OptionGroup var dryRun: DryRunOptions
   @OptionGroup var target: TargetDevice
-  @OptionGroup(title: "Flags of all verbs") var common: CommonOptions
+  @OptionGroup(title: "Flags of all commands") var common: CommonOptions
 
   func perform(in session: Session) throws -> CommandStatus {
     let device = try target.find(in: session)

@@ -17,7 +17,7 @@ struct DevicePasscodeRemove: RunnableVerb {
   @OptionGroup(title: "The passcode") var passcode: PasscodeFlags
   @OptionGroup var dryRun: DryRunOptions
   @OptionGroup var target: TargetDevice
-  @OptionGroup(title: "Flags of all verbs") var common: CommonOptions
+  @OptionGroup(title: "Flags of all commands") var common: CommonOptions
 
   func perform(in session: Session) throws -> CommandStatus {
     let device = try target.find(in: session)

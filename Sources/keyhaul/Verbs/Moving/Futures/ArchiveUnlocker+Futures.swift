@@ -16,7 +16,7 @@ extension ArchiveUnlocker {
     let hardware: String?
   }
 
-  /// Opens the archive as a new device would, and as the device that made it where its hardware key is at hand: given by
+  /// Opens the archive as a new device would, and as the device that made it where its hardware key is available: given by
   /// the user, or in a device.
   ///
   /// - Parameters:

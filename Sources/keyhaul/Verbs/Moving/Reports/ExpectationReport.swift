@@ -16,7 +16,7 @@ enum ExpectationFile {
     do throws(MigrationError) {
       return try PlanExpectations(parsing: bytes).expectations
     } catch {
-      throw .usage("\(InputFile.name(path)) is no list of expectations", why: error.reason, try: error.advice)
+      throw .usage("\(InputFile.name(path)) is not a list of expectations", why: error.reason, try: error.advice)
     }
   }
 }

@@ -72,7 +72,7 @@ struct PlanReport {
     unlocking = "keyhaul device unlock \(ShellWord.quoted(self.target.name))"
   }
 
-  /// The plan as a document. Made anew by each call: whoever reads text needs none.
+  /// The plan as a document. Made again by each call: whoever reads text needs none.
   var document: PlanDocument {
     var document = PlanDocument(
       made: made, source: named.source.document, target: named.target, plan: plan,
@@ -133,7 +133,7 @@ struct PlanReport {
     }
     if let obstacle = source.obstacle { parts.append(("  ", obstacle)) }
     if let device = source.namesFrom {
-      parts.append(("  ", "names of sealed items: by the hardware key of \(device), which is at hand"))
+      parts.append(("  ", "names of sealed items: by the hardware key of \(device), which is available"))
     }
     return parts.flatMap { indent, text in
       WordWrap.labeled(indent, style.adapted(HostileText.shown(text)), columns: style.width)

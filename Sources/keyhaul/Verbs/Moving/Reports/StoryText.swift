@@ -103,19 +103,19 @@ struct StoryText {
     return here + [("Target", "\(target): \(Self.text(decision))")]
   }
 
-  /// How an item of an archive ended that was tried with the keys at hand.
+  /// How an item of an archive ended that was tried with the available keys.
   private var endInArchive: String {
     guard let decision = story.decision, let reason = decision.outcome.reason else {
-      return "opens with the keys at hand"
+      return "opens with the available keys"
     }
     let why = decision.detail ?? reason.explanation.headline
     switch decision.outcome {
     case .unreadable: return "is damaged: \(why)"
     case .staysBehind, .migrates:
-      // Its name is known where the device that made the backup is at hand.
+      // Its name is known where the device that made the backup is available.
       return story.identity.isSealed
-        ? "does not open with the keys at hand: \(why)"
-        : "opens with the key of the device that made the backup, which is at hand, and with no other"
+        ? "does not open with the available keys: \(why)"
+        : "opens with the key of the device that made the backup, which is available, and with no other"
     }
   }
 

@@ -1,12 +1,12 @@
-"""Many backups over a Dask cluster: one row for each, one for each item, in Parquet.
+"""Checks many backups on a Dask cluster, and writes one row for each backup and each item into Parquet files.
 
     from distributed import Client
     from keyhaul import PasswordName, fleet
 
     done = fleet.run("backups/", Client("tcp://scheduler:8786"), passwords=PasswordName("family"), out="fleet/")
 
-Each worker calls the program once for a verb and a few backups. No password and no item's value is sent: a password's source is a
-value (`PasswordFile`, `PasswordCommand`, `PasswordName`) that the worker resolves.
+Each worker calls the program once for a command and a few backups. No password and no item's value is sent between
+machines: the worker reads the password from its source (`PasswordFile`, `PasswordCommand`, `PasswordName`).
 """
 
 from . import _needed as _needed

@@ -1,4 +1,4 @@
-"""`python -m keyhaul.fleet`: a run from a shell or a job script."""
+"""`python -m keyhaul.fleet`: starts a run from a shell or a job script."""
 
 from __future__ import annotations
 
@@ -11,31 +11,31 @@ from ._run import run
 
 
 def main() -> int:
-    """Runs, and ends with 0 where every backup did, with 3 where one did not."""
+    """Runs, and returns 0 if every backup ended with 0, otherwise 3."""
     parser = argparse.ArgumentParser(
         prog="python -m keyhaul.fleet",
-        description="Ask the same of many backups over a Dask cluster, into two Parquet tables.",
+        description="Check many backups on a Dask cluster, and write two Parquet tables.",
     )
-    parser.add_argument("paths", nargs="+", help="a folder or an address with backups in it; or several backups")
-    parser.add_argument("-o", "--out", required=True, help="the folder of backups.parquet and items.parquet")
-    parser.add_argument("--verbs", default="verify,plan", help="of inspect, verify and plan (default: %(default)s)")
+    parser.add_argument("paths", nargs="+", help="a folder or an address that contains backups, or several backups")
+    parser.add_argument("-o", "--out", required=True, help="the folder for backups.parquet and items.parquet")
+    parser.add_argument("--verbs", default="verify,plan", help="any of inspect, verify and plan (default: %(default)s)")
     where = parser.add_mutually_exclusive_group(required=True)
     where.add_argument("--scheduler", help="the address of a scheduler: tcp://HOST:8786")
-    where.add_argument("--scheduler-file", help="the file that a scheduler has written its address to")
-    where.add_argument("--workers", type=int, help="a cluster of its own on this machine, with so many workers")
+    where.add_argument("--scheduler-file", help="the file with a scheduler's address")
+    where.add_argument("--workers", type=int, help="start a cluster on this machine with this many workers")
     password = parser.add_mutually_exclusive_group()
-    password.add_argument("--password-name", help="a name of the file that KEYHAUL_PASSWORDS names on the worker")
+    password.add_argument("--password-name", help="a name in the worker's KEYHAUL_PASSWORDS file")
     password.add_argument("--password-file", help="a file on the worker")
     password.add_argument("--password-command", help="a command that the worker runs")
     parser.add_argument(
-        "--plain", action="append", default=[], metavar="PATTERN", help="of paths without a password: */plain-*"
+        "--plain", action="append", default=[], metavar="PATTERN", help="paths of backups without a password: */plain-*"
     )
-    parser.add_argument("--home", help="where virtual devices are, on the worker")
-    parser.add_argument("--names", action="store_true", help="items with their names")
-    parser.add_argument("--fresh", action="store_true", help="keep no row of a run before")
-    parser.add_argument("--timeout", type=float, default=3600.0, help="seconds for a verb (default: %(default)g)")
+    parser.add_argument("--home", help="the folder of virtual devices, on the worker")
+    parser.add_argument("--names", action="store_true", help="write the items' names too")
+    parser.add_argument("--fresh", action="store_true", help="keep no rows of an earlier run")
+    parser.add_argument("--timeout", type=float, default=3600.0, help="seconds for a command (default: %(default)g)")
     parser.add_argument(
-        "--checkpoint", type=float, default=60.0, help="seconds between the tables (default: %(default)g)"
+        "--checkpoint", type=float, default=60.0, help="seconds between writing the tables (default: %(default)g)"
     )
     chosen = parser.parse_args()
 
@@ -61,7 +61,7 @@ def main() -> int:
         )
     failures = done.failures()
     for row in failures:
-        # As Python writes a text: a name from a backup may hold what a terminal obeys.
+        # Escaped: a name from a backup may contain terminal commands.
         print(f"{row['path']!r}: {row['id']}: {row['error']!r}: {row['why']!r}")
     print(f"{done.backups.num_rows} backups, {len(failures)} with an error; {done.kept} kept; {done.seconds:.1f} s")
     return 3 if failures else 0

@@ -1,4 +1,4 @@
-"""A cluster on this machine, and what Dask is told where its tasks wait for programs."""
+"""Starts a cluster on this machine, with Dask settings for tasks that wait for a program."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from distributed import LocalCluster
 
-# Dask's processes look at themselves, at their memory and at what their tasks run, ten to a hundred times a second: measured,
-# a scheduler and two workers that do nothing take a tenth of a core. What works here is the program.
+# Dask's processes measure themselves, their memory and their tasks ten to a hundred times a second. An idle scheduler with
+# two workers takes a tenth of a core that way (measured). The tasks here only wait for the program.
 QUIET: dict[str, Any] = {
     "distributed.admin.tick.interval": "500ms",
     "distributed.admin.system-monitor.interval": "5s",
@@ -18,9 +18,9 @@ QUIET: dict[str, Any] = {
 
 
 def local_cluster(workers: int, threads: int = 2) -> LocalCluster:
-    """A scheduler and workers on this machine, which start again where they are killed, reachable from it alone.
+    """Starts a scheduler and workers that are reachable only from this machine. A killed worker is restarted.
 
-    Two threads a worker: they wait for the program, which waits for the disk now and then.
+    A worker has two threads, because they wait for the program, and the program sometimes waits for the disk.
     """
     import dask
     from distributed import LocalCluster

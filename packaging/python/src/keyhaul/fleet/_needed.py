@@ -1,4 +1,4 @@
-"""What the fleet needs beside the package itself; imported before everything else, so that what is missing has one name."""
+"""Checks for the packages that the fleet needs. Imported first, so that one error lists all that are missing."""
 
 from importlib.util import find_spec
 

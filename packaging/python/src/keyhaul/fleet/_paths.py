@@ -1,4 +1,4 @@
-"""Which backups: a folder, an address, a list."""
+"""Finds the backups in a folder, at an address or in a list."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ Paths: TypeAlias = "str | os.PathLike[str] | Iterable[str | os.PathLike[str]]"
 
 
 def listed(paths: Paths) -> list[str]:
-    """Each backup once, in the order that they are named in.
+    """Returns each backup once, in the given order.
 
-    A text is one folder or one address: of a folder that is no backup itself, and of an address that ends in a slash or has a
-    star, what is in it. A list is taken as it is, since its paths may exist on the workers alone.
+    A text is a folder or an address. A folder that is not a backup, and an address that ends in a slash or contains a star,
+    stand for the backups in them. A list is used as it is, because its paths may exist only on the workers.
     """
     if isinstance(paths, (str, os.PathLike)):
         found = backups_in(os.fspath(paths))
@@ -30,7 +30,7 @@ def listed(paths: Paths) -> list[str]:
 
 
 def backups_in(place: str) -> list[str]:
-    """What is in a folder, sorted; what is no backup is for the program to say. Hidden names are passed over."""
+    """Returns the entries of a folder, sorted, without hidden ones. The program says which of them are not backups."""
     if is_address(place):
         check_address(place)
         return _at_address(place)

@@ -1,4 +1,4 @@
-"""What a row and the items' rows take from the program's answers."""
+"""Makes table rows from the program's results."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ._tables import NAMES, items_schema, table
 
 
 def columns(answer: Inspection | Verification | Plan) -> dict[str, Any]:
-    """What one document says of the columns."""
+    """Returns the columns that a result fills."""
     if isinstance(answer, Inspection):
         return {
             "encrypted": answer.encrypted,
@@ -86,7 +86,7 @@ def ending(error: KeyhaulError) -> dict[str, Any]:
 
 
 def partial(answer: Inspection | Verification | Plan) -> dict[str, Any]:
-    """An answer beside which the program has no error: everything is there, or what is not stands in the document."""
+    """Returns the ending for a result without an error. If it is incomplete, the document says what is missing."""
     if answer.code == 0:
         return {"code": 0, "id": "ok"}
     details = [fault.detail for fault in getattr(answer, "faults", ())]

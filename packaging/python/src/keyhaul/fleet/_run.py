@@ -1,4 +1,4 @@
-"""The run: jobs go out, rows come in, each backup once."""
+"""Runs a fleet: sends out jobs and collects one row for each backup."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ if TYPE_CHECKING:
 
 Passwords: TypeAlias = "Sendable | Mapping[str, Sendable | None] | Callable[[str], Sendable | None] | None"
 
-# Endings that say something of the backup. The others, such as a wrong password, are tried again by the next run.
+# The exit codes that are results about the backup. The next run tries the others again, such as a wrong password.
 SETTLED = frozenset({0, 2, 3, 13, 14})
-# How often a backup is sent out for nothing, to workers that are lost before they begin with it.
+# How often a backup is sent to workers that are lost before they start on it.
 UNBEGUN = 16
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """The tables, in the order of the paths, and how they came about.
+    """The tables, in the order of the paths, and counts of the run.
 
-    `kept` rows were known from the run before, `looked_at` ones are new. `again` counts the backups that were sent out once
-    more by this run itself; those of a lost worker that Dask moved to another one are not in it.
+    `kept` rows come from the earlier run; `looked_at` rows are new. `again` counts the backups that this run sent out once
+    more. It does not include those that Dask moved from a lost worker to another.
     """
 
     backups: pa.Table
@@ -47,12 +47,12 @@ class Outcome:
     seconds: float
 
     def rows(self) -> list[dict[str, Any]]:
-        """The rows of the backups."""
+        """Returns the rows of the backups."""
         rows: list[dict[str, Any]] = self.backups.to_pylist()
         return rows
 
     def failures(self) -> list[dict[str, Any]]:
-        """The rows whose code is not 0."""
+        """Returns the rows whose code is not 0."""
         return [row for row in self.rows() if row["code"] != 0]
 
 
@@ -75,21 +75,21 @@ def run(
     checkpoint: float = 60.0,
     progress: Callable[[int, int], None] | None = None,
 ) -> Outcome:
-    """Asks `verbs` of every backup, on the workers of `client`, and returns one row for each, in the order of the paths.
+    """Runs `verbs` on every backup, on the workers of `client`, and returns one row for each, in the order of the paths.
 
-    - `paths`: a folder, an address, or a list of paths and addresses, as the workers see them. A path that stands twice is
-      looked at once.
-    - `passwords`: one source for all, one by pattern of the path (the first that fits), or a function of the path. A password
-      itself is refused: it would pass through the scheduler.
-    - `out`: a folder for `backups.parquet` and `items.parquet`, written every `checkpoint` seconds and at the end,
-      also where an exception ends it.
-    - `resume`: rows there that answer the same question of a backup that has the same stamp are kept.
-    - `names`: items with label, account, service, server and access group. Without it no name leaves the worker.
-    - `to`, `device_key`, `home`, `program`, `timeout`: as of `keyhaul.plan`, on the worker; `timeout` is in seconds for a verb.
-    - `retries`: how often a backup that Dask gave up, because several workers were lost with it, is begun again, alone. What
-      still has no answer then has a row with the id `worker-lost`. A worker that is lost before it begins does not count.
-    - `batch`: how many backups a task has, and a call of the program is about; without it many at first and one at the end.
-    - `progress`: called with how many of how many there are.
+    - `paths`: a folder, an address, or a list of paths and addresses, as the workers see them. Repeated paths count once.
+    - `passwords`: one source for all backups, a source for each path pattern (the first match is used), or a function of the
+      path. A `Password` is rejected, because it would pass through the scheduler.
+    - `out`: the folder for `backups.parquet` and `items.parquet`. They are written every `checkpoint` seconds and at the end,
+      even if an exception ends the run.
+    - `resume`: keep the rows in `out` that have the same question and whose backup has the same stamp.
+    - `names`: write each item's label, account, service, server and access group. Otherwise no name leaves the worker.
+    - `to`, `device_key`, `home`, `program`, `timeout`: as in `keyhaul.plan`, on the worker. `timeout` is in seconds for each
+      command.
+    - `retries`: how often to start a backup again, alone, after Dask gave it up because several workers were lost with it. A
+      backup without a result gets a row with the id `worker-lost`. A worker that is lost before it starts does not count.
+    - `batch`: the number of backups in a task and in a call of the program. By default, tasks start large and end with one.
+    - `progress`: called with the number of finished backups and the total.
     """
     started = time.monotonic()
     settings = Settings(tuple(verbs), names, program, home, to, device_key, timeout)
@@ -116,7 +116,7 @@ def run(
                     _tables.write(out, *results.tables(complete=False))
                     saved = time.monotonic()
     except BaseException:
-        # Whoever breaks it off finds what there is; a run that came to nothing leaves what was there.
+        # An interrupted run writes the rows it has. A run without any rows keeps the earlier tables.
         if out is not None and len(results):
             _tables.write(out, *results.tables(complete=False))
         raise
@@ -136,7 +136,7 @@ def _source(passwords: Passwords, path: str) -> Sendable | None:
         source = passwords
     if source is None or isinstance(source, (PasswordFile, PasswordCommand, PasswordName)):
         return source
-    # Not its value: it may be the password itself.
+    # Without its value, which may be the password.
     raise TypeError(
         f"a fleet's password comes from a PasswordFile, PasswordCommand or PasswordName, not {type(source)}"
     )
@@ -145,11 +145,11 @@ def _source(passwords: Passwords, path: str) -> Sendable | None:
 def _answers(
     client: Client, jobs: Sequence[Job], settings: Settings, retries: int, batch: int | None
 ) -> Generator[tuple[list[Found], int], None, None]:
-    """What comes in, as it comes in, each time with how many backups were sent out again for it.
+    """Yields results as they arrive, each with how many backups were sent out again for it.
 
-    Dask moves the tasks of a lost worker to another one, and gives a task up with which several were lost. It may have been
-    another task of the same worker that ended it: what was given up is sent out again at the end, one backup at a time and
-    nothing else beside it.
+    Dask moves the tasks of a lost worker to another one. It gives up a task if several workers were lost with it, although
+    another task of the same worker may be the cause. Such backups are sent out again at the end, one at a time and with
+    nothing else running.
     """
     from distributed import as_completed
 
@@ -175,16 +175,16 @@ def _answers(
         for job in suspects:
             yield _alone(client, job, settings, retries, name)
     finally:
-        # Where it ends early, what is not begun is not begun any more.
+        # If the run ends early, tasks that have not started are canceled.
         if sent:
             client.cancel(list(sent))
 
 
 def _alone(client: Client, job: Job, settings: Settings, retries: int, name: str) -> tuple[list[Found], int]:
-    """What comes out for one backup with nothing beside it, and how often it was sent out for it.
+    """Runs one backup with nothing else running. Returns the result, and how often the backup was sent out.
 
-    Only the backup that a worker had begun can have ended it. One that was sent to a worker that was already ending, of
-    what its neighbor did, is sent out once more, whatever `retries` is.
+    A backup can only have ended a worker that started on it. If the worker was already ending because of another backup,
+    this one is sent out once more, whatever `retries` is.
     """
     from distributed import Event
 
@@ -210,7 +210,7 @@ def _alone(client: Client, job: Job, settings: Settings, retries: int, name: str
 
 
 class _Known:
-    """The rows of the run before that say something of their backups."""
+    """The rows of an earlier run that are results about their backups."""
 
     def __init__(self, folder: str | os.PathLike[str], names: bool) -> None:
         self._rows: dict[str, dict[str, Any]] = {}
@@ -233,14 +233,14 @@ class _Known:
         return (row["stamp"], row["asked"]) if row else None
 
     def found(self, job: Job) -> Found | None:
-        """The row itself."""
+        """Returns the known row."""
         path = _tables.plain(job.path)
         row = self._rows.get(path)
         return Found(job.index, row, self._items[path]) if row else None
 
 
 def _slices(items: pa.Table) -> dict[str, tuple[int, int]]:
-    """Where each path's items are: they stand together, as they were written."""
+    """Returns the position of each path's items. They are adjacent, as they were written."""
     if items.num_rows == 0:
         return {}
     encoded = pc.run_end_encode(items["path"].combine_chunks())
@@ -253,7 +253,7 @@ def _slices(items: pa.Table) -> dict[str, tuple[int, int]]:
 
 
 class _Results:
-    """What has come in, by its place among the paths."""
+    """The results so far, by the index of their path."""
 
     def __init__(self, jobs: Sequence[Job], names: bool, known: _Known | None) -> None:
         self._jobs = jobs
@@ -276,7 +276,7 @@ class _Results:
         self._found[found.index] = found
 
     def tables(self, complete: bool) -> tuple[pa.Table, pa.Table]:
-        """The rows in the order of the paths; of what is not looked at yet, where it is not complete, those of the run before."""
+        """Returns the rows in the order of the paths. If not complete, missing rows come from the earlier run."""
         chosen: list[Found] = []
         for job in self._jobs:
             found = self._found.get(job.index)

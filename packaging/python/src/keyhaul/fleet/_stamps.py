@@ -1,4 +1,4 @@
-"""What tells that a backup is the one that was looked at, without reading it."""
+"""Detects whether a backup has changed, without reading it."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from .._streams import is_address
 
 
 def stamp(path: str) -> str | None:
-    """A digest of the sizes and times of a backup's files, or of what an address's storage says of it (its ETag among it).
+    """Returns a digest of the sizes and times of a backup's files. For an address, it covers the storage's metadata (the ETag).
 
-    It differs where anything was written, also where that changed no byte. None where there is nothing to look at.
+    The digest changes after any write, even if no byte changed. It is None if there is nothing to read.
     """
     try:
         lines = [_at_address(path)] if is_address(path) else list(_lines(path))

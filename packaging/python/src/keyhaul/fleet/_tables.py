@@ -1,4 +1,4 @@
-"""The two tables: their columns, and how they are written and read."""
+"""The columns of the two tables. Reads and writes the tables."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ FORMAT = "keyhaul-fleet/1"
 
 _MOMENT = pa.timestamp("us", tz="UTC")
 
-# One row for each backup. What a run did not ask for is null.
+# One row for each backup. Columns of commands that were not run are null.
 BACKUPS = pa.schema(
     [
         ("path", pa.string()),
@@ -54,8 +54,8 @@ BACKUPS = pa.schema(
     ]
 )
 
-# One row for each item. `outcome` and `reason` are those on a new device, or on the one that was named. On the same device an
-# item is `expected` whose class says that it comes back, where the key to try it is not at hand.
+# One row for each item. `outcome` and `reason` are for a new device, or for the device that was named. On the same device, an
+# item is `expected` if its class says that it comes back and the key to check it is not available.
 ITEMS = pa.schema(
     [
         ("path", pa.string()),
@@ -72,27 +72,27 @@ ITEMS = pa.schema(
     ]
 )
 
-# With `names=True` alone: whose accounts a person has is as private as a letter, and a table travels further than a backup.
+# Only with `names=True`: account names are private, and tables are shared more widely than backups.
 NAMES = ("label", "account", "service", "server", "access_group")
 
 
 def items_schema(names: bool) -> pa.Schema:
-    """The columns of the items."""
+    """Returns the columns of the items."""
     return pa.schema([*ITEMS, *(pa.field(name, pa.string()) for name in NAMES)]) if names else ITEMS
 
 
 def plain(value: Any) -> Any:
-    """A text as Parquet takes it: what is no Unicode, as a name on a disk may be, by its number."""
+    """Returns text that Parquet accepts. Bytes that are not Unicode, as in file names, are escaped."""
     return value.encode("utf-8", "backslashreplace").decode("utf-8") if isinstance(value, str) else value
 
 
 def table(rows: Sequence[Mapping[str, Any]], schema: pa.Schema) -> pa.Table:
-    """Rows as a table; a member that is missing is null."""
+    """Returns the rows as a table. Missing members are null."""
     return pa.table({name: [plain(row.get(name)) for row in rows] for name in schema.names}, schema=schema)
 
 
 def read(folder: str | os.PathLike[str], names: bool) -> tuple[pa.Table, pa.Table] | None:
-    """The tables of a folder; None where there are none, or none of this form."""
+    """Reads the tables of a folder. Returns None if there are none in this format."""
     try:
         backups, items = (pq.read_table(pathlib.Path(folder, name)) for name in ("backups.parquet", "items.parquet"))
     except (OSError, pa.ArrowException):
@@ -103,9 +103,9 @@ def read(folder: str | os.PathLike[str], names: bool) -> tuple[pa.Table, pa.Tabl
 
 
 def write(folder: str | os.PathLike[str], backups: pa.Table, items: pa.Table) -> None:
-    """Puts both tables in their place: each beside its place first, on the disk, and then renamed."""
+    """Writes both tables durably: each goes to a temporary file, which is synced and then renamed."""
     pathlib.Path(folder).mkdir(parents=True, exist_ok=True)
-    # The items first: a row of a backup whose items are not there does not occur.
+    # The items first, so that no backup's row is there without its items.
     for name, content in (("items.parquet", items), ("backups.parquet", backups)):
         _replace(pathlib.Path(folder, name), content.replace_schema_metadata({"format": FORMAT}))
 
@@ -113,7 +113,7 @@ def write(folder: str | os.PathLike[str], backups: pa.Table, items: pa.Table) ->
 def _replace(target: pathlib.Path, content: pa.Table) -> None:
     beside = target.with_name(f".{target.name}.{os.getpid()}.tmp")
     try:
-        # What is in it is not for everybody on the machine.
+        # Other users of the machine must not read it.
         with open(os.open(beside, os.O_CREAT | os.O_TRUNC | os.O_WRONLY, 0o600), "wb") as file:
             pq.write_table(content, file, compression="zstd")
             file.flush()

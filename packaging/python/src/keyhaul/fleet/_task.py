@@ -1,4 +1,4 @@
-"""What a worker does for a few backups: nothing here is sent anywhere but its rows."""
+"""The work of one task, for a few backups. Only its rows leave the worker."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ from . import _rows
 from ._stamps import stamp
 from ._tables import plain
 
-# The most backups of one task: what a lost worker takes along is done again.
+# The most backups in a task. The work of a lost worker is done again.
 MOST = 16
-# What the other verbs would end with as well.
+# The codes with which all other commands would end too.
 ENDS_ALL = frozenset({10, 11, 12, 124, 127})
 
 
 @dataclass(frozen=True)
 class Settings:
-    """What is asked of every backup."""
+    """The settings for every backup."""
 
     verbs: tuple[Verb, ...]
     names: bool
@@ -48,7 +48,7 @@ class Settings:
 
 @dataclass(frozen=True)
 class Job:
-    """One backup. `known` is the stamp of a row that stands already, and what was asked for it."""
+    """One backup. `known` is the stamp and the question of its existing row."""
 
     index: int
     path: str
@@ -58,7 +58,7 @@ class Job:
 
 @dataclass(frozen=True)
 class Found:
-    """What came out for one backup; `row` is None where the row that is known still holds."""
+    """The result for one backup; `row` is None if the known row is still valid."""
 
     index: int
     row: dict[str, Any] | None
@@ -66,9 +66,9 @@ class Found:
 
 
 def portions(jobs: Sequence[Job], threads: int, batch: int | None) -> list[Sequence[Job]]:
-    """The backups of each task: many at first, since one call about them is cheaper, and one at the end, so that all end together.
+    """Divides the backups into tasks: large ones first, since one call is cheaper, small ones last, so all workers end together.
 
-    Where no worker has joined yet, nobody knows how many will share them: one each, so that the last to come has something to do.
+    If no worker has joined yet, each task gets one backup, so that a late worker still finds work.
     """
     found: list[Sequence[Job]] = []
     start = 0
@@ -81,7 +81,7 @@ def portions(jobs: Sequence[Job], threads: int, batch: int | None) -> list[Seque
 
 
 def examine(jobs: Sequence[Job], settings: Settings) -> list[Found]:
-    """One task: a few backups. An error is a row, whatever it is."""
+    """Runs one task for a few backups. Every error becomes a row."""
     looks = [_Look(job, settings) for job in jobs]
     for verb in settings.verbs:
         for some in _by_password([look for look in looks if look.is_open]):
@@ -90,7 +90,7 @@ def examine(jobs: Sequence[Job], settings: Settings) -> list[Found]:
 
 
 def examine_alone(job: Job, settings: Settings, mark: str) -> list[Found]:
-    """One backup alone. The scheduler knows by the mark, before anything is read, that a worker has begun with it."""
+    """Runs one backup alone. The mark tells the scheduler, before anything is read, that a worker has started on it."""
     from distributed import Event
 
     Event(mark).set()
@@ -98,12 +98,12 @@ def examine_alone(job: Job, settings: Settings, mark: str) -> list[Found]:
 
 
 def failed(job: Job, code: int, id: str, error: str, why: str) -> Found:
-    """A row of a backup that no worker has an answer for."""
+    """Returns the row of a backup for which no worker has a result."""
     return Found(job.index, {"path": plain(job.path), "code": code, "id": id, "error": error, "why": plain(why)}, None)
 
 
 class _Look:
-    """What is known of one backup, while the verbs are asked one after the other."""
+    """The state of one backup while the commands run one after the other."""
 
     def __init__(self, job: Job, settings: Settings) -> None:
         self.job = job
@@ -113,7 +113,7 @@ class _Look:
         self._items: pa.Table | None = None
         self._seconds = 0.0
         with self._own():
-            # Before anything is read: what changes from here on is seen the next time.
+            # Before anything is read, so the next run notices a later change.
             now = stamp(job.path)
             asked = _asked(settings, job.password)
             if now is not None and job.known == (now, asked):
@@ -122,7 +122,7 @@ class _Look:
                 self._row |= {"stamp": now, "asked": asked, "code": 0, "id": "ok"}
 
     def take(self, outcome: Inspection | Verification | Plan | Exception, seconds: float) -> None:
-        """What a verb has said, and how long it took."""
+        """Adds the result of a command and how long it took."""
         self._seconds += seconds
         with self._own():
             if isinstance(outcome, KeyhaulError):
@@ -137,7 +137,7 @@ class _Look:
             self.is_open = ending["code"] not in ENDS_ALL
 
     def found(self) -> Found:
-        """What came out."""
+        """Returns the result."""
         if self._row is not None and "stamp" in self._row:
             self._row["worker"] = _worker()
             self._row["finished"] = datetime.datetime.now(datetime.timezone.utc)
@@ -153,12 +153,12 @@ class _Look:
 
     @contextlib.contextmanager
     def _own(self) -> Iterator[None]:
-        """One backup's surprise is not another's."""
+        """Limits an unexpected error to this backup."""
         try:
             yield
         except KeyhaulError as error:
             self._end(_rows.ending(error))
-        except Exception as error:  # noqa: BLE001 - whatever it is
+        except Exception as error:  # noqa: BLE001 - any error becomes a row
             self._end(
                 {
                     "code": 1,
@@ -173,7 +173,7 @@ class _Look:
 
 
 def _by_password(looks: Sequence[_Look]) -> list[list[_Look]]:
-    """Those that one call of the program can be about, together."""
+    """Groups the backups that one call of the program can read."""
     groups: dict[Sendable | None, list[_Look]] = {}
     for look in looks:
         groups.setdefault(look.job.password, []).append(look)
@@ -181,10 +181,10 @@ def _by_password(looks: Sequence[_Look]) -> list[list[_Look]]:
 
 
 def _ask(verb: Verb, looks: Sequence[_Look], settings: Settings) -> None:
-    """Each has an answer at the end.
+    """Runs a command on all backups; each has a result afterwards.
 
-    What ended a call about many is asked alone, as what has no place in a list: its ending is then its own, and the others are
-    in the next call. A call that has no answer at all has something else to say, to each.
+    A backup that ended a call for many, or that cannot be in a list, gets its own call. The others are in the next call for
+    many. If a call has no result at all, every backup gets its own call.
     """
     together: list[_Look] = []
     alone: list[_Look] = []
@@ -200,17 +200,17 @@ def _ask(verb: Verb, looks: Sequence[_Look], settings: Settings) -> None:
         outcome: Inspection | Verification | Plan | Exception
         try:
             outcome = _answer(verb, look.job, settings)
-        except Exception as error:  # noqa: BLE001 - its look knows what it is
+        except Exception as error:  # noqa: BLE001 - `take` handles it
             outcome = error
         look.take(outcome, time.monotonic() - started)
 
 
 def _ask_together(verb: Verb, looks: Sequence[_Look], settings: Settings) -> int:
-    """One call about all of them; how many of them, from the first on, have an answer."""
+    """Makes one call for all of them. Returns how many have a result, counted from the first."""
     answered = 0
     started = time.monotonic()
     paths = [look.job.path for look in looks]
-    # Why it ended is learned from the call about the next one alone.
+    # The call for the next one alone shows why it ended.
     with contextlib.suppress(Exception):
         for outcome in _verbs.listed(verb, paths, **_how(verb, looks[0].job, settings)):
             looks[answered].take(outcome, time.monotonic() - started)
@@ -230,10 +230,10 @@ def _answer(verb: Verb, job: Job, settings: Settings) -> Inspection | Verificati
 
 
 def _how(verb: Verb, job: Job, settings: Settings) -> dict[str, Any]:
-    """How a verb is asked, about one backup or about many."""
+    """Returns the arguments of a call for one backup or for many."""
     how: dict[str, Any] = {"home": settings.home, "program": settings.program, "timeout": settings.timeout}
     if verb != "inspect":
-        # What a password adds to an inspection is in the plan, and it would derive the key once more.
+        # The plan contains what a password adds to an inspection, which would derive the key again.
         how |= {"password": job.password, "device_key": settings.device_key}
     if verb == "plan":
         how["to"] = settings.to
@@ -241,7 +241,7 @@ def _how(verb: Verb, job: Job, settings: Settings) -> dict[str, Any]:
 
 
 def _asked(settings: Settings, password: Sendable | None) -> str:
-    """What a row answers: the question, and the program that was asked."""
+    """Returns the question that a row answers, with the program's version."""
     question = {
         "program": _version(find_program(settings.program)),
         "verbs": settings.verbs,
@@ -249,7 +249,7 @@ def _asked(settings: Settings, password: Sendable | None) -> str:
         "to": settings.to,
         "home": settings.home,
         "device_key": settings.device_key,
-        # That it is the same source, without saying which.
+        # Identifies the source without naming it.
         "password": None if password is None else hashlib.sha256(repr(password).encode("utf-8")).hexdigest()[:12],
     }
     return json.dumps(question, sort_keys=True)
@@ -257,10 +257,10 @@ def _asked(settings: Settings, password: Sendable | None) -> str:
 
 @functools.cache
 def _version(program: str) -> str:
-    """Asked once in a worker's life."""
+    """Returns the program's version; called once for each worker."""
     return _verbs.version(program)
 
 
 def _worker() -> str:
-    """Which process it was; a worker that starts again is another one."""
+    """Returns the host and process; a restarted worker gets another value."""
     return f"{socket.gethostname()}:{os.getpid()}"

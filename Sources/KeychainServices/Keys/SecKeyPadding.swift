@@ -1,0 +1,187 @@
+// swift-format-ignore-file: AlwaysUseLowerCamelCase
+
+import Foundation
+
+/// How Apple's older calls pad what a key works on. `[]` is no padding.
+///
+/// Source: Apple `SecKey.h`.
+public struct SecPadding: OptionSet, Sendable {
+  public let rawValue: UInt32
+
+  /// Creates a padding of a number.
+  public init(rawValue: UInt32) { self.rawValue = rawValue }
+
+  /// PKCS#1 v1.5; of a signature without the name of a digest.
+  public static let PKCS1 = SecPadding(rawValue: 1)
+  /// OAEP with SHA-1; for encryption alone.
+  public static let OAEP = SecPadding(rawValue: 2)
+  /// Both numbers of an ECDSA signature one after the other.
+  public static let sigRaw = SecPadding(rawValue: 0x4000)
+  /// PKCS#1 v1.5 with MD2; no key does it.
+  public static let PKCS1MD2 = SecPadding(rawValue: 0x8000)
+  /// PKCS#1 v1.5 with MD5; no key does it.
+  public static let PKCS1MD5 = SecPadding(rawValue: 0x8001)
+  /// PKCS#1 v1.5 of a SHA-1 digest.
+  public static let PKCS1SHA1 = SecPadding(rawValue: 0x8002)
+  /// PKCS#1 v1.5 of a SHA-224 digest.
+  public static let PKCS1SHA224 = SecPadding(rawValue: 0x8003)
+  /// PKCS#1 v1.5 of a SHA-256 digest.
+  public static let PKCS1SHA256 = SecPadding(rawValue: 0x8004)
+  /// PKCS#1 v1.5 of a SHA-384 digest.
+  public static let PKCS1SHA384 = SecPadding(rawValue: 0x8005)
+  /// PKCS#1 v1.5 of a SHA-512 digest.
+  public static let PKCS1SHA512 = SecPadding(rawValue: 0x8006)
+}
+
+/// Signs a digest with a private key. Deprecated by Apple since iOS 15.
+///
+/// - Parameters:
+///   - key: The private key.
+///   - padding: How the signature is made of the digest.
+///   - dataToSign: The digest.
+///   - dataToSignLen: A count of bytes.
+///   - sig: Receives the signature.
+///   - sigLen: The room at `sig`; receives the signature's length.
+/// - Returns: `errSecParam` if the key does not do this, the digest has another length or there is too little room.
+public func SecKeyRawSign(
+  _ key: SecKey, _ padding: SecPadding, _ dataToSign: UnsafePointer<UInt8>, _ dataToSignLen: Int,
+  _ sig: UnsafeMutablePointer<UInt8>, _ sigLen: UnsafeMutablePointer<Int>
+) -> OSStatus {
+  guard let algorithm = key.signatureAlgorithm(padding, dataToSignLen) else { return errSecParam }
+  return fill(sig, sigLen) { SecKeyCreateSignature(key, algorithm, data(dataToSign, dataToSignLen), $0) as Data? }
+}
+
+/// Checks a signature of a digest with a public key. Deprecated by Apple since iOS 15.
+///
+/// - Parameters:
+///   - key: The public key.
+///   - padding: How the signature was made of the digest.
+///   - signedData: The digest.
+///   - signedDataLen: A count of bytes.
+///   - sig: The signature.
+///   - sigLen: A count of bytes.
+/// - Returns: `errSSLCrypto` if the signature is not that of the digest, `errSecParam` if the key does not do this.
+public func SecKeyRawVerify(
+  _ key: SecKey, _ padding: SecPadding, _ signedData: UnsafePointer<UInt8>, _ signedDataLen: Int,
+  _ sig: UnsafePointer<UInt8>, _ sigLen: Int
+) -> OSStatus {
+  guard let algorithm = key.signatureAlgorithm(padding, signedDataLen) else { return errSecParam }
+  return status {
+    SecKeyVerifySignature(key, algorithm, data(signedData, signedDataLen), data(sig, sigLen), $0) ? true : nil
+  }
+}
+
+/// Encrypts bytes with a public RSA key. Deprecated by Apple since iOS 15.
+///
+/// - Parameters:
+///   - key: The public key.
+///   - padding: No padding, PKCS#1 or OAEP.
+///   - plainText: The bytes.
+///   - plainTextLen: A count of bytes.
+///   - cipherText: Receives the encrypted bytes.
+///   - cipherTextLen: The room at `cipherText`; receives the length.
+/// - Returns: `errSecParam` if the key does not do this, the bytes are too many or there is too little room.
+public func SecKeyEncrypt(
+  _ key: SecKey, _ padding: SecPadding, _ plainText: UnsafePointer<UInt8>, _ plainTextLen: Int,
+  _ cipherText: UnsafeMutablePointer<UInt8>, _ cipherTextLen: UnsafeMutablePointer<Int>
+) -> OSStatus {
+  guard let algorithm = key.encryptionAlgorithm(padding) else { return errSecParam }
+  return fill(cipherText, cipherTextLen) {
+    SecKeyCreateEncryptedData(key, algorithm, data(plainText, plainTextLen), $0) as Data?
+  }
+}
+
+/// Decrypts bytes with a private RSA key. Deprecated by Apple since iOS 15.
+///
+/// - Parameters:
+///   - key: The private key.
+///   - padding: No padding, PKCS#1 or OAEP. Without padding, zeros at the beginning are left out.
+///   - cipherText: The encrypted bytes.
+///   - cipherTextLen: A count of bytes.
+///   - plainText: Receives the bytes.
+///   - plainTextLen: The room at `plainText`; receives the length.
+/// - Returns: `errSecParam` if the key does not do this, the bytes were not encrypted so or there is too little room.
+public func SecKeyDecrypt(
+  _ key: SecKey, _ padding: SecPadding, _ cipherText: UnsafePointer<UInt8>, _ cipherTextLen: Int,
+  _ plainText: UnsafeMutablePointer<UInt8>, _ plainTextLen: UnsafeMutablePointer<Int>
+) -> OSStatus {
+  guard let algorithm = key.encryptionAlgorithm(padding) else { return errSecParam }
+  return fill(plainText, plainTextLen) {
+    let found = SecKeyCreateDecryptedData(key, algorithm, data(cipherText, cipherTextLen), $0) as Data?
+    return padding.isEmpty ? found.map { Data($0.drop { $0 == 0 }) } : found
+  }
+}
+
+/// Source: Apple `SecKey.m` (`SecKeyGetSignatureAlgorithmForPadding`, `SecKeyGetEncryptionAlgorithmForPadding`).
+extension SecKey {
+  fileprivate func signatureAlgorithm(_ padding: SecPadding, _ byteCount: Int) -> SecKeyAlgorithm? {
+    guard isRSA else { return Self.curveAlgorithm(padding, byteCount) }
+    return switch padding {
+    case []: .rsaSignatureRaw
+    case .PKCS1: .rsaSignatureDigestPKCS1v15Raw
+    case .PKCS1SHA1: .rsaSignatureDigestPKCS1v15SHA1
+    case .PKCS1SHA224: .rsaSignatureDigestPKCS1v15SHA224
+    case .PKCS1SHA256: .rsaSignatureDigestPKCS1v15SHA256
+    case .PKCS1SHA384: .rsaSignatureDigestPKCS1v15SHA384
+    case .PKCS1SHA512: .rsaSignatureDigestPKCS1v15SHA512
+    default: nil
+    }
+  }
+
+  /// Any padding but `sigRaw` means DER; PKCS#1 with the length of a digest also names that digest.
+  private static func curveAlgorithm(_ padding: SecPadding, _ byteCount: Int) -> SecKeyAlgorithm {
+    guard padding != .sigRaw else { return .ecdsaSignatureRFC4754 }
+    return switch (padding, byteCount) {
+    case (.PKCS1, 20): .ecdsaSignatureDigestX962SHA1
+    case (.PKCS1, 28): .ecdsaSignatureDigestX962SHA224
+    case (.PKCS1, 32): .ecdsaSignatureDigestX962SHA256
+    case (.PKCS1, 48): .ecdsaSignatureDigestX962SHA384
+    case (.PKCS1, 64): .ecdsaSignatureDigestX962SHA512
+    default: .ecdsaSignatureDigestX962
+    }
+  }
+
+  fileprivate func encryptionAlgorithm(_ padding: SecPadding) -> SecKeyAlgorithm? {
+    guard isRSA else { return nil }
+    return switch padding {
+    case []: .rsaEncryptionRaw
+    case .PKCS1: .rsaEncryptionPKCS1
+    case .OAEP: .rsaEncryptionOAEPSHA1
+    default: nil
+    }
+  }
+}
+
+/// The status of Secure Transport for a signature of something else.
+public let errSSLCrypto: OSStatus = -9809
+
+private func data(_ bytes: UnsafePointer<UInt8>, _ count: Int) -> CFData {
+  NSData(data: Data(UnsafeBufferPointer(start: bytes, count: max(count, 0))))
+}
+
+/// The status of a call that gives an error instead of a value.
+///
+/// Source: Apple `SecKey.m` (`SecKeyPerformLegacyOperation`).
+private func status(_ call: (UnsafeMutablePointer<Unmanaged<CFError>?>) -> Bool?) -> OSStatus {
+  var error: Unmanaged<CFError>?
+  if call(&error) != nil { return errSecSuccess }
+  let code = error.flatMap { OSStatus(exactly: CFErrorGetCode($0.takeRetainedValue())) } ?? errSecInternalError
+  return code == errSecVerifyFailed ? errSSLCrypto : code
+}
+
+/// Copies what a call gives to memory of a caller.
+private func fill(
+  _ target: UnsafeMutablePointer<UInt8>, _ room: UnsafeMutablePointer<Int>,
+  _ call: (UnsafeMutablePointer<Unmanaged<CFError>?>) -> Data?
+) -> OSStatus {
+  var made: Data?
+  let code = status { error in
+    made = call(error)
+    return made == nil ? nil : true
+  }
+  guard code == errSecSuccess, let made else { return code }
+  guard made.count <= room.pointee else { return errSecParam }
+  made.copyBytes(to: target, count: made.count)
+  room.pointee = made.count
+  return errSecSuccess
+}

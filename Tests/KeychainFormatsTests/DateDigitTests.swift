@@ -1,0 +1,63 @@
+import KeychainFormats
+import TestSupport
+import Testing
+
+@Suite("The digits of a date's second")
+struct DateDigitTests {
+  private static let day: Int64 = 86_400_000_000
+  /// 2001-01-01T00:00:00Z in microseconds since 1970.
+  private static let epoch: Int64 = 978_307_200_000_000
+
+  /// The digits behind the point.
+  private static func fraction(of text: String) -> Substring {
+    guard let point = text.firstIndex(of: ".") else { return "" }
+    return text[text.index(after: point)...].dropLast()
+  }
+
+  @Test("a clock's moment has the very microseconds it was read with, and six digits at most, for 100,000 moments")
+  func moments() throws {
+    var random = SeededRandom(seed: 44)
+    for turn in 0..<100_000 {
+      // Half of them before 2001, up to a hundred years away.
+      let since = Int64.random(in: -36_525 * Self.day..<36_525 * Self.day, using: &random)
+      let date = KeychainDate(microsecondsSince1970: Self.epoch + since)
+      let micro = ((since % 1_000_000) + 1_000_000) % 1_000_000
+      var digits = String(repeating: "0", count: 6 - String(micro).count) + String(micro)
+      while digits.last == "0" { digits.removeLast() }
+
+      let der = try #require(DERDate.text(of: date))
+      let stamp = Timestamp.text(of: date)
+      guard Self.fraction(of: der) == digits, Self.fraction(of: stamp) == digits,
+        try DERDate.date(of: der) == date || abs(since) < 1_000_000_000, Timestamp.date(from: stamp) == date
+      else {
+        Issue.record("moment \(turn), \(since) microseconds from 2001: \(der) and \(stamp), for .\(digits)")
+        return
+      }
+    }
+  }
+
+  @Test("a moment that is put off by a part of a second has six digits at most, and is later, for 100,000 moments")
+  func putOff() throws {
+    var random = SeededRandom(seed: 45)
+    for turn in 0..<100_000 {
+      let since = Int64.random(in: 0..<36_525 * Self.day, using: &random)
+      let date = KeychainDate(microsecondsSince1970: Self.epoch + since)
+      let later = date.adding(seconds: 0.001)
+      let expected = KeychainDate(microsecondsSince1970: Self.epoch + since + 1000)
+      guard later == expected, later > date, Self.fraction(of: try #require(DERDate.text(of: later))).count <= 6 else {
+        Issue.record("moment \(turn), \(since) microseconds from 2001")
+        return
+      }
+    }
+  }
+
+  @Test("moments that no calendar holds stay what they are")
+  func far() {
+    #expect(KeychainDate(microsecondsSince1970: .min).secondsSinceReferenceDate == Double(Int64.min) / 1_000_000)
+    #expect(KeychainDate(microsecondsSince1970: .max).secondsSinceReferenceDate < Double(Int64.max) / 1_000_000)
+    for seconds in [1e300, -1e300, .infinity] {
+      #expect(
+        KeychainDate(secondsSinceReferenceDate: seconds).adding(seconds: 0.001).secondsSinceReferenceDate == seconds)
+    }
+  }
+}
