@@ -117,7 +117,7 @@ struct JournalTests {
     #expect(
       try unread(archive).reason
         == (pageByteCount == 1_024
-          ? "their pages have 1,024 bytes, those of the list 4,096" : "with them the list fails its check"))
+          ? "their pages have 1,024 bytes, those of the manifest 4,096" : "with them the manifest fails its check"))
     #expect(try paths(archive) == Self.early)
   }
 
@@ -207,7 +207,7 @@ struct JournalTests {
     #expect(try unread(try open(directory)).reason == "it is not a regular file")
   }
 
-  @Test("A list that is written anew has the rows of its log, and the log is left out", arguments: ["backup", "b.tar"])
+  @Test("A manifest that is written again has the rows of its log, and the log is left out", arguments: ["backup", "b.tar"])
   func writtenAnew(form: String) throws {
     let directory = try TemporaryDirectory()
     let desk = try DeskBackup()

@@ -1,7 +1,7 @@
 import KeychainFormats
 
 extension StoredParts {
-  /// Puts together the list of files with the log or the journal beside it, as SQLite would: a log's last commit, or what
+  /// Combines the list of files with the log or the journal beside it, as SQLite would: a log's last commit, or what
   /// the list was before a change that was not finished. Beside a log a journal is not looked at.
   ///
   /// - Returns: What was read with the list, and each file of which something is not read.
@@ -37,14 +37,14 @@ extension StoredParts {
     guard let use, try !use.pages.areStored(in: database) else { return notes }
     guard try Self.isSound(DatabaseBytes(database, replacing: use.pages)) else {
       notes.removeAll { $0.finding?.place == use.part.path }
-      leave(use.part, Int64(self[large: use.part]?.byteCount ?? 0), "with them the list fails its check")
+      leave(use.part, Int64(self[large: use.part]?.byteCount ?? 0), "with them the manifest fails its check")
       return notes
     }
     replacedPages = (use.pages, use.part)
     return [.listJournalRead(name: use.part.path)] + notes
   }
 
-  /// The list of files, where it is a database in clear, with what a log or a journal changes in it.
+  /// The list of files, if it is an unencrypted database, with what a log or a journal changes in it.
   func clearDatabase() throws(BackupArchiveError) -> DatabaseBytes {
     guard let database else {
       throw BackupArchiveError(.payloadMissing, "it has no \(StoredPart.database.path)")
@@ -85,12 +85,12 @@ extension StoredParts {
     }
     guard pages.pageByteCount == stored else {
       return .unfit(
-        "their pages have \(Amounts.bytes(pages.pageByteCount)), those of the list \(Amounts.grouped(stored))")
+        "their pages have \(Amounts.bytes(pages.pageByteCount)), those of the manifest \(Amounts.grouped(stored))")
     }
     return .pages(pages, restByteCount: rest)
   }
 
-  /// - Returns: `nil` where the stored bytes do not begin as a database in clear does.
+  /// - Returns: `nil` where the stored bytes do not begin as an unencrypted database does.
   private static func pageByteCount(of database: StoredBytes) throws(BackupArchiveError) -> Int? {
     guard database.byteCount >= 18 else { return nil }
     let start = try [UInt8](count: 18) { (buffer) throws(BackupArchiveError) in try database.read(at: 0, into: buffer) }

@@ -21,7 +21,7 @@ package final class DatabaseBytes: Sendable {
   /// A database that is stored in clear.
   package convenience init(_ stored: StoredBytes) throws(BackupArchiveError) { try self.init(stored, replacing: nil) }
 
-  /// A database that is stored in clear, with other pages in the place of some.
+  /// An unencrypted database in which other pages replace some of its own.
   init(_ stored: StoredBytes, replacing replaced: ReplacedPages?) throws(BackupArchiveError) {
     sections = StoredSections(of: stored, key: nil, called: StoredPart.database.path)
     self.replaced = replaced

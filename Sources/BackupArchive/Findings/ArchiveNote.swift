@@ -39,8 +39,8 @@ public enum ArchiveNote: Sendable, Hashable, CustomStringConvertible {
     case .databaseInWriteAheadMode: "the manifest database was left in write-ahead mode"
     case .listJournalRead(let name):
       name == StoredPart.databaseLog.path
-        ? "part of the list of files comes from its log, \(name)"
-        : "the list of files is read as it was before an unfinished change, which \(name) takes back"
+        ? "part of the manifest comes from its log, \(name)"
+        : "the manifest is read as it was before an unfinished change, which \(name) takes back"
     case .sizeDiffers(let recorded, let found):
       "the manifest records \(Amounts.grouped(recorded)) bytes for the keychain file, which has \(Amounts.grouped(found))"
     case .digestDiffers: "the digest recorded for the keychain file does not fit"

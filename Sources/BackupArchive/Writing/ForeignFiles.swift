@@ -46,7 +46,7 @@ extension FileSystem {
     return Array(foreign.sorted().prefix(limit))
   }
 
-  /// What Finder and Explorer write into every directory that they show, SQLite's index of a log, which it makes anew, and
+  /// What Finder and Explorer write into every directory that they show, SQLite's index of a log, which it makes again, and
   /// what is left of a manifest of ours that was being written.
   package static func isSystemClutter(_ name: String) -> Bool {
     [".DS_Store", "Manifest.db-shm", "Thumbs.db", "desktop.ini"].contains(name) || name.hasPrefix("._")

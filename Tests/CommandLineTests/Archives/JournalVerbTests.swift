@@ -46,7 +46,7 @@ struct JournalVerbTests {
       try world.devices.run("cp open/Manifest.db open/Manifest.db-wal open/Manifest.db-shm b/")
     }
     try queue.close()
-    let line = "part of the list of files comes from its log, Manifest.db-wal"
+    let line = "part of the manifest comes from its log, Manifest.db-wal"
     for command in [
       "inspect b", "export b --files out", "verify b --password-file .bp", "convert b -o c/", "inspect c",
       "convert b -o c.tar", "verify c.tar --password-file .bp",
