@@ -87,19 +87,6 @@ struct DirectoryTests {
     #expect(failure("pipe")?.code == .notABackup)
   }
 
-  @Test("A folder with a list of files in clear and no Manifest.plist is named for what it is")
-  func clearListAlone() throws {
-    try directory.write(try ForeignDatabase.bytes(ForeignDatabase.schema), to: "decrypted/Manifest.db")
-    let error = try #require(failure("decrypted"))
-    #expect(error.code == .notABackup)
-    #expect(
-      error.reason
-        == "it has no Manifest.plist; its Manifest.db is a database in clear, as tools leave it that decrypt a backup, "
-        + "and is not read alone")
-    try directory.write([1, 2, 3], to: "decrypted/Manifest.db")
-    #expect(failure("decrypted")?.reason == "it has no Manifest.plist")
-  }
-
   @Test("A folder cut off before Manifest.plist is an unfinished backup, with what its property lists say")
   func cutOff() throws {
     func write(_ root: PropertyDictionary, to name: String) throws {

@@ -16,7 +16,7 @@ struct BackupVerifier {
 
   /// The property lists were read when the backup was opened; one with a fault in its manifest has not come so far.
   mutating func checkStructure() {
-    var names = ["Manifest.plist"]
+    var names = archive.isManifestMissing ? [] : ["Manifest.plist"]
     if archive.status != nil { names.append("Status.plist") }
     for note in archive.notes {
       switch note {
@@ -39,7 +39,8 @@ struct BackupVerifier {
       findings.add(
         .init(.structure, .structureDamaged, file: propertyList.name, propertyList.reason), because: propertyList.error)
     }
-    findings.conclude(.structure, "\(names.joined(separator: " and ")) readable, \(archive.layout.listName) there")
+    let readable = names.isEmpty ? "" : "\(names.joined(separator: " and ")) readable, "
+    findings.conclude(.structure, "\(readable)\(archive.layout.listName) there")
   }
 
   /// What was gone around is a fault of the check that it belongs to, or a note where nothing is lost by it and a restore
@@ -59,7 +60,7 @@ struct BackupVerifier {
     case .falseClaim: findings.add(.init(check, .falseClaim, file: finding.place, finding.fact))
     case .passwordDenied: findings.add(.init(check, .passwordDenied, file: finding.place, finding.fact))
     case .wrapsUnusual: findings.add(.init(.keybag, .wrapsUnusual, file: finding.place, finding.fact))
-    case .manifestUnreadable, .versionMissing, .propertyListUnreadable:
+    case .manifestUnreadable, .manifestMissing, .versionMissing, .propertyListUnreadable:
       findings.add(.init(check, .structureDamaged, file: finding.place, finding.fact))
     case .listTrailingBytes, .listJournalUnread, .listDamaged, .listUnreadable:
       findings.add(.init(check, .databaseDamaged, file: finding.place, finding.fact))
@@ -189,7 +190,8 @@ struct BackupVerifier {
 
   private mutating func addKeybagFault(_ fault: String) {
     let finding = ArchiveFinding.keybagUnusable(reason: fault)
-    if !findings.found.contains(finding) { findings.found.append(finding) }
+    // A missing manifest says so already.
+    if !findings.found.contains(where: { $0 == finding || $0 == .manifestMissing }) { findings.found.append(finding) }
     findings.add(.init(.keybag, .keybagDamaged, file: finding.place, fault))
   }
 

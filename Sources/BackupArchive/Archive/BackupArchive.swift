@@ -122,12 +122,13 @@ public struct BackupArchive: Sendable {
     _ found: StoredParts, _ source: PayloadSource, takesRemains: Bool
   ) throws(BackupArchiveError) {
     var parts = found
-    guard let manifestBytes = parts[.manifest] else {
-      throw BackupArchiveError(.notABackup, "it has no \(StoredPart.manifest.path)")
-    }
     var notes: [ArchiveNote] = []
-    let (manifest, manifestFault) = try Self.manifest(manifestBytes, takesRemains: takesRemains)
-    if let manifestFault { notes.append(.finding(.manifestUnreadable(reason: manifestFault.reason))) }
+    let (manifest, manifestFault) = try Self.manifest(of: parts, takesRemains: takesRemains)
+    if let manifestFault {
+      notes.append(
+        .finding(
+          parts.contains(.manifest) ? .manifestUnreadable(reason: manifestFault.reason) : .manifestMissing))
+    }
     if parts.layout == nil {
       let absence = BackupArchiveError(
         .payloadMissing, "it has neither a \(StoredPart.database.path) nor a \(StoredPart.oldDatabase.path)")
@@ -182,10 +183,18 @@ public struct BackupArchive: Sendable {
     self.source = source
   }
 
-  /// What the manifest says, and why nothing of it can be read where that is asked for.
+  /// What the manifest says, and why nothing of it can be read if that is asked for, or if only an unencrypted list of
+  /// files is there.
   private static func manifest(
-    _ bytes: [UInt8], takesRemains: Bool
+    of parts: StoredParts, takesRemains: Bool
   ) throws(BackupArchiveError) -> (BackupManifest, fault: BackupArchiveError?) {
+    guard let bytes = parts[.manifest] else {
+      guard parts.database != nil else {
+        throw BackupArchiveError(.notABackup, "it has no \(StoredPart.manifest.path)")
+      }
+      let fault = BackupArchiveError(.damaged, "it is in \(StoredPart.manifest.path), which is missing")
+      return (BackupManifest(unreadable: fault), fault)
+    }
     do throws(BackupArchiveError) {
       return (try BackupManifest(parsing: bytes), nil)
     } catch {

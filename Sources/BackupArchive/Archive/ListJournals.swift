@@ -52,6 +52,24 @@ extension StoredParts {
     return try DatabaseBytes(database, replacing: replacedPages?.pages)
   }
 
+  /// Whether the list of files is an unencrypted database whose rows can be read without a password.
+  ///
+  /// - Throws: What the system did not give.
+  func hasPlaintextList() throws(BackupArchiveError) -> Bool {
+    var parts = self
+    do throws(BackupArchiveError) {
+      _ = try parts.readJournals()
+      guard let database = parts.database else { return false }
+      switch try ClearList(database, replacing: parts.replacedPages?.pages) {
+      case .filesHaveKeys?, .nothingIsEncrypted?: return true
+      case .rowsAreSealed?, nil: return false
+      }
+    } catch {
+      guard error.category != .failed else { throw error }
+      return false
+    }
+  }
+
   private enum Reading {
     /// There is nothing in it.
     case none

@@ -146,8 +146,12 @@ struct EntryLedger {
 
   /// The one backup among the entries.
   func finish() throws(BackupArchiveError) -> Found {
-    let directories = parts.filter { $0.value.contains(.manifest) && $0.key != Self.snapshotDirectory }.keys
+    let candidates = parts.keys.filter { $0 != Self.snapshotDirectory }
       .sorted { $0.bytes.lexicographicallyPrecedes($1.bytes) }
+    var directories = candidates.filter { parts[$0]?.contains(.manifest) == true }
+    if directories.isEmpty {
+      for name in candidates where try parts[name]?.hasPlaintextList() == true { directories.append(name) }
+    }
     guard directories.count < 2 else {
       throw BackupArchiveError(
         .unsupported, "it holds \(directories.count) backups, the first in \(quoted(directories[0]))")

@@ -4,6 +4,8 @@ import KeychainFormats
 public enum ArchiveFinding: Sendable, Hashable {
   /// Nothing of the manifest can be read: neither whether there is a password, nor the keybag.
   case manifestUnreadable(reason: String)
+  /// There is no `Manifest.plist`, and `Manifest.db` is read as an unencrypted list.
+  case manifestMissing
   /// The manifest does not say its version.
   case versionMissing
   /// There is no keybag, or none whose keys can be had.
@@ -53,6 +55,8 @@ public enum ArchiveFinding: Sendable, Hashable {
   public enum Kind: String, Sendable, CaseIterable {
     /// `Manifest.plist` cannot be read.
     case manifestUnreadable = "manifest-unreadable"
+    /// There is no `Manifest.plist` beside an unencrypted `Manifest.db`.
+    case manifestMissing = "manifest-missing"
     /// `Manifest.plist` says no version.
     case versionMissing = "version-missing"
     /// The manifest holds no keybag that can be used.
@@ -99,6 +103,7 @@ public enum ArchiveFinding: Sendable, Hashable {
   public var kind: Kind {
     switch self {
     case .manifestUnreadable: .manifestUnreadable
+    case .manifestMissing: .manifestMissing
     case .versionMissing: .versionMissing
     case .keybagUnusable: .keybagUnusable
     case .classKeysDamaged: .classKeysDamaged
@@ -125,8 +130,8 @@ public enum ArchiveFinding: Sendable, Hashable {
   /// The file that it is in: one of the backup's own, or domain and path.
   public var place: String {
     switch self {
-    case .manifestUnreadable, .versionMissing, .keybagUnusable, .classKeysDamaged, .falseClaim, .decryptedCopy,
-      .passwordDenied, .wrapsUnusual:
+    case .manifestUnreadable, .manifestMissing, .versionMissing, .keybagUnusable, .classKeysDamaged, .falseClaim,
+      .decryptedCopy, .passwordDenied, .wrapsUnusual:
       StoredPart.manifest.path
     case .stateMissing: StoredPart.status.path
     case .propertyListUnreadable(let name, _), .listUnreadable(let name, _),
@@ -144,7 +149,8 @@ public enum ArchiveFinding: Sendable, Hashable {
   /// Whether something of the backup cannot be had for it.
   public var isLoss: Bool {
     switch self {
-    case .manifestUnreadable, .keybagUnusable, .classKeysDamaged, .listUnreadable, .keychainMissing, .keychainDamaged:
+    case .manifestUnreadable, .manifestMissing, .keybagUnusable, .classKeysDamaged, .listUnreadable, .keychainMissing,
+      .keychainDamaged:
       true
     case .listDamaged(_, let lost, _): lost != 0
     case .versionMissing, .stateMissing, .propertyListUnreadable, .falseClaim, .decryptedCopy, .passwordDenied,
@@ -163,6 +169,7 @@ extension ArchiveFinding: CustomStringConvertible {
   /// The fact found, as a clause without its place.
   public var fact: String {
     switch self {
+    case .manifestMissing: "it is missing; the manifest database was read as an unencrypted list of files"
     case .versionMissing: "it does not say its version"
     case .stateMissing: "it does not say whether the backup was finished"
     case .decryptedCopy: "it says that this is a decrypted copy; only the items of its keychain need a password"

@@ -14,32 +14,12 @@ extension DirectorySource {
     let fact = "it has no \(StoredPart.manifest.path)"
     let (backups, parents, lostLinks) = candidates(in: directory)
     var hints: [String] = []
-    if hasClearList(directory) {
-      hints.append(
-        "its \(StoredPart.database.path) is a database in clear, as tools leave it that decrypt a backup, and is not read alone"
-      )
-    }
     if !backups.isEmpty { hints.append("in it \(Self.listed(backups)) may be one") }
     if !parents.isEmpty { hints.append("backups are in \(Self.listed(parents))") }
     if let link = lostLinks.first {
       hints.append("the link \(quoted(link.name)) leads to \(link.target), which is not there")
     }
     return BackupArchiveError(.notABackup, ([fact] + hints).joined(separator: "; "))
-  }
-
-  /// Whether a list of files stands there that nothing encrypts.
-  private func hasClearList(_ directory: borrowing Descriptor) -> Bool {
-    var start: [UInt8] = []
-    do {
-      let file = try system.openForReading(StoredPart.database.path, in: directory)
-      guard try system.status(of: file.raw).kind == .file else { return false }
-      start = try [UInt8](unsafeUninitializedCapacity: DatabaseBytes.magic.count) { buffer, count in
-        count = try system.read(file.raw, at: 0, into: UnsafeMutableRawBufferPointer(buffer))
-      }
-    } catch {
-      return false
-    }
-    return start == DatabaseBytes.magic
   }
 
   private static func listed(_ names: [String]) -> String {

@@ -13,9 +13,15 @@ package struct DirectorySource {
   /// Reads the files that this module knows; payloads stay where they are.
   package func read(_ directory: borrowing Descriptor) throws(BackupArchiveError) -> StoredParts {
     var parts = try readPropertyLists(directory)
-    guard parts.contains(.manifest) else { throw withoutManifest(directory, parts) ?? notABackup(directory) }
+    let hasManifest = parts.contains(.manifest)
+    guard hasManifest || hasDatabase(directory) else {
+      throw withoutManifest(directory, parts) ?? notABackup(directory)
+    }
     parts[large: .database] = try readLarge(.database, in: directory)
     for part in StoredPart.journals { try readJournal(part, in: directory, to: &parts) }
+    if !hasManifest, try !parts.hasPlaintextList() {
+      throw withoutManifest(directory, parts) ?? notABackup(directory)
+    }
     if parts.database == nil { parts[.oldDatabase] = try read(.oldDatabase, in: directory) }
     // Of one without a list it is known where its keychain would lie.
     let layout = parts.layout ?? .manifestDB

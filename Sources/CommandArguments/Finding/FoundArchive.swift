@@ -208,6 +208,10 @@ package struct NamedArchive {
       session.warn(
         "\(name)'s \(finding.place) cannot be read", why: finding.description,
         try: "another copy; nothing of this one can be opened without it")
+    case .manifestMissing:
+      session.warn(
+        "\(name) is not a whole backup", why: finding.description,
+        try: "the backup that it was made from; no item of the keychain can be decrypted here")
     case .classKeysDamaged:
       session.warn(
         "\(name)'s keybag is damaged", why: finding.description,

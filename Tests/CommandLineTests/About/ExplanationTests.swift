@@ -42,7 +42,8 @@ struct ExplanationTests {
 
   /// One of every kind whose page is no word of a move.
   private static let examples: [ArchiveFinding] = [
-    .manifestUnreadable(reason: ""), .versionMissing, .keybagUnusable(reason: ""), .classKeysDamaged(reason: ""),
+    .manifestUnreadable(reason: ""), .manifestMissing, .versionMissing, .keybagUnusable(reason: ""),
+    .classKeysDamaged(reason: ""),
     .stateMissing, .propertyListUnreadable(name: "Status.plist", reason: ""), .falseClaim(reason: ""), .decryptedCopy,
     .passwordDenied(reason: ""), .wrapsUnusual(reason: ""), .listTrailingBytes(count: 1, isWholePages: false),
     .listJournalUnread(name: "Manifest.db-wal", byteCount: 1, reason: ""),

@@ -179,7 +179,7 @@ extension NamedArchive {
   /// Why nothing opens though the password is right.
   fileprivate func unopened(because error: CommandFailure) -> ArchiveFinding {
     let reason = error.why ?? error.message
-    if let keybag = archive.findings.first(where: { $0.kind == .keybagUnusable }) { return keybag }
+    if let keybag = archive.findings.first(where: \.leavesNoKeybag) { return keybag }
     let isOfKeybag = (try? archive.keybag.derivationParameters()) == nil
     return isOfKeybag
       ? .keybagUnusable(reason: reason) : .listUnreadable(name: archive.layout.listName, reason: reason)
