@@ -207,7 +207,7 @@ struct JournalTests {
     #expect(try unread(try open(directory)).reason == "it is not a regular file")
   }
 
-  @Test("A manifest that is written again has the rows of its log, and the log is left out", arguments: ["backup", "b.tar"])
+  @Test("A rewritten manifest has the rows of its log, and the log is left out", arguments: ["backup", "b.tar"])
   func writtenAnew(form: String) throws {
     let directory = try TemporaryDirectory()
     let desk = try DeskBackup()
