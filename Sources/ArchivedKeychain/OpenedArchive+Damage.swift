@@ -38,7 +38,7 @@ extension OpenedArchive {
       case .statusMissing: .statusMissing
       // Of these a backup loses no item, or no restore takes it at all, or it is a finding.
       case .encryptionNotStated, .encryptionClaimed, .propertyListUnreadable, .databaseUnpadded,
-        .databaseInWriteAheadMode, .unfinished, .finding:
+        .databaseInWriteAheadMode, .listJournalRead, .unfinished, .finding:
         nil
       }
     }
@@ -52,7 +52,7 @@ extension OpenedArchive {
   private var missingClassKeys: String? {
     let lost = items.compactMap { if case .noClassKey(let keyClass) = $0.failure { keyClass } else { nil } }
     // Where there is no keybag, that is the finding.
-    guard !lost.isEmpty, !findings.contains(where: { $0.kind == .keybagUnusable }) else { return nil }
+    guard !lost.isEmpty, !findings.contains(where: \.leavesNoKeybag) else { return nil }
     // A number with a key generation is another class to a backup, though one of a known name.
     let names = Amounts.list(Set(lost).sorted().map { $0.generation == 0 ? String($0.rawValue) : $0.words })
     let need = lost.count == 1 ? "needs" : "need"

@@ -70,7 +70,7 @@ extension BackupArchive {
       throw ArchivedKeychainError(error)
     }
     switch use {
-    case .reading, .exporting, .rewriting: return
+    case .reading, .exporting, .rewriting, .copying: return
     case .planning, .restoring:
       if let unbound = unboundKeychain, unbound.isRefused { throw ArchivedKeychainError(unbound) }
     }

@@ -110,7 +110,7 @@ extension ArchiveFinding {
     switch error.code {
     case .noKeychain:
       switch use {
-      case .reading, .exporting, .rewriting: return nil
+      case .reading, .exporting, .rewriting, .copying: return nil
       case .planning, .restoring: throw error
       }
     case .payloadMissing: self = .keychainMissing(reason: error.reason)

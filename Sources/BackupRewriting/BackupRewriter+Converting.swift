@@ -19,6 +19,7 @@ extension BackupRewriter {
     _ archive: BackupArchive, at path: String, to destination: ArchiveDestination, replace: Bool = false,
     progress: @escaping Progress = { _, _ in true }
   ) throws(BackupArchiveError) -> RewrittenBackup {
+    try archive.require(.copying)
     let stored = try archive.storedFiles()
     let meter = CopyMeter(total: stored.byteCount + archive.partByteCount, progress)
     let time = archive.date.flatMap { Int64(exactly: $0.secondsSince1970.rounded(.down)) } ?? 0

@@ -23,6 +23,7 @@ extension BackupRewriter {
     _ archive: BackupArchive, at path: String, keys: borrowing ClassKeys?,
     progress: @escaping Progress = { _, _ in true }
   ) throws(BackupArchiveError) -> Int {
+    try archive.require(.copying)
     guard archive.seal == nil else { throw BackupArchiveError(.occupied, "it is sealed already") }
     let maker = try SealMaker(of: archive, keys: keys)
     let stored = try archive.storedFiles()

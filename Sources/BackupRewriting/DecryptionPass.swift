@@ -115,7 +115,8 @@ final class DecryptionPass {
         time = max(time, file.modificationTime)
         return
       }
-      guard file.path != StoredPart.seal.path else { return }
+      if file.isJournal, file.path != archive.readJournal, file.byteCount > 0 { foreignFiles.append(file.path) }
+      guard file.path != StoredPart.seal.path, !file.isJournal else { return }
       try file.copy(to: sink, as: EntryName(file.path), modificationTime: file.modificationTime, meter)
       fileCount += 1
       writtenByteCount += file.byteCount

@@ -48,7 +48,9 @@ final class KeychainReplacement {
     try list.replaceArchive(of: identifier, by: changed)
     parts[archive.layout.keychainPart.path] = stored
     parts[StoredPart.database.path] = try sealed(try list.serialized())
-    if let seal = try archive.renewedSeal(for: parts, by: SealMaker(of: archive, with: self.keys)) {
+    if let seal = try archive.renewedSeal(
+      for: parts, without: StoredPart.journals.map(\.path), by: SealMaker(of: archive, with: self.keys))
+    {
       parts[StoredPart.seal.path] = seal.bytes
     }
   }
@@ -91,6 +93,7 @@ final class KeychainReplacement {
 
   func send(_ walk: BackupWalk, to sink: any StoredFileSink, _ meter: CopyMeter) throws(WriteFailure) {
     try walk.forEachFile { (file) throws(WriteFailure) in
+      if file.isJournal { return }
       guard file.isOwn, let bytes = parts[file.path] else { return try file.pass(to: sink, meter) }
       try sink.add(file.name, bytes, modificationTime: file.modificationTime)
       try meter.add(Int(clamping: file.byteCount))

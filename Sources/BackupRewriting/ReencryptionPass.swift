@@ -103,7 +103,7 @@ final class ReencryptionPass<Random: RandomSource> {
         time = file.modificationTime
         prefix = file.name.dropLast(file.path.utf8.count)
         return
-      } else if file.path == StoredPart.seal.path {
+      } else if file.path == StoredPart.seal.path || file.isJournal {
         return
       } else {
         try file.copy(to: sink, as: file.name, modificationTime: file.modificationTime, meter)

@@ -46,7 +46,10 @@ final class SealingSink: StoredFileSink {
   func end() throws(WriteFailure) {
     if let (path, byteCount) = current {
       let sha256 = try measuring { () throws(DataProtectionError) in try digest.finish() }
-      entries.append(.init(path: path, byteCount: byteCount, sha256: sha256))
+      // An empty one is the same as none.
+      if byteCount > 0 || !StoredPart.journals.contains(where: { $0.path == path }) {
+        entries.append(.init(path: path, byteCount: byteCount, sha256: sha256))
+      }
       current = nil
     }
     try sink.end()

@@ -74,7 +74,9 @@ struct FilesExport {
     // Rows that the list has lost name files that nobody can count among those that were written.
     let damage = list.findings.filter(\.isDamage)
     for finding in damage where !named.archive.findings.contains(finding) { named.warn(of: finding, in: session) }
-    let isListWhole = damage.isEmpty && !named.archive.findings.contains { $0.kind == .listJournalUnread }
+    let isListWhole =
+      damage.isEmpty
+      && !named.archive.findings.contains { $0.kind == .listJournalUnread || $0.kind == .manifestMissing }
     return files.isComplete && isListWhole && plan.rowWithoutIdentifierCount == 0 ? .ok : .partial
   }
 

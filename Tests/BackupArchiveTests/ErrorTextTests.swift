@@ -47,6 +47,11 @@ struct ErrorTextTests {
       ),
       (.databaseUnpadded, "the manifest database was encrypted without padding"),
       (.databaseInWriteAheadMode, "the manifest database was left in write-ahead mode"),
+      (.listJournalRead(name: "Manifest.db-wal"), "part of the manifest comes from its log, Manifest.db-wal"),
+      (
+        .listJournalRead(name: "Manifest.db-journal"),
+        "the manifest is read as it was before an unfinished change, which Manifest.db-journal takes back"
+      ),
       (
         .sizeDiffers(recorded: 1_234_567, found: 999),
         "the manifest records 1,234,567 bytes for the keychain file, which has 999"

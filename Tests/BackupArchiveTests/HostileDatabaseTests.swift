@@ -1,4 +1,5 @@
 import CSQLite
+import Foundation
 import KeychainFormats
 import TestSupport
 import Testing
@@ -78,6 +79,20 @@ struct HostileDatabaseTests {
 
   private func open(_ bytes: [UInt8]) throws -> ManifestDatabase {
     try ManifestDatabase(try DatabaseBytes(try StoredBytes(bytes)))
+  }
+
+  @Test("Tables that SQLite itself makes are passed over, and others of their names are not")
+  func systemTables() throws {
+    let counter = "CREATE TABLE t(id INTEGER PRIMARY KEY AUTOINCREMENT); INSERT INTO t DEFAULT VALUES; DROP TABLE t;"
+    let row = ForeignDatabase.row("a", "HomeDomain", "a", 1, nil)
+    let bytes = try ForeignDatabase.bytes(ForeignDatabase.schema + row + counter + "ANALYZE;")
+    #expect(Data(bytes).range(of: Data("sqlite_sequence".utf8)) != nil)
+    #expect(Data(bytes).range(of: Data("sqlite_stat1".utf8)) != nil)
+    #expect(try open(bytes).notes.isEmpty)
+    let forged = try ForeignDatabase.bytes(
+      ForeignDatabase.schema + "ANALYZE; PRAGMA writable_schema = ON; UPDATE sqlite_master SET sql = "
+        + "'CREATE TABLE sqlite_stat1(tbl,idx,stat CHECK (abs(1)))' WHERE name = 'sqlite_stat1';")
+    #expect(try failure(forged)?.code == .hostile)
   }
 
   @Test("is damaged where its tree goes on in pages that nobody stored, however far away: the disk is not blamed")

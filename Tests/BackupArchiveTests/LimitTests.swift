@@ -190,6 +190,7 @@ struct LimitTests {
     limits.oldDatabaseByteCount = 1000
     limits.keychainByteCount = 1000
     limits.sealByteCount = 1000
+    limits.journalByteCount = 0
     limits.propertyListByteCount = 5000
     #expect(try failure(opening: tar.finished(), limits: limits)?.code == .notABackup)
     limits.propertyListByteCount = 4999

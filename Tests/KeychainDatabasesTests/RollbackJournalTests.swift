@@ -1,6 +1,7 @@
 import CSQLite
 import Foundation
 import KeychainDumps
+import KeychainFormats
 import TestSupport
 import Testing
 

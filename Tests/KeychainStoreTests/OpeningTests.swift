@@ -155,6 +155,19 @@ struct Opening {
     #expect(!FileManager.default.fileExists(atPath: directory.path("other.db")))
   }
 
+  @Test("a keychain on which a program ran ANALYZE opens")
+  func analyzed() throws {
+    let keychain = try Keychain()
+    try keychain.store.close()
+    let queue = try DatabaseQueue(path: keychain.path)
+    try queue.write { database in
+      try database.execute(sql: "ANALYZE")
+      #expect(try database.tableExists("sqlite_stat1"))
+    }
+    try queue.close()
+    #expect(try KeychainStore.open(at: keychain.path).count(of: .genericPassword) == 0)
+  }
+
   @Test("what is absent is not available, what is a folder or no database is damaged")
   func notDatabases() throws {
     let directory = try TemporaryDirectory()

@@ -16,7 +16,7 @@ struct BackupVerifier {
 
   /// The property lists were read when the backup was opened; one with a fault in its manifest has not come so far.
   mutating func checkStructure() {
-    var names = ["Manifest.plist"]
+    var names = archive.isManifestMissing ? [] : ["Manifest.plist"]
     if archive.status != nil { names.append("Status.plist") }
     for note in archive.notes {
       switch note {
@@ -28,7 +28,8 @@ struct BackupVerifier {
       case .statusMissing:
         findings.statesSnapshotState = false
         findings.notes.append(note.description)
-      case .encryptionNotStated, .databaseUnpadded, .databaseInWriteAheadMode, .sizeDiffers, .digestDiffers:
+      case .encryptionNotStated, .databaseUnpadded, .databaseInWriteAheadMode, .listJournalRead, .sizeDiffers,
+        .digestDiffers:
         findings.notes.append(note.description)
       case .finding(let finding): take(finding, in: .structure)
       }
@@ -38,7 +39,8 @@ struct BackupVerifier {
       findings.add(
         .init(.structure, .structureDamaged, file: propertyList.name, propertyList.reason), because: propertyList.error)
     }
-    findings.conclude(.structure, "\(names.joined(separator: " and ")) readable, \(archive.layout.listName) there")
+    let readable = names.isEmpty ? "" : "\(names.joined(separator: " and ")) readable, "
+    findings.conclude(.structure, "\(readable)\(archive.layout.listName) there")
   }
 
   /// What was gone around is a fault of the check that it belongs to, or a note where nothing is lost by it and a restore
@@ -58,7 +60,7 @@ struct BackupVerifier {
     case .falseClaim: findings.add(.init(check, .falseClaim, file: finding.place, finding.fact))
     case .passwordDenied: findings.add(.init(check, .passwordDenied, file: finding.place, finding.fact))
     case .wrapsUnusual: findings.add(.init(.keybag, .wrapsUnusual, file: finding.place, finding.fact))
-    case .manifestUnreadable, .versionMissing, .propertyListUnreadable:
+    case .manifestUnreadable, .manifestMissing, .versionMissing, .propertyListUnreadable:
       findings.add(.init(check, .structureDamaged, file: finding.place, finding.fact))
     case .listTrailingBytes, .listJournalUnread, .listDamaged, .listUnreadable:
       findings.add(.init(check, .databaseDamaged, file: finding.place, finding.fact))
@@ -144,7 +146,9 @@ struct BackupVerifier {
           "\(Amounts.count(listing.unreadableRowCount, "row")) whose path leads out of its domain, or whose identifier is not the hash of both"
         ))
     }
-    findings.conclude(.database, archive.layout.checkName)
+    let journals = archive.notes.filter { if case .listJournalRead = $0 { true } else { false } }
+    findings.conclude(
+      .database, ([archive.layout.checkName] + journals.map(\.description)).joined(separator: "; "))
   }
 
   // MARK: Without it
@@ -186,7 +190,8 @@ struct BackupVerifier {
 
   private mutating func addKeybagFault(_ fault: String) {
     let finding = ArchiveFinding.keybagUnusable(reason: fault)
-    if !findings.found.contains(finding) { findings.found.append(finding) }
+    // A missing manifest says so already.
+    if !findings.found.contains(where: { $0 == finding || $0 == .manifestMissing }) { findings.found.append(finding) }
     findings.add(.init(.keybag, .keybagDamaged, file: finding.place, fault))
   }
 

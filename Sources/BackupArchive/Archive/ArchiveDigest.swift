@@ -3,13 +3,13 @@ import KeychainFormats
 
 /// What identifies a backup's content, whatever it is packed in.
 ///
-/// SHA-256 over one line for each of the stored manifest, list of files and keychain file, sorted by path: path, NUL,
-/// size in decimal, NUL, the file's SHA-256 in hexadecimal, line feed.
+/// SHA-256 over one line for each of the stored manifest, list of files, keychain file, and log and journal of the list where
+/// they are not empty, sorted by path: path, NUL, size in decimal, NUL, the file's SHA-256 in hexadecimal, line feed.
 enum ArchiveDigest {
   /// - Returns: `sha256:` and 64 hexadecimal digits.
   static func digest(of parts: StoredParts, layout: BackupLayout) throws(BackupArchiveError) -> String {
     var lines: [(path: String, line: String)] = []
-    for part in [.manifest, layout.listPart, layout.keychainPart] {
+    for part in [.manifest, layout.listPart, layout.keychainPart] + layout.journals {
       if let stored = parts[large: part] {
         lines.append((part.path, line(part, stored.byteCount, String(hexadecimal: stored.sha256))))
       } else if let bytes = parts[part] {

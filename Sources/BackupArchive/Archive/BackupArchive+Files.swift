@@ -27,15 +27,19 @@ extension BackupArchive {
     guard let key = keys.recordKey else {
       throw BackupArchiveError(.keyUnavailable, "the records in its list of files are sealed with its password")
     }
-    return FileList(try ManifestDatabase(try DatabaseBytes(try storedDatabase()), recordKey: key))
+    return FileList(try ManifestDatabase(try parts.clearDatabase(), recordKey: key))
   }
 
   /// The manifest database's plain bytes, read from the private copy.
   package func databaseBytes(with keys: borrowing ClassKeys) throws(BackupArchiveError) -> DatabaseBytes {
-    guard isListFileEncrypted, let field = manifest.manifestKey else { return try DatabaseBytes(try storedDatabase()) }
+    guard isListFileEncrypted, let field = manifest.manifestKey else { return try parts.clearDatabase() }
     let key = try fileKey(field, of: "the manifest database", keys: keys)
-    return try DatabaseBytes(try storedDatabase(), key: key)
+    guard let stored = parts.database else { return try parts.clearDatabase() }
+    return try DatabaseBytes(stored, key: key)
   }
+
+  /// The log or the journal with which the list is read, by its path; `nil` if it is read alone.
+  package var readJournal: String? { parts.replacedPages?.from.path }
 
   /// The list of files of a backup whose list is in clear: of every one without a password, and of iOS 4 to 9 and
   /// 10.1 also of one with a password.
@@ -50,19 +54,12 @@ extension BackupArchive {
 
   private func plainList() throws(BackupArchiveError) -> FileList {
     switch layout {
-    case .manifestDB: return FileList(try ManifestDatabase(try DatabaseBytes(try storedDatabase())))
+    case .manifestDB: return FileList(try ManifestDatabase(try parts.clearDatabase()))
     case .mbdb:
       let bytes = parts[.oldDatabase] ?? []
       return FileList(
         try explained(StoredPart.oldDatabase.path) { () throws(FormatError) in try OldManifest(bytes) })
     }
-  }
-
-  private func storedDatabase() throws(BackupArchiveError) -> StoredBytes {
-    guard let stored = parts.database else {
-      throw BackupArchiveError(.payloadMissing, "it has no \(StoredPart.database.path)")
-    }
-    return stored
   }
 
   /// - Parameter field: The class as 4 bytes, little-endian, then the wrapped key.

@@ -7,6 +7,9 @@ extension BackupArchive {
   /// Whether nothing of its manifest can be read, so that nothing says whether it has a password.
   package var isManifestUnreadable: Bool { findings.contains { $0.kind == .manifestUnreadable } }
 
+  /// Whether it has no `Manifest.plist`, and is what an unencrypted `Manifest.db` lists.
+  package var isManifestMissing: Bool { findings.contains(.manifestMissing) }
+
   /// Whether it is what is left of a backup: without its manifest or its list of files nothing in it can be opened.
   package var isRemainder: Bool {
     isManifestUnreadable || (findings.contains { $0.kind == .listUnreadable } && listByteCount == nil)
@@ -25,7 +28,7 @@ extension BackupArchive {
   /// - Throws: `.unfinished`, with how far it had come; the refusal of the first finding.
   public func require(_ use: ArchiveUse) throws(BackupArchiveError) {
     switch use {
-    case .reading, .exporting, .rewriting: break
+    case .reading, .exporting, .rewriting, .copying: break
     case .planning, .restoring: try requireFinished()
     }
     if let finding = findings.first(where: { $0.forbids(use) }) { throw finding.refusal }

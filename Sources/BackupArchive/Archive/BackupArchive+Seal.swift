@@ -48,12 +48,13 @@ extension BackupArchive {
   ///
   /// - Parameters:
   ///   - files: What is replaced, by its path in the backup.
+  ///   - removed: What is left out, by its path in the backup.
   ///   - maker: Of this backup.
   ///   - keepsOld: Whether the files are listed as they were too, which the manifest alone may be.
   /// - Returns: `nil` where there is no seal.
   /// - Throws: `.damaged` for a seal that cannot be read, or whose code does not fit.
   package func renewedSeal(
-    for files: [String: [UInt8]], by maker: SealMaker, keepsOld: Bool = false
+    for files: [String: [UInt8]], without removed: [String] = [], by maker: SealMaker, keepsOld: Bool = false
   ) throws(BackupArchiveError) -> SealList? {
     guard let seal else { return nil }
     var fault = seal.breaks.first
@@ -61,7 +62,7 @@ extension BackupArchive {
     guard fault == nil, let list = seal.list else {
       throw BackupArchiveError(.damaged, fault.map { ArchiveFinding.sealBroken($0).description } ?? "")
     }
-    var entries = list.entries(without: Set(files.keys))
+    var entries = list.entries(without: Set(files.keys).union(removed))
     for (path, bytes) in files.sorted(by: { $0.key < $1.key }) {
       let entry = try SealList.Entry(path, bytes)
       entries.append(entry)

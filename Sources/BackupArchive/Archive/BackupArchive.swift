@@ -119,14 +119,16 @@ public struct BackupArchive: Sendable {
   }
 
   private init(
-    _ parts: StoredParts, _ source: PayloadSource, takesRemains: Bool
+    _ found: StoredParts, _ source: PayloadSource, takesRemains: Bool
   ) throws(BackupArchiveError) {
-    guard let manifestBytes = parts[.manifest] else {
-      throw BackupArchiveError(.notABackup, "it has no \(StoredPart.manifest.path)")
-    }
+    var parts = found
     var notes: [ArchiveNote] = []
-    let (manifest, manifestFault) = try Self.manifest(manifestBytes, takesRemains: takesRemains)
-    if let manifestFault { notes.append(.finding(.manifestUnreadable(reason: manifestFault.reason))) }
+    let (manifest, manifestFault) = try Self.manifest(of: parts, takesRemains: takesRemains)
+    if let manifestFault {
+      notes.append(
+        .finding(
+          parts.contains(.manifest) ? .manifestUnreadable(reason: manifestFault.reason) : .manifestMissing))
+    }
     if parts.layout == nil {
       let absence = BackupArchiveError(
         .payloadMissing, "it has neither a \(StoredPart.database.path) nor a \(StoredPart.oldDatabase.path)")
@@ -136,6 +138,7 @@ public struct BackupArchive: Sendable {
     }
     let layout = parts.layout ?? manifest.expectedLayout
     if manifest.isEncrypted == nil, manifestFault == nil { notes.append(.encryptionNotStated) }
+    if layout == .manifestDB { notes += try parts.readJournals() }
     let found = try FoundEncryption(of: parts, manifest, layout) { () throws(BackupArchiveError) in
       try Self.storedFiles(of: source, layout)
     }
@@ -155,9 +158,6 @@ public struct BackupArchive: Sendable {
     var unreadable = parts.unreadable
     status = Self.propertyList(.status, of: parts, &unreadable, BackupStatus.init(parsing:))
     computerProperties = Self.propertyList(.info, of: parts, &unreadable, ComputerProperties.init(parsing:))
-    for (name, byteCount) in parts.journals.sorted(by: { $0.key < $1.key }) where layout == .manifestDB {
-      notes.append(.finding(.listJournalUnread(name: name, byteCount: byteCount)))
-    }
     if let manifestFault, parts.layout == nil, status == nil, computerProperties == nil { throw manifestFault }
     if let status {
       switch status.snapshotState {
@@ -183,10 +183,18 @@ public struct BackupArchive: Sendable {
     self.source = source
   }
 
-  /// What the manifest says, and why nothing of it can be read where that is asked for.
+  /// What the manifest says, and why nothing of it can be read if that is asked for, or if only an unencrypted list of
+  /// files is there.
   private static func manifest(
-    _ bytes: [UInt8], takesRemains: Bool
+    of parts: StoredParts, takesRemains: Bool
   ) throws(BackupArchiveError) -> (BackupManifest, fault: BackupArchiveError?) {
+    guard let bytes = parts[.manifest] else {
+      guard parts.database != nil else {
+        throw BackupArchiveError(.notABackup, "it has no \(StoredPart.manifest.path)")
+      }
+      let fault = BackupArchiveError(.damaged, "it is in \(StoredPart.manifest.path), which is missing")
+      return (BackupManifest(unreadable: fault), fault)
+    }
     do throws(BackupArchiveError) {
       return (try BackupManifest(parsing: bytes), nil)
     } catch {

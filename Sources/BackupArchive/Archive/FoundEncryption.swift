@@ -16,9 +16,11 @@ struct FoundEncryption {
     of parts: StoredParts, _ manifest: BackupManifest, _ layout: BackupLayout,
     stored: () throws(BackupArchiveError) -> StoredPayloads
   ) throws(BackupArchiveError) {
-    // Where nothing says, the key that only an encrypted list has decides.
-    let claim = manifest.isEncrypted ?? (manifest.manifestKey != nil)
-    guard claim, layout == .manifestDB, let database = parts.database, let list = try Self.clearList(database) else {
+    // Without a manifest there is no claim, and what is stored decides. Where a manifest does not say, the key decides that
+    // only an encrypted list has.
+    let isManifestMissing = !parts.contains(.manifest)
+    let claim = isManifestMissing || (manifest.isEncrypted ?? (manifest.manifestKey != nil))
+    guard claim, layout == .manifestDB, let list = try Self.clearList(parts) else {
       guard !claim || layout != .manifestDB || parts.database == nil || manifest.manifestKey != nil else {
         throw BackupArchiveError(.damaged, "\(StoredPart.manifest.path) has no ManifestKey, though it says encrypted")
       }
@@ -28,10 +30,12 @@ struct FoundEncryption {
     isListClear = true
     switch list {
     case .rowsAreSealed(let salt): (isEncrypted, recordSalt) = (true, salt)
-    case .nothingIsEncrypted: (isEncrypted, falseClaim) = (false, .encryptionClaimed)
+    case .nothingIsEncrypted:
+      (isEncrypted, falseClaim) = (false, isManifestMissing ? nil : .encryptionClaimed)
     case .filesHaveKeys:
-      isEncrypted = !(try ManifestDatabase(DatabaseBytes(database)).hasPayloadsInClear(try stored()))
-      guard !isEncrypted else { return }
+      let count = try ManifestDatabase(parts.clearDatabase()).payloadCounts(try stored())
+      isEncrypted = isManifestMissing ? count.encrypted > count.plain : count.encrypted >= count.plain
+      guard !isEncrypted, !isManifestMissing else { return }
       let fact = "it says that it is encrypted; its list of files and the files are stored in clear"
       falseClaim = .finding(.falseClaim(reason: fact))
     }
@@ -39,9 +43,10 @@ struct FoundEncryption {
 
   /// - Returns: `nil` where the stored list is not a database in clear, or one that cannot be read: whoever reads it says
   ///   why.
-  private static func clearList(_ database: StoredBytes) throws(BackupArchiveError) -> ClearList? {
+  private static func clearList(_ parts: StoredParts) throws(BackupArchiveError) -> ClearList? {
+    guard let database = parts.database else { return nil }
     do throws(BackupArchiveError) {
-      return try ClearList(database)
+      return try ClearList(database, replacing: parts.replacedPages?.pages)
     } catch {
       guard error.category == .damaged else { throw error }
       return nil
@@ -53,18 +58,20 @@ extension ManifestDatabase {
   /// Rows that are looked at.
   private static let maximumRowCount = 1_000
 
-  /// Whether payloads are as long as what they hold. An encrypted one is longer by its padding.
-  fileprivate func hasPayloadsInClear(_ stored: StoredPayloads) throws(BackupArchiveError) -> Bool {
+  /// How many payloads are as long as what they hold, and how many are longer by the padding of an encrypted one.
+  fileprivate func payloadCounts(
+    _ stored: StoredPayloads
+  ) throws(BackupArchiveError) -> (plain: Int, encrypted: Int) {
     let block: Int64 = 16
     let records = RecordReader(key: nil)
-    var (clearCount, encryptedCount) = (0, 0)
+    var (plainCount, encryptedCount) = (0, 0)
     try forEachRow("fileID, file", where: "file IS NOT NULL", atMost: Self.maximumRowCount) { row in
       guard let identifier = row.text(0), let size = records.file(in: row, 1)?.size, size > 0,
         let byteCount = stored.byteCount(of: identifier)
       else { return }
-      if byteCount == size { clearCount += 1 }
+      if byteCount == size { plainCount += 1 }
       if byteCount - size == block - size % block { encryptedCount += 1 }
     }
-    return clearCount > encryptedCount
+    return (plainCount, encryptedCount)
   }
 }

@@ -92,13 +92,17 @@ struct EntryLedger {
       guard let (directory, identifier) = path.payload(in: layout) else { continue }
       payloads[layout, default: [:]][directory, default: StoredPayloads()].add(identifier, byteCount: byteCount)
     }
-    if byteCount > 0, path.components.count <= 2, let last = path.components.last,
-      let journal = StoredParts.journalNames.first(where: { $0.utf8.elementsEqual(last) })
-    {
-      let directory = path.components.count == 1 ? .none : EntryName(bytes: path.components[0])
-      parts[directory, default: StoredParts()].journals[journal] = byteCount
-    }
     guard let wanted = path.wanted else { return nil }
+    if wanted.part.isJournal {
+      // SQLite leaves empty ones, in which there is nothing.
+      guard byteCount > 0 else { return nil }
+      guard byteCount <= wanted.part.limit(limits) else {
+        parts[wanted.directory, default: StoredParts()].unreadJournals[wanted.part] = (
+          byteCount, "at most \(Amounts.bytes(wanted.part.limit(limits))) are read"
+        )
+        return nil
+      }
+    }
     let isKeychain = wanted.part == .keychain || wanted.part == .oldKeychain
     let limit = isKeychain ? keychainLimit : wanted.part.limit(limits)
     if byteCount > limit, [.info, .status].contains(wanted.part) {
@@ -142,8 +146,12 @@ struct EntryLedger {
 
   /// The one backup among the entries.
   func finish() throws(BackupArchiveError) -> Found {
-    let directories = parts.filter { $0.value.contains(.manifest) && $0.key != Self.snapshotDirectory }.keys
+    let candidates = parts.keys.filter { $0 != Self.snapshotDirectory }
       .sorted { $0.bytes.lexicographicallyPrecedes($1.bytes) }
+    var directories = candidates.filter { parts[$0]?.contains(.manifest) == true }
+    if directories.isEmpty {
+      for name in candidates where try parts[name]?.hasPlaintextList() == true { directories.append(name) }
+    }
     guard directories.count < 2 else {
       throw BackupArchiveError(
         .unsupported, "it holds \(directories.count) backups, the first in \(quoted(directories[0]))")

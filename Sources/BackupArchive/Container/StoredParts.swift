@@ -6,9 +6,10 @@ package struct StoredParts: Sendable {
   package var unreadable: [UnreadablePropertyList] = []
   /// Why there is a seal that was not read.
   package var sealFault: BackupArchiveError?
-  /// The journals beside `Manifest.db` that are not empty, by name, in bytes. Nothing is read of them.
-  package var journals: [String: Int64] = [:]
-  package static let journalNames = ["-wal", "-journal"].map { StoredPart.database.path + $0 }
+  /// The log and the journal beside `Manifest.db` that were not read, each with the reason.
+  package var unreadJournals: [StoredPart: (byteCount: Int64, reason: String)] = [:]
+  /// The pages of a log or a journal that stand for those of `Manifest.db`, and the file that has them.
+  var replacedPages: (pages: ReplacedPages, from: StoredPart)?
 
   package subscript(part: StoredPart) -> [UInt8]? {
     get { small[part] }

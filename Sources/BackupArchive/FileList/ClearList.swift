@@ -19,14 +19,14 @@ enum ClearList {
   static let maximumRowCount = 100
 
   /// - Returns: `nil` where the stored list is not a database: then it is encrypted itself, or damaged.
-  init?(_ stored: StoredBytes) throws(BackupArchiveError) {
+  init?(_ stored: StoredBytes, replacing pages: ReplacedPages?) throws(BackupArchiveError) {
     let magic = DatabaseBytes.magic
     guard stored.byteCount >= magic.count else { return nil }
     let start = try [UInt8](count: magic.count) { (buffer) throws(BackupArchiveError) in
       try stored.read(at: 0, into: buffer)
     }
     guard start == magic else { return nil }
-    self = try ManifestDatabase(try DatabaseBytes(stored)).clearList()
+    self = try ManifestDatabase(try DatabaseBytes(stored, replacing: pages)).clearList()
   }
 }
 

@@ -5,19 +5,32 @@ import KeychainFormats
 package final class DatabaseBytes: Sendable {
   /// Of the plain database, in whole pages: as many as its header says that it has, where the header says it.
   package let byteCount: Int
-  /// Of these, the bytes that are there. What is behind them was cut off, and reads as zeros, which are no page.
+  /// Of these, the bytes that are there. What is behind them was cut off, and reads as zeros, which are no page, unless it
+  /// is among the replaced pages.
   package let presentByteCount: Int
   /// What was unusual, and tolerated.
   package let notes: [ArchiveNote]
   private let sections: StoredSections
+  /// The pages of a log or a journal that are read instead.
+  private let replaced: ReplacedPages?
 
   package static let magic = Array("SQLite format 3\0".utf8)
   private static let headerByteCount = 100
   private static let blockSize = StoredSections.blockByteCount
 
   /// A database that is stored in clear.
-  package init(_ stored: StoredBytes) throws(BackupArchiveError) {
+  package convenience init(_ stored: StoredBytes) throws(BackupArchiveError) { try self.init(stored, replacing: nil) }
+
+  /// An unencrypted database in which other pages replace some of its own.
+  init(_ stored: StoredBytes, replacing replaced: ReplacedPages?) throws(BackupArchiveError) {
     sections = StoredSections(of: stored, key: nil, called: StoredPart.database.path)
+    self.replaced = replaced
+    if let replaced {
+      byteCount = replaced.databaseByteCount(over: stored.byteCount)
+      presentByteCount = min(stored.byteCount, byteCount)
+      notes = []
+      return
+    }
     let header = try Self.checkedHeader(in: try sections.reader(), byteCount: stored.byteCount)
     (byteCount, presentByteCount) = (header.byteCount, header.presentByteCount)
     notes = header.notes
@@ -35,6 +48,7 @@ package final class DatabaseBytes: Sendable {
     let rest = stored.byteCount % Self.blockSize
     let whole = stored.byteCount - rest
     sections = StoredSections(of: stored, key: key.copy(), called: StoredPart.database.path)
+    replaced = nil
     let reader = try sections.reader()
     let padding = try reader.paddingByteCount(endingAt: whole)
     // Not padded at all, though its last bytes may happen to look like a padding: then what is left is no whole pages.
@@ -47,7 +61,7 @@ package final class DatabaseBytes: Sendable {
 
   /// Why its last pages cannot be read; `nil` where all of them are there.
   package var cut: String? {
-    guard presentByteCount < byteCount else { return nil }
+    guard presentByteCount < byteCount, replaced == nil else { return nil }
     return "the manifest database has \(Amounts.grouped(Int64(presentByteCount))) of its "
       + "\(Amounts.grouped(Int64(byteCount))) bytes"
   }
@@ -121,6 +135,7 @@ package final class DatabaseBytes: Sendable {
       }
       UnsafeMutableRawBufferPointer(rebasing: window[present..<(end - start)])
         .initializeMemory(as: UInt8.self, repeating: 0)
+      source.replaced?.copy(into: UnsafeMutableRawBufferPointer(rebasing: window[..<(end - start)]), from: start)
       range = start..<end
     }
   }

@@ -44,6 +44,12 @@ final class ManifestDatabase: Sendable {
     if bytes.cut != nil || bytes.byteCount <= Self.maximumByteCountCheckedAtOnce { try checkPages(connection) }
   }
 
+  /// Whether the database's own check finds nothing, whatever its size.
+  func isSound() throws(BackupArchiveError) -> Bool {
+    _ = try checkedConnection()
+    return readableRows == nil
+  }
+
   private func checkedConnection() throws(BackupArchiveError) -> DefensiveConnection {
     let connection = try DefensiveConnection(bytes)
     if case .pending = check.withLock({ $0 }) { try checkPages(connection) }

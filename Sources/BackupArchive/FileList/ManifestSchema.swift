@@ -1,3 +1,5 @@
+import KeychainFormats
+
 /// What may stand in a manifest database.
 enum ManifestSchema {
   /// As current devices create them (iOS 10.2 and later; `Properties` is empty since 10.1).
@@ -22,6 +24,7 @@ enum ManifestSchema {
       }
       let isKnownTable = tables.contains(table)
       switch (type, object.text(3)) {
+      case ("table", let sql?) where name == table && SystemTables.contains(name, statement: sql): break
       case ("table", let sql?) where isKnownTable && name == table && isPlain(sql, beginningWith: "CREATE TABLE"):
         hasFiles = hasFiles || name == "Files"
       case ("index", nil) where isKnownTable: break

@@ -4,6 +4,8 @@ import KeychainFormats
 public enum ArchiveFinding: Sendable, Hashable {
   /// Nothing of the manifest can be read: neither whether there is a password, nor the keybag.
   case manifestUnreadable(reason: String)
+  /// There is no `Manifest.plist`, and `Manifest.db` is read as an unencrypted list.
+  case manifestMissing
   /// The manifest does not say its version.
   case versionMissing
   /// There is no keybag, or none whose keys can be had.
@@ -27,8 +29,9 @@ public enum ArchiveFinding: Sendable, Hashable {
   /// Whole pages SQLite itself leaves where it lays a file out for more than it comes to need. Other bytes were added, or
   /// are what a cut has left of the last block of an encrypted list.
   case listTrailingBytes(count: Int, isWholePages: Bool)
-  /// A journal of SQLite's stands beside `Manifest.db`: what it would change in the list of files is not read.
-  case listJournalUnread(name: String, byteCount: Int64)
+  /// A log or a journal of SQLite's stands beside `Manifest.db`, and so many bytes of it are not read: it does not fit the
+  /// list, or their change was not finished.
+  case listJournalUnread(name: String, byteCount: Int64, reason: String)
   /// The list of files fails its check, or is cut short: so many of its rows can be read, and so many cannot, where anything tells.
   case listDamaged(readable: Int, lost: Int?, reason: String)
   /// Rows of the list of files have a domain, a path, a link's target or an attribute's name that is not UTF-8.
@@ -52,6 +55,8 @@ public enum ArchiveFinding: Sendable, Hashable {
   public enum Kind: String, Sendable, CaseIterable {
     /// `Manifest.plist` cannot be read.
     case manifestUnreadable = "manifest-unreadable"
+    /// There is no `Manifest.plist` beside an unencrypted `Manifest.db`.
+    case manifestMissing = "manifest-missing"
     /// `Manifest.plist` says no version.
     case versionMissing = "version-missing"
     /// The manifest holds no keybag that can be used.
@@ -72,7 +77,7 @@ public enum ArchiveFinding: Sendable, Hashable {
     case wrapsUnusual = "wraps-unusual"
     /// Bytes stand behind the last page of `Manifest.db`.
     case listTrailingBytes = "list-trailing-bytes"
-    /// A journal beside `Manifest.db` is not read.
+    /// A log or a journal beside `Manifest.db` is not read, or not to its end.
     case listJournalUnread = "list-journal-unread"
     /// A part of the list of files is damaged.
     case listDamaged = "list-damaged"
@@ -98,6 +103,7 @@ public enum ArchiveFinding: Sendable, Hashable {
   public var kind: Kind {
     switch self {
     case .manifestUnreadable: .manifestUnreadable
+    case .manifestMissing: .manifestMissing
     case .versionMissing: .versionMissing
     case .keybagUnusable: .keybagUnusable
     case .classKeysDamaged: .classKeysDamaged
@@ -124,12 +130,12 @@ public enum ArchiveFinding: Sendable, Hashable {
   /// The file that it is in: one of the backup's own, or domain and path.
   public var place: String {
     switch self {
-    case .manifestUnreadable, .versionMissing, .keybagUnusable, .classKeysDamaged, .falseClaim, .decryptedCopy,
-      .passwordDenied, .wrapsUnusual:
+    case .manifestUnreadable, .manifestMissing, .versionMissing, .keybagUnusable, .classKeysDamaged, .falseClaim,
+      .decryptedCopy, .passwordDenied, .wrapsUnusual:
       StoredPart.manifest.path
     case .stateMissing: StoredPart.status.path
     case .propertyListUnreadable(let name, _), .listUnreadable(let name, _),
-      .listJournalUnread(let name, _), .listNamesNotUTF8(let name, _, _):
+      .listJournalUnread(let name, _, _), .listNamesNotUTF8(let name, _, _):
       name
     case .listTrailingBytes, .listDamaged: StoredPart.database.path
     case .keychainMissing, .keychainDamaged, .keychainInXML, .keychainKeysUnknown, .keybagMismatch:
@@ -143,7 +149,8 @@ public enum ArchiveFinding: Sendable, Hashable {
   /// Whether something of the backup cannot be had for it.
   public var isLoss: Bool {
     switch self {
-    case .manifestUnreadable, .keybagUnusable, .classKeysDamaged, .listUnreadable, .keychainMissing, .keychainDamaged:
+    case .manifestUnreadable, .manifestMissing, .keybagUnusable, .classKeysDamaged, .listUnreadable, .keychainMissing,
+      .keychainDamaged:
       true
     case .listDamaged(_, let lost, _): lost != 0
     case .versionMissing, .stateMissing, .propertyListUnreadable, .falseClaim, .decryptedCopy, .passwordDenied,
@@ -162,6 +169,7 @@ extension ArchiveFinding: CustomStringConvertible {
   /// The fact found, as a clause without its place.
   public var fact: String {
     switch self {
+    case .manifestMissing: "it is missing; the manifest database was read as an unencrypted list of files"
     case .versionMissing: "it does not say its version"
     case .stateMissing: "it does not say whether the backup was finished"
     case .decryptedCopy: "it says that this is a decrypted copy; only the items of its keychain need a password"
@@ -173,8 +181,8 @@ extension ArchiveFinding: CustomStringConvertible {
     case .keybagMismatch(let file, let keybag): "the keychain file names keybag \(file), the manifest holds \(keybag)"
     case .listTrailingBytes(let count, _):
       "\(Amounts.count(count, "byte")) \(count == 1 ? "stands" : "stand") behind its last page"
-    case .listJournalUnread(_, let byteCount):
-      "it stands beside \(StoredPart.database.path) with \(Amounts.bytes(byteCount)), may change it, and is not read"
+    case .listJournalUnread(_, let byteCount, let reason):
+      "it stands beside \(StoredPart.database.path), and \(Amounts.bytes(byteCount)) of it are not read: \(reason)"
     case .listDamaged(let readable, let lost, let reason):
       "\(reason); \(Amounts.count(readable, "row")) can be read, " + Self.lost(lost)
     case .listNamesNotUTF8(_, let count, let first):

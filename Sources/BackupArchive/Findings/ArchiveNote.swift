@@ -15,6 +15,9 @@ public enum ArchiveNote: Sendable, Hashable, CustomStringConvertible {
   case databaseUnpadded
   /// The manifest database says that it is in SQLite's write-ahead mode.
   case databaseInWriteAheadMode
+  /// A part of the list of files stands in SQLite's log of it, `Manifest.db-wal`; or `Manifest.db-journal` takes back a
+  /// change to it that was not finished. The list is read as SQLite reads it, with that.
+  case listJournalRead(name: String)
   /// The size that the manifest records for the keychain file isn't the size it has; the file itself decides.
   case sizeDiffers(recorded: Int64, found: Int64)
   /// The digest that the list records for the keychain file doesn't fit. Each of its items has a tag of its own: what
@@ -34,6 +37,10 @@ public enum ArchiveNote: Sendable, Hashable, CustomStringConvertible {
       "\(StoredPart.manifest.path) says that it is encrypted; its list of files is in clear, and no file has a key"
     case .databaseUnpadded: "the manifest database was encrypted without padding"
     case .databaseInWriteAheadMode: "the manifest database was left in write-ahead mode"
+    case .listJournalRead(let name):
+      name == StoredPart.databaseLog.path
+        ? "part of the manifest comes from its log, \(name)"
+        : "the manifest is read as it was before an unfinished change, which \(name) takes back"
     case .sizeDiffers(let recorded, let found):
       "the manifest records \(Amounts.grouped(recorded)) bytes for the keychain file, which has \(Amounts.grouped(found))"
     case .digestDiffers: "the digest recorded for the keychain file does not fit"
@@ -51,8 +58,8 @@ extension ArchiveNote {
     case .finding(let finding): finding
     case .propertyListUnreadable(let name, let reason): .propertyListUnreadable(name: name, reason: reason)
     case .encryptionClaimed: .falseClaim(reason: description)
-    case .statusMissing, .encryptionNotStated, .databaseUnpadded, .databaseInWriteAheadMode, .sizeDiffers,
-      .digestDiffers, .unfinished:
+    case .statusMissing, .encryptionNotStated, .databaseUnpadded, .databaseInWriteAheadMode, .listJournalRead,
+      .sizeDiffers, .digestDiffers, .unfinished:
       nil
     }
   }

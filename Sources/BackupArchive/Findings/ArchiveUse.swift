@@ -10,6 +10,8 @@ public enum ArchiveUse: Sendable, Hashable, CaseIterable {
   case restoring
   /// Given another password, or none.
   case rewriting
+  /// Copied as it is, or sealed.
+  case copying
 }
 
 extension ArchiveFinding {
@@ -18,7 +20,8 @@ extension ArchiveFinding {
     switch use {
     case .reading: false
     // Of a keychain that is not read, none of its items is not what it holds.
-    case .exporting, .planning: hidesKeychain || kind == .manifestUnreadable
+    case .exporting, .planning: hidesKeychain || lacksManifest
+    case .copying: lacksManifest
     case .restoring: forbidsRestoring
     case .rewriting: forbidsRewriting
     }
@@ -26,6 +29,12 @@ extension ArchiveFinding {
 
   /// Whether there is a keychain of which nothing can be read.
   public var hidesKeychain: Bool { kind == .keychainMissing || kind == .keychainDamaged }
+
+  /// Whether no manifest can be read, so that no key can be had.
+  private var lacksManifest: Bool { kind == .manifestUnreadable || kind == .manifestMissing }
+
+  /// Whether there is no keybag that can be used, so that no item can be decrypted.
+  public var leavesNoKeybag: Bool { kind == .keybagUnusable || kind == .manifestMissing }
 
   private var forbidsRestoring: Bool {
     switch self {
@@ -37,8 +46,9 @@ extension ArchiveFinding {
     // What an item loses by it is the item's, and asked about.
     case .classKeysDamaged: false
     case .propertyListUnreadable(let name, _): name == StoredPart.status.path
-    case .manifestUnreadable, .versionMissing, .keybagUnusable, .stateMissing, .falseClaim, .decryptedCopy,
-      .passwordDenied, .wrapsUnusual, .listDamaged, .listJournalUnread, .listUnreadable, .keychainMissing,
+    case .manifestUnreadable, .manifestMissing, .versionMissing, .keybagUnusable, .stateMissing, .falseClaim,
+      .decryptedCopy, .passwordDenied, .wrapsUnusual, .listDamaged, .listJournalUnread, .listUnreadable,
+      .keychainMissing,
       .keychainDamaged, .keybagMismatch, .sealBroken:
       true
     }
@@ -48,8 +58,8 @@ extension ArchiveFinding {
   /// again would no longer have what stands behind its last page.
   private var forbidsRewriting: Bool {
     switch self {
-    case .manifestUnreadable, .versionMissing, .keybagUnusable, .classKeysDamaged, .falseClaim, .decryptedCopy,
-      .passwordDenied, .wrapsUnusual, .listTrailingBytes, .listDamaged, .listJournalUnread, .sealBroken:
+    case .manifestUnreadable, .manifestMissing, .versionMissing, .keybagUnusable, .classKeysDamaged, .falseClaim,
+      .decryptedCopy, .passwordDenied, .wrapsUnusual, .listTrailingBytes, .listDamaged, .listJournalUnread, .sealBroken:
       true
     // None of these depends on the password, and each stays as it is; where something is lost, that is said before.
     case .propertyListUnreadable, .stateMissing, .keychainInXML, .keychainKeysUnknown, .keychainMissing,
@@ -65,7 +75,7 @@ extension ArchiveFinding {
     case .decryptedCopy: BackupArchiveError(.decryptedCopy, description)
     case .passwordDenied: BackupArchiveError(.passwordDenied, description)
     case .keychainMissing: BackupArchiveError(.payloadMissing, description)
-    case .manifestUnreadable, .versionMissing, .keybagUnusable, .classKeysDamaged, .stateMissing,
+    case .manifestUnreadable, .manifestMissing, .versionMissing, .keybagUnusable, .classKeysDamaged, .stateMissing,
       .propertyListUnreadable, .listTrailingBytes, .listDamaged, .listUnreadable, .keychainDamaged, .keychainInXML,
       .keychainKeysUnknown, .keybagMismatch, .listJournalUnread, .listNamesNotUTF8, .sealBroken, .wrapsUnusual:
       BackupArchiveError(.damaged, description)

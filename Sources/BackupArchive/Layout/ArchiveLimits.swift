@@ -16,6 +16,8 @@ public struct ArchiveLimits: Sendable {
   public var propertyListByteCount = 64 << 20
   /// Bytes of the stored manifest database.
   public var databaseByteCount = 1 << 30
+  /// Bytes of a `Manifest.db-wal` or a `Manifest.db-journal`, which is read into memory. A longer one is not read.
+  public var journalByteCount = 256 << 20
   /// Bytes of a `Manifest.mbdb`, which is read into memory.
   public var oldDatabaseByteCount = OldManifest.maximumByteCount
   /// Bytes of the stored keychain file; in a container fewer, as that is long.
@@ -57,6 +59,7 @@ public struct ArchiveLimits: Sendable {
   /// Bytes that are kept of one container, all wanted files together.
   package var keptByteCount: Int64 {
     Int64(databaseByteCount) + Int64(oldDatabaseByteCount) + 2 * Int64(keychainByteCount)
+      + 2 * Int64(journalByteCount)
       + 3 * Int64(propertyListByteCount) + Int64(sealByteCount)
   }
 

@@ -13,6 +13,9 @@ public enum BackupLayout: String, Sendable, Hashable, CaseIterable {
     }
   }
 
+  /// What SQLite keeps beside the list of files.
+  package var journals: [StoredPart] { self == .manifestDB ? StoredPart.journals : [] }
+
   /// The stored keychain file.
   package var keychainPart: StoredPart {
     switch self {

@@ -2,7 +2,8 @@
 package enum BackupPath {
   /// Files with a name of their own, of every layout.
   package static let parts = [
-    "Manifest.plist", "Status.plist", "Info.plist", "Manifest.db", "Manifest.mbdb", "Manifest.mbdx",
+    "Manifest.plist", "Status.plist", "Info.plist", "Manifest.db", "Manifest.db-wal", "Manifest.db-journal",
+    "Manifest.mbdb", "Manifest.mbdx",
     "Keyhaul.seal",
   ]
 

@@ -48,7 +48,7 @@ public struct BackupManifest: Sendable {
     isEncrypted == false && manifestKey == nil && others[Self.copyKey]?.booleanValue == true
   }
 
-  /// Of a `Manifest.plist` of which nothing can be read.
+  /// Of a `Manifest.plist` that is missing, or of which nothing can be read.
   ///
   /// - Parameter fault: Why not.
   init(unreadable fault: BackupArchiveError) {

@@ -33,6 +33,21 @@ extension DirectorySource {
     return BackupArchiveError(isFinished ? .damaged : .manifestMissing, facts.joined(separator: "; "))
   }
 
+  /// Whether `Manifest.db` starts like a database that is not encrypted.
+  func hasDatabase(_ directory: borrowing Descriptor) -> Bool {
+    do {
+      let file = try system.openForReading(StoredPart.database.path, in: directory)
+      guard try system.status(of: file.raw).kind == .file else { return false }
+      let magic = DatabaseBytes.magic
+      let start = try [UInt8](unsafeUninitializedCapacity: magic.count) { buffer, count in
+        count = try system.read(file.raw, at: 0, into: UnsafeMutableRawBufferPointer(buffer))
+      }
+      return start == magic
+    } catch {
+      return false
+    }
+  }
+
   /// - Returns: 0 if they cannot be counted.
   private func payloadCount(in directory: borrowing Descriptor) -> Int {
     BackupLayout.allCases.reduce(0) { $0 + ((try? payloads(of: directory, layout: $1))?.count ?? 0) }

@@ -13,11 +13,14 @@ package struct DirectorySource {
   /// Reads the files that this module knows; payloads stay where they are.
   package func read(_ directory: borrowing Descriptor) throws(BackupArchiveError) -> StoredParts {
     var parts = try readPropertyLists(directory)
-    guard parts.contains(.manifest) else { throw withoutManifest(directory, parts) ?? notABackup(directory) }
+    let hasManifest = parts.contains(.manifest)
+    guard hasManifest || hasDatabase(directory) else {
+      throw withoutManifest(directory, parts) ?? notABackup(directory)
+    }
     parts[large: .database] = try readLarge(.database, in: directory)
-    for name in StoredParts.journalNames {
-      let status = try explained(name) { () throws(Errno) in try system.status(of: name.systemName, in: directory) }
-      if let status, status.kind != .file || status.byteCount > 0 { parts.journals[name] = status.byteCount }
+    for part in StoredPart.journals { try readJournal(part, in: directory, to: &parts) }
+    if !hasManifest, try !parts.hasPlaintextList() {
+      throw withoutManifest(directory, parts) ?? notABackup(directory)
     }
     if parts.database == nil { parts[.oldDatabase] = try read(.oldDatabase, in: directory) }
     // Of one without a list it is known where its keychain would lie.
@@ -68,6 +71,25 @@ package struct DirectorySource {
       try collector.append(portion)
     }
     return try collector.finish()
+  }
+
+  /// Reads a log or a journal of SQLite's. What is none, and what is too long, is entered and not read; an empty one is none.
+  private func readJournal(
+    _ part: StoredPart, in directory: borrowing Descriptor, to parts: inout StoredParts
+  ) throws(BackupArchiveError) {
+    let status = try explained(part.path) { () throws(Errno) in
+      try system.status(of: part.path.systemName, in: directory)
+    }
+    guard let status, status.kind != .file || status.byteCount > 0 else { return }
+    guard status.kind == .file else {
+      parts.unreadJournals[part] = (status.byteCount, "it is not a regular file")
+      return
+    }
+    guard status.byteCount <= part.limit(limits) else {
+      parts.unreadJournals[part] = (status.byteCount, "at most \(Amounts.bytes(part.limit(limits))) are read")
+      return
+    }
+    parts[large: part] = try readLarge(part, in: directory)
   }
 
   /// Lends a payload's stored bytes in portions.

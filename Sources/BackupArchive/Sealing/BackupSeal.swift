@@ -67,7 +67,7 @@ extension SealList {
 extension StoredPart {
   /// The files that are read when a backup of this layout is opened.
   static func sealed(in layout: BackupLayout) -> [StoredPart] {
-    [.manifest, .status, .info, layout.listPart, layout.keychainPart]
+    [.manifest, .status, .info, layout.listPart, layout.keychainPart] + layout.journals
   }
 }
 

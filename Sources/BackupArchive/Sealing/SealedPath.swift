@@ -3,8 +3,9 @@ import KeychainFormats
 /// Which files of a backup a seal covers: those that reading it reads, by their paths. What else stands beside them is not
 /// the backup's, and changes nothing of it.
 package enum SealedPath {
-  /// The property lists and both kinds of list.
-  private static let parts = [StoredPart.manifest, .status, .info, .database, .oldDatabase].map { Array($0.path.utf8) }
+  /// The property lists, both kinds of list, and what SQLite keeps beside one of them.
+  private static let parts = ([StoredPart.manifest, .status, .info, .database, .oldDatabase] + StoredPart.journals).map
+  { Array($0.path.utf8) }
 
   /// Whether it is a part, or a payload of either layout.
   static func isSealed(_ path: ArraySlice<UInt8>) -> Bool {
@@ -26,6 +27,7 @@ package enum SealedPath {
     switch path {
     case StoredPart.manifest.path, StoredPart.status.path, StoredPart.info.path, layout.listPart.path: return true
     default:
+      if layout.journals.contains(where: { $0.path == path }) { return true }
       guard let name = path.split(separator: "/").last, isFileIdentifier(name) else { return false }
       return layout.storedPath(of: String(name)) == path
     }

@@ -46,10 +46,10 @@ extension FileSystem {
     return Array(foreign.sorted().prefix(limit))
   }
 
-  /// What Finder and Explorer write into every directory that they show, and what is left of a manifest of ours that
-  /// was being written.
-  private static func isSystemClutter(_ name: String) -> Bool {
-    [".DS_Store", "Thumbs.db", "desktop.ini"].contains(name) || name.hasPrefix("._")
+  /// What Finder and Explorer write into every directory that they show, SQLite's index of a log, which it makes again, and
+  /// what is left of a manifest of ours that was being written.
+  package static func isSystemClutter(_ name: String) -> Bool {
+    [".DS_Store", "Manifest.db-shm", "Thumbs.db", "desktop.ini"].contains(name) || name.hasPrefix("._")
       || PlacePath.isTemporaryPart(name)
   }
 }

@@ -35,6 +35,9 @@ struct BackupWalk {
       return String(name)
     }
 
+    /// Whether it is a log or a journal of the list of files.
+    var isJournal: Bool { isOwn && StoredPart.journals.contains { $0.path == path } }
+
     func forEachPortion(_ body: (UnsafeRawBufferPointer) throws(WriteFailure) -> Void) throws(WriteFailure) {
       switch source {
       case .directory(let walk, let file): try walk.forEachPortion(of: file, body)
@@ -148,7 +151,7 @@ struct BackupWalk {
     switch StoredPart.allCases.first(where: { $0.path == path }) {
     case nil: limits.entryByteCount
     // What is too large to be read, and needed by nobody, goes along as it is.
-    case .info?, .status?: Int64(limits.databaseByteCount)
+    case .info?, .status?, .databaseLog?, .databaseJournal?: Int64(limits.databaseByteCount)
     case let part?: Int64(part.limit(limits))
     }
   }
@@ -156,9 +159,6 @@ struct BackupWalk {
   /// What else stands in a directory, and would go with it; what systems leave in every directory doesn't count.
   func foreignNames() throws(WriteFailure) -> [String] {
     guard isDirectory else { return [] }
-    let ordinary: Set = [".DS_Store", "Thumbs.db", "desktop.ini"]
-    return try forEachFile { _ in }.filter {
-      !ordinary.contains($0) && !$0.hasPrefix("._") && !PlacePath.isTemporaryPart($0)
-    }
+    return try forEachFile { _ in }.filter { !FileSystem.isSystemClutter($0) }
   }
 }

@@ -208,6 +208,10 @@ package struct NamedArchive {
       session.warn(
         "\(name)'s \(finding.place) cannot be read", why: finding.description,
         try: "another copy; nothing of this one can be opened without it")
+    case .manifestMissing:
+      session.warn(
+        "\(name) is not a whole backup", why: finding.description,
+        try: "the backup that it was made from; no item of the keychain can be decrypted here")
     case .classKeysDamaged:
       session.warn(
         "\(name)'s keybag is damaged", why: finding.description,
@@ -258,10 +262,14 @@ package struct NamedArchive {
   /// Says what is wrong with the archive itself.
   fileprivate func warnOfFaults(in session: Session) {
     for note in archive.notes {
-      guard case .unfinished = note else { continue }
-      session.warn(
-        "\(name) was never finished", why: note.description,
-        try: "export what is in it; no device restores such a backup")
+      switch note {
+      case .unfinished:
+        session.warn(
+          "\(name) was never finished", why: note.description,
+          try: "export what is in it; no device restores such a backup")
+      case .listJournalRead: session.note("\(HostileText.shown(name)): \(note)")
+      default: continue
+      }
     }
     for propertyList in archive.unreadablePropertyLists {
       session.warn(

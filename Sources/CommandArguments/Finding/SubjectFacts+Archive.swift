@@ -25,7 +25,7 @@ extension SubjectFacts {
   }
 
   private static func state(of archive: BackupArchive) -> BackupDirectory.Entry.State? {
-    guard !archive.isManifestUnreadable, !archive.isRemainder, archive.unreadablePropertyLists.isEmpty else {
+    guard !archive.isManifestMissing, !archive.isRemainder, archive.unreadablePropertyLists.isEmpty else {
       return .damaged
     }
     guard let status = archive.status, status.snapshotState != nil else { return nil }

@@ -2,7 +2,7 @@ import ArchivedKeychain
 import BackupArchive
 package import CommandSession
 import DataProtection
-import KeychainFormats
+package import KeychainFormats
 
 extension ArchiveUnlocker {
   /// Refuses a keybag that asks for too much work, and asks about one that asks for far more than is usual, before anybody
@@ -44,4 +44,9 @@ extension ArchiveUnlocker {
     return "asks for \(Amounts.grouped(Int(unusual.rounds))) rounds of key derivation, "
       + "\(Amounts.grouped(Int(unusual.multiple))) times the usual \(Amounts.grouped(Int(unusual.usual)))\(time)"
   }
+}
+
+extension Keybag {
+  /// The iterations of both derivations, as the header asks for them.
+  package var totalRounds: Int { Int(iterations ?? 0) + Int(secondRound?.rounds ?? 0) }
 }

@@ -261,7 +261,7 @@ package final class ArchiveUnlocker {
         "\(name)'s keychain file is not what was written", why: note.description,
         try: "verify says what is damaged; what opens is as it was written, and items may be missing")
     // Said when the archive was opened.
-    case .unfinished, .propertyListUnreadable, .encryptionClaimed: return
+    case .unfinished, .propertyListUnreadable, .encryptionClaimed, .listJournalRead: return
     case .finding(let finding): if !archive.findings.contains(finding) { named.warn(of: finding, in: session) }
     case .statusMissing, .encryptionNotStated, .databaseUnpadded, .databaseInWriteAheadMode, .sizeDiffers:
       session.detail("\(HostileText.shown(name)): \(note)")
@@ -287,14 +287,14 @@ extension NamedArchive {
         .refused, "\(name) says that it has no password, and was made under one", why: denied.description,
         try: Self.adviceForDeniedPassword)
     }
+    if archive.isManifestMissing {
+      return CommandFailure(
+        .refused, "\(name) has no keybag to try a password on", why: ArchiveFinding.manifestMissing.description,
+        try: "if this copy is meant, \(source.withoutIt)")
+    }
     return CommandFailure(
       .refused, "\(name) has no password, and \(source.name) names one",
       why: "it is not encrypted: it may not be the backup that is meant, and anybody can have made it",
       try: source.isFlag ? advice ?? "if it is meant, \(source.withoutIt)" : "if it is meant, \(source.withoutIt)")
   }
-}
-
-extension Keybag {
-  /// Rounds of both derivations, as the header asks for them.
-  package var totalRounds: Int { Int(iterations ?? 0) + Int(secondRound?.rounds ?? 0) }
 }

@@ -9,13 +9,11 @@ struct DatabaseImage {
   /// The most bytes of a database, its log applied; one of a full device has some tens of MiB.
   static let maximumByteCount = 256 << 20
 
-  static func isPageByteCount(_ count: Int) -> Bool { (512...65536).contains(count) && count & (count - 1) == 0 }
-
   /// Takes a database as its file stands.
   init(_ file: [UInt8]) throws(KeychainDatabaseError) {
     guard file.count <= Self.maximumByteCount else { throw Self.overLimit(file.count) }
     guard file.starts(with: Self.signature), file.count >= Self.headerByteCount,
-      Self.isPageByteCount(Self.pageByteCount(of: file))
+      DatabasePage.isByteCount(Self.pageByteCount(of: file))
     else { throw KeychainDatabaseError(.unreadable, "it does not begin as an SQLite database does") }
     bytes = Self.withoutLog(file)
   }

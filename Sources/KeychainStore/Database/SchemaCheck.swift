@@ -1,4 +1,5 @@
 import GRDB
+import KeychainFormats
 import KeychainRules
 
 /// Compares what is in a database with Apple's schema before anything is asked of it.
@@ -25,13 +26,13 @@ enum SchemaCheck {
     try verifyVersion(database)
   }
 
-  /// What SQLite makes for itself: the table behind AUTOINCREMENT, and the indexes of UNIQUE, which have no statement. A
-  /// name alone proves nothing: where a schema is written by hand, any object can have it.
+  /// What SQLite makes for itself: the table behind AUTOINCREMENT, those that ANALYZE leaves, and the indexes of UNIQUE,
+  /// which have no statement.
   ///
   /// Source: SQLite, "Database File Format", section 2.6.
   private static func isOfSQLite(_ type: String, _ name: String, _ statement: ColumnValue) -> Bool {
     switch type {
-    case "table": name == "sqlite_sequence" && statement == .text("CREATE TABLE sqlite_sequence(name,seq)")
+    case "table": statement.textValue.map { SystemTables.contains(name, statement: $0) } ?? false
     case "index": name.hasPrefix("sqlite_autoindex_") && statement == .null
     default: false
     }

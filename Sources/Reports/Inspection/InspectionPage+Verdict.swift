@@ -11,7 +11,7 @@ extension InspectionPage {
   }
 
   /// Whether nothing of it opens anywhere.
-  var isKeybagUnusable: Bool { facts.findings.contains { $0.kind == .keybagUnusable } }
+  var isKeybagUnusable: Bool { facts.findings.contains(where: \.leavesNoKeybag) }
 
   /// Whether it says that it is a decrypted copy, which no restore takes.
   var isCopyInClear: Bool { facts.findings.contains(.decryptedCopy) }

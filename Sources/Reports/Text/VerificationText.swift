@@ -175,12 +175,14 @@ package struct VerificationText {
     let lacksVersion =
       verification.found.contains { $0.kind == .versionMissing }
       && !verification.found.contains { $0.kind == .manifestUnreadable }
-    let unread = propertyLists.compactMap(\.file).filter { !lacksVersion || $0 != "Manifest.plist" }
+    let lacksManifest = verification.found.contains(.manifestMissing)
+    let unread = propertyLists.compactMap(\.file).filter { !lacksVersion && !lacksManifest || $0 != "Manifest.plist" }
+    if lacksManifest { parts.append("its Manifest.plist is missing") }
     if lacksVersion { parts.append("its Manifest.plist does not say its version") }
     if !unread.isEmpty { parts.append("its \(Amounts.list(unread)) cannot be read") }
     let unbound = verification.faults.count { $0.kind == .hardwareLayerMissing }
     if unbound > 0 { parts.append("its keybag leaves keys of the keychain bound to no device") }
-    if count[.keybag, default: 0] > unbound { parts.append("its keybag is not what was written") }
+    if !lacksManifest, count[.keybag, default: 0] > unbound { parts.append("its keybag is not what was written") }
     if verification.found.contains(where: { $0.kind == .listJournalUnread }) {
       parts.append("what stands beside its list of files, and may change it, is not read")
     }

@@ -42,10 +42,12 @@ struct ExplanationTests {
 
   /// One of every kind whose page is no word of a move.
   private static let examples: [ArchiveFinding] = [
-    .manifestUnreadable(reason: ""), .versionMissing, .keybagUnusable(reason: ""), .classKeysDamaged(reason: ""),
+    .manifestUnreadable(reason: ""), .manifestMissing, .versionMissing, .keybagUnusable(reason: ""),
+    .classKeysDamaged(reason: ""),
     .stateMissing, .propertyListUnreadable(name: "Status.plist", reason: ""), .falseClaim(reason: ""), .decryptedCopy,
     .passwordDenied(reason: ""), .wrapsUnusual(reason: ""), .listTrailingBytes(count: 1, isWholePages: false),
-    .listJournalUnread(name: "Manifest.db-wal", byteCount: 1), .listDamaged(readable: 0, lost: nil, reason: ""),
+    .listJournalUnread(name: "Manifest.db-wal", byteCount: 1, reason: ""),
+    .listDamaged(readable: 0, lost: nil, reason: ""),
     .listNamesNotUTF8(name: "Manifest.db", count: 1, first: ""), .listUnreadable(name: "Manifest.db", reason: ""),
     .keychainMissing(reason: ""), .keychainDamaged(reason: ""),
     .keychainInXML, .keychainKeysUnknown([]),

@@ -130,4 +130,19 @@ struct InspectionFactsTests {
     #expect(key([.type: .string("42"), .keyClass: .string("0")]) == "RSA, public")
     #expect(key([.type: .integer(42), .keySizeInBits: .integer(2048)]) == "RSA, 2,048 bits")
   }
+
+  @Test("With an empty Manifest.db, inspect says whether a given password is right, and does not ask for it again")
+  func emptyList() throws {
+    let world = try MoveWorld(backedUpTo: "b.tar")
+    try world.succeed("convert b.tar -o b/ -q")
+    try world.write([], to: "b/Manifest.db")
+    let without = try world.keyhaul("inspect b")
+    #expect(without.output.contains("Add --password-file") && !without.output.contains("The password is right"))
+    let right = try world.keyhaul("inspect b --password-file .bp")
+    #expect(right.status == 3 && !right.output.contains("Add --password-file"))
+    #expect(words(right.output).hasSuffix("The password is right: it unwraps class keys of the keybag."))
+    try world.write(Array("another one".utf8), to: ".wrong")
+    let wrong = try world.keyhaul("inspect b --password-file .wrong")
+    #expect(wrong.status == 12 && !wrong.output.contains("The password is right"))
+  }
 }

@@ -1,3 +1,6 @@
+import Foundation
+import GRDB
+import KeychainFormats
 import Testing
 
 @testable import keyhaul
@@ -9,11 +12,13 @@ struct JournalVerbTests {
     let world = try MoveWorld(backedUpTo: "b.tar")
     try world.succeed("convert b.tar -o b/ -q")
     try world.write(Array("rows that nobody reads".utf8), to: "b/Manifest.db-wal")
-    let fact = "Manifest.db-wal: it stands beside Manifest.db with 22 bytes, may change it, and is not read"
+    let fact =
+      "Manifest.db-wal: it stands beside Manifest.db, and 22 bytes of it are not read: Manifest.db is encrypted, or not "
+      + "a database"
     for (line, status) in [
       ("inspect b --password-file .bp", Int32(0)), ("verify b --password-file .bp", 13), ("verify b --quick", 13),
       ("plan b --to new-phone --password-file .bp", 3), ("restore b --to new-phone --yes --password-file .bp", 13),
-      ("rekey b --password-file .bp --new-password-file .bp", 13), ("convert b -o c.tar", 3),
+      ("rekey b --password-file .bp --new-password-file .bp", 13), ("convert b -o c.tar", 0),
       ("convert b --decrypted -o clear/ --password-file .bp", 3), ("export b --files out --password-file .bp", 3),
     ] {
       let outcome = try world.keyhaul(line)
@@ -23,5 +28,40 @@ struct JournalVerbTests {
       #expect(!said.contains("is whole") && !said.contains("Nothing in b is damaged"), "\(line): \(said)")
     }
     #expect(try world.read("b/Manifest.db-wal") == Array("rows that nobody reads".utf8))
+    #expect(try world.keyhaul("verify c.tar --password-file .bp").status == 13)
+  }
+
+  @Test("has rows of the list, which inspect, export, verify and a copy have too")
+  func merged() throws {
+    let world = try MoveWorld(backedUpTo: "b.tar")
+    try world.succeed("convert b.tar --decrypted -o b/ --password-file .bp -q")
+    let count = try fileCount("b", in: world)
+    try world.devices.run("rm b/Keyhaul.seal; mkdir open; cp b/Manifest.db open/")
+    let queue = try DatabaseQueue(path: world.home.appending(path: "open/Manifest.db").path)
+    try queue.writeWithoutTransaction { database in
+      for sql in [
+        "CREATE TEMP TABLE late AS SELECT * FROM Files", "DELETE FROM Files", "VACUUM", "PRAGMA journal_mode = WAL",
+        "PRAGMA wal_autocheckpoint = 0", "INSERT INTO Files SELECT * FROM late",
+      ] { try database.execute(sql: sql) }
+      try world.devices.run("cp open/Manifest.db open/Manifest.db-wal open/Manifest.db-shm b/")
+    }
+    try queue.close()
+    let line = "part of the manifest comes from its log, Manifest.db-wal"
+    for command in [
+      "inspect b", "export b --files out", "verify b --password-file .bp", "convert b -o c/", "inspect c",
+      "convert b -o c.tar", "verify c.tar --password-file .bp",
+    ] {
+      let outcome = try world.keyhaul(command)
+      #expect(outcome.status == 0, "\(command): \(outcome)")
+      #expect(flat(outcome.errors + outcome.output).contains(line), "\(command): \(outcome)")
+      #expect(!outcome.errors.contains("not copied"), "\(command): \(outcome)")
+    }
+    for copy in ["b", "c", "c.tar"] { #expect(try fileCount(copy, in: world) == count, "\(copy)") }
+    #expect(count > 0)
+  }
+
+  private func fileCount(_ backup: String, in world: MoveWorld) throws -> Int64 {
+    let document = try world.devices.document("keyhaul inspect \(backup) --json")
+    return document["listed"]?["files"]?.integerValue ?? -1
   }
 }

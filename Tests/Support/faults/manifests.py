@@ -63,6 +63,8 @@ def property_lists():
     yield part("absent", "there is no Manifest.plist", NOTHING_LEFT, lambda data: None)
     yield part("absent-mbdb", "there is no Manifest.plist beside Manifest.mbdb", NOTHING_LEFT, lambda data: None,
                base="mbdb")
+    yield part("absent-plain", "there is no Manifest.plist beside an unencrypted Manifest.db", DAMAGED,
+               lambda data: None, base="plain")
     yield part("empty", "Manifest.plist is empty", DAMAGED, lambda data: b"")
     yield part("text", "Manifest.plist is a sentence", DAMAGED, lambda data: b"once upon a time")
     yield part("cut", "half of Manifest.plist is absent", DAMAGED, lambda data: data[:len(data) // 2])

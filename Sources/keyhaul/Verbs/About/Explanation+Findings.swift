@@ -8,8 +8,8 @@ extension Explanation {
 
   private static func page(_ kind: ArchiveFinding.Kind) -> Explanation? {
     switch kind {
-    case .manifestUnreadable, .versionMissing, .keybagUnusable, .classKeysDamaged, .falseClaim, .decryptedCopy,
-      .passwordDenied, .wrapsUnusual:
+    case .manifestUnreadable, .manifestMissing, .versionMissing, .keybagUnusable, .classKeysDamaged, .falseClaim,
+      .decryptedCopy, .passwordDenied, .wrapsUnusual:
       ofManifest(kind)
     case .stateMissing, .propertyListUnreadable: ofPropertyList(kind)
     case .listTrailingBytes, .listJournalUnread, .listDamaged, .listNamesNotUTF8, .listUnreadable: ofList(kind)
@@ -27,6 +27,14 @@ extension Explanation {
         "Every backup says in Manifest.plist whether it has a password, and holds its keybag there.",
         "No key can be had without it. inspect shows what is left; every other verb refuses the backup (exit code 13).",
         anotherCopy)
+    case .manifestMissing:
+      of(
+        kind, "Manifest.plist is missing, and Manifest.db is read",
+        "Every backup has a Manifest.plist, which holds its keybag. Some tools that decrypt a backup leave Manifest.db without it.",
+        "The manifest database was read as an unencrypted list, and nothing shows whether the backup is whole. Its files can be "
+          + "listed and exported; no item can be decrypted. plan, diff, an export of items and every command that restores or "
+          + "writes a backup refuse it (exit code 13).",
+        "Use the backup that the copy was made from; export --files extracts unencrypted files.")
     case .versionMissing:
       of(
         kind, "Manifest.plist does not say its version", "Every device writes Version into Manifest.plist.",
@@ -112,10 +120,10 @@ extension Explanation {
         "Use another copy of the backup where the bytes are not whole pages.")
     case .listJournalUnread:
       of(
-        kind, "a journal of SQLite's stands beside Manifest.db and is not read",
-        "Manifest.db-wal or Manifest.db-journal may hold changes that have not come into the list of files.",
-        "What only the journal names is not seen, and a copy leaves it out. A restore and a change of the password are "
-          + "refused (exit code 13).",
+        kind, "a log or a journal beside Manifest.db is not read",
+        "Manifest.db-wal and Manifest.db-journal are read with the list as SQLite reads them. What does not fit the list, "
+          + "and a change that was not finished, is not read.",
+        "Files that only this part names are not seen. A restore and a change of the password are refused (exit code 13).",
         "Use another copy of the backup; export --files takes out what the list names.")
     case .listNamesNotUTF8:
       of(

@@ -79,9 +79,10 @@ struct Inspect: BackupVerb {
     // What is left of a backup is shown in text and as a document; the page and single parts need the whole.
     let named = try found.open(
       storage: unlocking.storage, takesRemains: part == nil && !common.isHTML, in: session)
+    let unlocker = ArchiveUnlocker(named, unlocking.opening, in: session)
     var (opened, finding): (Opened?, ArchiveFinding?)
     do {
-      opened = named.archive.isRemainder ? nil : try self.opened(named, in: session)
+      opened = named.archive.isRemainder ? nil : try self.opened(named, by: unlocker, in: session)
       if let report = opened?.archive.keybagDamage {
         finding = .classKeysDamaged(reason: report)
         if let finding { named.warn(of: finding, in: session) }
@@ -94,7 +95,7 @@ struct Inspect: BackupVerb {
     let inspection = try Inspection(
       named, opened: opened?.archive, maker: opened?.maker, unopened: finding, part: part,
       wantsTree: part == .tree || common.isHTML, showsAll: common.verbose > 0, unlockedIn: opened?.derivationTime,
-      isTimed: !session.isOneOfMany)
+      isTimed: !session.isOneOfMany, hasFittingPassword: unlocker.derivationTime != nil)
     try session.deliver(
       inspection, page: inspection.page(argument: FoundKeychain.archive(found).word), to: report.output)
     return inspection.isPartlyUnreadable ? .partial : .ok
@@ -134,8 +135,9 @@ struct Inspect: BackupVerb {
   }
 
   /// The archive with its items tried, where the password is available or is all that a wanted part lacks.
-  private func opened(_ named: NamedArchive, in session: Session) throws -> Opened? {
-    let unlocker = ArchiveUnlocker(named, unlocking.opening, in: session)
+  private func opened(
+    _ named: NamedArchive, by unlocker: ArchiveUnlocker, in session: Session
+  ) throws -> Opened? {
     let hasDeviceKey = try unlocking.opening.deviceKeySource() != nil
     if !named.archive.isEncrypted || unlocking.password.isGiven || hasDeviceKey || needsPassword(named)
       || session.offersListed
@@ -177,7 +179,7 @@ extension NamedArchive {
   /// Why nothing opens though the password is right.
   fileprivate func unopened(because error: CommandFailure) -> ArchiveFinding {
     let reason = error.why ?? error.message
-    if let keybag = archive.findings.first(where: { $0.kind == .keybagUnusable }) { return keybag }
+    if let keybag = archive.findings.first(where: \.leavesNoKeybag) { return keybag }
     let isOfKeybag = (try? archive.keybag.derivationParameters()) == nil
     return isOfKeybag
       ? .keybagUnusable(reason: reason) : .listUnreadable(name: archive.layout.listName, reason: reason)

@@ -29,7 +29,7 @@ extension Inspection {
   }
 
   /// Whether nothing of it opens anywhere.
-  var isKeybagUnusable: Bool { findings.contains { $0.kind == .keybagUnusable } }
+  var isKeybagUnusable: Bool { findings.contains(where: \.leavesNoKeybag) }
 
   /// What leads where most items go nowhere else: "Most of its items, 14 of 18, are of this device only: …".
   var boundText: String? {

@@ -34,8 +34,10 @@ extension Inspection {
     let state =
       archive.isManifestUnreadable
       ? "nothing says whether it has a password"
-      : archive.areFilesEncrypted
-        ? "encrypted" : archive.isEncrypted ? "unencrypted files, items under a password" : "no password"
+      : archive.isManifestMissing
+        ? "no Manifest.plist, \(archive.areFilesEncrypted ? "encrypted" : "unencrypted") files"
+        : archive.areFilesEncrypted
+          ? "encrypted" : archive.isEncrypted ? "unencrypted files, items under a password" : "no password"
     let size = "\(Amounts.count(files.count, "file")), \(Amounts.bytes(files.byteCount))"
     let classes = archive.keybag.classKeys.count
     let shownName = HostileText.shown(name)
@@ -51,8 +53,10 @@ extension Inspection {
         "keybag",
         archive.isManifestUnreadable
           ? "unreadable, as Manifest.plist is"
-          : "version \(archive.keybag.version.map(String.init) ?? "?"), \(keybagKind), "
-            + "\(Amounts.count(classes, "class key")) · \(facts.classes) · \(roundsText)"
+          : archive.isManifestMissing
+            ? "missing, as Manifest.plist is"
+            : "version \(archive.keybag.version.map(String.init) ?? "?"), \(keybagKind), "
+              + "\(Amounts.count(classes, "class key")) · \(facts.classes) · \(roundsText)"
       ),
       ("keychain", keychainText),
     ]
@@ -73,7 +77,9 @@ extension Inspection {
     }
     lines += unseenLines(style, showsAll)
     if !isUnlocked, archive.hasKeychain, !archive.isRemainder, archive.isEncrypted, !isKeybagUnusable {
-      lines.append("Add --password-file to see what is in it.")
+      lines.append(
+        hasFittingPassword
+          ? "The password is right: it unwraps class keys of the keybag." : "Add --password-file to see what is in it.")
     }
     return lines
   }

@@ -31,22 +31,26 @@ struct Inspection: Report {
   let unlockTime: Duration?
   /// How long it took, where it was derived.
   let measuredUnlock: Duration?
+  /// Whether a password was given that unwraps class keys, also where nothing else opens.
+  let hasFittingPassword: Bool
   /// What was gone around to show it.
   let findings: [ArchiveFinding]
 
   /// - Parameters:
   ///   - unopened: Why it, or a part of it, does not open though the password is right.
   ///   - isTimed: Whether it says how long this machine takes, which is never the same twice.
+  ///   - hasFittingPassword: Whether a password was given that unwraps class keys.
   init(
     _ named: NamedArchive, opened: OpenedArchive?, maker: MakerItems? = nil, unopened: ArchiveFinding? = nil,
     part: Inspect.Part?, wantsTree: Bool, showsAll: Bool, unlockedIn measured: Duration? = nil, isTimed: Bool = true,
-    clock: some Clock<Duration> = ContinuousClock()
+    hasFittingPassword: Bool = false, clock: some Clock<Duration> = ContinuousClock()
   ) throws(CommandFailure) {
     name = named.name
     archive = named.archive
     self.part = part
     self.opened = opened
     self.maker = maker
+    self.hasFittingPassword = hasFittingPassword
     do throws(BackupArchiveError) {
       let stored = try archive.storedFiles()
       files = stored

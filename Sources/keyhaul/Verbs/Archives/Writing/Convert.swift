@@ -46,7 +46,7 @@ struct Convert: RunnableVerb {
     try checkFlags()
     let found = try ArgumentFinder(session).archive(archive)
     let path = try found.requirePath(for: "convert")
-    let named = try found.open(storage: opening.storage, in: session)
+    let named = try found.open(storage: opening.storage, for: .copying, in: session)
     if output != "-" { try session.requireOutput(output, differsFrom: [path]) }
     if !decrypted, let copy = try standingCopy(of: named, at: path, in: session) {
       warn(ofForeign: copy.foreignFiles, in: session)
@@ -87,7 +87,9 @@ struct Convert: RunnableVerb {
     return status(of: named, without: outcome.foreignFiles)
   }
 
-  private func warn(ofForeign files: [String], in session: Session) {
+  private func warn(ofForeign all: [String], in session: Session) {
+    // Manifest.db-shm is only SQLite's index of a log, which SQLite makes again.
+    let files = all.filter { $0.split(separator: "/").last != "Manifest.db-shm" }
     guard let first = files.first else { return }
     session.warn(
       "\(Amounts.count(files.count, "file")) not copied",

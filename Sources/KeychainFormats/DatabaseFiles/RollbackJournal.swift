@@ -5,20 +5,20 @@
 /// after all; that file is not looked for, as no keychain is changed so.
 ///
 /// Source: SQLite, "Database File Format", section 3 (the rollback journal), and `pager_playback` of its `pager.c`.
-struct RollbackJournal {
-  let pageByteCount: Int
+package struct RollbackJournal {
+  package let pageByteCount: Int
   /// How many pages the database had before the change.
-  let pageCount: Int
+  package let pageCount: Int
   /// The content of each page before the change, by its number from 1: where it begins in the journal.
-  let pageStarts: [Int: Int]
+  package let pageStarts: [Int: Int]
 
   private static let magic: [UInt8] = [0xD9, 0xD5, 0x05, 0xF9, 0x20, 0xA1, 0x63, 0xD7]
   private static let headerByteCount = 28
 
   /// - Returns: `nil` where it begins as no journal does: it is empty, its header was zeroed by a finished change, or it
   ///   is none.
-  init?(_ bytes: [UInt8]) {
-    guard let first = Header(bytes, at: 0), DatabaseImage.isPageByteCount(first.pageByteCount) else { return nil }
+  package init?(_ bytes: [UInt8]) {
+    guard let first = Header(bytes, at: 0), DatabasePage.isByteCount(first.pageByteCount) else { return nil }
     pageByteCount = first.pageByteCount
     pageCount = first.pageCount
     var starts: [Int: Int] = [:]

@@ -1,25 +1,29 @@
 /// The committed pages of a database's log, the file `-wal` beside it.
 ///
 /// Source: SQLite, "Database File Format", section 4 (the write-ahead log).
-struct WriteAheadLog {
-  let pageByteCount: Int
+package struct WriteAheadLog {
+  package let pageByteCount: Int
   /// The last committed content of each page, by its number from 1: where it begins in the log.
-  let pageStarts: [Int: Int]
+  package let pageStarts: [Int: Int]
   /// How many pages the database has after the last commit; 0 where the log has none.
-  let pageCount: Int
+  package let pageCount: Int
   /// Whether something of this round stands behind the last commit: frames that do not fit, that no commit ends, or a part
   /// of one. Frames that are left of an earlier round are none of it.
-  let isCutShort: Bool
+  package let isCutShort: Bool
+  /// Where the last commit ends in the log; behind its header where it has none.
+  package let committedByteCount: Int
+  /// Whether a whole frame stands behind the header, of whatever round.
+  package let hasFrames: Bool
 
   private static let headerByteCount = 32
   private static let frameHeaderByteCount = 24
 
   /// - Returns: `nil` where its header is not one of a log, or its check sum does not fit.
-  init?(_ bytes: [UInt8]) {
+  package init?(_ bytes: [UInt8]) {
     guard bytes.count >= Self.headerByteCount else { return nil }
     let magic = bytes.bigEndian(at: 0)
     guard magic & ~1 == 0x377f_0682, bytes.bigEndian(at: 4) == 3_007_000,
-      let size = Int(exactly: bytes.bigEndian(at: 8)), DatabaseImage.isPageByteCount(size)
+      let size = Int(exactly: bytes.bigEndian(at: 8)), DatabasePage.isByteCount(size)
     else { return nil }
     var sum = LogSum(isBigEndian: magic & 1 == 1)
     sum.add(bytes, 0..<24)
@@ -55,6 +59,8 @@ struct WriteAheadLog {
     }
     pageStarts = committed
     pageCount = lastPageCount
+    committedByteCount = Self.headerByteCount + countedFrames * frameByteCount
+    hasFrames = frameCount > 0
     // A part of a frame at the end, where all before it fit.
     let end = Self.headerByteCount + frameCount * frameByteCount
     let hasPart = frame == frameCount && bytes.count > end
@@ -81,7 +87,8 @@ private struct LogSum {
 }
 
 extension [UInt8] {
-  func bigEndian(at offset: Int) -> UInt32 {
+  /// A number of four bytes, all of which are there.
+  package func bigEndian(at offset: Int) -> UInt32 {
     self[offset..<offset + 4].reduce(0) { $0 << 8 | UInt32($1) }
   }
 }
