@@ -158,6 +158,12 @@ public struct BackupArchive: Sendable {
     for (name, byteCount) in parts.journals.sorted(by: { $0.key < $1.key }) where layout == .manifestDB {
       notes.append(.finding(.listJournalUnread(name: name, byteCount: byteCount)))
     }
+    switch source {
+    case .stream(let payloads): notes += payloads.notes
+    case .container(let container): notes += container.payloads.notes
+    // What else has another name is seen when the directory is listed.
+    case .directory: if parts.isKeychainRenamed { notes += try Self.storedFiles(of: source, layout).notes }
+    }
     if let manifestFault, parts.layout == nil, status == nil, computerProperties == nil { throw manifestFault }
     if let status {
       switch status.snapshotState {

@@ -6,6 +6,8 @@ package struct StoredParts: Sendable {
   package var unreadable: [UnreadablePropertyList] = []
   /// Why there is a seal that was not read.
   package var sealFault: BackupArchiveError?
+  /// Whether the keychain's file lies under another name than a device gives it.
+  package var isKeychainRenamed = false
   /// The journals beside `Manifest.db` that are not empty, by name, in bytes. Nothing is read of them.
   package var journals: [String: Int64] = [:]
   package static let journalNames = ["-wal", "-journal"].map { StoredPart.database.path + $0 }
