@@ -102,7 +102,7 @@ final class DecryptionPass {
     var isDone: Set<String> = []
     let faulty = Set(faults.map(\.fileIdentifier))
     foreignFiles += try walk.forEachFile { (file) throws(WriteFailure) in
-      guard file.isOwn else { return foreignFiles.append(file.name.shown) }
+      guard file.isOwn, !file.isLeftover else { return foreignFiles.append(file.name.shown) }
       if let identifier = file.payload {
         if let known = readable[identifier], isDone.insert(identifier).inserted {
           try decrypt(file, known, to: sink)

@@ -87,6 +87,7 @@ final class ReencryptionPass<Random: RandomSource> {
     var time: Int64 = 0
     var prefix = EntryName.none
     try walk.forEachFile { (file) throws(WriteFailure) in
+      guard !file.isLeftover else { return unlisted.append(file.path) }
       if let identifier = file.payload {
         guard let row = try obtaining({ () throws(BackupArchiveError) in try list.archive(of: identifier) }) else {
           unlisted.append(file.path)

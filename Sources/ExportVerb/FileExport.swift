@@ -65,12 +65,21 @@ struct FileExport {
     in named: NamedArchive, keys: borrowing ClassKeys
   ) throws(CommandFailure) -> ListedFile {
     let near: NearFile
+    let shown: [ListedFile]
     do throws(BackupArchiveError) {
       let list = try named.archive.fileList(with: keys)
       if let found = try list.file(domain: domain, relativePath: path) { return found }
+      shown = try list.files(shownAs: domain, path)
+      if shown.count == 1 { return shown[0] }
       near = try NearFile(domain: domain, path: path, in: list)
     } catch {
       throw CommandFailure(archive: error, name: named.name)
+    }
+    guard shown.isEmpty else {
+      throw CommandFailure(
+        .noMatch, "\(shown.count) files are shown as \(path) in \(domain)",
+        why: "their names are not UTF-8, and nothing tells which is meant",
+        try: "export --files, which writes each of them")
     }
     throw near.failure(archive: named.name)
   }

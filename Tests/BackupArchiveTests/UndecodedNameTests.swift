@@ -95,6 +95,10 @@ struct UndecodedNameTests {
       list.findings
         == [.listNamesNotUTF8(name: "Manifest.mbdb", count: 1, first: "HomeDomain/Library/abc%F5%BA.dat")])
     #expect(try archive.keychainFile(with: sample.keys).bytes == sample.contents.keychainFile)
+    #expect(
+      try list.files(shownAs: "HomeDomain", "Library/abc%F5%BA.dat").map(\.undecodedPath)
+        == [TreeBackup.bytes(Self.odd)])
+    #expect(try list.files(shownAs: "HomeDomain", OldBackup.notePath).isEmpty)
     // What is asked for by a name is the file with that name, not the one that is shown so.
     #expect(try list.file(domain: "HomeDomain", relativePath: "Library/abc%F5%BA.dat") == nil)
     let plan = try ExtractionPlan(of: list, stored: archive.storedFiles(), choosing: { _ in true })

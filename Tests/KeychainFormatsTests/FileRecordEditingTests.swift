@@ -25,6 +25,37 @@ struct FileRecordEditingTests {
     }
   }
 
+  @Test("keeps names that are not UTF-8 or UTF-16, byte for byte", arguments: [false, true])
+  func undecodedNames(isUTF16: Bool) throws {
+    // A record with "name!" and "aim" in it, which are then made what no text is: the byte F5, half a surrogate pair.
+    let stand = isUTF16 ? "n\u{E000}me!" : "name!"
+    let record = FileRecord(
+      relativePath: stand, target: "aim", digest: [1], mode: 0o120644, protectionClass: .fileNone)
+    func undecoded(_ bytes: [UInt8], _ pairs: [([UInt8], [UInt8])]) throws -> [UInt8] {
+      var bytes = bytes
+      for (old, new) in pairs {
+        let range = try #require(Data(bytes).range(of: Data(old)))
+        bytes.replaceSubrange(range, with: new)
+      }
+      return bytes
+    }
+    let name: [UInt8] = isUTF16 ? [0xD8, 0x00, 0, 0x6D] : [0x6E, 0xF5, 0xBA, 0x65, 0x21]
+    let pairs: [([UInt8], [UInt8])] = [
+      (isUTF16 ? [0xE0, 0x00, 0, 0x6D] : Array("name!".utf8), name), (Array("aim".utf8), [0x61, 0xFF, 0x6D]),
+    ]
+    let bytes = try undecoded(record.archived(), pairs)
+    let before = try FileRecord(archive: bytes)
+    #expect(before.undecodedPath != nil && before.undecodedTarget == [0x61, 0xFF, 0x6D])
+    #expect(throws: FormatError.self) { try BinaryPlist.decode(bytes) }
+    let changed = try FileRecord.replacing(encryptionKey: key, digest: digest, in: bytes)
+    var expected = before
+    (expected.encryptionKey, expected.digest) = (key, digest)
+    #expect(try FileRecord(archive: changed) == expected)
+    #expect(Data(changed).range(of: Data(name)) != nil)
+    let bare = try FileRecord.replacing(encryptionKey: nil, digest: nil, in: changed)
+    #expect(try FileRecord(archive: bare).undecodedPath == before.undecodedPath)
+  }
+
   @Test("keeps what nobody here knows, as Foundation reads it")
   func unknown() throws {
     let first = FileRecord(relativePath: "a", mode: 0o100644, protectionClass: .fileNone)

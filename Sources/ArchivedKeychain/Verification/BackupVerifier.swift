@@ -55,7 +55,7 @@ struct BackupVerifier {
       findings.notes.append(finding.description)
     // Entered by the check of the keybag, by that of the keychain, and by that of the seal.
     case .keybagUnusable, .classKeysDamaged, .keybagMismatch, .keychainMissing, .keychainDamaged, .sealBroken: break
-    case .keychainInXML, .keychainKeysUnknown, .decryptedCopy, .listNamesNotUTF8:
+    case .keychainInXML, .keychainKeysUnknown, .decryptedCopy, .listNamesNotUTF8, .payloadsRenamed:
       findings.notes.append(finding.description)
     case .falseClaim: findings.add(.init(check, .falseClaim, file: finding.place, finding.fact))
     case .passwordDenied: findings.add(.init(check, .passwordDenied, file: finding.place, finding.fact))

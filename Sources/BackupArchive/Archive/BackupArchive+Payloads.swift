@@ -46,10 +46,11 @@ extension BackupArchive {
 
   /// The same by the name under which it is stored.
   package func payload(named identifier: String) throws(BackupArchiveError) -> StoredPayload {
-    let path = layout.storedPath(of: identifier)
     switch source {
-    case .directory(let handle, let source): return StoredPayload(identifier, .file(path, handle, source))
-    case .container(let container): return StoredPayload(identifier, .sought(path, container))
+    case .directory(let handle, let source):
+      return StoredPayload(identifier, .file(layout.storedPath(of: identifier), layout, handle, source))
+    case .container(let container):
+      return StoredPayload(identifier, .sought(container.payloads.path(of: identifier, in: layout), container))
     case .stream:
       throw BackupArchiveError(.notStreamable, "a backup that comes as a stream can be read once, and it was")
     }
@@ -71,13 +72,12 @@ extension BackupArchive {
     switch source {
     case .directory(let handle, let source):
       for identifier in stored.fileIdentifiers() {
-        try body(StoredPayload(identifier, .file(layout.storedPath(of: identifier), handle, source)))
+        try body(StoredPayload(identifier, .file(stored.path(of: identifier, in: layout), layout, handle, source)))
       }
     case .container(let container):
       try container.forEachFile { (file, walk) throws(BackupArchiveError) in
         guard let path = BackupPath.inside(container.directory, file.path),
-          let identifier = path.split(separator: "/").last.map(String.init), layout.storedPath(of: identifier) == path,
-          isFileIdentifier(identifier)
+          let identifier = BackupPath.payload(at: path), container.payloads.path(of: identifier, in: layout) == path
         else { return }
         try body(StoredPayload(identifier, .passing(file, walk)))
       }

@@ -158,6 +158,12 @@ public struct BackupArchive: Sendable {
     var unreadable = parts.unreadable
     status = Self.propertyList(.status, of: parts, &unreadable, BackupStatus.init(parsing:))
     computerProperties = Self.propertyList(.info, of: parts, &unreadable, ComputerProperties.init(parsing:))
+    switch source {
+    case .stream(let payloads): notes += payloads.notes
+    case .container(let container): notes += container.payloads.notes
+    // What else has another name is seen when the directory is listed.
+    case .directory: if parts.isKeychainRenamed { notes += try Self.storedFiles(of: source, layout).notes }
+    }
     if let manifestFault, parts.layout == nil, status == nil, computerProperties == nil { throw manifestFault }
     if let status {
       switch status.snapshotState {

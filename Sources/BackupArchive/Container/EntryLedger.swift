@@ -37,6 +37,16 @@ struct EntryLedger {
   private var wantedByteCount: Int64 = 0
   private var parts: [EntryName: StoredParts] = [:]
   private var payloads: [BackupLayout: [EntryName: StoredPayloads]] = [:]
+  /// Files with a payload's name in capitals.
+  private var renamed: [EntryName: [RenamedPayload]] = [:]
+
+  /// A file with another name of a payload.
+  struct RenamedPayload {
+    /// In the backup's directory.
+    let path: String
+    let identifier: String
+    let byteCount: Int64
+  }
 
   /// - Parameter containerByteCount: Of the file; `nil` for a stream, whose end nobody knows.
   init(limits: ArchiveLimits, containerByteCount: Int64?) {
@@ -91,6 +101,9 @@ struct EntryLedger {
     for layout in BackupLayout.allCases {
       guard let (directory, identifier) = path.payload(in: layout) else { continue }
       payloads[layout, default: [:]][directory, default: StoredPayloads()].add(identifier, byteCount: byteCount)
+    }
+    for (directory, path, identifier) in path.renamedPayloads {
+      renamed[directory, default: []].append(.init(path: path, identifier: identifier, byteCount: byteCount))
     }
     guard let wanted = path.wanted else { return nil }
     if wanted.part.isJournal {
@@ -156,11 +169,37 @@ struct EntryLedger {
       throw BackupArchiveError(
         .unsupported, "it holds \(directories.count) backups, the first in \(quoted(directories[0]))")
     }
-    guard let directory = directories.first, let found = parts[directory] else {
+    guard let directory = directories.first, var found = parts[directory] else {
       throw BackupArchiveError(.notABackup, "it has no Manifest.plist")
     }
-    let stored = payloads[found.layout ?? .manifestDB]?[directory] ?? StoredPayloads()
+    let layout = found.layout ?? .manifestDB
+    let stored = storedPayloads(in: directory, layout, hasBothLists: found.contains(layout.other.listPart))
+    // The keychain's file was kept under either name, and with capitals.
+    let keychain = StoredPart.keychainFileIdentifier
+    if let path = stored.otherPath(of: keychain) {
+      found[large: layout.keychainPart] = found[large: path.contains("/") ? .keychain : .oldKeychain]
+    } else if stored.byteCount(of: keychain) == nil {
+      found[large: layout.keychainPart] = nil
+    }
     return Found(directory: directory, parts: found, payloads: stored)
+  }
+
+  /// The payloads of one backup, those with other names among them.
+  private func storedPayloads(
+    in directory: EntryName, _ layout: BackupLayout, hasBothLists: Bool
+  ) -> StoredPayloads {
+    var stored = payloads[layout]?[directory] ?? StoredPayloads()
+    if !hasBothLists, let others = payloads[layout.other]?[directory] {
+      for identifier in others.fileIdentifiers() {
+        guard let byteCount = others.byteCount(of: identifier) else { continue }
+        stored.addCandidate(layout.other.storedPath(of: identifier), for: identifier, byteCount: byteCount)
+      }
+    }
+    for file in renamed[directory] ?? [] {
+      stored.addCandidate(file.path, for: file.identifier, byteCount: file.byteCount)
+    }
+    stored.settle()
+    return stored
   }
 
   /// A backup's directory has this one while the device writes to it, with a manifest of its own in it.
@@ -178,13 +217,38 @@ extension EntryPath {
   /// The wanted file that this is the name of, with one leading directory or none.
   fileprivate var wanted: EntryLedger.Wanted? {
     guard let last = components.last, components.count <= 3 else { return nil }
-    for (part, own) in wantedPaths where own.last == last {
-      if components == own { return .init(directory: .none, part: part) }
-      if components.count == own.count + 1, components.dropFirst().elementsEqual(own) {
-        return .init(directory: EntryName(bytes: components[0]), part: part)
+    for (part, own) in wantedPaths where own.last.map({ Self.isSame(last, $0) }) == true {
+      guard components.count - own.count <= 1, components.suffix(own.count).elementsEqual(own, by: Self.isSame) else {
+        continue
       }
+      // Of the parts the keychain's file alone is found with capitals too.
+      let isKeychain = part == .keychain || part == .oldKeychain
+      guard isKeychain || components.suffix(own.count).elementsEqual(own) else { continue }
+      return .init(directory: components.count > own.count ? EntryName(bytes: components[0]) : .none, part: part)
     }
     return nil
+  }
+
+  /// Whether a name is another one, which has no capitals, or that in capitals.
+  private static func isSame(_ name: ArraySlice<UInt8>, _ other: ArraySlice<UInt8>) -> Bool {
+    name.elementsEqual(other) { $0 == $1 || ((65...90).contains($0) && $0 | 0x20 == $1) }
+  }
+
+  /// The payloads that this may be with a name in capitals: each with the directory around it, and its path in that.
+  fileprivate var renamedPayloads: [(directory: EntryName, path: String, identifier: String)] {
+    guard components.last?.count == 40, components.count <= 3,
+      components.suffix(2).contains(where: { $0.contains { (65...90).contains($0) } })
+    else { return [] }
+    let names = components.map { String(decoding: $0, as: UTF8.self) }
+    return (1...2).compactMap { count in
+      guard names.count == count || names.count == count + 1 else { return nil }
+      let own = names.suffix(count)
+      let path = own.joined(separator: "/")
+      guard let identifier = BackupPath.payload(at: own),
+        !BackupLayout.allCases.contains(where: { $0.storedPath(of: identifier) == path })
+      else { return nil }
+      return (names.count > count ? EntryName(bytes: components[0]) : .none, path, identifier)
+    }
   }
 
   /// The leading directory and the identifier, if this names a payload: forty hexadecimal digits, of a current backup

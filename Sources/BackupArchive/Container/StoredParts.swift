@@ -10,6 +10,8 @@ package struct StoredParts: Sendable {
   package var unreadJournals: [StoredPart: (byteCount: Int64, reason: String)] = [:]
   /// The pages of a log or a journal that stand for those of `Manifest.db`, and the file that has them.
   var replacedPages: (pages: ReplacedPages, from: StoredPart)?
+  /// Whether the keychain's file lies under another name than a device gives it.
+  package var isKeychainRenamed = false
 
   package subscript(part: StoredPart) -> [UInt8]? {
     get { small[part] }

@@ -66,6 +66,12 @@ public struct StoredPayloads: Sendable, Equatable {
   private var irregular: Set<Name> = []
   /// Of all payloads together.
   public private(set) var byteCount: Int64 = 0
+  /// Where payloads lie that have another name than a device gives them, relative to the backup's directory.
+  private(set) var otherPaths: [Name: String] = [:]
+  /// Other names of payloads, until all names are known.
+  private var candidates: [Name: [(path: String, byteCount: Int64)]] = [:]
+  /// Files with another name of a payload that are not read for it.
+  private var unread: Set<String> = []
 
   /// Creates a list of no payload.
   public init() {}
@@ -89,6 +95,53 @@ public struct StoredPayloads: Sendable, Equatable {
   }
 
   func contains(_ name: Name) -> Bool { byteCounts[name] != nil }
+
+  /// Where a payload lies that has another name than a device gives it; `nil` for every other one.
+  package func otherPath(of fileIdentifier: some StringProtocol) -> String? {
+    otherPaths.isEmpty ? nil : Name(fileIdentifier).flatMap { otherPaths[$0] }
+  }
+
+  /// Whether a file has another name of a payload and is not read for it.
+  package func isUnread(_ path: String) -> Bool { unread.contains(path) }
+
+  /// Where a payload lies, or would.
+  func path(of fileIdentifier: String, in layout: BackupLayout) -> String {
+    otherPath(of: fileIdentifier) ?? layout.storedPath(of: fileIdentifier)
+  }
+
+  /// What is to be said of other names; `nil` if every payload has its own.
+  public var finding: ArchiveFinding? {
+    guard let first = otherPaths.values.min() ?? unread.min() else { return nil }
+    return .payloadsRenamed(count: otherPaths.count, unread: unread.count, first: first)
+  }
+
+  var notes: [ArchiveNote] { finding.map { [.finding($0)] } ?? [] }
+
+  /// Enters a regular file with another name of a payload.
+  mutating func addCandidate(_ path: String, for fileIdentifier: String, byteCount: Int64) {
+    guard let name = Name(fileIdentifier) else { return }
+    candidates[name, default: []].append((path, byteCount))
+  }
+
+  /// Decides between the names, once all of them are entered: a payload's own name goes first, whatever stands there. Of
+  /// several other names nothing tells which is right, so that none is read.
+  mutating func settle() {
+    for (name, files) in candidates {
+      if files.count == 1, byteCounts[name] == nil, !irregular.contains(name) {
+        byteCounts[name] = files[0].byteCount
+        byteCount += files[0].byteCount
+        otherPaths[name] = files[0].path
+      } else {
+        unread.formUnion(files.map(\.path))
+      }
+    }
+    candidates = [:]
+  }
+
+  /// Whether both store the same payloads with the same sizes, under whatever names.
+  public static func == (left: Self, right: Self) -> Bool {
+    left.byteCounts == right.byteCounts && left.irregular == right.irregular
+  }
 
   mutating func add(_ fileIdentifier: some StringProtocol, byteCount: Int64) {
     guard let name = Name(fileIdentifier), byteCounts.updateValue(byteCount, forKey: name) == nil else { return }

@@ -9,12 +9,16 @@ public final class FileList: Sendable {
   private let form: Form
   /// Of an old list, names that are not UTF-8, once all records were counted.
   private let undecodedNames = Locked(UndecodedNames())
+  /// What is to be said of the names of the payloads, once they were counted.
+  private let payloadNotes = Locked<[ArchiveNote]>([])
   /// What was unusual, and tolerated. What is damaged in a large list is among it once all of it was read.
   public var notes: [ArchiveNote] {
+    let notes = payloadNotes.withLock { $0 }
     switch form {
-    case .database(let database): database.notes
+    case .database(let database): return database.notes + notes
     case .old:
-      undecodedNames.withLock { $0.finding(in: StoredPart.oldDatabase.path) }.map { [.finding($0)] } ?? []
+      return undecodedNames.withLock { $0.finding(in: StoredPart.oldDatabase.path) }.map { [.finding($0)] + notes }
+        ?? notes
     }
   }
   /// What of it is not as a device leaves it, and was gone around.
@@ -113,6 +117,7 @@ public final class FileList: Sendable {
   ///   the records of absent files are read for it.
   /// - Throws: `.damaged` for a list whose own check fails.
   public func listing(against stored: StoredPayloads? = nil) throws(BackupArchiveError) -> Listing {
+    note(stored)
     switch form {
     case .database(let database): return try database.listing(against: stored)
     case .old: return try listing(against: stored) { (_, _) throws(BackupArchiveError) in }
@@ -129,6 +134,7 @@ public final class FileList: Sendable {
     against stored: StoredPayloads? = nil, lending kind: ListedFile.Kind? = nil,
     forEachFile body: (ListedFile, FilePlace) throws(BackupArchiveError) -> Void
   ) throws(BackupArchiveError) -> Listing {
+    note(stored)
     switch form {
     case .database(let database): return try database.listing(against: stored, lending: kind, forEachFile: body)
     case .old(let manifest):
@@ -145,6 +151,12 @@ public final class FileList: Sendable {
       undecodedNames.withLock { $0 = names }
       return listing
     }
+  }
+
+  private func note(_ stored: StoredPayloads?) {
+    guard let stored else { return }
+    let notes = stored.notes
+    payloadNotes.withLock { $0 = notes }
   }
 
   /// Goes through all files in the list's order. Rows without an identifier are passed over; `listing()` counts them.
@@ -216,6 +228,25 @@ public final class FileList: Sendable {
       }
       return found
     }
+  }
+
+  /// The files whose names are not UTF-8 and that are shown so, in the list's order. Looks through the whole list.
+  ///
+  /// - Throws: `.hostile` where the list has one under an identifier that is not its hash.
+  public func files(shownAs domain: String, _ relativePath: String) throws(BackupArchiveError) -> [ListedFile] {
+    var found: [ListedFile] = []
+    try forEachFile { (file) throws(BackupArchiveError) in
+      guard file.domain == domain, file.relativePath == relativePath,
+        file.undecodedDomain != nil || file.undecodedPath != nil
+      else { return }
+      guard try file.hasFittingIdentifier() else {
+        throw BackupArchiveError(
+          .hostile,
+          "the list of files has \(quoted("\(domain)/\(relativePath)")) under an identifier that is not its hash")
+      }
+      found.append(file)
+    }
+    return found
   }
 
   /// Keeps the two errors apart: what is wrong with the list, and what the closure throws.

@@ -36,6 +36,8 @@ public enum ArchiveFinding: Sendable, Hashable {
   case listDamaged(readable: Int, lost: Int?, reason: String)
   /// Rows of the list of files have a domain, a path, a link's target or an attribute's name that is not UTF-8.
   case listNamesNotUTF8(name: String, count: Int, first: String)
+  /// Payloads lie under other names than a device gives them; `unread` counts files with a second name of one.
+  case payloadsRenamed(count: Int, unread: Int, first: String)
   /// Nothing of the list of files can be read.
   case listUnreadable(name: String, reason: String)
   /// The list of files names a keychain file that is not stored.
@@ -83,6 +85,8 @@ public enum ArchiveFinding: Sendable, Hashable {
     case listDamaged = "list-damaged"
     /// Names in the list of files are not UTF-8.
     case listNamesNotUTF8 = "list-names-not-utf8"
+    /// Payloads have other names than a device gives them.
+    case payloadsRenamed = "payloads-renamed"
     /// Nothing of the list of files can be read.
     case listUnreadable = "list-unreadable"
     /// The listed keychain file is not stored.
@@ -117,6 +121,7 @@ public enum ArchiveFinding: Sendable, Hashable {
     case .listJournalUnread: .listJournalUnread
     case .listDamaged: .listDamaged
     case .listNamesNotUTF8: .listNamesNotUTF8
+    case .payloadsRenamed: .payloadsRenamed
     case .listUnreadable: .listUnreadable
     case .keychainMissing: .keychainMissing
     case .keychainDamaged: .keychainDamaged
@@ -137,6 +142,7 @@ public enum ArchiveFinding: Sendable, Hashable {
     case .propertyListUnreadable(let name, _), .listUnreadable(let name, _),
       .listJournalUnread(let name, _, _), .listNamesNotUTF8(let name, _, _):
       name
+    case .payloadsRenamed(_, _, let first): first
     case .listTrailingBytes, .listDamaged: StoredPart.database.path
     case .keychainMissing, .keychainDamaged, .keychainInXML, .keychainKeysUnknown, .keybagMismatch:
       Self.keychainName
@@ -155,7 +161,7 @@ public enum ArchiveFinding: Sendable, Hashable {
     case .listDamaged(_, let lost, _): lost != 0
     case .versionMissing, .stateMissing, .propertyListUnreadable, .falseClaim, .decryptedCopy, .passwordDenied,
       .wrapsUnusual, .listTrailingBytes, .keychainInXML, .keychainKeysUnknown, .keybagMismatch, .listJournalUnread,
-      .listNamesNotUTF8, .sealBroken:
+      .listNamesNotUTF8, .payloadsRenamed, .sealBroken:
       false
     }
   }
@@ -188,6 +194,7 @@ extension ArchiveFinding: CustomStringConvertible {
     case .listNamesNotUTF8(_, let count, let first):
       "\(Amounts.count(count, "entry", plural: "entries")) \(count == 1 ? "has" : "have") a name that is not UTF-8, "
         + "shown with %F5 for the byte F5; \(count == 1 ? "it" : "the first") is \(quoted(first))"
+    case .payloadsRenamed(let count, let unread, let first): Self.renamed(count, unread, first)
     case .keychainInXML: "it is a property list in XML, as no device writes it"
     case .sealBroken(let fault): fault.reason
     case .keychainKeysUnknown(let keys): "it has keys that are no kind of item: \(Self.shown(keys))"
@@ -203,6 +210,17 @@ extension ArchiveFinding: CustomStringConvertible {
     case 0?: "none is lost"
     case let count?: "\(Amounts.grouped(count)) cannot"
     }
+  }
+
+  private static func renamed(_ count: Int, _ unread: Int, _ first: String) -> String {
+    let found =
+      "\(Amounts.count(count, "payload")) \(count == 1 ? "has" : "have") another name than a device gives, "
+      + "\(count == 1 ? "" : "the first ")\(quoted(first))"
+    guard unread > 0 else { return found }
+    let others =
+      "\(Amounts.count(unread, "file")) \(unread == 1 ? "has" : "have") a second name of a payload "
+      + "and \(unread == 1 ? "is" : "are") not read"
+    return count > 0 ? "\(found); \(others)" : "\(others), \(unread == 1 ? "" : "the first ")\(quoted(first))"
   }
 
   private static let shownKeyCount = 5

@@ -39,7 +39,7 @@ extension ArchiveFinding {
   private var forbidsRestoring: Bool {
     switch self {
     // Each item of it opens as it was written.
-    case .keychainInXML, .keychainKeysUnknown, .listNamesNotUTF8: false
+    case .keychainInXML, .keychainKeysUnknown, .listNamesNotUTF8, .payloadsRenamed: false
     // No reader of the list comes to whole pages behind the last one, SQLite's neither, so that a restore reads what it
     // would read without them. Other bytes tell of a file that was cut, or written to by something else than SQLite.
     case .listTrailingBytes(_, let isWholePages): !isWholePages
@@ -63,7 +63,7 @@ extension ArchiveFinding {
       true
     // None of these depends on the password, and each stays as it is; where something is lost, that is said before.
     case .propertyListUnreadable, .stateMissing, .keychainInXML, .keychainKeysUnknown, .keychainMissing,
-      .keychainDamaged, .keybagMismatch, .listUnreadable, .listNamesNotUTF8:
+      .keychainDamaged, .keybagMismatch, .listUnreadable, .listNamesNotUTF8, .payloadsRenamed:
       false
     }
   }
@@ -77,7 +77,8 @@ extension ArchiveFinding {
     case .keychainMissing: BackupArchiveError(.payloadMissing, description)
     case .manifestUnreadable, .manifestMissing, .versionMissing, .keybagUnusable, .classKeysDamaged, .stateMissing,
       .propertyListUnreadable, .listTrailingBytes, .listDamaged, .listUnreadable, .keychainDamaged, .keychainInXML,
-      .keychainKeysUnknown, .keybagMismatch, .listJournalUnread, .listNamesNotUTF8, .sealBroken, .wrapsUnusual:
+      .keychainKeysUnknown, .keybagMismatch, .listJournalUnread, .listNamesNotUTF8, .payloadsRenamed, .sealBroken,
+      .wrapsUnusual:
       BackupArchiveError(.damaged, description)
     }
   }

@@ -24,6 +24,9 @@ public enum BackupLayout: String, Sendable, Hashable, CaseIterable {
     }
   }
 
+  /// The one that this is not.
+  package var other: BackupLayout { self == .mbdb ? .manifestDB : .mbdb }
+
   /// Where a payload lies, relative to the backup's directory.
   package func storedPath(of fileIdentifier: String) -> String {
     switch self {

@@ -50,7 +50,11 @@ extension DirectorySource {
 
   /// - Returns: 0 if they cannot be counted.
   private func payloadCount(in directory: borrowing Descriptor) -> Int {
-    BackupLayout.allCases.reduce(0) { $0 + ((try? payloads(of: directory, layout: $1))?.count ?? 0) }
+    var identifiers: Set<String> = []
+    for layout in BackupLayout.allCases {
+      identifiers.formUnion((try? payloads(of: directory, layout: layout))?.fileIdentifiers() ?? [])
+    }
+    return identifiers.count
   }
 
   private static func words(ofInfo bytes: [UInt8]) -> String {

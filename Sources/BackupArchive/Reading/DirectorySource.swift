@@ -26,6 +26,12 @@ package struct DirectorySource {
     // Of one without a list it is known where its keychain would lie.
     let layout = parts.layout ?? .manifestDB
     parts[large: layout.keychainPart] = try readLarge(layout.keychainPart, in: directory)
+    if !parts.contains(layout.keychainPart),
+      let path = otherPath(of: StoredPart.keychainFileIdentifier, in: directory, layout)
+    {
+      parts[large: layout.keychainPart] = try readLarge(layout.keychainPart, at: path, in: directory)
+      parts.isKeychainRenamed = true
+    }
     do throws(BackupArchiveError) {
       parts[.seal] = try read(.seal, in: directory)
     } catch {
@@ -63,9 +69,9 @@ package struct DirectorySource {
   }
 
   private func readLarge(
-    _ part: StoredPart, in directory: borrowing Descriptor
+    _ part: StoredPart, at path: String? = nil, in directory: borrowing Descriptor
   ) throws(BackupArchiveError) -> StoredBytes? {
-    guard let file = try open(part.path, in: directory) else { return nil }
+    guard let file = try open(path ?? part.path, in: directory) else { return nil }
     var collector = try StoredBytesCollector(storage, system: system, expecting: file.byteCount)
     try readWhole(file, limit: part.limit(limits)) { (portion) throws(BackupArchiveError) in
       try collector.append(portion)
@@ -187,43 +193,6 @@ package struct DirectorySource {
           .overLimit, "\(path) grew over \(Amounts.grouped(Int64(limit))) bytes while it was read")
       }
       try portion(UnsafeRawBufferPointer(rebasing: buffer[..<count]))
-    }
-  }
-
-  /// Lists the payloads: in the 256 directories that may hold some, or of an old backup in the directory itself.
-  package func payloads(of directory: borrowing Descriptor, layout: BackupLayout) throws(BackupArchiveError)
-    -> StoredPayloads
-  {
-    var payloads = StoredPayloads()
-    do {
-      switch layout {
-      case .mbdb: try add(directory, prefix: "", to: &payloads)
-      case .manifestDB:
-        for name in try system.names(in: directory) {
-          let prefix = name.text
-          guard BackupPath.isPayloadDirectory(prefix), try system.status(of: name, in: directory)?.kind == .directory
-          else { continue }
-          try add(try system.openDirectory(name, in: directory), prefix: prefix, to: &payloads)
-        }
-      }
-    } catch {
-      throw BackupArchiveError(.unreadable, error.reason)
-    }
-    return payloads
-  }
-
-  private func add(
-    _ directory: borrowing Descriptor, prefix: String, to payloads: inout StoredPayloads
-  ) throws(Errno) {
-    for file in try system.names(in: directory) {
-      guard isFileIdentifier(file.text), file.text.hasPrefix(prefix),
-        let status = try system.status(of: file, in: directory)
-      else { continue }
-      if status.kind == .file {
-        payloads.add(file.text, byteCount: status.byteCount)
-      } else {
-        payloads.addIrregular(file.text)
-      }
     }
   }
 }

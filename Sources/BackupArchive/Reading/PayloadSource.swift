@@ -12,8 +12,19 @@ package enum PayloadSource: Sendable {
 /// An open directory that several copies of a value share.
 package final class DirectoryHandle: Sendable {
   package let descriptor: Descriptor
+  /// The other names of payloads, listed when the first payload is missed.
+  private let otherPaths = Locked<[StoredPayloads.Name: String]?>(nil)
 
   package init(_ descriptor: consuming Descriptor) { self.descriptor = descriptor }
+
+  /// Where a payload lies whose own name leads to nothing; `nil` if it is not there, and if the names cannot be listed.
+  func otherPath(of identifier: String, _ layout: BackupLayout, by source: DirectorySource) -> String? {
+    otherPaths.withLock { known in
+      let paths = known ?? (try? source.payloads(of: descriptor, layout: layout))?.otherPaths ?? [:]
+      known = paths
+      return paths.isEmpty ? nil : StoredPayloads.Name(identifier).flatMap { paths[$0] }
+    }
+  }
 }
 
 /// A backup in one file, kept open. Its readers take turns, because they share the place in the file.

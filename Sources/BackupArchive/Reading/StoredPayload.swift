@@ -7,7 +7,7 @@ public struct StoredPayload {
   private var watcher: (any PayloadWatcher)?
 
   enum Place {
-    case file(_ path: String, DirectoryHandle, DirectorySource)
+    case file(_ path: String, BackupLayout, DirectoryHandle, DirectorySource)
     /// An entry that a reader has come to.
     case passing(ContainerWalk.File, ContainerWalk)
     /// An entry that has to be looked for.
@@ -45,8 +45,10 @@ public struct StoredPayload {
     _ body: (UnsafeRawBufferPointer) throws(BackupArchiveError) -> Void
   ) throws(BackupArchiveError) -> Bool {
     switch place {
-    case .file(let path, let handle, let source):
-      return try source.readPayload(path, in: handle.descriptor, portion: body)
+    case .file(let path, let layout, let handle, let source):
+      if try source.readPayload(path, in: handle.descriptor, portion: body) { return true }
+      guard let other = handle.otherPath(of: fileIdentifier, layout, by: source), other != path else { return false }
+      return try source.readPayload(other, in: handle.descriptor, portion: body)
     case .passing(let file, let walk):
       try walk.forEachPortion(of: file, body)
       return true

@@ -12,9 +12,9 @@ struct BackupWalk {
 
   /// A file that is being gone through.
   struct File {
-    /// Relative to the backup's directory; of what is not part of the backup its whole name, as it is shown.
+    /// Where it belongs in the backup's directory; of what is not part of the backup its whole name, as it is shown.
     let path: String
-    /// The whole name of an entry, as it is.
+    /// The whole name of an entry, as it is; of a payload with another name than a device gives it, with the right one.
     let name: EntryName
     /// Whether it is a part of the backup.
     let isOwn: Bool
@@ -22,6 +22,8 @@ struct BackupWalk {
     let modificationTime: Int64
     /// The most bytes that it may have, as a backup is read.
     let byteLimit: Int64
+    /// The identifier, where the file is a payload.
+    let payload: String?
     fileprivate let source: Source
 
     fileprivate enum Source {
@@ -29,11 +31,8 @@ struct BackupWalk {
       case container(ContainerWalk, ContainerWalk.File)
     }
 
-    /// The identifier, where the file is a payload.
-    var payload: String? {
-      guard isOwn, let name = path.split(separator: "/").last, isFileIdentifier(name) else { return nil }
-      return String(name)
-    }
+    /// Whether it has the name of a payload of the other layout: what a device that was updated may have left.
+    var isLeftover: Bool { isOwn && payload == nil && BackupPath.payload(at: path) != nil }
 
     /// Whether it is a log or a journal of the list of files.
     var isJournal: Bool { isOwn && StoredPart.journals.contains { $0.path == path } }
@@ -69,7 +68,9 @@ struct BackupWalk {
 
     /// Hands the file on as it is and under its name, without its bytes being copied where that can be.
     func pass(to sink: any StoredFileSink, _ meter: CopyMeter) throws(WriteFailure) {
-      if case .directory(let walk, let file) = source, try sink.take(path, from: walk.handle, file.status) {
+      if case .directory(let walk, let file) = source, file.storedPath == path,
+        try sink.take(path, from: walk.handle, file.status)
+      {
         return try meter.add(Int(clamping: byteCount))
       }
       try copy(to: sink, as: name, modificationTime: modificationTime, meter)
@@ -118,14 +119,27 @@ struct BackupWalk {
   /// - Returns: The paths of a directory's other files.
   @discardableResult
   func forEachFile(_ body: (File) throws(WriteFailure) -> Void) throws(WriteFailure) -> [String] {
+    var stored: StoredPayloads?
+    // The names are compared once one is met that no device gives.
+    func place(_ path: String) throws(WriteFailure) -> String? {
+      let layout = archive.layout
+      guard let identifier = BackupPath.payload(at: path), layout.storedPath(of: identifier) != path else {
+        return path
+      }
+      if stored == nil { stored = try obtaining { () throws(BackupArchiveError) in try archive.storedFiles() } }
+      if stored?.otherPath(of: identifier) == path { return layout.storedPath(of: identifier) }
+      // Otherwise the old list of a device that was updated, which goes along, may name it.
+      let isOfOther = layout.other.storedPath(of: identifier) == path && stored?.isUnread(path) == false
+      return isOfOther ? path : nil
+    }
     switch archive.source {
     case .directory:
       let walk = try obtaining { () throws(BackupArchiveError) in try DirectoryWalk(path, system: system) }
-      return try walk.forEachFile { (file) throws(WriteFailure) in
+      return try walk.forEachFile(placedBy: place) { (file) throws(WriteFailure) in
         try body(
           File(
             path: file.path, name: EntryName(file.path), isOwn: true, byteCount: file.byteCount, modificationTime: 0,
-            byteLimit: byteLimit(of: file.path), source: .directory(walk, file)))
+            byteLimit: byteLimit(of: file.path), payload: payload(at: file.path), source: .directory(walk, file)))
       }
     case .container(let container):
       try withContainer { (feed, format) throws(WriteFailure) in
@@ -133,17 +147,25 @@ struct BackupWalk {
           try ContainerWalk(feed, as: format, limits: limits)
         }
         while let file = try obtaining({ () throws(BackupArchiveError) in try walk.next() }) {
-          let own = BackupPath.inside(container.directory, file.path)
+          let inner = BackupPath.inside(container.directory, file.path)
+          let own = try inner.flatMap { (path) throws(WriteFailure) in try place(path) }
+          var name = file.name
+          if let inner, let own, own != inner { name = name.dropLast(inner.utf8.count) + own }
           try body(
             File(
-              path: own ?? file.name.shown, name: file.name, isOwn: own != nil, byteCount: file.byteCount,
-              modificationTime: file.modificationTime,
-              byteLimit: own.map(byteLimit) ?? limits.entryByteCount, source: .container(walk, file)))
+              path: own ?? file.name.shown, name: name, isOwn: own != nil, byteCount: file.byteCount,
+              modificationTime: file.modificationTime, byteLimit: own.map(byteLimit) ?? limits.entryByteCount,
+              payload: own.flatMap(payload), source: .container(walk, file)))
         }
       }
       return []
     case .stream: throw .source(BackupArchiveError(.unsupported, "a stream passes by once, and it did"))
     }
+  }
+
+  /// The identifier of a payload where it belongs.
+  private func payload(at path: String) -> String? {
+    BackupPath.payload(at: path).flatMap { archive.layout.storedPath(of: $0) == path ? $0 : nil }
   }
 
   /// Of a file of the backup, by its path in it.

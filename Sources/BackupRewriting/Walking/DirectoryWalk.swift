@@ -15,7 +15,9 @@ struct DirectoryWalk {
 
   /// A file that is open for reading.
   struct File {
-    /// Relative to the backup's directory.
+    /// Where it lies, relative to the backup's directory.
+    let storedPath: String
+    /// Where it belongs, which is elsewhere for a payload with another name than a device gives it.
     let path: String
     let status: FileStatus
     var byteCount: Int64 { status.byteCount }
@@ -24,34 +26,36 @@ struct DirectoryWalk {
 
   /// Opens each file that belongs to a backup.
   ///
+  /// - Parameter place: Where the file at a path belongs; `nil` for one that isn't the backup's.
   /// - Returns: The paths of files that don't.
-  @discardableResult
   func forEachFile(
-    _ body: (File) throws(WriteFailure) -> Void
+    placedBy place: (String) throws(WriteFailure) -> String?, _ body: (File) throws(WriteFailure) -> Void
   ) throws(WriteFailure) -> [String] {
     var foreign: [String] = []
     var directories: [String] = []
-    var payloads: [String] = []
+    var payloads: [(name: String, place: String)] = []
     let found = Set(try names(in: handle.descriptor, of: "", foreign: &foreign))
-    for name in BackupPath.parts where found.contains(name) { try lend(name, in: handle.descriptor, path: name, body) }
+    for name in BackupPath.parts where found.contains(name) {
+      try lend(name, in: handle.descriptor, at: name, as: name, body)
+    }
     for name in found.subtracting(BackupPath.parts).sorted() {
-      if isFileIdentifier(name) {
-        payloads.append(name)
+      if BackupPath.payload(at: name) != nil {
+        if let place = try place(name) { payloads.append((name, place)) } else { foreign.append(name) }
       } else if BackupPath.isPayloadDirectory(name), try isDirectory(name) {
         directories.append(name)
       } else {
         foreign.append(name)
       }
     }
-    for name in payloads { try lend(name, in: handle.descriptor, path: name, body) }
+    for (name, place) in payloads { try lend(name, in: handle.descriptor, at: name, as: place, body) }
     for name in directories {
       let directory = try systemCall(name) { () throws(Errno) in
         try system.openDirectory(name.systemName, in: handle.descriptor)
       }
       for payload in try names(in: directory, of: name + "/", foreign: &foreign).sorted() {
         let path = "\(name)/\(payload)"
-        if isFileIdentifier(payload), payload.hasPrefix(name) {
-          try lend(payload, in: directory, path: path, body)
+        if BackupPath.payload(at: path) != nil, let place = try place(path) {
+          try lend(payload, in: directory, at: path, as: place, body)
         } else {
           foreign.append(path)
         }
@@ -76,13 +80,13 @@ struct DirectoryWalk {
     let raw = file.handle.descriptor.raw
     var count: Int64 = 0
     while count <= file.byteCount {
-      let portion = try systemCall(file.path) { () throws(Errno) in try system.read(raw, into: buffer) }
+      let portion = try systemCall(file.storedPath) { () throws(Errno) in try system.read(raw, into: buffer) }
       if portion == 0 { break }
       count += Int64(portion)
       if count <= file.byteCount { try body(UnsafeRawBufferPointer(rebasing: buffer[..<portion])) }
     }
     guard count == file.byteCount else {
-      throw .source(BackupArchiveError(.changed, "\(quoted(file.path)) changed its length while it was read"))
+      throw .source(BackupArchiveError(.changed, "\(quoted(file.storedPath)) changed its length while it was read"))
     }
   }
 
@@ -96,9 +100,9 @@ struct DirectoryWalk {
     while done < wanted {
       let rest = UnsafeMutableRawBufferPointer(rebasing: buffer[done...])
       let offset = file.byteCount - Int64(wanted - done)
-      let read = try systemCall(file.path) { () throws(Errno) in try system.read(raw, at: offset, into: rest) }
+      let read = try systemCall(file.storedPath) { () throws(Errno) in try system.read(raw, at: offset, into: rest) }
       guard read > 0 else {
-        throw .source(BackupArchiveError(.changed, "\(quoted(file.path)) changed its length while it was read"))
+        throw .source(BackupArchiveError(.changed, "\(quoted(file.storedPath)) changed its length while it was read"))
       }
       done += read
     }
@@ -126,7 +130,7 @@ struct DirectoryWalk {
   }
 
   private func lend(
-    _ name: String, in directory: borrowing Descriptor, path: String,
+    _ name: String, in directory: borrowing Descriptor, at path: String, as place: String,
     _ body: (File) throws(WriteFailure) -> Void
   ) throws(WriteFailure) {
     let descriptor: Descriptor
@@ -144,7 +148,7 @@ struct DirectoryWalk {
     guard status.kind == .file else {
       throw .source(BackupArchiveError(.hostile, "\(quoted(path)) is not a regular file"))
     }
-    try body(File(path: path, status: status, handle: DirectoryHandle(descriptor)))
+    try body(File(storedPath: path, path: place, status: status, handle: DirectoryHandle(descriptor)))
   }
 
   private func systemCall<Value: ~Copyable>(

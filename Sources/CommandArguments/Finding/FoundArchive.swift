@@ -196,6 +196,10 @@ package struct NamedArchive {
     // Nothing is lost, and nobody refuses it.
     case .keychainInXML, .keychainKeysUnknown, .listNamesNotUTF8:
       session.detail("\(HostileText.shown(name)): \(finding)")
+    case .payloadsRenamed:
+      session.warn(
+        "\(name)'s payloads do not all have the names that a device gives", why: finding.description,
+        try: "convert, which writes a copy with these names")
     case .passwordDenied:
       session.warn(
         "\(name) says that it has no password, and was made under one", why: finding.description,

@@ -1,6 +1,6 @@
 extension FileRecord {
   /// The archive of a manifest's row with another key, another digest and another size. Everything else stays as it was written, also
-  /// what this project does not know.
+  /// what this project does not know, and names that are not UTF-8.
   ///
   /// - Parameters:
   ///   - encryptionKey: `nil` takes the key away.
@@ -11,8 +11,16 @@ extension FileRecord {
   package static func replacing(
     encryptionKey: ClassWrappedKey?, digest: [UInt8]?, size: Int64? = nil, in archive: [UInt8]
   ) throws(FormatError) -> [UInt8] {
-    guard var root = try BinaryPlist.decode(archive, limits: .small).dictionaryValue,
-      var objects = root["$objects"]?.arrayValue, case .uid(let number)? = root["$top"]?.dictionaryValue?["root"],
+    try BinaryPlist.editing(archive, limits: .small) { (list) throws(FormatError) in
+      try replace(encryptionKey, digest, size, in: &list)
+    }
+  }
+
+  private static func replace(
+    _ encryptionKey: ClassWrappedKey?, _ digest: [UInt8]?, _ size: Int64?, in list: inout PropertyValue
+  ) throws(FormatError) {
+    guard var root = list.dictionaryValue, var objects = root["$objects"]?.arrayValue,
+      case .uid(let number)? = root["$top"]?.dictionaryValue?["root"],
       let index = Int(exactly: number), objects.indices.contains(index), var record = objects[index].dictionaryValue
     else { throw FormatError(.fileRecord, .malformed, "it has no root") }
     func refer(to object: PropertyValue) -> PropertyValue {
@@ -35,6 +43,6 @@ extension FileRecord {
     }
     objects[index] = .dictionary(record)
     root["$objects"] = .array(objects)
-    return try BinaryPlist.encode(.dictionary(root))
+    list = .dictionary(root)
   }
 }

@@ -56,6 +56,25 @@ public enum BinaryPlist {
     return try writer.encode(value)
   }
 
+  /// Changes a list and writes it again. A text that is not well formed stays what it is, byte for byte.
+  ///
+  /// - Parameter change: Takes the list; a text that is not well formed is another one in it.
+  /// - Throws: As `decode` does for everything else, as `encode`, and what `change` throws.
+  static func editing(
+    _ bytes: [UInt8], limits: Limits = .standard, _ change: (inout PropertyValue) throws(FormatError) -> Void
+  ) throws(FormatError) -> [UInt8] {
+    let (value, malformedTexts) = try bytes.withRawBytes {
+      (buffer: UnsafeRawBufferPointer) throws(FormatError) -> (PropertyValue, MalformedTexts?) in
+      let document = try BinaryPlistDocument(buffer, limits: limits)
+      var builder = BinaryPlistBuilder(document, limits: limits, keeping: MalformedTexts())
+      return (try builder.value(at: document.rootIndex), builder.malformedTexts)
+    }
+    var changed = value
+    try change(&changed)
+    var writer = BinaryPlistWriter(malformedTexts)
+    return try writer.encode(changed)
+  }
+
   static let magic = Array("bplist".utf8)
   static let version = Array("00".utf8)
   static let trailerByteCount = 32

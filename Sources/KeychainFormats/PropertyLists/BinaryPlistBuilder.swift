@@ -11,11 +11,15 @@ struct BinaryPlistBuilder {
   private var leaves: [[PropertyValue?]]
   /// The containers that the value being made lies in.
   private var path: [Int] = []
+  /// Keeps texts that are not well formed; `nil` to refuse them.
+  private(set) var malformedTexts: MalformedTexts?
 
   private static let leavesOfPage = 256
 
-  init(_ document: BinaryPlistDocument, limits: BinaryPlist.Limits) {
+  /// - Parameter malformedTexts: Takes the texts that are not well formed; `nil` to refuse a list with one.
+  init(_ document: BinaryPlistDocument, limits: BinaryPlist.Limits, keeping malformedTexts: MalformedTexts? = nil) {
     self.document = document
+    self.malformedTexts = malformedTexts
     maximumDepth = limits.maximumDepth
     let (product, overflows) = document.bytes.count.multipliedReportingOverflow(by: limits.valuesPerByte)
     remainingValues = min(overflows ? .max : product, limits.maximumValueCount)
@@ -46,8 +50,7 @@ struct BinaryPlistBuilder {
       return keep(.data(document.bytes.withBytes(range) { Array($0) }), for: index)
     case .asciiString(let range), .utf16String(let range):
       try charge(bytes: range.count, at: index)
-      guard let text = try document.text(object) else { return .null }
-      return keep(.string(text), for: index)
+      return keep(.string(try text(object)), for: index)
     case .array(let references):
       try charge(values: references.count, at: index)
       return .array(try inside(index) { builder throws(FormatError) in try builder.values(references) })
@@ -57,6 +60,16 @@ struct BinaryPlistBuilder {
     case .dictionary(let keys, let values):
       try charge(values: 2 * keys.count, at: index)
       return .dictionary(try inside(index) { builder throws(FormatError) in try builder.dictionary(keys, values) })
+    }
+  }
+
+  /// The text of a text object; of one that is not well formed what stands for it, if such texts are kept.
+  private mutating func text(_ object: BinaryPlistDocument.Object) throws(FormatError) -> String {
+    do throws(FormatError) {
+      return try document.text(object) ?? ""
+    } catch {
+      guard let standIn = malformedTexts?.add(object, of: document) else { throw error }
+      return standIn
     }
   }
 
@@ -122,5 +135,34 @@ struct BinaryPlistBuilder {
       entries.append(.init(key: key, value: try chargedValue(at: document.index(position, of: values))))
     }
     return PropertyDictionary(entries)
+  }
+}
+
+/// Texts of a binary property list that are not well formed, for whoever writes the list again: each has a text that stands
+/// for it meanwhile.
+struct MalformedTexts {
+  /// An object as it stands in the list.
+  struct Stored {
+    let isUTF16: Bool
+    let bytes: [UInt8]
+  }
+
+  private(set) var stored: [String: Stored] = [:]
+  /// Of this process alone, so that no list can hold a text that is taken for one of these.
+  private let mark = "malformed text \(UInt64.random(in: .min ... .max)) \(UInt64.random(in: .min ... .max)) "
+
+  /// Keeps a text object.
+  ///
+  /// - Returns: The text that stands for it; `nil` for an object that is not a text.
+  mutating func add(_ object: BinaryPlistDocument.Object, of document: BinaryPlistDocument) -> String? {
+    let (range, isUTF16): (Range<Int>, Bool)
+    switch object {
+    case .asciiString(let place): (range, isUTF16) = (place, false)
+    case .utf16String(let place): (range, isUTF16) = (place, true)
+    default: return nil
+    }
+    let standIn = mark + String(stored.count)
+    stored[standIn] = Stored(isUTF16: isUTF16, bytes: document.bytes.withBytes(range) { Array($0) })
+    return standIn
   }
 }

@@ -18,6 +18,10 @@ struct BinaryPlistWriter {
   private var texts: [ExactText: Int] = [:]
   private var referenceWidth = 1
   private var dataByteCount = 0
+  /// Texts that are written as they were stored, by what stands for them.
+  private let malformedTexts: [String: MalformedTexts.Stored]
+
+  init(_ malformedTexts: MalformedTexts? = nil) { self.malformedTexts = malformedTexts?.stored ?? [:] }
 
   mutating func encode(_ value: PropertyValue) throws(FormatError) -> [UInt8] {
     let objectCount = try count(value, depth: 0)
@@ -138,8 +142,12 @@ struct BinaryPlistWriter {
 
   mutating func write(_ text: String) -> Int {
     if let index = texts[ExactText(text: text)], index >= 0 { return index }
+    let stored = malformedTexts.isEmpty ? nil : malformedTexts[text]
     let index = begin { writer in
-      if text.utf8.allSatisfy({ $0 < 0x80 }) {
+      if let stored {
+        writer.appendMarker(stored.isUTF16 ? 0x60 : 0x50, count: stored.bytes.count / (stored.isUTF16 ? 2 : 1))
+        writer.bytes.append(contentsOf: stored.bytes)
+      } else if text.utf8.allSatisfy({ $0 < 0x80 }) {
         writer.appendMarker(0x50, count: text.utf8.count)
         writer.bytes.append(contentsOf: text.utf8)
       } else {

@@ -48,7 +48,8 @@ struct ExplanationTests {
     .passwordDenied(reason: ""), .wrapsUnusual(reason: ""), .listTrailingBytes(count: 1, isWholePages: false),
     .listJournalUnread(name: "Manifest.db-wal", byteCount: 1, reason: ""),
     .listDamaged(readable: 0, lost: nil, reason: ""),
-    .listNamesNotUTF8(name: "Manifest.db", count: 1, first: ""), .listUnreadable(name: "Manifest.db", reason: ""),
+    .listNamesNotUTF8(name: "Manifest.db", count: 1, first: ""), .payloadsRenamed(count: 1, unread: 0, first: ""),
+    .listUnreadable(name: "Manifest.db", reason: ""),
     .keychainMissing(reason: ""), .keychainDamaged(reason: ""),
     .keychainInXML, .keychainKeysUnknown([]),
   ]

@@ -12,7 +12,8 @@ extension Explanation {
       .decryptedCopy, .passwordDenied, .wrapsUnusual:
       ofManifest(kind)
     case .stateMissing, .propertyListUnreadable: ofPropertyList(kind)
-    case .listTrailingBytes, .listJournalUnread, .listDamaged, .listNamesNotUTF8, .listUnreadable: ofList(kind)
+    case .listTrailingBytes, .listJournalUnread, .listDamaged, .listNamesNotUTF8, .payloadsRenamed, .listUnreadable:
+      ofList(kind)
     case .keychainMissing, .keychainDamaged, .keychainInXML, .keychainKeysUnknown: ofKeychain(kind)
     // Words of a move, of which Reports has the pages.
     case .keybagMismatch, .sealBroken: nil
@@ -129,8 +130,16 @@ extension Explanation {
       of(
         kind, "a name in the list of files is not UTF-8",
         "A name is shown with %F5 for the byte F5. Identifiers are the hash of the bytes as they are in the list.",
-        "Nothing is lost. export --files writes the file under the name that is shown, and its manifest has the bytes.",
+        "Nothing is lost. export --files writes the file under the name that is shown, and its manifest has the bytes; "
+          + "export --domain --path takes the name as it is shown.",
         "Nothing; rename the files where you need other names.")
+    case .payloadsRenamed:
+      of(
+        kind, "payloads have other names than a device gives them",
+        "Since iOS 10 payload 7dfd... belongs in the folder 7d, before that beside the list of files. If nothing has its "
+          + "own name, it is found in capitals and in the other place too. Of several such files none is read.",
+        "Nothing of a payload that is found is lost. Programs that look for its own name alone do not find it.",
+        "Make a copy with convert, which gives each payload its own name.")
     case .listDamaged:
       of(
         kind, "a part of the list of files is damaged or cut off",

@@ -74,7 +74,8 @@ struct Inspection: Report {
         tree = nil
         everyFile = nil
       }
-      let found = opened?.findings ?? archive.findings + (list?.findings ?? [])
+      var found = opened?.findings ?? archive.findings
+      found += ((list?.findings ?? []) + [stored.finding].compactMap(\.self)).filter { !found.contains($0) }
       findings = found + [unopened, unopened == nil ? fault : nil].compactMap(\.self).filter { !found.contains($0) }
       domains = list == nil ? nil : byDomain.largestFirst
     } catch {

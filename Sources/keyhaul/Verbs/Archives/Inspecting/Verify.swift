@@ -70,7 +70,9 @@ struct Verify: BackupVerb {
     for note in report.verification.notes {
       let text = "\(name): \(HostileText.shown(note, keepingEscapes: true))"
       // A row that is not as it should be is told of also where nothing is wrong with its file.
-      let isOfNames = report.verification.found.contains { $0.kind == .listNamesNotUTF8 && $0.description == note }
+      let isOfNames = report.verification.found.contains {
+        [.listNamesNotUTF8, .payloadsRenamed].contains($0.kind) && $0.description == note
+      }
       if isOfNames { session.note(text) } else { session.detail(text) }
     }
     guard session.isJSON else { return report.status }
