@@ -7,7 +7,7 @@ import Testing
 
 @testable import ArchivedKeychain
 
-@Suite("A backup of which a part is not as its device left it")
+@Suite("A backup of which a part has changed since the source device wrote it")
 struct FindingTests {
   private static let keychain = "KeychainDomain/keychain-backup.plist"
 

@@ -3,7 +3,7 @@ import Foundation
 import TestSupport
 import Testing
 
-@Suite("A journal of SQLite's beside the list of files")
+@Suite("A journal of SQLite's beside the manifest")
 struct JournalTests {
   private func backup(in directory: TemporaryDirectory, journal name: String, byteCount: Int) throws {
     try TreeBackup([.text("notes.txt", "a note")]).write(to: directory)

@@ -51,7 +51,7 @@ extension BackupArchive {
     case .directory(let handle, let source): return StoredPayload(identifier, .file(path, handle, source))
     case .container(let container): return StoredPayload(identifier, .sought(path, container))
     case .stream:
-      throw BackupArchiveError(.notStreamable, "a backup that comes as a stream can be read once, and it was")
+      throw BackupArchiveError(.notStreamable, "a streamed backup can be read only once, and it has been read")
     }
   }
 
@@ -82,7 +82,7 @@ extension BackupArchive {
         try body(StoredPayload(identifier, .passing(file, walk)))
       }
     case .stream:
-      throw BackupArchiveError(.notStreamable, "a backup that comes as a stream can be read once, and it was")
+      throw BackupArchiveError(.notStreamable, "a streamed backup can be read only once, and it has been read")
     }
   }
 

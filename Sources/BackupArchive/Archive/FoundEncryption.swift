@@ -32,7 +32,7 @@ struct FoundEncryption {
     case .filesHaveKeys:
       isEncrypted = !(try ManifestDatabase(DatabaseBytes(database)).hasPayloadsInClear(try stored()))
       guard !isEncrypted else { return }
-      let fact = "it says that it is encrypted; its list of files and the files are stored in clear"
+      let fact = "it says that it is encrypted, but its manifest and its files are stored unencrypted"
       falseClaim = .finding(.falseClaim(reason: fact))
     }
   }

@@ -164,25 +164,27 @@ extension ArchiveFinding: CustomStringConvertible {
     switch self {
     case .versionMissing: "it does not say its version"
     case .stateMissing: "it does not say whether the backup was finished"
-    case .decryptedCopy: "it says that this is a decrypted copy; only the items of its keychain need a password"
+    case .decryptedCopy: "it says that this is a decrypted copy; only its keychain items need a password"
     case .manifestUnreadable(let reason), .keybagUnusable(let reason), .classKeysDamaged(let reason),
       .propertyListUnreadable(_, let reason), .falseClaim(let reason), .passwordDenied(let reason),
       .wrapsUnusual(let reason),
       .listUnreadable(_, let reason), .keychainMissing(let reason), .keychainDamaged(let reason):
       reason
-    case .keybagMismatch(let file, let keybag): "the keychain file names keybag \(file), the manifest holds \(keybag)"
+    case .keybagMismatch(let file, let keybag):
+      "the keychain file names keybag \(file), Manifest.plist contains \(keybag)"
     case .listTrailingBytes(let count, _):
-      "\(Amounts.count(count, "byte")) \(count == 1 ? "stands" : "stand") behind its last page"
+      "\(Amounts.count(count, "byte")) \(count == 1 ? "follows" : "follow") its last page"
     case .listJournalUnread(_, let byteCount):
-      "it stands beside \(StoredPart.database.path) with \(Amounts.bytes(byteCount)), may change it, and is not read"
+      "it is stored next to \(StoredPart.database.path), has \(Amounts.bytes(byteCount)), may change it, and was not "
+        + "read"
     case .listDamaged(let readable, let lost, let reason):
       "\(reason); \(Amounts.count(readable, "row")) can be read, " + Self.lost(lost)
     case .listNamesNotUTF8(_, let count, let first):
       "\(Amounts.count(count, "entry", plural: "entries")) \(count == 1 ? "has" : "have") a name that is not UTF-8, "
         + "shown with %F5 for the byte F5; \(count == 1 ? "it" : "the first") is \(quoted(first))"
-    case .keychainInXML: "it is a property list in XML, as no device writes it"
+    case .keychainInXML: "it is an XML property list, which no device writes"
     case .sealBroken(let fault): fault.reason
-    case .keychainKeysUnknown(let keys): "it has keys that are no kind of item: \(Self.shown(keys))"
+    case .keychainKeysUnknown(let keys): "it has keys that do not name a kind of item: \(Self.shown(keys))"
     }
   }
 
@@ -191,8 +193,8 @@ extension ArchiveFinding: CustomStringConvertible {
 
   private static func lost(_ count: Int?) -> String {
     switch count {
-    case nil: "how many cannot nothing tells"
-    case 0?: "none is lost"
+    case nil: "the number of unreadable rows is unknown"
+    case 0?: "no row is lost"
     case let count?: "\(Amounts.grouped(count)) cannot"
     }
   }

@@ -69,6 +69,6 @@ package final class ContainerHandle: Sendable {
       }
       if isAtEnd { return }
     }
-    throw BackupArchiveError(.damaged, "more than \(source.limits.resumptionCount) of its files break off")
+    throw BackupArchiveError(.damaged, "more than \(source.limits.resumptionCount) of its files end early")
   }
 }

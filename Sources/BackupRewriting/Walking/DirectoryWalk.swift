@@ -82,7 +82,7 @@ struct DirectoryWalk {
       if count <= file.byteCount { try body(UnsafeRawBufferPointer(rebasing: buffer[..<portion])) }
     }
     guard count == file.byteCount else {
-      throw .source(BackupArchiveError(.changed, "\(quoted(file.path)) changed its length while it was read"))
+      throw .source(BackupArchiveError(.changed, "\(quoted(file.path)) changed its length while it was being read"))
     }
   }
 
@@ -98,7 +98,7 @@ struct DirectoryWalk {
       let offset = file.byteCount - Int64(wanted - done)
       let read = try systemCall(file.path) { () throws(Errno) in try system.read(raw, at: offset, into: rest) }
       guard read > 0 else {
-        throw .source(BackupArchiveError(.changed, "\(quoted(file.path)) changed its length while it was read"))
+        throw .source(BackupArchiveError(.changed, "\(quoted(file.path)) changed its length while it was being read"))
       }
       done += read
     }

@@ -37,7 +37,7 @@ struct BackupChoiceTests {
       let outcome = try world.keyhaul(
         "\(line) --password-file .bp".replacing("x.tar --password-file .bp", with: "x.tar"))
       #expect(outcome.status == 64, "\(line): \(outcome)")
-      #expect(outcome.errors.contains("holds 2 backups; one of them is to be named\n"), "\(line): \(outcome.errors)")
+      #expect(outcome.errors.contains("holds 2 backups; name one of them\n"), "\(line): \(outcome.errors)")
     }
   }
 
@@ -80,7 +80,7 @@ struct BackupChoiceTests {
     }
     try world.devices.run("cp -R Backup/attic Backup/cellar")
     let several = try world.keyhaul("verify Backup/\(new) --quick")
-    #expect(several.status == 64 && several.errors.hasPrefix("error: Backup/\(new) means several backups\n"))
+    #expect(several.status == 64 && several.errors.hasPrefix("error: Backup/\(new) matches several backups\n"))
     #expect(try world.keyhaul("verify Backup/cellar --quick").status == 0)
   }
 
@@ -152,7 +152,7 @@ struct BackupChoiceTests {
     #expect(
       outcome.errors
         == """
-        error: Backup holds a backup and is none itself
+        error: Backup holds a backup, but is not a backup itself
           why: in it is attic
           try: Backup/attic; keyhaul inspect Backup lists them
 

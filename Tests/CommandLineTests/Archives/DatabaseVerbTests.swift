@@ -98,24 +98,24 @@ struct DatabaseVerbTests {
     #expect(document["damaged"] == .boolean(true) && document["whole"] == .boolean(false))
   }
 
-  @Test("is no answer to what is about backups, and what is none of a keychain is not called one")
+  @Test("is no answer to what applies only to backups, and what is none of a keychain is not called one")
   func refused() throws {
     let world = try Self.world()
     try world.run("keyhaul device create new-phone -q; cp sim/data/Library/Keychains/keychain-2-debug.db k.db")
     try world.run("head -c 20000 k.db > cut.db; printf 'SQLite format 3\\0' > short.db")
     try world.run("umask 077; printf '{\"6\": \"00\"}' > short.keys; printf x > .bp")
     for (line, status, words) in [
-      ("restore k.db --to new-phone --yes", Int32(14), "k.db is a keychain's own database, and no backup"),
-      ("why k.db --account x --password-file .bp", 64, "k.db takes no password and no key"),
+      ("restore k.db --to new-phone --yes", Int32(14), "k.db is a keychain database, not a backup"),
+      ("why k.db --account x --password-file .bp", 64, "k.db needs no password and no key"),
       ("why k.db --item 12 --class-keys-file short.keys", 14, "the key of class 6 has 2 digits; it has 64"),
       ("why k.db --item 99", 64, "k.db has 12 items, counted from 0"),
       ("inspect k.db --keybag", 64, "k.db is a database: it has no keybag and no files"),
-      ("inspect k.db --password-file .bp", 64, "k.db takes no password and no key"),
-      ("verify k.db --quick", 64, "--quick is about backups"),
+      ("inspect k.db --password-file .bp", 64, "k.db needs no password and no key"),
+      ("verify k.db --quick", 64, "--quick applies only to backups"),
       ("plan k.db", 64, "a plan of a database needs --to"),
-      ("plan k.db --to new-phone --compare", 64, "a database is not compared in four restores"),
+      ("plan k.db --to new-phone --compare", 64, "--compare and --audit do not work with a database"),
       ("inspect cut.db", 13, "cannot read cut.db"),
-      ("inspect short.db", 14, "short.db is neither a backup nor a keychain's database"),
+      ("inspect short.db", 14, "short.db is not a backup or a keychain database"),
       ("inspect k.db --class-keys short.keys", 14, "the key of class 6 has 2 digits; it has 64"),
       ("inspect k.db --class-keys absent.keys", 10, "absent.keys"),
       ("plan new-phone --to new-phone --class-keys-file short.keys", 64, "about a keychain's own database"),
@@ -149,8 +149,8 @@ struct DatabaseVerbTests {
     let verified = try world.run("keyhaul verify keychain-2.db")
     // Nothing opens without the keys of its classes, and nothing is wrong.
     #expect(verified.status == 3, "\(verified)")
-    #expect(flat(verified.output).contains("all four tables of items are there"))
-    #expect(flat(verified.output).contains("there are none: its schema has no column sha1"))
+    #expect(flat(verified.output).contains("all four item tables are present"))
+    #expect(flat(verified.output).contains("none: its schema has no column sha1"))
   }
 
   @Test("A macOS file keychain is named for what it is by every verb that reads a source")
@@ -169,12 +169,15 @@ struct DatabaseVerbTests {
       let outcome = try world.run("keyhaul \(line)")
       #expect(
         outcome.status == 14
-          && flat(outcome.errors).contains("login.keychain-db is a macOS file keychain, and is not read"),
+          && flat(outcome.errors).contains("login.keychain-db is a macOS file keychain, which Keyhaul cannot read"),
         "\(line): \(outcome)")
     }
     let stream = try world.run("keyhaul inspect - < login.keychain-db")
     #expect(
-      stream.status == 14 && flat(stream.errors).contains("it is a macOS file keychain, which is not read"), "\(stream)"
+      stream.status == 14
+        && flat(stream.errors).contains(
+          "it is a macOS file keychain, which Keyhaul cannot read"),
+      "\(stream)"
     )
   }
 
@@ -233,12 +236,16 @@ struct DatabaseVerbTests {
       try $0.execute(sql: "DELETE FROM keys")
     }
     let shut = try world.run("keyhaul inspect lost.db")
-    #expect(shut.status == 3 && flat(shut.errors).contains("its keys are not in it try: --class-keys-file"), "\(shut)")
+    #expect(
+      shut.status == 3
+        && flat(shut.errors).contains(
+          "it does not contain its keys try: --class-keys-file"),
+      "\(shut)")
     let unchecked = try world.run("keyhaul verify lost.db")
-    #expect(unchecked.output.contains("not checked: no secret is open"), "\(unchecked)")
+    #expect(unchecked.output.contains("not checked: no secret can be decrypted"), "\(unchecked)")
     let key = String(repeating: "0f", count: 32)
     try world.run("umask 077; printf '{\"7\": \"\(key)\"}' > wrong.keys")
     let wrong = try world.run("keyhaul inspect lost.db --class-keys-file wrong.keys")
-    #expect(wrong.status == 12 && wrong.errors.contains("the class keys do not open lost.db"), "\(wrong)")
+    #expect(wrong.status == 12 && wrong.errors.contains("the class keys cannot decrypt lost.db"), "\(wrong)")
   }
 }

@@ -51,7 +51,7 @@ struct HiddenKeychainTests {
     let keychain = try #require(try world.object(world.keyhaul("\(line) --json").output)["keychain"] as? [String: Any])
     #expect(keychain["items"] is NSNull)
     let page = try world.keyhaul("\(line) --format html -o -").output
-    #expect(page.contains("The keychain in this backup cannot be read: what it holds is not known."))
+    #expect(page.contains("The keychain in this backup cannot be read, so its contents are not known."))
     #expect(!page.contains("is empty"))
   }
 }

@@ -9,7 +9,7 @@ struct JournalVerbTests {
     let world = try MoveWorld(backedUpTo: "b.tar")
     try world.succeed("convert b.tar -o b/ -q")
     try world.write(Array("rows that nobody reads".utf8), to: "b/Manifest.db-wal")
-    let fact = "Manifest.db-wal: it stands beside Manifest.db with 22 bytes, may change it, and is not read"
+    let fact = "Manifest.db-wal: it is stored next to Manifest.db, has 22 bytes, may change it, and was not read"
     for (line, status) in [
       ("inspect b --password-file .bp", Int32(0)), ("verify b --password-file .bp", 13), ("verify b --quick", 13),
       ("plan b --to new-phone --password-file .bp", 3), ("restore b --to new-phone --yes --password-file .bp", 13),

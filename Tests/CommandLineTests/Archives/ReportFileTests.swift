@@ -150,7 +150,7 @@ struct ReportFileTests {
     try world.write(key, to: "key")
     for line in ["diff monday.tar family.tar", "inspect family.tar"] {
       let outcome = try world.keyhaul("\(line) --password-file .bp --device-key-file key -o key --yes")
-      #expect(outcome.status == 64 && outcome.errors.contains("key is what is read"), "\(line): \(outcome.errors)")
+      #expect(outcome.status == 64 && outcome.errors.contains("key is the input"), "\(line): \(outcome.errors)")
       #expect(try world.read("key") == key)
     }
   }
@@ -163,14 +163,14 @@ struct ReportFileTests {
       "backup old-phone --password-file .bp --rounds 1", "convert monday.tar --password-file .bp --decrypted",
     ] {
       let outcome = try world.keyhaul("\(line) -o .bp --yes")
-      #expect(outcome.status == 64 && outcome.errors.contains(".bp is what is read"), "\(line): \(outcome.errors)")
+      #expect(outcome.status == 64 && outcome.errors.contains(".bp is the input"), "\(line): \(outcome.errors)")
     }
     for line in [
       "export monday.tar --format json", "inspect monday.tar", "plan monday.tar --to new-phone",
       "backup old-phone --rounds 1", "convert monday.tar",
     ] {
       let outcome = try world.devices.run("KEYHAUL_PASSWORD_FILE=.bp keyhaul \(line) -o .bp --yes")
-      #expect(outcome.status == 64 && outcome.errors.contains(".bp is what is read"), "\(line): \(outcome.errors)")
+      #expect(outcome.status == 64 && outcome.errors.contains(".bp is the input"), "\(line): \(outcome.errors)")
     }
     #expect(try world.read(".bp") == password)
   }

@@ -39,7 +39,7 @@ struct RoundQuestionTests {
   @Test("is asked about on a terminal, once, and goes on after a yes alone")
   func asked() throws {
     let world = try Self.world(asking: 60_000)
-    let question = "b/ asks for 60,000 rounds of key derivation, 6 times the usual 10,000; "
+    let question = "b/ asks for 60,000 iterations of key derivation, 6 times the usual 10,000; "
     for answer in ["", "n", "no", "yess"] {
       let outcome = try world.keyhaul("plan b/ --to new-phone --password-file .bp", typed: [answer])
       #expect(outcome.status == 1 && outcome.terminal.hasPrefix(question), "\(outcome)")

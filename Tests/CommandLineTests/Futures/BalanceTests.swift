@@ -75,17 +75,17 @@ struct BalanceTests {
       let warned =
         phone.enclaveKeys == 0
         ? ""
-        : (dead == 0 ? "" : "of them of no use there \(dead) 0 ")
-          + "of them whose use there is not known 0 \(phone.enclaveKeys) "
+        : (dead == 0 ? "" : "of them unusable there \(dead) 0 ")
+          + "of them whose keys may not work there 0 \(phone.enclaveKeys) "
       let stay = archive == phone.name ? "< stay behind" : "< stay behind, of the backup's"
       #expect(
         text.contains(
-          "+ arrive \(new.arrive) \(own.arrive) \(warned)\(stay) \(new.stay) \(own.stay) ! cannot be read 0 0 "
-            + "x never in a backup \(phone.never) \(phone.never) all together \(phone.items) \(phone.items)"),
+          "+ arrive \(new.arrive) \(own.arrive) \(warned)\(stay) \(new.stay) \(own.stay) ! cannot be read 0 0 x never "
+            + "in a backup \(phone.never) \(phone.never) total \(phone.items) \(phone.items)"),
         "\(text)")
       let page = try world.succeed("plan \(archive) \(flags) --format html -o -")
       for (counts, words) in [
-        (new, "\(dead) of no use there"), (own, "\(phone.enclaveKeys) whose use there is not known"),
+        (new, "\(dead) unusable there"), (own, "\(phone.enclaveKeys) whose keys may not work there"),
       ] {
         let warned = words.hasPrefix("0") ? "" : "\(words) · "
         let left = counts.stay == 0 ? "" : "\(counts.stay) \(counts.stay == 1 ? "stays" : "stay") behind · "

@@ -33,7 +33,7 @@ struct FuturesTests {
       #expect(text.contains(name), "\(name)")
     }
     #expect(text.contains("Lost on a new iPhone, back on old-phone (4) device-bound"))
-    #expect(text.contains("Before you wipe old-phone") && text.contains("[ ] Check that the backup is whole."))
+    #expect(text.contains("Before you wipe old-phone") && text.contains("[ ] Check that the backup is intact."))
     #expect(try world.names(in: "devices") == before)
   }
 
@@ -77,9 +77,9 @@ struct FuturesTests {
     let text = flat(try world.succeed("plan b.tar \(Self.password)"))
     #expect(
       text.contains(
-        "14 of the 18 items in the backup reach a new iPhone, 4 do not. On old-phone, once it is erased, 14 come back, and "
-          + "4 more are expected back because their classes say so; this could not be checked. What never entered the "
-          + "backup is lost in both cases, and is not counted."), "\(text)")
+        "14 of the 18 items in the backup reach a new iPhone, 4 do not. On old-phone, once it is erased, 14 come back, "
+          + "and 4 more are expected back because their classes say so; this could not be checked. Items that no "
+          + "backup contains are lost in both cases and are not counted."), "\(text)")
     #expect(text.contains("x never in a backup not known not known"))
     #expect(text.contains("the 4 items that its hardware key opens went by class: the key is not available"))
     #expect(!text.contains("Checked:"))
@@ -103,7 +103,7 @@ struct FuturesTests {
     // A key of somebody else opens nothing, is told of, and decides nothing.
     try world.devices.run("head -c 16 /dev/zero > other.key; chmod 600 other.key")
     let other = try world.keyhaul("plan b.tar --device-key-file other.key --json \(Self.password)")
-    #expect(other.errors.contains("the device key that was given is not of the device that made b.tar"))
+    #expect(other.errors.contains("the given device key does not belong to the source device of b.tar"))
     #expect(arriving(try world.object(other.output), same: true) == 18)
     try world.succeed("device delete old-phone --confirm old-phone -q")
     let alone = try world.keyhaul("plan b.tar --device-key-file other.key --json \(Self.password)")
@@ -166,7 +166,7 @@ struct FuturesTests {
     let damaged = try world.keyhaul("plan plain/")
     #expect(damaged.status == 3 && flat(damaged.output).contains("! cannot be read 1 1"), "\(damaged)")
     // 22 items, of which the damaged one is one and no other is counted twice.
-    #expect(flat(damaged.output).contains("all together 22 22"), "\(damaged)")
+    #expect(flat(damaged.output).contains("total 22 22"), "\(damaged)")
   }
 
   @Test("an empty backup brings nothing, and says no more")
@@ -177,8 +177,8 @@ struct FuturesTests {
     try world.succeed("device delete bare --confirm bare -q")
     let text = flat(try world.succeed("plan bare.tar \(Self.password)"))
     #expect(
-      text.contains("There is no item in the backup: it brings nothing to a new iPhone, and nothing back to bare."))
-    #expect(text.contains("What never entered the backup is lost in both cases, and is not counted."))
+      text.contains("The backup contains no items. It brings nothing to a new iPhone, and nothing back to bare."))
+    #expect(text.contains("Items that no backup contains are lost in both cases and are not counted."))
     let document = try world.object(world.succeed("plan bare.tar --json \(Self.password)"))
     #expect((document["futures"] as? [[String: Any]])?.map { $0["total"] as? Int } == [0, 0])
   }

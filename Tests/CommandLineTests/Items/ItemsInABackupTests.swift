@@ -48,7 +48,7 @@ struct ItemsInABackupTests {
     let outcome = try world.keyhaul("item \(line) --password-file .bp")
     #expect(
       outcome.status == 13 && outcome.errors.contains("error: b is damaged, and nothing was changed"), "\(outcome)")
-    #expect(outcome.errors.contains("the digest recorded for the keychain file does not fit"))
+    #expect(outcome.errors.contains("the digest recorded for the keychain file does not match"))
     #expect(try Data(contentsOf: url) == bytes)
     #expect(try world.keyhaul("verify b --password-file .bp").status == 13)
   }
@@ -62,7 +62,8 @@ struct ItemsInABackupTests {
       "item add \(open) --service fresh.example --account zoe --access-group \(Self.group) --secret-file .secret")
     #expect(
       added
-        == "Added generic password \"fresh.example · zoe\" to \(name) (opens on every device, with the password of the backup).\n"
+        == "Added generic password \"fresh.example · zoe\" to \(name) (can be decrypted on any device with the "
+        + "backup's password).\n"
     )
     #expect(try world.succeed("item find \(open) --service 'fresh.*' --reveal") == "new secret")
     #expect(try world.succeed("verify \(open)").contains("\(name) is whole"))
@@ -137,7 +138,7 @@ struct ItemsInABackupTests {
     let line = "item add plain.tar --service x --account y --access-group g --secret-file .secret"
     let refused = try world.keyhaul(line + " --home elsewhere")
     #expect(refused.status == 14 && refused.errors.contains("nothing was changed"), "\(refused)")
-    #expect(try world.succeed(line).contains("opens only on the device that made the backup"))
+    #expect(try world.succeed(line).contains("can be decrypted only on the source device"))
     #expect(try world.succeed("item find plain.tar --service x --reveal") == "new secret")
     #expect(try world.succeed("verify plain.tar").contains("plain.tar is whole"))
   }
@@ -148,8 +149,11 @@ struct ItemsInABackupTests {
     try world.devices.run("cp b.zip kept.zip && touch b/note.txt")
     let new = "--service x --account y --secret-file .secret"
     for (line, status, words) in [
-      ("item add b.zip --password-file .bp \(new)", 64, "no access group says whose item it is"),
-      ("item add b.zip --password-file .bp \(new) --access-group g --app chat", 64, "--app chat is about devices"),
+      ("item add b.zip --password-file .bp \(new)", 64, "no access group was given for the item"),
+      (
+        "item add b.zip --password-file .bp \(new) --access-group g --app chat", 64,
+        "--app chat applies only to devices"
+      ),
       ("item add b.zip --password-file .bp \(new) --access-group g --protection passcode-only", 14, "no backup holds"),
       ("item add b.zip --password-file .bp \(new) --access-group g --biometry", 14, "no backup holds"),
       ("item add b.zip --password-file .secret \(new) --access-group g", 12, "password"),
@@ -157,10 +161,10 @@ struct ItemsInABackupTests {
         "item update b.zip --password-file .bp --service chat.example --new-protection passcode-only --yes", 14,
         "no backup"
       ),
-      ("item delete b.zip --password-file .bp", 64, "no attribute says which items to delete"),
+      ("item delete b.zip --password-file .bp", 64, "no attribute selects the items to delete"),
       ("item delete - --service x --yes --password-file .bp", 64, "cannot take standard input"),
       ("item add b --password-file .bp \(new) --access-group g", 64, "note.txt"),
-      ("item add old-phone --password-file .bp \(new)", 64, "a device takes no backup password"),
+      ("item add old-phone --password-file .bp \(new)", 64, "a device needs no backup password"),
     ] {
       let outcome = try world.keyhaul(line)
       #expect(outcome.status == status && outcome.errors.contains(words), "\(line): \(outcome)")

@@ -33,7 +33,7 @@ struct PasswordListTests {
       ])
     for text in ["* hunter2", "hunter2", "file:hunter2", "* file:"] {
       let failure = try #require(ending { _ = try PasswordList.entries(of: Array("\n\(text)\n".utf8), named: "list") })
-      #expect(failure.status == .usage && failure.message == "line 2 of list names no source")
+      #expect(failure.status == .usage && failure.message == "line 2 of list has no source")
       #expect(!"\(failure)".contains("hunter2"))
     }
     let marked = try PasswordList.entries(of: Array("\u{FEFF}* file:a\r\n".utf8), named: "list")
@@ -80,7 +80,7 @@ struct PasswordListTests {
     let rows = try shelf.rows(of: "inspect shelf/one shelf/deep/plain --passwords list")
     #expect(rows.map { $0["code"] as? Int } == [12, 0])
     let error = try #require(rows[0]["error"] as? [String: Any])
-    #expect(error["message"] as? String == "cannot open shelf/one: none of 2 passwords fits")
+    #expect(error["message"] as? String == "cannot open shelf/one: none of 2 passwords is right")
     #expect(error["why"] as? String == "line 1 of list and line 3 of list")
     #expect(rows[0]["device_name"] as? String == "old-phone")
   }

@@ -70,7 +70,7 @@ struct ResumeTests {
     let shelf = try Shelf()
     try shelf.world.write(Array("my notes\nand more\n".utf8), to: "notes")
     let outcome = try shelf.world.keyhaul("inspect shelf --resume notes")
-    #expect(outcome.status == 14 && outcome.errors.hasPrefix("error: notes holds no answers\n"), "\(outcome)")
+    #expect(outcome.status == 14 && outcome.errors.hasPrefix("error: notes does not contain results\n"), "\(outcome)")
     #expect(String(decoding: try shelf.world.read("notes"), as: UTF8.self) == "my notes\nand more\n")
     let busy = try shelf.world.devices.run(": > answers; flock answers keyhaul inspect shelf --resume answers")
     #expect(busy.status == 11 && busy.errors.contains("another run"), "\(busy)")
@@ -90,7 +90,7 @@ struct ResumeTests {
       """)
     #expect(outcome.status == 130, "\(outcome)")
     #expect(
-      outcome.errors.hasSuffix("error: stopped by Ctrl-C\n  why: 3 backups had been answered\n"), "\(outcome.errors)")
+      outcome.errors.hasSuffix("error: stopped by Ctrl-C\n  why: 3 backups had results\n"), "\(outcome.errors)")
     #expect(outcome.output.hasSuffix("\n"))
     #expect(try shelf.rows(outcome.output).count == 3)
     #expect(String(decoding: try shelf.world.read("answers"), as: UTF8.self) == outcome.output)

@@ -103,7 +103,7 @@ struct MoveDamageTests {
     let verified = try world.devices.run("COLUMNS=200 keyhaul verify b/")
     #expect(verified.status == 13)
     #expect(
-      verified.output.contains("its keychain does not name its keybag and no restore takes it")
+      verified.output.contains("its keychain does not name its keybag, so it cannot be restored")
         && !verified.output.contains("export saves"))
   }
 

@@ -15,11 +15,11 @@ struct MovingStoryTests {
     #expect(plan.status == 0)
     #expect(
       flat(plan.errors)
-        == "warning: nothing in plain.tar can move to new-phone why: a backup without a password opens only on "
-        + "old-phone try: make a new backup of old-phone with a password")
+        == "warning: no item in plain.tar can move to new-phone why: a backup without a password can be decrypted only "
+        + "on old-phone try: make a new backup of old-phone with a password")
     #expect(flat(plan.output).contains("0 will migrate, 18 stay behind"))
     let compared = flat(try world.succeed("plan plain.tar --to new-phone --compare"))
-    #expect(compared.contains("A password would bring 14 more items; 4 stay whatever you do"))
+    #expect(compared.contains("A password would bring 14 more items; 4 stay in any case"))
     // And it is true: a password is all it takes.
     try world.backUp(to: "b.tar")
     let restored = try world.succeed("restore b.tar --to new-phone --password-file .bp --yes")
@@ -34,7 +34,9 @@ struct MovingStoryTests {
     try world.backUp(to: "b.tar")
     #expect(try world.plan("b.tar")["items"].map { "\($0)".contains("codes.example") } == false)
     let plan = flat(try world.succeed("plan old-phone --to new-phone -v"))
-    #expect(plan.contains("needs-authentication: the item opens only for a person in front of the device"))
+    #expect(
+      plan.contains(
+        "needs-authentication: the item can be decrypted only after the user authenticates on the device"))
     let story = flat(try world.succeed("why b.tar --service codes.example --password-file .bp"))
     #expect(story.contains("not in b.tar; on old-phone, whose backup left it out"))
     #expect(story.contains("(for one-time passwords: its own export) before you erase the old device"))
