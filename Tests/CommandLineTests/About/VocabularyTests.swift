@@ -16,8 +16,9 @@ struct VocabularyTests {
     #expect(!names.isEmpty)
     for name in names {
       let text = try String(contentsOf: directory.appending(path: name), encoding: .utf8)
-      for line in text.split(separator: "\n") where line.contains(/^[A-Z][A-Z,' ]+$/) {
-        for head in line.split(separator: /  +/).map({ $0.trimmingCharacters(in: .whitespaces) }) where !head.isEmpty {
+      for line in text.split(separator: "\n") where line.contains(#/^[A-Z][A-Z,' ]+$/#) {
+        for head in line.split(separator: #/ {2,}/#).map({ $0.trimmingCharacters(in: .whitespaces) })
+        where !head.isEmpty {
           #expect(Self.everyday.contains(head) || Self.topics[head] != nil, "\(name): \(head)")
         }
       }
@@ -26,7 +27,7 @@ struct VocabularyTests {
   }
 
   @Test("Every term that a report uses has a page", arguments: terms)
-  func terms(term: String) throws {
+  func termPages(term: String) throws {
     let page = try Explain.explanation(of: term)
     #expect(page.id == term.replacing(" ", with: "-"))
   }
@@ -39,7 +40,8 @@ struct VocabularyTests {
   }
 
   private static let everyday: Set = [
-    "ITEM", "ITEMS", "KIND", "NAME", "STATE", "FILES", "BYTES", "SIZE", "APP", "APPS", "YES", "NO", "NOT KNOWN", "MODEL",
+    "ITEM", "ITEMS", "KIND", "NAME", "STATE", "FILES", "BYTES", "SIZE", "APP", "APPS", "YES", "NO", "NOT KNOWN",
+    "MODEL",
     "IOS", "STATUS", "LAST BACKUP", "PASSCODE", "A NEW IPHONE", "CHECK", "PATH", "READABLE",
   ]
 
@@ -51,7 +53,8 @@ struct VocabularyTests {
 
   private static let terms = [
     "source device", "target device", "migratable", "this-device-only", "passcode class", "protection class",
-    "access group", "access control", "primary key", "keybag", "class key", "device key", "iterations", "encrypted item",
+    "access group", "access control", "primary key", "keybag", "class key", "device key", "iterations",
+    "encrypted item",
     "manifest", "domain", "digest", "seal", "tombstone", "synchronized", "persistent reference", "forecast", "revision",
     "dump", "intact", "damaged", "stays behind", "never in backup",
   ]
