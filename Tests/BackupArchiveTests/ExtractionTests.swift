@@ -261,7 +261,9 @@ struct ExtractionTests {
           "\"//", with: "\"")
       }
     }
-    let since = ": it was begun with other flags, of another backup, or of this one before it changed"
+    let since =
+      "contains other files: it was started with other flags, from another backup, or before this backup "
+      + "changed"
     #expect(try refusal("other") == "\"other\" contains other files")
     #expect(try tree(directory.path("other")) == before)
     #expect(try refusal("other/mine") == "\"other/mine\" holds other files than these\(since)")

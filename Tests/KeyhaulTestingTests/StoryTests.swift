@@ -55,7 +55,11 @@ struct StoryTests {
   func nothing() throws {
     let empty = try Phone().move(to: .newPhone, backup: .encrypted)
     #expect(!(empty["password"] == .absent) && !(empty["password"] != .migrates))
-    #expect("\(empty["password"])".hasPrefix("nothing is in the phone's keychain: the app stored nothing there."))
+    #expect(
+      "\(empty["password"])".hasPrefix(
+        "the phone's keychain is empty: the app stored nothing in it. Check the "
+          + "status of its keychain calls, and that they ran inside phone.run, not before it and not on another queue or "
+          + "thread"))
     #expect("\(empty)" == "\(empty["password"])")
     #expect(empty.items.isEmpty)
   }

@@ -102,7 +102,7 @@ struct DamagedItem {
     let decision = MigrationPlanner.plan([item], onto: [], policy: .merge).decisions[0]
     #expect(decision.outcome == .unreadable(.unsupportedVersion))
     #expect(decision.detail == "version 0, a secret without a name; 68 bytes at 100")
-    // It opens: nothing of it is sealed, it only does not say whose it is.
+    // It opens: nothing of it is sealed, it only does not name an app.
     let lost = try keys.plan([.init(kind: .key, blob: nil)]).decisions[0]
     let plan = MigrationPlan(
       decisions: [lost, decision], removed: [], policy: .merge, isSameDevice: false, imports: [], clearedRowCount: 0)

@@ -128,7 +128,7 @@ struct ArchiveCheckTests {
     let payload = try #require(try world.files(in: "b").first { $0.contains("/") })
     try FileManager.default.removeItem(at: world.home.appending(path: "b/\(payload)"))
     let sealed = try world.keyhaul("rekey b --password-file .bp --new-password-command 'echo another'")
-    #expect(sealed.status == 13 && sealed.errors.contains("b has changed since it was sealed"), "\(encrypted)")
+    #expect(sealed.status == 13 && sealed.errors.contains("b has changed since it was sealed"), "\(sealed)")
     try world.unseal("b")
     let outcome = try world.keyhaul("rekey b --password-file .bp --new-password-command 'echo another'")
     #expect(outcome.status == 0 && outcome.output.hasPrefix("Rekeyed b. "))

@@ -89,7 +89,7 @@ struct BackupChoiceTests {
     let (world, _, new) = try world()
     let files = try world.files(in: "Backup/attic")
     let outcome = try world.keyhaul("inspect Backup/\(new) -o Backup/attic/report --yes")
-    #expect(outcome.status == 64 && outcome.errors.contains("lies in what is read"), "\(outcome)")
+    #expect(outcome.status == 64 && outcome.errors.contains("is inside the input"), "\(outcome)")
     #expect(try world.files(in: "Backup/attic") == files)
   }
 

@@ -25,8 +25,8 @@ struct DatabaseVerbTests {
     let fingerprint = "cd sim/data/Library/Keychains && ls -la --time-style=full-iso && sha256sum *"
     let before = try world.run(fingerprint).output
     try world.run("keyhaul device create new-phone -q")
-    let keys = "its keys in clear in it, as a Simulator's"
-    // The log holds one item more than the file; a mark of a deleted item is no item to a device.
+    let keys = "with its keys stored unencrypted in it, like a Simulator's"
+    // The log holds one item more than the file; a tombstone of a deleted item is no item to a device.
     for (line, words) in [
       ("inspect sim", "13 items: 7 generic, 3 internet, 1 certificate, 2 key"),
       ("inspect sim --list", "notes · in t"), ("verify sim", "13 of 13 open"),
@@ -51,10 +51,13 @@ struct DatabaseVerbTests {
     let world = try Self.world()
     try world.run("cp sim/data/Library/Keychains/keychain-2-debug.db k.db; printf 'no log at all' > k.db-wal")
     let verified = try world.run("keyhaul verify k.db")
-    #expect(verified.status == 3 && flat(verified.output).contains("as far as can be seen here"), "\(verified)")
+    #expect(verified.status == 3 && flat(verified.output).contains(", as far as Keyhaul could check:"), "\(verified)")
     let inspected = try world.run("keyhaul inspect k.db")
     #expect(inspected.status == 0 && flat(inspected.output).contains("12 items"))
-    #expect(flat(inspected.output).contains("has no finished change that can be read: nothing of it is shown"))
+    #expect(
+      flat(inspected.output).contains(
+        "Its log (-wal) has no committed change that can be read, so nothing from "
+          + "the log is shown."))
   }
 
   @Test("whose last change was not finished is read as it was before, and said to be")
@@ -73,10 +76,16 @@ struct DatabaseVerbTests {
     let before = try world.run("sha256sum cut.db*").output
     let inspected = try world.run("keyhaul inspect cut.db")
     #expect(inspected.status == 0 && flat(inspected.output).contains("12 items"), "\(inspected)")
-    #expect(flat(inspected.output).contains("A change of it was not finished: it was read as it was before"))
+    #expect(
+      flat(inspected.output).contains(
+        "One of its changes was not finished. It was read in its earlier state, "
+          + "from its journal (-journal). SQLite restores the same state when it next opens the database."))
     let verified = try world.run("keyhaul verify cut.db")
     #expect(
-      verified.status == 0 && flat(verified.output).contains("a change that was not finished is taken back"),
+      verified.status == 0
+        && flat(verified.output).contains(
+          "an unfinished change was rolled back, as its journal "
+            + "specifies"),
       "\(verified)")
     #expect(try world.run("keyhaul verify cut.db --json").output.contains("\"log\": \"taken-back\""))
     #expect(try world.run("sha256sum cut.db*").output == before)
@@ -118,7 +127,11 @@ struct DatabaseVerbTests {
       ("inspect short.db", 14, "short.db is not a backup or a keychain database"),
       ("inspect k.db --class-keys short.keys", 14, "the key of class 6 has 2 digits; it has 64"),
       ("inspect k.db --class-keys absent.keys", 10, "absent.keys"),
-      ("plan new-phone --to new-phone --class-keys-file short.keys", 64, "about a keychain's own database"),
+      (
+        "plan new-phone --to new-phone --class-keys-file short.keys", 64,
+        "--class-keys-file applies only to a keychain "
+          + "database"
+      ),
     ] {
       let outcome = try world.run("keyhaul \(line)")
       #expect(outcome.status == status && flat(outcome.errors).contains(words), "\(line): \(outcome)")
@@ -213,7 +226,11 @@ struct DatabaseVerbTests {
     let cases: [(change: String, line: String, status: Int32, words: [String])] = [
       (
         "printf 'more' >> \(place)-wal", "verify sim", 3,
-        ["- log", "behind that it is damaged, cut off or not finished", "as far as can be seen here"]
+        [
+          "- log",
+          "its committed changes were read up to a position; the rest is damaged, cut off or "
+            + "unfinished", ", as far as Keyhaul could check:",
+        ]
       ),
       ("cp \(place) sim/data/Library/Keychains/keychain-2.db", "inspect sim", 64, ["sim has more than one keychain"]),
     ]

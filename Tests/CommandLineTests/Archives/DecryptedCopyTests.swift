@@ -123,12 +123,15 @@ struct DecryptedCopyTests {
     #expect(findings.count == 1 && findings.first?["id"] as? String == "decrypted-copy")
     #expect(findings.first?["restorable"] as? Bool == false && findings.first?["lost"] as? Bool == false)
     let page = try world.succeed("plan clear --to new-phone --password-file .bp --format html -q")
-    #expect(page.contains("Plan with the backup that this decrypted copy was made of"))
+    #expect(page.contains("Plan with the backup that this decrypted copy was made from: the copy cannot be restored."))
     #expect(!page.contains("keyhaul restore"))
     let overview = try world.succeed("inspect clear -q")
     #expect(flat(overview).contains("No restore takes a decrypted copy; use the backup that it was made from."))
     let inspection = try world.succeed("inspect clear --format html -q")
-    #expect(inspection.contains("No restore takes this decrypted copy") && !inspection.contains("without a password"))
+    #expect(
+      inspection.contains(
+        "This decrypted copy cannot be restored: use the backup that it was made "
+          + "from") && !inspection.contains("without a password"))
     // What is lost, the four ways and the words for CI say it too, and a phone is not wiped for the sake of a copy.
     let obstacle = "it cannot be restored as it is: Manifest.plist: it says that this is a decrypted copy"
     for view in ["", "--to new-phone --compare", "--to new-phone --by-app"] {
@@ -138,8 +141,8 @@ struct DecryptedCopyTests {
       #expect((document["findings"] as? [[String: Any]])?.first?["restorable"] as? Bool == false, "\(view)")
     }
     let lost = try world.succeed("plan clear --password-file .bp --format html -q --redact")
-    #expect(lost.contains("and no restore takes a backup with it") && lost.contains("Make a backup with a password"))
-    #expect(!lost.contains("Check that the backup is whole"))
+    #expect(lost.contains(", but such a backup cannot be restored.") && lost.contains("Make a backup with a password"))
+    #expect(!lost.contains("Check that the backup is intact."))
     // It is what was copied, and nothing of it is damaged.
     #expect(try world.keyhaul("verify clear --password-file .bp -q").status == 0)
   }

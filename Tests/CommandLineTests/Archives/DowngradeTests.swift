@@ -94,8 +94,8 @@ struct DowngradeTests {
         "\(line): \(outcome)")
     }
     let inspected = words(try world.keyhaul("inspect b").output)
-    #expect(inspected.contains("keychain present, and not to be trusted: the keys of classes 6, 7 and 8"))
-    #expect(inspected.contains("no restore takes them") && inspected.contains("2 that anyone can decrypt"))
+    #expect(inspected.contains("keychain present, but not trustworthy: the keys of classes 6, 7 and 8"))
+    #expect(inspected.contains("; they cannot be restored.") && inspected.contains("2 that anyone can decrypt"))
     #expect(!inspected.contains("no other device") && !inspected.contains("could go to any device"))
     let document = try world.object(world.keyhaul("inspect b --json -q").output)
     let findings = try #require(document["findings"] as? [[String: Any]])
@@ -103,7 +103,7 @@ struct DowngradeTests {
     #expect(findings[0]["classes"] as? [Int] == [6, 7, 8] && findings[0]["refused"] as? Bool == true)
     try world.succeed("inspect b --format html -o b.html -q")
     let page = String(decoding: try world.read("b.html"), as: UTF8.self)
-    #expect(page.contains("No restore takes this keychain") && !page.contains("go only back to"))
+    #expect(page.contains("No device accepts this keychain:") && !page.contains("go only back to"))
     #expect(!page.contains("keyhaul plan"))
   }
 
@@ -133,7 +133,7 @@ struct DowngradeTests {
     #expect(try world.read("b/Manifest.plist") == before)
   }
 
-  @Test("with a password, items of this device only that are bound to no device are told of, and may be restored")
+  @Test("with a password, this-device-only items that are bound to no device are told of, and may be restored")
   func encrypted() throws {
     let world = try MoveWorld()
     try craft(in: world, to: "b", password: MoveWorld.password, unbound: [6, 7, 8, 9])

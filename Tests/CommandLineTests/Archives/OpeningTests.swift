@@ -94,9 +94,12 @@ struct OpeningTests {
       #expect(try !world.keyhaul("\(line) --password-file .bp -q").errors.contains(said))
     }
     let plan = try world.succeed("plan b --to new-phone --password-file .bp")
-    #expect(plan.contains("names of sealed items: by the hardware key of old-phone"))
+    #expect(plan.contains("names of encrypted items: decrypted with the hardware key of old-phone"))
     // A device that is compared with was named by the user.
-    #expect(try !world.keyhaul("diff b old-phone --password-file .bp").errors.contains("were opened with the key"))
+    #expect(
+      try !world.keyhaul("diff b old-phone --password-file .bp").errors.contains(
+        "were decrypted with the key "
+          + "of"))
     let foreign = try world.keyhaul("inspect b --list --password-file .bp --home elsewhere")
     #expect(foreign.status == 0 && foreign.errors == "" && foreign.output.contains("(encrypted)"))
   }
@@ -106,7 +109,7 @@ struct OpeningTests {
     let world = try world()
     try FileManager.default.removeItem(at: world.home.appending(path: "devices/old-phone/hardware.uid"))
     let said = """
-      warning: the key of old-phone cannot be read: items of this device only stay
+      warning: the key of old-phone cannot be read: this-device-only items stay
                closed in b
         why: the device is damaged: its hardware key (hardware.uid) is missing
         try: delete the device and restore a backup of it to a new one

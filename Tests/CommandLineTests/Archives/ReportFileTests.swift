@@ -194,7 +194,7 @@ struct ReportFileTests {
     ] {
       let outcome = try world.keyhaul("\(line) --yes")
       let said = outcome.errors.split(whereSeparator: \.isWhitespace).joined(separator: " ")
-      #expect(outcome.status == 64 && said.contains("lies in the folder of the device old-phone"), "\(line): \(said)")
+      #expect(outcome.status == 64 && said.contains("is in the folder of the device old-phone"), "\(line): \(said)")
     }
     #expect(try world.files(in: "devices/old-phone") == before)
     #expect(try world.keyhaul("device show old-phone").status == 0)

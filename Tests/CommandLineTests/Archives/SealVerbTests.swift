@@ -21,7 +21,7 @@ struct SealVerbTests {
     #expect(dry.output == "Would seal b.\n" && dry.status == 0)
     #expect(try world.files(in: "b") == before)
     let sealed = try world.succeed("seal b --password-file .bp")
-    #expect(flat(sealed).hasPrefix("Sealed b: 5 files. Whatever is changed in it from now on shows;"), "\(encrypted)")
+    #expect(flat(sealed).hasPrefix("Sealed b: 5 files. Later changes can be detected;"), "\(sealed)")
     #expect(try world.files(in: "b") == (before + ["Keyhaul.seal"]).sorted())
     let seal = try world.read("b/Keyhaul.seal")
     let again = try world.succeed("seal b --password-file .bp")
@@ -63,7 +63,10 @@ struct SealVerbTests {
     try world.succeed("backup old-phone -o plain/ --no-password -q")
     try world.unseal("plain")
     let sealed = try world.succeed("seal plain")
-    #expect(flat(sealed).contains("an attack does not, because no password protects the seal"))
+    #expect(
+      flat(sealed).contains(
+        "Later accidental changes can be detected; an attack cannot, because no password "
+          + "protects the seal."))
     let verified = flat(try world.keyhaul("verify plain").output)
     #expect(verified.contains("as sealed, without a password: detects accidents, but not attacks"), "\(verified)")
     #expect(try world.keyhaul("seal plain --password-file .bp").status == 14)
@@ -125,7 +128,12 @@ struct SealVerbTests {
     let quick = try world.keyhaul("verify b --quick")
     #expect(flat(quick.output).contains("checking whether the seal is genuine needs the password"), "\(quick)")
     let verified = try world.keyhaul("verify b --password-file .bp")
-    #expect(verified.status == 13 && flat(verified.output).contains("its code does not fit"), "\(verified)")
+    #expect(
+      verified.status == 13
+        && flat(verified.output).contains(
+          "its authentication code does not match: it was "
+            + "made for another backup, or has changed since"),
+      "\(verified)")
     #expect(!verified.output.contains("more"), "\(verified)")
     // Whatever reads with the password finds it out, and so does a look at what a decrypted copy would be.
     for line in [
@@ -133,13 +141,23 @@ struct SealVerbTests {
       "convert b --decrypted -o clear/ --dry-run -q", "convert b --decrypted -o clear/ -q", "inspect b -q",
     ] {
       let outcome = try world.keyhaul("\(line) --password-file .bp")
-      #expect(outcome.status == 3 && flat(outcome.errors).contains("its code does not fit"), "\(line): \(outcome)")
+      #expect(
+        outcome.status == 3
+          && flat(outcome.errors).contains(
+            "its authentication code does not match: it was "
+              + "made for another backup, or has changed since"),
+        "\(line): \(outcome)")
     }
     // Nor does a list of many call it whole: there the verdict is all that is read.
     let listed = try world.keyhaul("verify b b --quick --format csv")
     #expect(listed.output.contains("unproven") && !listed.output.contains(",whole"), "\(listed)")
     let restored = try world.keyhaul("restore b --to new-phone --yes --password-file .bp")
-    #expect(restored.status == 13 && flat(restored.errors).contains("its code does not fit"), "\(restored)")
+    #expect(
+      restored.status == 13
+        && flat(restored.errors).contains(
+          "its authentication code does not match: it was "
+            + "made for another backup, or has changed since"),
+      "\(restored)")
   }
 
   @Test("a seal that was changed is named before the files that it lists, and each file once")

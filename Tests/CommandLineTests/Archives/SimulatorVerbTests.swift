@@ -275,7 +275,7 @@ struct SimulatorVerbTests {
       ("simulator seed Devices/UDID --from phone --app nobody --yes", 4, "Nothing in phone matches."),
       ("simulator reset Devices/UDID --app ABCDE12345.com.example.note", 4, "ABCDE12345.com.example.notes is similar."),
       ("simulator reset phone --app x --yes", 64, "phone"),
-      ("simulator snapshot Devices/odd -o saved.db", 14, "its log (-wal) does not fit it"),
+      ("simulator snapshot Devices/odd -o saved.db", 14, "its log (-wal) does not match it, and may contain items"),
       ("simulator snapshot Devices/UDID -o -", 64, "a snapshot must be written to a file"),
       ("simulator list nowhere", 10, "there are no Simulators in nowhere"),
       ("device lock ./Devices/UDID", 10, "keyhaul simulator seed ./Devices/UDID --from BACKUP"),

@@ -22,7 +22,7 @@ struct BalanceTests {
 
   /// - old-phone: 22 items. Never: `card 4` (akpu), `vault key` (access control), `peer key` (the system's group), the
   ///   Secure Enclave's key. This device only, in the backup: `push token`, `device id`, the tracker's and the VPN's.
-  /// - every-rule: 15 rows, one of them the mark of a deleted item. Never: one each of akpu, token, App Clip, shared
+  /// - every-rule: 15 rows, one of them the tombstone of a deleted item. Never: one each of akpu, token, App Clip, shared
   ///   group, system, access control. This device only: `device-bound`. A key of the Secure Enclave in a password that
   ///   goes anywhere: `migrates-but-unusable`.
   /// - every-rule-target: 7 items; the one in `lockdown-identities` is the system's.

@@ -154,12 +154,22 @@ struct ManyBackupsTests {
     let shelf = try Shelf()
     for (line, message) in [
       ("verify shelf/one hunter2", "an argument of keyhaul verify is not a file"),
-      ("inspect shelf --format html", "shelf/"), ("inspect shelf/one shelf/deep --format html", "is of one backup"),
+      ("inspect shelf --format html", "shelf/"),
+      (
+        "inspect shelf/one shelf/deep --format html",
+        "works with only one "
+          + "backup"
+      ),
       ("inspect shelf/one -", "standard input is one backup"), ("verify shelf --jobs 0", "--jobs cannot be \"0\""),
       ("verify shelf --jobs 257", "--jobs cannot be \"257\""), ("inspect", "keyhaul inspect needs ARCHIVE"),
-      ("plan", "keyhaul plan needs SOURCE"), ("inspect shelf --device-key-fd 0", "is read from a file"),
+      ("plan", "keyhaul plan needs SOURCE"),
+      (
+        "inspect shelf --device-key-fd 0",
+        "for many backups, the device key "
+          + "must come from a file"
+      ),
       ("inspect shelf --passwords x --password-file .bp", "cannot be used together"),
-      ("inspect shelf --resume shelf/one/Manifest.plist", "is what is read"),
+      ("inspect shelf --resume shelf/one/Manifest.plist", "is the input"),
       ("plan shelf --existing merge", "--existing needs --to"),
     ] {
       let outcome = try shelf.world.keyhaul(line)

@@ -56,12 +56,22 @@ struct MovingStoryTests {
     let story = flat(
       try world.succeed("why b.tar --account 'database key' --to new-phone --password-file .bp"))
     #expect(story.contains("stays behind (device-bound)"))
-    #expect(story.contains("where the item is the key of an app's data, export these inside the app first"))
+    #expect(
+      story.contains(
+        "Sign in again on the new device. If the item is the key of an app's data, export that data "
+          + "inside the app first."))
     let plan = flat(try world.succeed("plan b.tar --to new-phone --password-file .bp"))
     #expect(plan.contains("notes.example · database key"))
-    #expect(plan.contains("an app's database that one of them is the key of cannot be read there"))
+    #expect(
+      plan.contains(
+        "to replace them. If one of them is the key of an app's database, that database cannot be "
+          + "read there."))
     let explained = flat(try world.succeed("explain device-bound"))
-    #expect(explained.contains("an app's encrypted database, may move all the same and cannot be read there"))
+    #expect(
+      explained.contains(
+        "The item can be restored to the same device. Any other device skips it without a "
+          + "message. Data that the item is the key of, such as an app's encrypted database, may still move, but cannot be "
+          + "read there."))
     // Back on the old phone it is there again.
     try world.succeed("device erase old-phone --yes -q")
     try world.succeed("restore b.tar --to old-phone --password-file .bp -q")

@@ -112,7 +112,7 @@ struct RestoreQuestionTests {
         + "replaced; nothing was done\n  try: run it again\n")
     try world.devices.run("mv \(name) other && mv old \(name)")
     let (gone, _) = try run(world, restore, meanwhile: "mv \(name) old")
-    #expect(gone.status == 16 && gone.errors.contains("it cannot be read any more"), "\(gone)")
+    #expect(gone.status == 16 && gone.errors.contains("it can no longer be read:"), "\(gone)")
     #expect(try world.contents(of: "new-phone") == before)
     // A copy of the same bytes is the same archive.
     let (copied, _) = try run(
@@ -249,6 +249,9 @@ struct PointlessRestoreTests {
     let text = try world.succeed("plan plain.tar --to new-phone")
     #expect(text.contains("Nothing arrives in their place, so restore refuses to remove them."), "\(text)")
     let page = try world.succeed("plan plain.tar --to new-phone --format html")
-    #expect(page.contains("Keyhaul refuses to where nothing arrives."))
+    #expect(
+      page.contains(
+        "iOS removes the items on the device before it restores. Keyhaul refuses to do so if no item "
+          + "arrives."))
   }
 }
