@@ -122,13 +122,13 @@ struct DifferencePageTests {
     #expect(page.texts(of: "b").prefix(5) == ["1", "0", "0", "1", "1"])
     for text in [
       "1 item is new; 1 is the same; 1 may be encrypted on the other side.", "New in family.backup (1)",
-      "May be encrypted on the other side (1)", "berta", "new, or sealed in monday.backup",
+      "May be encrypted on the other side (1)", "berta", "new, or encrypted in monday.backup",
       "keyhaul   diff   monday.backup   family.backup   --device-key-file   PATH",
     ] {
       #expect(page.words.contains(text), "\(text)")
     }
     let other = try PageReader(self.page(open([anna, bound("berta")]), open([anna]) + [sealed(1)]).html()).words
-    #expect(other.contains("gone, or sealed in family.backup"))
+    #expect(other.contains("gone, or encrypted in family.backup"))
   }
 
   @Test("calls what both store byte for byte the same, and says that it is sealed")

@@ -93,7 +93,7 @@ struct InspectionPageTests {
       (none, "This backup contains no keychain."),
       (
         try facts(nil),
-        "This keychain can go to any device with the password, its items of “this device” only back to old-phone."
+        "This keychain can go to any device with the password; its this-device-only items can go only back to old-phone."
       ),
       (try facts([]), "The keychain in this backup is empty."),
       (try facts([free]), "This keychain can go to any device with the password."),
@@ -154,8 +154,8 @@ struct InspectionPageTests {
     var facts = try facts(nil, name: "my backup", argument: "my backup")
     facts.unlockTime = .milliseconds(800)
     let words = try PageReader(page(facts).html()).words
-    #expect(words.contains("sealed with the password"))
-    #expect(words.contains("10,000,000 + 10,000 rounds, about 0.8 s on the machine that made this page"))
+    #expect(words.contains("encrypted with the password"))
+    #expect(words.contains("10,000,000 + 10,000 iterations, about 0.8 s on the machine that made this page"))
     #expect(words.contains("items: after first unlock") == false && words.contains("items: when unlocked"))
     #expect(words.contains("keyhaul   inspect   'my   backup'   --format   html"))
     #expect(words.contains("It contains no account names and no passwords."))
@@ -173,7 +173,7 @@ struct InspectionPageTests {
     facts.files = InspectionPage.Files(listing(missing: 2), branches: [domain])
     let words = try PageReader(page(facts).html()).words
     for text in [
-      "3 items: 3 generic passwords.", "any device", "old-phone only", "tag-mismatch", "sealed item 1",
+      "3 items: 3 generic passwords.", "any device", "old-phone only", "tag-mismatch", "encrypted item 1",
       "2 of them are listed but not stored.", "2 missing", "org.example.chat", "keyhaul   verify   family.backup",
     ] {
       #expect(words.contains(text), "\(text)")

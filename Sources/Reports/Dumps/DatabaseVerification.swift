@@ -210,7 +210,7 @@ package struct DatabaseVerification {
     let rest = "; a database does not show who wrote it, or which rows were removed."
     return isPartial
       ? "No visible error in \(name)" + rest
-      : "No error in \(name): its contents fit" + rest
+      : "No error in \(name): its contents are consistent" + rest
   }
 
   // MARK: JSON

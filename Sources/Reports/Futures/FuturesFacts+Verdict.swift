@@ -113,8 +113,8 @@ extension FuturesFacts {
     }
     guard futures.triedHardware, let hardware else {
       return
-        "For \(newPhone) each item was tried. For \(phone), the \(Amounts.count(needing, "item")) that needs its "
-        + "hardware key was judged by class, because the key is not available."
+        "For \(newPhone) each item was tried. For \(phone), the class decided for the "
+        + "\(Amounts.count(needing, "item")) that its hardware key decrypts, because the key is not available."
     }
     return "Checked: each item was tried, for \(phone) with the hardware key of \(hardware)."
   }

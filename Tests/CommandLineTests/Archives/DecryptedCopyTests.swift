@@ -63,7 +63,8 @@ struct DecryptedCopyTests {
     #expect(text.contains("ok database integrity check"))
     #expect(text.contains("ok keychain 18 items in ") && text.contains("none of them checked"))
     #expect(text.contains("- items not checked: needs the password"))
-    #expect(text.hasSuffix("as far as can be seen without its password; with its password verify checks the rest."))
+    #expect(
+      text.hasSuffix("as far as Keyhaul can check without the password; verify checks the rest with its password."))
     let payload = try #require(try world.files(in: "clear").first { $0.contains("/") })
     var bytes = try world.read("clear/\(payload)")
     bytes[bytes.count / 2] ^= 1
@@ -126,7 +127,7 @@ struct DecryptedCopyTests {
     #expect(page.contains("Plan with the backup that this decrypted copy was made from: the copy cannot be restored."))
     #expect(!page.contains("keyhaul restore"))
     let overview = try world.succeed("inspect clear -q")
-    #expect(flat(overview).contains("No restore takes a decrypted copy; use the backup that it was made from."))
+    #expect(flat(overview).contains("A decrypted copy cannot be restored; use the backup that it was made from."))
     let inspection = try world.succeed("inspect clear --format html -q")
     #expect(
       inspection.contains(

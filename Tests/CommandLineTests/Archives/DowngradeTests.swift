@@ -54,9 +54,9 @@ struct DowngradeTests {
   }
 
   private static let fact = """
-    the keys of classes 6, 7 and 8 in its keybag are not wrapped with the hardware key of any device, as every device wraps \
-    them in a backup without a password: their items need no device's hardware key; with no password either, as \
-    its manifest says, anyone can open them, and anyone can have written them
+    the keys of classes 6, 7 and 8 in its keybag are not wrapped with a device's hardware key, although every device wraps \
+    them in a backup without a password: their items need no device's hardware key; because the backup has no \
+    password (as Manifest.plist says), anyone can decrypt them, and anyone may have written them
     """
 
   private func words(_ text: String) -> String { text.split(whereSeparator: \.isWhitespace).joined(separator: " ") }
@@ -95,7 +95,7 @@ struct DowngradeTests {
     }
     let inspected = words(try world.keyhaul("inspect b").output)
     #expect(inspected.contains("keychain present, but not trustworthy: the keys of classes 6, 7 and 8"))
-    #expect(inspected.contains("; they cannot be restored.") && inspected.contains("2 that anyone can decrypt"))
+    #expect(inspected.contains("they cannot be restored.") && inspected.contains("2 that anyone can decrypt"))
     #expect(!inspected.contains("no other device") && !inspected.contains("could go to any device"))
     let document = try world.object(world.keyhaul("inspect b --json -q").output)
     let findings = try #require(document["findings"] as? [[String: Any]])
@@ -137,7 +137,7 @@ struct DowngradeTests {
   func encrypted() throws {
     let world = try MoveWorld()
     try craft(in: world, to: "b", password: MoveWorld.password, unbound: [6, 7, 8, 9])
-    let fact = "the key of class 9 in its keybag is not wrapped with the hardware key of any device"
+    let fact = "the key of class 9 in its keybag is not wrapped with a device's hardware key"
     for line in ["inspect b", "plan b --to new-phone", "restore b --to new-phone -n", "export b -o -"] {
       let outcome = try world.keyhaul("\(line) --password-file .bp")
       #expect(outcome.status == 0 && words(outcome.errors).contains(fact), "\(line): \(outcome)")
@@ -147,7 +147,8 @@ struct DowngradeTests {
     #expect(locked.status == 12 && words(locked.errors).contains(fact), "\(locked)")
     let inspected = words(try world.keyhaul("inspect b --password-file .bp").output)
     #expect(
-      inspected.contains("not one that a device wrote: \(fact)") && inspected.contains("3 any device, 0 this device"))
+      inspected.contains("but no device writes such a keychain: \(fact)")
+        && inspected.contains("3 any device, 0 this device"))
     let verified = try world.keyhaul("verify b --password-file .bp")
     #expect(verified.status == 13 && words(verified.output).contains(fact), "\(verified)")
     try world.write([UInt8](repeating: 1, count: 16), to: ".key")

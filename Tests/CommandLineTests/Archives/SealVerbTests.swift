@@ -25,7 +25,7 @@ struct SealVerbTests {
     #expect(try world.files(in: "b") == (before + ["Keyhaul.seal"]).sorted())
     let seal = try world.read("b/Keyhaul.seal")
     let again = try world.succeed("seal b --password-file .bp")
-    #expect(again.hasPrefix("b is sealed already;"))
+    #expect(again.hasPrefix("b is already sealed;"))
     #expect(try world.read("b/Keyhaul.seal") == seal)
     let verified = try world.succeed("verify b --password-file .bp")
     #expect(verified.contains("ok   seal         5 files as sealed with its password\n"), "\(verified)")

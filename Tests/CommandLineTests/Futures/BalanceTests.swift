@@ -115,7 +115,7 @@ struct BalanceTests {
         let absence =
           phone.never == 0
           ? "wiped"
-          : "Besides, \(phone.never) \(phone.never == 1 ? "item" : "items") of \(phone) \(phone.never == 1 ? "is" : "are") in no backup."
+          : "In addition, \(phone.never) \(phone.never == 1 ? "item" : "items") of \(phone) \(phone.never == 1 ? "is" : "are") in no backup."
         #expect(text.contains(absence), "\(line): \(text.suffix(200))")
         #expect(text.contains("\(counts.arrive) will migrate"), "\(line)")
         if counts.stay > 0 { #expect(text.contains(", \(counts.stay) \(counts.stay == 1 ? "stays" : "stay") behind")) }

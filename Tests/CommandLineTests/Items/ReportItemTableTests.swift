@@ -57,7 +57,7 @@ struct ReportItemTableTests {
       + [Item(name: "(encrypted, item 12)", group: nil, protection: .always, isSealed: true), Item()]
     #expect(
       lines(items) == [
-        "  + generic      (12 sealed)        when unlocked", "  + generic      (encrypted, item 12)  always",
+        "  + generic      (12 encrypted)        when unlocked", "  + generic      (encrypted, item 12)  always",
         "  + generic      chat · anna        when unlocked",
       ])
     #expect(lines(items, showsAll: true).count == 14)

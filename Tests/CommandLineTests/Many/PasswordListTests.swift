@@ -93,7 +93,7 @@ struct PasswordListTests {
       let outcome = try shelf.world.devices.run("chmod \(mode) list; keyhaul inspect shelf --passwords list")
       #expect(
         outcome.status == 14
-          && outcome.errors.contains(
+          && flat(outcome.errors).contains(
             "can be changed by other users, and contains commands "
               + "that Keyhaul runs"),
         "\(outcome)")

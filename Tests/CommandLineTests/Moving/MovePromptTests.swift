@@ -95,7 +95,7 @@ struct MovePromptTests {
         made [..] by old-phone · encrypted · 18 items
         new-phone: unlocked, passcode set, 3 items
         existing items: replace, as iOS does (--existing replace)
-        names of encrypted items: decrypted with the hardware key of old-phone, which is available
+        names of encrypted items: decrypted with old-phone's available hardware key
 
       Removed from new-phone (1)
         - generic      mine · me

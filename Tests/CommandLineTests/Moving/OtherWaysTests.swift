@@ -136,7 +136,7 @@ struct OtherWaysTests {
     let summary = try #require(plan["summary"] as? [String: Any])
     #expect(summary["by_warning"] as? [String: Int] == ["use-not-known": 1])
     let text = try world.succeed("plan rules.tar --to every-rule --password-file .bp")
-    #expect(text.contains("of them 1 whose use there is not"))
+    #expect(text.contains("of them 1 whose keys may not work"))
     let alone = try story(world, "every-rule --account migrates-but-unusable")
     #expect(alone["holds_enclave_key"] as? Bool == true)
     let other = try story(world, "every-rule --account identical")

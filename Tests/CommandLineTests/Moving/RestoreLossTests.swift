@@ -33,7 +33,7 @@ struct RestoreLossTests {
     let shown = [
       "Plan: b.tar → new-phone (another device)", "  made [..] by old-phone · encrypted · 18 items",
       "  new-phone: unlocked, passcode set, 3 items", "  existing items: replace, as iOS does (--existing replace)",
-      "  names of encrypted items: decrypted with the hardware key of old-phone, which is available", "",
+      "  names of encrypted items: decrypted with old-phone's available hardware key", "",
       "Newer on new-phone, but overwritten by b.tar (1)",
       "  ~ generic      AirPort · Home  after first unlock",
       "      there [..], in the backup [..]; the one there is newer, and", "      removed first", "",

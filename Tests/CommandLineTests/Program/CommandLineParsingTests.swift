@@ -92,13 +92,13 @@ struct CommandLineParsingTests {
   @Test(
     "gets an error in our form where it is wrong",
     arguments: [
-      ("bakup old", "keyhaul has no command \"bakup\"", "\"backup\" is near", "keyhaul backup"),
-      ("device lisst", "keyhaul device has no command \"lisst\"", "\"list\" is near", "keyhaul device list"),
+      ("bakup old", "keyhaul has no command \"bakup\"", "\"backup\" is similar", "keyhaul backup"),
+      ("device lisst", "keyhaul device has no command \"lisst\"", "\"list\" is similar", "keyhaul device list"),
       ("unlock x", "keyhaul has no command \"unlock\"", "\"unlock\" is a command of device", "keyhaul device unlock"),
       ("frobnicate", "keyhaul has no command \"frobnicate\"", nil, "keyhaul -h"),
-      ("back x", "keyhaul has no command \"back\"", "\"backup\" is near", "keyhaul backup"),
+      ("back x", "keyhaul has no command \"back\"", "\"backup\" is similar", "keyhaul backup"),
       (
-        "backup x -o y --no-pasword", "keyhaul backup has no flag --no-pasword", "--no-password is near",
+        "backup x -o y --no-pasword", "keyhaul backup has no flag --no-pasword", "--no-password is similar",
         "--no-password"
       ),
       (

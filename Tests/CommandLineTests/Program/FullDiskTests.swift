@@ -94,7 +94,7 @@ struct LostResultTests {
       #expect(outcome.errors.contains("could not write "), "\(line): \(outcome.errors)")
       #expect(!outcome.errors.contains(" to standard output"), "\(line): \(outcome.errors)")
       let told = outcome.errors.split(whereSeparator: \.isWhitespace).joined(separator: " ")
-      #expect(told.contains(", and that stands; standard output: ") == isChange, "\(line): \(told)")
+      #expect(told.contains(", and this change is final; standard output: ") == isChange, "\(line): \(told)")
       let says = line.hasSuffix("--json") ? #""id":"done-but""# : "error: done, but could not write the result"
       #expect(told.contains(says) == isChange, "\(line): \(told)")
       #expect(told.contains("don't run it again") == isChange, "\(line): \(told)")

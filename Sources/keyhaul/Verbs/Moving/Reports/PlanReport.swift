@@ -133,7 +133,7 @@ struct PlanReport {
     }
     if let obstacle = source.obstacle { parts.append(("  ", obstacle)) }
     if let device = source.namesFrom {
-      parts.append(("  ", "names of encrypted items: decrypted with the hardware key of \(device), which is available"))
+      parts.append(("  ", "names of encrypted items: decrypted with \(device)'s available hardware key"))
     }
     return parts.flatMap { indent, text in
       WordWrap.labeled(indent, style.adapted(HostileText.shown(text)), columns: style.width)
