@@ -68,7 +68,7 @@ extension BackupChoice {
     let list = isListed ? "keyhaul inspect \(ShellWord.typed(argument, else: "FOLDER")) lists them" : nil
     let count = backups.count
     return .usage(
-      "\(argument) holds "
+      "\(argument) contains "
         + (count == 1 ? "a backup, but is not a backup itself" : "\(count) backups; name one of them"),
       why: contents(of: backups), try: [proposal, list].compactMap(\.self).joined(separator: "; "))
   }

@@ -154,7 +154,7 @@ struct LesserClaimTests {
       let shown = try world.devices.runOnTerminal([verb, claim.backup, "--to", "new-phone"], typed: [""])
       let said = shown.terminal.split(separator: "Password of", maxSplits: 1, omittingEmptySubsequences: false)
       // That nothing guards the items, as the keybag shows, comes before what the manifest claims.
-      let says = [claim.says] + (claim.refusal == 14 ? ["anyone can open them"] : [])
+      let says = [claim.says] + (claim.refusal == 14 ? ["anyone can decrypt them"] : [])
       #expect(says.contains { words(said[0]).contains($0) }, "\(verb): \(shown)")
       // Also with -q, and where nobody can be asked.
       let quiet = try world.keyhaul("\(verb) \(claim.backup) --to new-phone -q --no-input --yes")

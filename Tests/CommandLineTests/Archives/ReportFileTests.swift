@@ -133,7 +133,7 @@ struct ReportFileTests {
     try world.devices.run("mkdir shelf")
     for name in ["one", "two"] { try world.succeed("backup old-phone -o shelf/\(name)/ --no-password -q") }
     let outcome = try world.keyhaul("inspect shelf --format html")
-    #expect(outcome.status == 64 && outcome.errors.contains("shelf holds 2 backups"))
+    #expect(outcome.status == 64 && outcome.errors.contains("shelf contains 2 backups"))
     for flag in ["", " --json"] {
       let printed = try world.succeed("inspect shelf\(flag)")
       try world.write([], to: "list")

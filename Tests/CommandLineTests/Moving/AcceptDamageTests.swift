@@ -130,10 +130,10 @@ struct AcceptDamageTests {
     #expect(no.status == 1 && flat(no.errors).contains(fact), "\(no)")
     #expect(try state(of: world) == before)
     let merged = try world.keyhaul("\(line) --yes --existing merge")
-    #expect(merged.status == 3 && !merged.errors.contains("only good copy"), "\(merged)")
+    #expect(merged.status == 3 && !merged.errors.contains("only intact copy"), "\(merged)")
     #expect(try world.succeed("item find old-phone --service mine").contains("me"))
     let replaced = try world.keyhaul("\(line) --yes --existing replace --json")
-    #expect(replaced.status == 3 && flat(replaced.errors).contains("the only good copy"), "\(replaced)")
+    #expect(replaced.status == 3 && flat(replaced.errors).contains("the only intact copy"), "\(replaced)")
     #expect(try world.object(replaced.output)["removed_only_copies"] as? Int == 1)
   }
 
@@ -172,7 +172,7 @@ struct AcceptDamageTests {
       let outcome = try world.keyhaul("\(verb) --password-file .bp")
       #expect(outcome.status == 0)
       // Before it stands that the backup, which has no seal any more, was made with one round.
-      #expect(outcome.errors.hasPrefix("warning: b/ asks for 1 round of its password's key"))
+      #expect(outcome.errors.hasPrefix("warning: b/ asks for 1 iteration to derive its password's key"))
       #expect(
         outcome.errors.hasSuffix(
           """
