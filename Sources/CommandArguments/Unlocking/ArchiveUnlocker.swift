@@ -259,8 +259,7 @@ package final class ArchiveUnlocker {
     case .digestDiffers:
       session.warn(
         "\(name)'s keychain file is not what was written", why: note.description,
-        try: "verify shows what is damaged; items that can be decrypted are as they were written, but items may be "
-          + "missing")
+        try: "verify shows the damage; items that can be decrypted are unchanged, but others may be missing")
     // Said when the archive was opened.
     case .unfinished, .propertyListUnreadable, .encryptionClaimed: return
     case .finding(let finding): if !archive.findings.contains(finding) { named.warn(of: finding, in: session) }
@@ -291,9 +290,7 @@ extension NamedArchive {
     return CommandFailure(
       .refused, "\(name) has no password, but \(source.name) gives one",
       why: "it is not encrypted: it may be the wrong backup, and anyone may have made it",
-      try: source.isFlag
-        ? advice ?? "if it is the right backup, \(source.withoutIt)"
-        : "if it is the right backup, \(source.withoutIt)")
+      try: (source.isFlag ? advice : nil) ?? "if it is the right backup, \(source.withoutIt)")
   }
 }
 

