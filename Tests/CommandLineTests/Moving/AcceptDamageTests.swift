@@ -4,10 +4,7 @@ import Testing
 @testable import CommandArguments
 @testable import keyhaul
 
-@Suite(
-  "A check inside the backup failed, or the backup is cut short. A restore of a damaged backup asks first, and "
-    + "needs --accept-damage if it cannot ask. A backup with a broken seal, a cut manifest or an unreadable keychain is "
-    + "not restored.")
+@Suite("A restore of a backup that is known to be damaged")
 struct AcceptDamageTests {
   enum Damage: String, CaseIterable, Sendable {
     case cutKeychain, noStatus
