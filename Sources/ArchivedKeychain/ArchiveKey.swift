@@ -158,7 +158,7 @@ public struct ArchiveKey: ~Copyable, Sendable {
       guard error.code == .wrongPassword else { throw error }
       let claim =
         archive.hasFalseClaim
-        ? "the files of the backup are in clear" : "the manifest says that the backup has no password"
+        ? "the files of the backup are unencrypted" : "Manifest.plist says that the backup has no password"
       throw DataProtectionError(.damagedKeybag, "\(claim), and no class key unwraps without one")
     }
   }

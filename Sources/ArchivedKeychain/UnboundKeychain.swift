@@ -40,16 +40,16 @@ public struct UnboundKeychain: Sendable, Hashable {
   }
 
   private func fact(of keys: String) -> String {
-    "\(keys) in its keybag \(classes.count == 1 ? "is" : "are") not wrapped with the hardware of any device, as every "
-      + "device wraps them" + (backupHasPassword ? "" : " in a backup without a password")
+    "\(keys) in its keybag \(classes.count == 1 ? "is" : "are") not wrapped with a device's hardware key, although "
+      + "every device wraps them" + (backupHasPassword ? "" : " in a backup without a password")
   }
 
   /// What that means for the items of these classes.
   public var meaning: String {
     backupHasPassword
-      ? "with the password their items, of this device only, open on any device"
-      : "no device's hardware is needed for their items; with no password either, as its manifest says, everybody can "
-        + "open them, and anybody can have written them"
+      ? "with the password their this-device-only items can be decrypted on any device"
+      : "their items need no device's hardware key; because the backup has no password (as Manifest.plist says), "
+        + "anyone can decrypt them, and anyone may have written them"
   }
 }
 
@@ -88,8 +88,8 @@ extension ArchivedKeychainError {
     self.init(
       .unboundKeychain,
       ErrorMeaning(
-        .refused, "it holds what no device writes",
-        advice: "don't trust this backup; use the copy that its device made"),
+        .refused, "it contains what no device writes",
+        advice: "don't trust this backup; use the source device's own copy"),
       "\(unbound.fact): \(unbound.meaning)")
   }
 }

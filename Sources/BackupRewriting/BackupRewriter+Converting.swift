@@ -41,7 +41,7 @@ extension BackupRewriter {
     outgoing.check = { (written) throws(BackupArchiveError) in
       let copy = try reopen(written, like: archive)
       guard copy.digest == archive.digest, try copy.storedFiles() == stored else {
-        throw BackupArchiveError(.changed, "the backup changed while it was copied")
+        throw BackupArchiveError(.changed, "the backup changed while it was being copied")
       }
     }
     let placed = try BackupPlacement(system: system).place(outgoing, at: destination, replace: replace)

@@ -13,7 +13,7 @@ extension BackupRewriter {
     if archive.manifest.isDecryptedCopy { throw ArchiveFinding.decryptedCopy.refusal }
     guard archive.hasSealedRecords else { return }
     throw BackupArchiveError(
-      .sealedList, "each record in its list of files is sealed with the password it has, as iOS 10.0 wrote it")
+      .sealedList, "each record in its manifest is sealed with the password it has, as iOS 10.0 wrote it")
   }
 
   /// Gives a backup another keybag that holds the same class keys: how its password is changed. Nothing else changes;
@@ -123,7 +123,7 @@ extension BackupRewriter {
       let copy = try reopen(written, like: archive)
       guard copy.keybag == keybag, copy.parts.database?.sha256 == archive.parts.database?.sha256,
         try copy.storedFiles() == stored
-      else { throw BackupArchiveError(.changed, "the backup changed while it was copied") }
+      else { throw BackupArchiveError(.changed, "the backup changed while it was being copied") }
     }
     let placed = try BackupPlacement(system: system)
       .placeFile(outgoing, at: path, format: try walk.format(), replace: true, keepsAccess: true)

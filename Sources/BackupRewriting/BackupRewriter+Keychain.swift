@@ -37,7 +37,7 @@ extension BackupRewriter {
     outgoing.check = { (written) throws(BackupArchiveError) in
       // What was read before must be what stands there still: its other files are taken over unseen.
       guard try reopen(path, like: archive).digest == archive.digest else {
-        throw BackupArchiveError(.changed, "the backup changed while it was rewritten")
+        throw BackupArchiveError(.changed, "the backup changed while it was being rewritten")
       }
       try replacement.check(try reopen(written, like: archive), stored: stored)
     }

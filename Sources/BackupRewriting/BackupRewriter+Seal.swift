@@ -24,7 +24,7 @@ extension BackupRewriter {
     progress: @escaping Progress = { _, _ in true }
   ) throws(BackupArchiveError) -> Int {
     try archive.require(.copying)
-    guard archive.seal == nil else { throw BackupArchiveError(.occupied, "it is sealed already") }
+    guard archive.seal == nil else { throw BackupArchiveError(.occupied, "it is already sealed") }
     let maker = try SealMaker(of: archive, keys: keys)
     let stored = try archive.storedFiles()
     let meter = CopyMeter(total: stored.byteCount + archive.partByteCount, progress)
@@ -59,7 +59,7 @@ extension BackupRewriter {
       })
   }
 
-  private static let changed = BackupArchiveError(.changed, "the backup changed while it was sealed")
+  private static let changed = BackupArchiveError(.changed, "the backup changed while it was being sealed")
 
   /// Copies every entry as it is, measures it on its way, and adds the seal.
   private func appendSeal(
@@ -130,6 +130,6 @@ extension BackupArchive {
 extension CopyMeter {
   /// As `add`, while a backup is read.
   fileprivate func count(_ count: Int) throws(BackupArchiveError) {
-    do throws(WriteFailure) { try add(count) } catch { throw BackupArchiveError(.interrupted, "it was told to stop") }
+    do throws(WriteFailure) { try add(count) } catch { throw BackupArchiveError(.interrupted, "it was stopped") }
   }
 }

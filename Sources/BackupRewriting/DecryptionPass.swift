@@ -47,7 +47,7 @@ final class DecryptionPass {
         return
       }
       let name = quoted("\(file.domain ?? "")/\(file.relativePath ?? "")")
-      missing.append((file.fileIdentifier, BackupArchiveError(.payloadMissing, "\(name) is not there")))
+      missing.append((file.fileIdentifier, BackupArchiveError(.payloadMissing, "\(name) is missing")))
     }
     rowWithoutIdentifierCount = listing.rowWithoutIdentifierCount
     faults = missing.map { .init(fileIdentifier: $0.0, error: $0.1) }
@@ -80,12 +80,12 @@ final class DecryptionPass {
     let reading = try pass.run(payload) { (portion) throws(BackupArchiveError) in
       // What is read here is read again when it is written; only then it counts.
       do throws(WriteFailure) { try meter.add(0) } catch {
-        throw BackupArchiveError(.interrupted, "it was told to stop")
+        throw BackupArchiveError(.interrupted, "it was stopped")
       }
       try explained("a digest") { () throws(DataProtectionError) in try digest.update(portion) }
     }
     guard reading.hasValidPadding else {
-      throw BackupArchiveError(.damaged, "\(file.fileIdentifier) does not end in its padding")
+      throw BackupArchiveError(.damaged, "\(file.fileIdentifier) does not end with valid padding")
     }
     let recorded = try file.record()?.digest
     if reading.fits(recorded) == false { differing.append(file) }
@@ -141,7 +141,7 @@ final class DecryptionPass {
       written += Int64(bytes.count)
       try sink.write(bytes)
     }
-    let changed = BackupArchiveError(.changed, "the backup changed while it was copied")
+    let changed = BackupArchiveError(.changed, "the backup changed while it was being copied")
     try sink.begin(
       EntryName(file.path), byteCount: known.plainByteCount, modificationTime: file.modificationTime)
     try file.forEachPortion { (portion) throws(WriteFailure) in
@@ -168,7 +168,7 @@ final class DecryptionPass {
 
   private func decryptor(of file: ListedFile) throws(BackupArchiveError) -> FileDecryptor {
     guard let field = try file.record()?.encryptionKey?.serialized() else {
-      throw BackupArchiveError(.damaged, "the list of files has no key for \(file.fileIdentifier)")
+      throw BackupArchiveError(.damaged, "the manifest has no key for \(file.fileIdentifier)")
     }
     let key = try archive.fileKey(field, of: file.fileIdentifier, keys: keys)
     return try explained(file.fileIdentifier) { () throws(DataProtectionError) in try FileDecryptor(key: key) }
@@ -188,7 +188,7 @@ final class DecryptionPass {
 
   /// Holds what was written against what was read.
   func check(_ copy: BackupArchive) throws(BackupArchiveError) {
-    let changed = BackupArchiveError(.changed, "the backup changed while it was copied")
+    let changed = BackupArchiveError(.changed, "the backup changed while it was being copied")
     guard copy.keybag == archive.keybag, copy.manifest.isDecryptedCopy, try copy.storedFiles().count == decryptedCount
     else { throw changed }
     guard readable[StoredPart.keychainFileIdentifier] != nil else { return }

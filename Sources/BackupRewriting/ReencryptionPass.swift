@@ -39,7 +39,7 @@ final class ReencryptionPass<Random: RandomSource> {
   func prepare(_ walk: BackupWalk) throws(BackupArchiveError) {
     do throws(WriteFailure) {
       if let other = try walk.foreignNames().first {
-        throw .occupied("\(quoted(other)) is not part of the backup, and would be lost")
+        throw .occupied("\(quoted(other)) is not part of the backup and would be lost")
       }
       guard !encrypts else { return }
       try walk.forEachFile { (file) throws(WriteFailure) in
@@ -75,7 +75,7 @@ final class ReencryptionPass<Random: RandomSource> {
   }
 
   private func damaged(_ file: BackupWalk.File) -> WriteFailure {
-    .source(BackupArchiveError(.damaged, "\(file.path) does not end in its padding"))
+    .source(BackupArchiveError(.damaged, "\(file.path) does not end with valid padding"))
   }
 
   // MARK: Writing
@@ -152,7 +152,7 @@ final class ReencryptionPass<Random: RandomSource> {
     _ file: BackupWalk.File, _ identifier: String, _ row: [UInt8], to sink: any StoredFileSink
   ) throws(WriteFailure) -> Change {
     guard let size = plainByteCounts[identifier], let key = try fileKey(of: identifier) else {
-      throw .source(BackupArchiveError(.damaged, "the list of files has no key for \(file.path)"))
+      throw .source(BackupArchiveError(.damaged, "the manifest has no key for \(file.path)"))
     }
     let cipher = try working(on: file.path) { () throws(DataProtectionError) in try FileDecryptor(key: key) }
     let digest = try send(file, byteCount: size, to: sink) { (portion) throws(WriteFailure) in
@@ -206,7 +206,7 @@ final class ReencryptionPass<Random: RandomSource> {
       let part = archive.layout.storedPath(of: identifier)
       let record = try explained("the record of \(part)") { () throws(FormatError) in try FileRecord(archive: row) }
       guard let field = record.encryptionKey?.serialized() else {
-        throw BackupArchiveError(.damaged, "the list of files has no key for \(part)")
+        throw BackupArchiveError(.damaged, "the manifest has no key for \(part)")
       }
       return try archive.fileKey(field, of: part, keys: keys)
     } catch {
@@ -260,7 +260,7 @@ final class ReencryptionPass<Random: RandomSource> {
 
   /// Holds what was written against what was read, before it takes its place.
   func check(_ copy: BackupArchive, storedCount: Int) throws(BackupArchiveError) {
-    let changed = BackupArchiveError(.changed, "the backup changed while it was rewritten")
+    let changed = BackupArchiveError(.changed, "the backup changed while it was being rewritten")
     guard copy.keybag == keybag, copy.isEncrypted == encrypts,
       try copy.storedFiles().count == storedCount - unlisted.count
     else { throw changed }

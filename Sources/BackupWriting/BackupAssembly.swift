@@ -18,7 +18,7 @@ struct BackupAssembly {
   ) throws(BackupArchiveError) -> StoredBackup {
     let directoryName = try directoryName()
     guard let time = Int64(exactly: contents.date.secondsSince1970.rounded(.down)), time >= 0 else {
-      throw BackupArchiveError(.unwritable, "the date is not one that a file can have")
+      throw BackupArchiveError(.unwritable, "the date cannot be stored as a file date")
     }
     let keychain = try protect(
       leastByteCount: contents.keychain.leastByteCount, keys: keys, random: random, contents.keychain.forEachPortion)

@@ -55,7 +55,7 @@ package final class SealedItemSpool {
   package func finish(keybagUUID: String?) throws(BackupArchiveError) -> SealedKeychain {
     try flush()
     guard let collector = collector.take() else {
-      throw BackupArchiveError(.unwritable, "the items were taken already")
+      throw BackupArchiveError(.unwritable, "the items were already used")
     }
     let stored = try collector.finish()
     do throws(FormatError) {

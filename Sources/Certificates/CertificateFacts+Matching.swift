@@ -44,7 +44,7 @@ extension CertificateFacts {
       isWithoutSeconds
       ? (try? DERPropertyList.decode(withSeconds(element.contents)))?.dateValue
       : (try? DERPropertyList.decode(element.whole))?.dateValue
-    guard let date else { throw MaterialError(.malformed, "a time of its validity is no time") }
+    guard let date else { throw MaterialError(.malformed, "a date of its validity is not valid") }
     return date
   }
 

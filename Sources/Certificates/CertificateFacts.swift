@@ -51,14 +51,14 @@ public struct CertificateFacts: Sendable, Hashable {
   public static func all(in file: UnsafeRawBufferPointer) throws(MaterialError) -> [CertificateFacts] {
     guard file.count <= maximumByteCount else { throw overLimit(file.count) }
     if file.first == ASN1Cursor.Tag.sequence.rawValue { return [try CertificateFacts(file)] }
-    guard let text = try PEM(file) else { throw MaterialError(.malformed, "it is neither PEM nor DER") }
+    guard let text = try PEM(file) else { throw MaterialError(.malformed, "it is not PEM or DER") }
     var certificates: [CertificateFacts] = []
     for block in text.blocks where ["CERTIFICATE", "X509 CERTIFICATE"].contains(block.label) {
       certificates.append(
         try block.contents.withBytes { (bytes) throws(MaterialError) in try CertificateFacts(bytes) })
     }
     guard !certificates.isEmpty else {
-      throw MaterialError(.unexpectedKind, "it holds a \(text.blocks[0].label.lowercased()) and no certificate")
+      throw MaterialError(.unexpectedKind, "it contains a \(text.blocks[0].label.lowercased()), not a certificate")
     }
     return certificates
   }

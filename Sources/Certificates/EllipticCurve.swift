@@ -42,7 +42,7 @@ public enum EllipticCurve: Int, Sendable, CaseIterable, Hashable {
       throw MaterialError(.unsupported, "the key spells out its curve instead of naming it")
     }
     guard let curve = Self.allCases.first(where: { element.contents.elementsEqual($0.identifier) }) else {
-      throw MaterialError(.unsupported, "the key is on another curve than P-256, P-384 and P-521")
+      throw MaterialError(.unsupported, "the key is not on P-256, P-384 or P-521")
     }
     self = curve
   }
@@ -58,7 +58,7 @@ public enum EllipticCurve: Int, Sendable, CaseIterable, Hashable {
     guard let form = encoded.first, [0x02, 0x03, 0x04].contains(form),
       EC_POINT_oct2point(group.handle, point.handle, bytes, encoded.count, nil) == 1,
       EC_POINT_is_at_infinity(group.handle, point.handle) == 0
-    else { throw MaterialError(.malformed, "its public key is no point of P-\(rawValue)") }
+    else { throw MaterialError(.malformed, "its public key is not a point of P-\(rawValue)") }
     return try point.uncompressed(self, group)
   }
 

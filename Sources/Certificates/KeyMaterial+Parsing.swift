@@ -9,7 +9,7 @@ extension KeyMaterial {
   ///   `.unsupported`, `.mismatch`, `.malformed`, `.overLimit`.
   public init(parsing bytes: UnsafeRawBufferPointer) throws(MaterialError) {
     guard bytes.count <= Self.maximumByteCount else {
-      throw MaterialError(.overLimit, "\(bytes.count) bytes; at most \(Self.maximumByteCount) are accepted")
+      throw MaterialError(.overLimit, "\(bytes.count) bytes; the limit is \(Self.maximumByteCount)")
     }
     if bytes.first == 0x04, let raw = try Self.point(bytes) {
       self = raw
@@ -18,7 +18,7 @@ extension KeyMaterial {
     } else if let text = try PEM(bytes) {
       self = try Self.onlyKey(of: text)
     } else {
-      throw MaterialError(.malformed, "it is neither PEM nor DER, nor a point of a curve")
+      throw MaterialError(.malformed, "it is not PEM, DER or a curve point")
     }
   }
 
@@ -36,7 +36,7 @@ extension KeyMaterial {
     externalRepresentation bytes: UnsafeRawBufferPointer, keyType: KeyType, half: Half
   ) throws(MaterialError) {
     guard bytes.count <= Self.maximumByteCount else {
-      throw MaterialError(.overLimit, "\(bytes.count) bytes; at most \(Self.maximumByteCount) are accepted")
+      throw MaterialError(.overLimit, "\(bytes.count) bytes; the limit is \(Self.maximumByteCount)")
     }
     switch (keyType, half) {
     case (.rsa, .publicKey): try self.init(RSAKey(publicKey: bytes))
@@ -55,7 +55,7 @@ extension KeyMaterial {
   }
 
   private static func unknownSize(_ count: Int) -> MaterialError {
-    MaterialError(.malformed, "\(count) bytes are no key of P-256, P-384 or P-521")
+    MaterialError(.malformed, "\(count) bytes are not a key of P-256, P-384 or P-521")
   }
 
   // MARK: 04‖X‖Y(‖K)
@@ -90,9 +90,9 @@ extension KeyMaterial {
     let others: Set = ["EC PARAMETERS", "CERTIFICATE", "X509 CERTIFICATE", "TRUSTED CERTIFICATE"]
     let blocks = text.blocks.filter { !others.contains($0.label) }
     guard let block = blocks.first else {
-      throw MaterialError(.unexpectedKind, "it holds a \(text.blocks[0].label.lowercased()) and no key")
+      throw MaterialError(.unexpectedKind, "it contains a \(text.blocks[0].label.lowercased()), not a key")
     }
-    guard blocks.count == 1 else { throw MaterialError(.unexpectedKind, "it holds \(blocks.count) keys, not one") }
+    guard blocks.count == 1 else { throw MaterialError(.unexpectedKind, "it contains \(blocks.count) keys, not one") }
     guard !block.isEncrypted, block.label != "ENCRYPTED PRIVATE KEY" else {
       throw MaterialError(.encrypted, "its PEM block says so")
     }
@@ -127,7 +127,7 @@ extension KeyMaterial {
     case (.sequence, .bitString): return try publicKeyInfo(bytes)
     case (.sequence, .octetString): throw MaterialError(.encrypted, "it is an EncryptedPrivateKeyInfo of PKCS#8")
     case (.sequence, .sequence): throw MaterialError(.unexpectedKind, "it is a certificate or a request for one")
-    default: throw MaterialError(.malformed, "it is none of PKCS#1, SEC 1, PKCS#8 and SubjectPublicKeyInfo")
+    default: throw MaterialError(.malformed, "it is not PKCS#1, SEC 1, PKCS#8 or SubjectPublicKeyInfo")
     }
   }
 
@@ -222,7 +222,7 @@ extension KeyMaterial {
       } else if identifier.elementsEqual(Self.ecPublicKey) {
         self = .ellipticCurve(try EllipticCurve(cursor.next("the curve")))
       } else {
-        throw MaterialError(.unsupported, "the key is of another algorithm than RSA and ECDSA")
+        throw MaterialError(.unsupported, "the key's algorithm is not RSA or ECDSA")
       }
       try cursor.checkEnd("the algorithm")
     }

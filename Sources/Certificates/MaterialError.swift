@@ -42,7 +42,7 @@ public struct MaterialError: ExplainedError, Equatable {
     case .wrongPassword:
       .init(
         .refused, "the password is wrong, or the file was changed", advice: "the password that the file was made with")
-    case .unexpectedKind: .init(.refused, "this is something else than was asked for", advice: "the other kind of item")
+    case .unexpectedKind: .init(.refused, "this is not the expected kind of item", advice: "the other kind of item")
     case .unsupported:
       .init(.refused, "this kind of key is not supported", advice: "an RSA key, or one on P-256, P-384 or P-521")
     case .overLimit: .init(.refused, "the certificate or key is over a limit", advice: "don't trust this file")

@@ -62,7 +62,7 @@ struct RSAKey {
     let n = try BigNumber(modulusDigits)
     let e = try BigNumber(exponentDigits)
     guard n.isOdd, e.isOdd, !e.isOne, e.isLess(than: n) else {
-      throw MaterialError(.malformed, "the modulus and the exponent are no RSA key")
+      throw MaterialError(.malformed, "the modulus and the exponent are not an RSA key")
     }
     return (modulus, exponent, sizeInBits)
   }

@@ -58,19 +58,19 @@ public struct DataProtectionError: ExplainedError, Equatable {
         advice: "the device's passcode; it is not the password of a backup")
     case .roundsOverLimit:
       .init(
-        .refused, "the keybag asks for too much work",
-        advice: "don't trust this file; a higher limit reads it all the same")
+        .refused, "the keybag requires too much key derivation",
+        advice: "don't trust this file; a higher limit reads it anyway")
     case .cancelled: .init(.failed, "the key derivation was stopped", advice: "run it again and let it finish")
     case .hardwareLayerMissing:
       .init(
-        .refused, "the keybag is none that a device writes",
-        advice: "don't trust this backup; use the copy that its device made")
+        .refused, "no device writes such a keybag",
+        advice: "don't trust this backup; use the source device's own copy")
     case .damagedKeybag, .missingField: .init(.damaged, "the keybag is damaged", advice: "another copy")
     case .unsupported:
       .init(.refused, "this is not supported", advice: "see the documentation for what can be read and written")
     case .keyUnavailable:
-      .init(.failed, "a key is not available", advice: "the backup's password, or the device that made it")
-    case .keyUnwrapFailed: .init(.damaged, "a wrapped key does not open", advice: "another copy")
+      .init(.failed, "a key is not available", advice: "the backup's password, or the source device")
+    case .keyUnwrapFailed: .init(.damaged, "a wrapped key does not unwrap", advice: "another copy")
     case .malformed: .init(.damaged, "encrypted data is damaged", advice: "another copy")
     case .randomFailed: .init(.failed, "no random numbers", advice: "check the installation of OpenSSL's libcrypto")
     case .cryptoFailed:

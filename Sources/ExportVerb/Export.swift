@@ -52,16 +52,17 @@ package struct Export: RunnableVerb {
   @OptionGroup(title: "Attributes") var attributes: ItemAttributeOptions
   @Option(
     help: ArgumentHelp(
-      "Export the file that --path names in this domain instead; inspect --tree -v names them all. With --files every "
-        + "file of it; may be repeated.", valueName: "domain"))
+      "Export the file at --path in this domain instead; inspect --tree -v lists them all. With --files, export every "
+        + "file of the domain; may be repeated.", valueName: "domain"))
   var domain: [String] = []
   @Option(
     help: ArgumentHelp(
       "Write files into this folder, as the backup's domains and paths have them: all, or those of --domain, --app and "
-        + "--path, in which * stands for any text. Run again it goes on where it was ended.", valueName: "dir"),
+        + "--path, in which * stands for any text. If you run it again, it continues where it "
+        + "stopped.", valueName: "dir"),
     completion: .directory)
   var files: String?
-  @OptionGroup(title: "The archive's password") var password: PasswordFlags
+  @OptionGroup(title: "The backup's password") var password: PasswordFlags
   @OptionGroup(title: "Opening") var opening: OpeningOptions
   @OptionGroup var databaseKeys: DatabaseKeyOptions
   @OptionGroup var dryRun: DryRunOptions
@@ -89,7 +90,7 @@ package struct Export: RunnableVerb {
     if let domain = domain.first { return try FileExport(self, domain: domain).perform(in: session) }
     let selection = try ItemSelection(chosen)
     if let path = chosen.attributes.path, path.contains("/"), !path.hasPrefix("/") {
-      session.note("--path is the path of internet passwords; a file of a backup takes --domain as well.")
+      session.note("--path is the path of internet passwords; to export a file of a backup, add --domain.")
     }
     let form = try ExportForm(common, output: output, reveals: reveal)
     let source = try openSource(selection, form, in: session)
@@ -122,7 +123,7 @@ package struct Export: RunnableVerb {
       found.warn(in: session)
       return ExportSource(of: found, selection)
     case .archive(let found):
-      try refuseApp(of: "an archive")
+      try refuseApp(of: "a backup")
       try prepareOutput(from: found, in: session)
       return try open(found, selection, form, in: session)
     }
@@ -131,7 +132,7 @@ package struct Export: RunnableVerb {
   private func refuseApp(of source: String) throws(CommandFailure) {
     guard let app = chosen.attributes.app else { return }
     throw .usage(
-      "--app \(app) cannot be asked of \(source)", why: "it does not say which apps have which access groups",
+      "--app \(app) cannot be used with \(source)", why: "it does not show which access groups an app has",
       try: "--access-group GROUP")
   }
 
@@ -159,7 +160,7 @@ package struct Export: RunnableVerb {
       with: unlocking.password, for: .exporting)
     guard named.archive.hasKeychain else {
       throw CommandFailure(
-        archive: BackupArchiveError(.noKeychain, "no keychain file is stored in it"), name: named.name)
+        archive: BackupArchiveError(.noKeychain, "it has no stored keychain file"), name: named.name)
     }
     if let damage = reader.keybagDamage {
       session.warn("\(named.name)'s keybag is damaged", why: damage, try: "another copy")
@@ -219,7 +220,7 @@ package struct Export: RunnableVerb {
       "\(did) \(Amounts.count(items.count, form.noun)) from \(HostileText.shown(items.name)) to "
       + "\(HostileText.shown(Self.shown(output)))\(note)."
     try announce(([sentence] + [items.balance].compactMap(\.self)).joined(separator: " "), in: session)
-    if items.isFromArchive { session.note(UnseenItems.sentence) }
+    if items.isFromArchive { session.note(UnseenItems.line) }
     items.warn(in: session)
   }
 

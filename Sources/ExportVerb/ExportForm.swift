@@ -14,15 +14,15 @@ struct ExportForm {
     let promised = Self.format(ofFile: output)
     if common.json, let format = common.format, format != .json, output == "-" {
       throw .usage(
-        "--json and -o - cannot go together with --format \(format.rawValue)",
-        why: "standard output would hold two results", try: "-o FILE, or leave --json out")
+        "--json and -o - cannot be used together with --format \(format.rawValue)",
+        why: "standard output would contain two results", try: "-o FILE, or leave --json out")
     }
     guard common.isJSON, common.format ?? .json == .json else {
       guard let format = common.format ?? promised ?? (reveals ? nil : .json) else {
         let endings = Export.formats.map { ".\(Self.ending(of: $0))" }
         throw .usage(
-          "the name \(output) does not say what the secrets are to be written as",
-          why: "it ends in none of \(Amounts.list(endings))",
+          "the name \(output) does not determine the format of the secrets",
+          why: "it does not end in \(Amounts.list(endings, conjunction: "or"))",
           try: "--format \(Amounts.list(Export.formats.map(\.rawValue), conjunction: "or"))")
       }
       self.format = format
@@ -30,8 +30,9 @@ struct ExportForm {
     }
     guard promised ?? .json == .json else {
       throw .usage(
-        "--json and -o \(output) cannot go together", why: "the file would hold JSON: --json is --format json",
-        try: "leave --json out, or a name in .json")
+        "--json and -o \(output) cannot be used together",
+        why: "the file would contain JSON, because --json means --format json",
+        try: "leave --json out, or use a name that ends in .json")
     }
     format = .json
   }

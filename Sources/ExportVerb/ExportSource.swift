@@ -65,7 +65,7 @@ struct ExportSource: ~Copyable {
         var failure = CommandFailure(archive: error, name: name)
         // Of what standard output has taken nothing can be taken back.
         if session.hasPrinted {
-          failure.why = [failure.why, "what was printed is not whole"].compactMap(\.self).joined(separator: "; ")
+          failure.why = [failure.why, "the printed output is incomplete"].compactMap(\.self).joined(separator: "; ")
         }
         return failure
       }

@@ -88,8 +88,8 @@ struct ExportedItems {
     let parts = [
       (made.count, "is in it", "are in it"),
       (counts.others, "is \(form.otherNoun)\(kinds)", "are \(form.otherNouns)\(kinds)"),
-      (counts.formless, "has no form as \(format)", "have no form as \(format)"),
-      (counts.asking, "asks for its owner", "ask for their owner"),
+      (counts.formless, "cannot be written as \(format)", "cannot be written as \(format)"),
+      (counts.asking, "requires authentication", "require authentication"),
       (tally.unreadableCount, "cannot be read", "cannot be read"),
     ]
     let words = parts.enumerated().filter { $0.offset == 0 || $0.element.0 > 0 }.map(\.element).map {
@@ -141,23 +141,23 @@ struct ExportedItems {
     guard count == 0, form.format != .json || origin.isRestricted else { return }
     if let reason = tally.reasons.first {
       throw CommandFailure(
-        .noMatch, "nothing of \(name) can be exported as \(form.format.rawValue)",
+        .noMatch, "no item of \(name) can be exported as \(form.format.rawValue)",
         why: "\(Amounts.count(tally.unreadableCount, "item")) cannot be read here: \(reason.rawValue), "
           + reason.explanation.headline,
         try: "keyhaul explain \(reason.rawValue)")
     }
     if let first = made?.firstLeftOut {
       throw CommandFailure(
-        .noMatch, "nothing of \(name) can be exported as \(form.format.rawValue)",
-        why: leftOutText(first), try: "--format json holds every item")
+        .noMatch, "no item of \(name) can be exported as \(form.format.rawValue)",
+        why: leftOutText(first), try: "--format json contains every item")
     }
     if tally.guardedCount(of: form.kinds) > 0 {
       throw CommandFailure(
-        .noMatch, "nothing of \(name) can be exported as \(form.format.rawValue)", why: Self.guardedText,
+        .noMatch, "no item of \(name) can be exported as \(form.format.rawValue)", why: Self.guardedText,
         try: "--format json for names only")
     }
     throw CommandFailure(
-      .noMatch, "\(name) holds nothing to export: no \(form.noun)",
+      .noMatch, "\(name) contains nothing to export: no \(form.noun)",
       why: origin.isRestricted ? "nothing matches" : nil,
       try: origin.isRestricted ? "fewer attributes" : "--format json for all items")
   }
@@ -170,20 +170,21 @@ struct ExportedItems {
     guard let made else { return }
     if let first = made.firstLeftOut {
       session.warn(
-        "\(Amounts.count(made.leftOutCount, "item")) left out, with no form as \(form.format.rawValue)",
-        why: leftOutText(first), try: "--format json holds every item")
+        "\(Amounts.count(made.leftOutCount, "item")) left out, because the format \(form.format.rawValue) cannot hold "
+          + "them",
+        why: leftOutText(first), try: "--format json contains every item")
     }
     if made.namelessCount > 0 {
       session.warn(
         "\(Amounts.count(made.namelessCount, "password")) without a name",
-        why: "nothing is stored with them but the secret, as in backups of iOS 4: no service, no server, no account",
-        try: "--format json --reveal has them by their numbers, with their access groups where there are any")
+        why: "only the secret is stored, as in backups of iOS 4: no service, server or account",
+        try: "--format json --reveal lists them by number, with their access groups if they have any")
     }
     if made.formulaSecretCount > 0 {
       session.warn(
         "\(Amounts.count(made.formulaSecretCount, "password")) would be computed by a spreadsheet",
-        why: "a password has to arrive unchanged, also where it begins with =, +, - or @",
-        try: "import the file, don't open it as a table")
+        why: "a password must stay unchanged, even if it begins with =, +, - or @",
+        try: "import the file; do not open it as a spreadsheet")
     }
     if made.inertNameCount > 0 {
       session.warn(
@@ -193,7 +194,7 @@ struct ExportedItems {
   }
 
   private static let guardedText =
-    "an access control guards the secret, and a virtual device has neither face nor finger"
+    "an access control protects the secret, and a virtual device has no biometry"
 
   private func leftOutText(_ first: ItemExportCounts.LeftOut) -> String {
     let others = made?.leftOutCount == 1 ? "" : "the first: "
@@ -208,14 +209,15 @@ struct ExportedItems {
     session.warn(
       "\(Amounts.count(count, "item")) of \(name) cannot be read here",
       why: counts.count == 1 ? "\(first.rawValue): \(first.explanation.headline)" : counts.joined(separator: ", "),
-      try: isLost ? "another copy may still hold what is lost in this one" : "keyhaul explain \(first.rawValue)")
+      try: isLost
+        ? "another copy may still contain the items that are lost in this copy" : "keyhaul explain \(first.rawValue)")
   }
 
   /// Secrets leave the keychain only where that was said.
   static func missingRevealFlag(_ output: String, _ form: ExportForm, count: Int?) -> CommandFailure {
     let secrets = count.map { Amounts.count($0, form.secretNoun) } ?? form.secretNoun + "s"
     return .usage(
-      "exporting secrets requires --reveal", why: "\(output) would hold \(secrets) in plain text",
-      try: "add --reveal (the file is made readable by you alone), or --format json for names only")
+      "exporting secrets requires --reveal", why: "\(output) would contain \(secrets) in plain text",
+      try: "add --reveal (only you can read the file), or --format json for names only")
   }
 }

@@ -21,16 +21,18 @@ struct FileExport {
     others.attributes.path = nil
     guard try !ItemSelection(others).isRestricted else {
       throw .usage(
-        "--domain cannot go with attributes of items", why: "it exports a file, not items",
+        "--domain cannot be used with attributes of items", why: "it exports a file, not items",
         try: "--domain and --path alone")
     }
     if let format = verb.common.format, format != .json {
       throw .usage(
-        "--domain and --format \(format.rawValue) cannot go together", why: "a file is exported as it is",
+        "--domain and --format \(format.rawValue) cannot be used together", why: "a file is exported as it is",
         try: "leave --format out")
     }
     if verb.reveal {
-      throw .usage("--domain and --reveal cannot go together", why: "a file is exported as it is", try: "one of them")
+      throw .usage(
+        "--domain and --reveal cannot be used together", why: "a file is exported as it is",
+        try: "use only one of them")
     }
     self.verb = verb
     self.domain = domain
@@ -41,10 +43,10 @@ struct FileExport {
     if verb.output == "-" {
       guard !session.isJSON else {
         throw CommandFailure.usage(
-          "--json and -o - cannot go together", why: "both are on standard output", try: "-o FILE")
+          "--json and -o - cannot be used together", why: "both write to standard output", try: "-o FILE")
       }
       try session.refuseTerminal(
-        for: "a file of a backup", why: "its bytes go out as they are, whatever a terminal takes them for")
+        for: "a file of a backup", why: "its bytes are written as they are, and a terminal may interpret them")
     }
     let found = try ArgumentFinder(session).archive(verb.source)
     _ = try found.requirePath(for: "export --domain")
@@ -90,7 +92,7 @@ struct FileExport {
       case .file: nil as String?
       case .directory: "a folder"
       case .link: "a link"
-      case .other: "nothing that a device had finished"
+      case .other: "something that a device had not finished"
       }
     guard let what else { return }
     throw .usage("\(domain)/\(path) is not a file", why: "the backup lists it as \(what)", try: "the path of a file")
@@ -138,7 +140,8 @@ struct FileExport {
     }
     guard reading.payload.hasValidPadding else {
       throw CommandFailure(
-        .damaged, "\(domain)/\(path) is damaged in \(named.name)", why: "its stored form does not end in its padding",
+        .damaged, "\(domain)/\(path) is damaged in \(named.name)",
+        why: "its stored form does not end with valid padding",
         try: "another copy of the backup")
     }
     return reading
@@ -156,11 +159,11 @@ struct FileExport {
       session.warn(
         "\(domain)/\(path) is not what was backed up",
         why: digestFits == false
-          ? "its digest is not the one that the list of files records" : "it is not what was sealed",
+          ? "its digest differs from the one in the manifest" : "it has changed since it was sealed",
         try: "another copy of the backup")
     }
     if let size = reading.record?.size, size != plainByteCount {
-      session.detail("the list of files records \(Amounts.bytes(size)); the file's end decides")
+      session.detail("the manifest records \(Amounts.bytes(size)); the end of the file decides")
     }
     if session.isJSON {
       try session.answer([
@@ -221,17 +224,17 @@ private struct NearFile {
   }
 
   private func advice(_ archive: String) -> String {
-    "keyhaul inspect \(ShellWord.quoted(archive)) --tree -v names every file"
+    "keyhaul inspect \(ShellWord.quoted(archive)) --tree -v lists every file"
   }
 
   func failure(archive: String) -> CommandFailure {
     guard hasDomain else {
       return CommandFailure(
-        .noMatch, "\(archive) has no domain \(domain)", why: nearDomain.map { "\"\($0)\" is near" },
+        .noMatch, "\(archive) has no domain \(domain)", why: nearDomain.map { "\"\($0)\" is similar" },
         try: nearDomain.map { "--domain \(ShellWord.quoted($0))" } ?? advice(archive))
     }
     return CommandFailure(
-      .noMatch, "\(archive) has no file \(path) in \(domain)", why: nearPath.map { "\"\($0)\" is near" },
+      .noMatch, "\(archive) has no file \(path) in \(domain)", why: nearPath.map { "\"\($0)\" is similar" },
       try: nearPath.map { "--path \(ShellWord.quoted($0))" } ?? advice(archive))
   }
 }

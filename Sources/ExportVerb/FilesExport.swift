@@ -24,16 +24,20 @@ struct FilesExport {
       throw .usage("--files cannot be \"\(folder)\"", why: "it names a folder", try: "--files DIR")
     }
     guard verb.outputPath == nil else {
-      throw .usage("--files and --output cannot go together", why: "files go into the folder", try: "one of them")
+      throw .usage(
+        "--files and --output cannot be used together", why: "files go into the folder",
+        try: "use only one of them")
     }
     guard !verb.reveal else {
-      throw .usage("--files and --reveal cannot go together", why: "a file is exported as it is", try: "one of them")
+      throw .usage(
+        "--files and --reveal cannot be used together", why: "a file is exported as it is",
+        try: "use only one of them")
     }
     var others = verb.chosen
     (others.attributes.path, others.attributes.app) = (nil, nil)
     guard try !ItemSelection(others).isRestricted else {
       throw .usage(
-        "--files cannot go with attributes of items", why: "it exports files, not items",
+        "--files cannot be used with attributes of items", why: "it exports files, not items",
         try: "--domain, --app and --path")
     }
     try verb.common.check(formats: [.text, .json, .csv])
@@ -111,7 +115,7 @@ struct FilesExport {
         }
       }
     } catch {
-      try Interruption.check("what \(folder) has by now stays; the same call goes on with it")
+      try Interruption.check("the files already in \(folder) stay; the same command continues from there")
       throw failure(error, named)
     }
   }
@@ -127,8 +131,10 @@ struct FilesExport {
     var failure = ArchiveOutput.failure(error, writing: folder, reading: named.name)
     switch error.code {
     case .occupied:
-      failure.advice = "a folder that is not there yet; or what began this one, where the backup is as it was"
-    case .noSpace, .unwritable: failure.advice = "free space, or mend it, and run it again: it goes on where it was"
+      failure.advice = "a new folder; or the command that started this one, if the backup is unchanged"
+    case .noSpace, .unwritable:
+      failure.advice =
+        "free space or fix the problem, and run it again: it continues where it stopped"
     default: break
     }
     return failure
@@ -139,9 +145,9 @@ struct FilesExport {
     let wanted = verb.domain.first ?? verb.chosen.attributes.app.map { "AppDomain-\($0)" }
     let near = wanted.flatMap { EditDistance.nearest(to: $0, among: domains) }
     return CommandFailure(
-      .noMatch, "\(named.name) has no such file", why: near.map { "the domain \"\($0)\" is near" },
+      .noMatch, "\(named.name) has no such file", why: near.map { "the domain \"\($0)\" is similar" },
       try: near.map { "--domain \(ShellWord.quoted($0))" }
-        ?? "keyhaul inspect \(ShellWord.quoted(named.name)) --tree -v names every file")
+        ?? "keyhaul inspect \(ShellWord.quoted(named.name)) --tree -v lists every file")
   }
 
   private func writeTable(of files: ExtractedFiles) throws(CommandFailure) {

@@ -48,15 +48,15 @@ struct FilesReport {
     )
     guard files.fileCount == 0 || files.keptCount < files.fileCount || files.faultCount > 0 else {
       return try session.announce(
-        "Nothing to do: \(count) of \(source) \(files.fileCount == 1 ? "was" : "were") in \(folder) already, and "
-          + "\(files.fileCount == 1 ? "is" : "are") not compared with it again.")
+        "Nothing to do: \(count) of \(source) \(files.fileCount == 1 ? "was" : "were") already in \(folder), and "
+          + "\(files.fileCount == 1 ? "is" : "are") not compared again.")
     }
     let kept =
       files.keptCount > 0
-      ? "; \(Amounts.grouped(files.keptCount)) of them were there and are not compared with it again" : ""
+      ? "; \(Amounts.grouped(files.keptCount)) of them were already there and were not compared again" : ""
     try session.announce(
       "Wrote \(count) of \(source) to \(folder) (\(Amounts.bytes(files.byteCount)))\(kept).")
-    session.note("\(HostileText.shown(files.manifestPath)) names each, with its SHA-256.")
+    session.note("\(HostileText.shown(files.manifestPath)) lists each file with its SHA-256.")
     session.note(digestText(files))
     for renamed in files.renamed {
       session.detail("  \(Self.words(of: renamed))")
@@ -85,31 +85,32 @@ struct FilesReport {
     if files.renamedCount > 0 {
       session.warn(
         "\(Amounts.count(files.renamedCount, "name")) changed",
-        why: "not every file system takes them, or two would be one; the first: "
+        why: "not every file system accepts the names, or two names would collide; the first: "
           + (files.renamed.first.map(Self.words(of:)) ?? ""),
-        try: "the manifest has both names of each")
+        try: "the export's manifest has both names of each")
     }
     if let count = files.leftOut[.leadsOut] {
       session.warn(
         "\(Amounts.count(count, "link")) not written",
-        why: "where \(count == 1 ? "it leads" : "they lead") may lie outside of \(folder)")
+        why: "\(count == 1 ? "its target" : "their targets") may be outside \(folder)")
     }
     if let count = files.leftOut[.unfinished] {
       session.warn(
-        "\(Amounts.count(count, "row")) of the list passed over",
-        why: "they stand for nothing that a device had finished")
+        "\(Amounts.count(count, "row")) of the manifest skipped",
+        why: "they refer to something that a device had not finished")
     }
     if let first = files.differing.first {
       session.warn(
         "\(Amounts.count(files.digests[.differs, default: 0], "file")) not what was backed up",
-        why: "the digest in the list of files or in the seal is another one; the first: \(HostileText.quoted(first))",
+        why: "the digest in the manifest or in the seal differs; the first: \(HostileText.quoted(first))",
         try: "another copy of the backup", evenQuiet: true)
     }
     if let first = files.namedFaults.first {
       session.warn(
-        "\(Amounts.count(files.faultCount, "file")) could not be read, and \(files.faultCount == 1 ? "is" : "are") not there",
+        "\(Amounts.count(files.faultCount, "file")) could not be read, and \(files.faultCount == 1 ? "was" : "were") "
+          + "not written",
         why: "the first: \(HostileText.quoted(first.path)): \(first.error.reason)",
-        try: "another copy of the backup; the manifest names each with its reason", evenQuiet: true)
+        try: "another copy of the backup; the export's manifest lists each file with its reason", evenQuiet: true)
     }
     for fault in files.namedFaults.dropFirst() {
       session.detail("  \(HostileText.quoted(fault.path)): \(HostileText.shown(fault.error.reason))")

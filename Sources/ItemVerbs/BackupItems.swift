@@ -64,16 +64,16 @@ struct BackupItems: EditableItems {
     guard !lost.isEmpty else { return }
     throw CommandFailure(
       .damaged, "\(name) is damaged, and nothing was changed", why: lost.map(\.description).joined(separator: "; "),
-      try: "another copy; rewritten, this one would not show it any more")
+      try: "another copy; rewriting this copy would hide the damage")
   }
 
   func sweepLeftovers() { BackupRewriter().sweepLeftovers(of: named.archive, at: path) }
 
   func reach(of item: KeychainItem) -> String {
     guard opened.hasPassword, item.protection?.isThisDeviceOnly == false else {
-      return "opens only on the device that made the backup"
+      return "can be decrypted only on the source device"
     }
-    return "opens on every device, with the password of the backup"
+    return "can be decrypted on any device with the backup's password"
   }
 
   var note: String? { nil }

@@ -60,7 +60,7 @@ struct ItemAdd: RunnableVerb {
     try ItemSelection(ChosenItems(kind: kind, attributes: attributes)).requireNoApp(of: keychain.name)
     guard attributes.accessGroup != nil else {
       throw CommandFailure.usage(
-        "no access group says whose item it is", why: "\(keychain.name) is not a device that would choose one",
+        "no access group was given for the item", why: "\(keychain.name) only a device can choose one",
         try: "--access-group GROUP")
     }
     let item = try complete(described, in: session)
@@ -75,7 +75,8 @@ struct ItemAdd: RunnableVerb {
     let hidden = keychain.items.hidden.count
     if hidden > 0 {
       session.note(
-        "\(Amounts.count(hidden, "item")) of it \(hidden == 1 ? "does" : "do") not open here and may be the same item; that could not be seen."
+        "\(Amounts.count(hidden, "item")) of it cannot be decrypted here and may be the same item; Keyhaul could not "
+          + "check this."
       )
     }
     if session.isJSON {

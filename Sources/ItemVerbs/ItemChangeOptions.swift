@@ -67,15 +67,17 @@ struct ItemChangeOptions: ParsableArguments {
   func check(for item: KeychainItem) throws(CommandFailure) {
     guard newSync == true, item[.accessControl] != nil, constraints == nil else { return }
     throw .usage(
-      "--new-sync cannot go to an item that asks for its owner", why: "an item with an access control does not sync",
-      try: "--no-new-user-presence, or --no-new-biometry, which take that away")
+      "--new-sync cannot apply to an item that requires "
+        + "authentication", why: "an item with an access control does not sync",
+      try: "--no-new-user-presence, or --no-new-biometry, which remove the access control")
   }
 
   /// Refuses an attribute that items of this kind do not have.
   func check(for kind: ItemKind) throws(CommandFailure) {
     for (flag, code, _) in try options() where AttributeTable.definition(of: code, in: kind) == nil {
       throw .usage(
-        "--\(flag) is not an attribute of \(ItemText.nounWithArticle(kind))", why: "one is among the items that match",
+        "--\(flag) is not an attribute of \(ItemText.nounWithArticle(kind))",
+        why: "one of the matching items is of this kind",
         try: "--kind, to change items of one kind")
     }
   }

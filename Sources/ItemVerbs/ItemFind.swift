@@ -65,7 +65,7 @@ struct ItemFind: TabularVerb {
     session.chosen = try ChosenFields(chosen, of: Self.table)
     if limit == 0 { throw CommandFailure.usage("--limit cannot be 0", try: "--limit 1") }
     if reverse, sort == nil {
-      throw CommandFailure.usage("--reverse needs --sort", why: "nothing says what to sort by", try: "--sort changed")
+      throw CommandFailure.usage("--reverse needs --sort", why: "no sort key was given", try: "--sort changed")
     }
     if reveal { try refuseTerminal(in: session) }
     let unlocking = UnlockingOptions(password: password, opening: opening)
@@ -195,15 +195,15 @@ struct ItemFind: TabularVerb {
   private func refuseTerminal(in session: Session) throws(CommandFailure) {
     guard output == nil, session.resultIsOnTerminal else { return }
     throw .usage(
-      "a secret is not shown on a terminal unasked", why: "it would stay on the screen and in its history",
-      try: "a pipe, -o FILE, or -o - to show it all the same")
+      "a secret is not shown on a terminal by default", why: "it would stay on the screen and in its history",
+      try: "a pipe, -o FILE, or -o - to show it anyway")
   }
 
   private func writeSecret(of rows: [ItemRow], keepsGuarded: Bool, in session: Session) throws(CommandFailure) {
     guard let row = rows.first, rows.count == 1 else {
       throw .usage(
         "--reveal prints one secret, and \(Amounts.count(rows.count, "item match", plural: "items match"))",
-        why: "text has no way to tell them apart", try: "more attributes, or --json")
+        why: "text output cannot tell them apart", try: "more attributes, or --json")
     }
     let name = DisplayWidth.cut(ItemText.name(row.identity), columns: 60, ellipsis: "…")
     guard let item = row.item else {
@@ -212,7 +212,7 @@ struct ItemFind: TabularVerb {
     }
     guard !keepsGuarded || !item.asksForOwner else { throw Self.asksForOwner("\"\(name)\"") }
     guard let secret = item.secret else {
-      throw CommandFailure(.failed, "\"\(name)\" has no secret", why: "it was stored without one")
+      throw CommandFailure(.failed, "\"\(name)\" has no secret", why: "it was stored without a secret")
     }
     try secret.withBytes { (bytes) throws(CommandFailure) in try session.write(bytes, to: output) }
   }
@@ -226,8 +226,8 @@ struct ItemFind: TabularVerb {
 
   private static func asksForOwner(_ subject: String, isPlural: Bool = false) -> CommandFailure {
     CommandFailure(
-      .failed, "\(subject) \(isPlural ? "ask for their" : "asks for its") owner",
-      why: "an access control guards the secret, and a virtual device has neither face nor finger",
+      .failed, "\(subject) \(isPlural ? "require" : "requires") authentication",
+      why: "an access control protects the secret, and a virtual device has no biometry",
       try: "find the item without --reveal")
   }
 }

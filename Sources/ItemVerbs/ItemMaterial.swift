@@ -14,7 +14,7 @@ enum ItemMaterial {
     do throws(MaterialError) {
       let all = try CertificateFacts.all(in: file)
       guard all.count == 1 else {
-        throw MaterialError(.unexpectedKind, "it holds \(all.count) certificates, and an item holds one")
+        throw MaterialError(.unexpectedKind, "it contains \(all.count) certificates, but an item stores only one")
       }
       return all[0]
     } catch {
@@ -37,7 +37,7 @@ enum ItemMaterial {
     _ flags: ItemSecretFlags, of subject: String, isPublic: Bool, in session: Session
   ) throws(CommandFailure) -> SensitiveBytes {
     guard flags.isGiven else {
-      throw .usage("\(subject) is not given", why: "it is PEM or DER, nothing to type", try: "--secret-file PATH")
+      throw .usage("\(subject) is not given", why: "it is PEM or DER, which cannot be typed", try: "--secret-file PATH")
     }
     return try session.itemSecret(flags, of: subject, isPublic: isPublic)
   }

@@ -43,7 +43,7 @@ struct ItemUpdate: RunnableVerb {
     let selection = try ItemSelection(chosen).required(to: "update")
     var wanted = ItemChanges(attributes: try changes.attributes())
     guard !wanted.attributes.isEmpty || newSecret.isGiven else {
-      throw CommandFailure.usage("nothing says what to change", try: "--new-label TEXT, or --new-secret-file PATH")
+      throw CommandFailure.usage("no change was given", try: "--new-label TEXT, or --new-secret-file PATH")
     }
     let unlocking = UnlockingOptions(password: password, opening: opening)
     switch try target.find(unlocking, in: session) {
@@ -153,7 +153,7 @@ struct ItemUpdate: RunnableVerb {
   private func readSecret(of rows: [ItemRow], in session: Session) throws(CommandFailure) -> SensitiveBytes {
     let secret = try session.itemSecret(newSecret, of: Self.subject(of: rows))
     if secret.isEmpty {
-      session.warn("the new secret is empty", why: "what it is read from holds nothing", evenQuiet: true)
+      session.warn("the new secret is empty", why: "its source is empty", evenQuiet: true)
     }
     return secret
   }
@@ -164,8 +164,8 @@ struct ItemUpdate: RunnableVerb {
       try changes.check(for: kind)
       guard newSecret.isGiven, kind == .certificate || kind == .key else { continue }
       throw .usage(
-        "the bytes of \(ItemText.nounWithArticle(kind)) are not changed", why: "its attributes follow from them",
-        try: "delete it, and add the other one")
+        "the bytes of \(ItemText.nounWithArticle(kind)) cannot be changed", why: "its attributes are derived from them",
+        try: "delete it, and add the new one")
     }
   }
 
@@ -224,7 +224,7 @@ struct ItemUpdate: RunnableVerb {
   }
 
   private func announceNothing(_ items: String, _ place: String, in session: Session) throws(CommandFailure) {
-    try session.announce("Nothing to do: \(items) \(place) \(items == "1 item" ? "is" : "are") so already.")
+    try session.announce("Nothing to do: \(items) \(place) \(items == "1 item" ? "is" : "are") already so.")
   }
 
   /// Whether each item has all that it would be given; with their secrets, where one is given.

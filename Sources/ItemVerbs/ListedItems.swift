@@ -52,7 +52,7 @@ struct ListedItems {
       if let item = dumped.item, dumped.fault == nil { return item.isTombstone ? nil : ItemRow(item, at: place) }
       return ItemRow(
         sealed: dumped.item.map(ItemIdentity.init) ?? ItemIdentity(sealed: dumped.kind), at: place, dumped.protection,
-        reason: nil, faultText: "its secret does not open")
+        reason: nil, faultText: "its secret cannot be decrypted")
     }
     self.indexes = indexes
   }
@@ -75,7 +75,8 @@ struct ListedItems {
     let count = hidden.count
     guard count > 0 else { return false }
     session.note(
-      "\(Amounts.count(count, "item")) of \(HostileText.shown(name)) \(count == 1 ? "does" : "do") not open here and may be meant; inspect --list shows the reasons."
+      "\(Amounts.count(count, "item")) of \(HostileText.shown(name)) cannot be decrypted here and may match; inspect "
+        + "--list shows the reasons."
     )
     return hidden.contains { $0.reason?.isDamage == true }
   }

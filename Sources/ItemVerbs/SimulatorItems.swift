@@ -24,7 +24,7 @@ struct SimulatorItems: EditableItems {
     deleted = Set(found.dump.items.compactMap(\.item).filter(\.isTombstone).compactMap { try? PrimaryKey(of: $0) })
   }
 
-  func reach(of item: KeychainItem) -> String { "in clear, as a Simulator keeps it" }
+  func reach(of item: KeychainItem) -> String { "unencrypted, as a Simulator stores it" }
 
   var note: String? { SimulatorNote.untried }
 
@@ -42,7 +42,7 @@ struct SimulatorItems: EditableItems {
         }
         let isDeleted = (try? PrimaryKey(of: prepared)).map(deleted.contains) ?? false
         guard try keychain.put(prepared, replacing: isDeleted) != .kept else {
-          throw KeychainDatabaseError(.duplicate, "a \(item.kind.reportName) with the same primary key is there")
+          throw KeychainDatabaseError(.duplicate, "a \(item.kind.reportName) with the same primary key exists")
         }
         return [(ItemRow(prepared, at: RowReference(kind: item.kind, rowID: 0)), nil)]
       case .update(let rows, let changes):

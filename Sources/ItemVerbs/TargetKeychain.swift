@@ -26,7 +26,7 @@ extension ItemSelection {
   func requireNoApp(of name: String) throws(CommandFailure) {
     guard let app else { return }
     throw .usage(
-      "--app \(app) is about devices", why: "nothing in \(name) says which access groups an app has",
+      "--app \(app) applies only to devices", why: "\(name) does not show which access groups an app has",
       try: "--access-group GROUP")
   }
 }

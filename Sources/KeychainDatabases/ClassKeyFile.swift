@@ -17,7 +17,8 @@ public enum ClassKeyFile {
     try file.withBytes { (bytes) throws(KeychainDatabaseError) in
       guard bytes.count <= maximumByteCount else {
         throw KeychainDatabaseError(
-          .overLimit, "it has \(Amounts.bytes(bytes.count)); at most \(Amounts.grouped(maximumByteCount)) are read")
+          .overLimit,
+          "it has \(Amounts.bytes(bytes.count)); Keyhaul reads at most \(Amounts.grouped(maximumByteCount))")
       }
       var scanner = KeyScanner(bytes: bytes)
       return try scanner.object()
@@ -49,18 +50,18 @@ private struct KeyScanner {
           "the key of class \(keyClass.rawValue) has \(digits.count) digits; it has \(2 * ClassKeyFile.keyByteCount)",
           at: digits.lowerBound)
       }
-      guard keys[keyClass] == nil else { throw fault("class \(keyClass.rawValue) stands twice", at: start) }
+      guard keys[keyClass] == nil else { throw fault("class \(keyClass.rawValue) occurs twice", at: start) }
       keys[keyClass] = try key(digits)
     } while try isContinued()
     skipSpace()
-    guard place == bytes.count else { throw fault("something stands behind the object", at: place) }
+    guard place == bytes.count else { throw fault("there is text after the object", at: place) }
     return keys
   }
 
   private func key(_ digits: Range<Int>) throws(KeychainDatabaseError) -> SensitiveBytes {
     let values = bytes[digits]
     guard values.allSatisfy({ Self.value(ofDigit: $0) != nil }) else {
-      throw fault("a key has something else than hexadecimal digits", at: digits.lowerBound)
+      throw fault("a class key contains a character that is not a hexadecimal digit", at: digits.lowerBound)
     }
     return SensitiveBytes(count: digits.count / 2) { target in
       for index in target.indices {
@@ -86,16 +87,16 @@ private struct KeyScanner {
 
   /// The places between the quotation marks. No name and no key has a character that would have to be escaped.
   private mutating func string() throws(KeychainDatabaseError) -> Range<Int> {
-    try expect("\"", "a text in quotation marks is missing")
+    try expect("\"", "a quoted string is missing")
     let start = place
     while place < bytes.count, bytes[place] != UInt8(ascii: "\"") {
       guard bytes[place] >= 0x20, bytes[place] != UInt8(ascii: "\\") else {
-        throw fault("a text is escaped", at: place)
+        throw fault("a string contains an escape sequence", at: place)
       }
       place += 1
     }
     let end = place
-    try expect("\"", "a text does not end")
+    try expect("\"", "a string does not end")
     return start..<end
   }
 

@@ -118,7 +118,7 @@ public struct KeychainDatabase: Sendable {
         byteCount += found.sealed.count + (found.digest?.count ?? 0) + values.values.reduce(0) { $0 + $1.byteCount }
         // Rows that share their pages would take more memory than the file has bytes.
         guard byteCount <= image.bytes.count else {
-          throw KeychainDatabaseError(.overLimit, "its rows hold more bytes than the file has")
+          throw KeychainDatabaseError(.overLimit, "its rows contain more bytes than the file")
         }
         rows.append(found)
       }
@@ -128,7 +128,7 @@ public struct KeychainDatabase: Sendable {
         .unknownForm,
         try Self.holdsItems(database)
           ? "its tables of items have no column data" + (schema.map { "; its schema is \($0.text)" } ?? "")
-          : "it has none of the tables of items")
+          : "it has none of the item tables")
     }
     missingTables = missing
     self.schema = schema

@@ -25,7 +25,7 @@ extension KeychainDump {
   package init(parsing bytes: [UInt8], acceptingAtMost limit: Int) throws(KeychainDumpError) {
     guard bytes.count <= Self.maximumByteCount else {
       throw KeychainDumpError(
-        .overLimit, "\(Amounts.bytes(bytes.count)); at most \(Amounts.grouped(Self.maximumByteCount)) are read")
+        .overLimit, "\(Amounts.bytes(bytes.count)); Keyhaul reads at most \(Amounts.grouped(Self.maximumByteCount))")
     }
     if Self.isJSON(bytes) {
       self = try Self.fromJSON(bytes, limit)
@@ -52,7 +52,7 @@ extension KeychainDump {
         error.place(in: bytes).map { "\(error.reason) (\($0))" } ?? error.reason)
     }
     guard ObjectionReader.recognizes(root) else {
-      throw KeychainDumpError(.unknownForm, "it is JSON, and no array of objects with an item_class")
+      throw KeychainDumpError(.unknownForm, "it is JSON, but not an array of objects with an item_class")
     }
     return try ObjectionReader.read(root, limit)
   }
@@ -72,7 +72,7 @@ extension KeychainDump {
     case .array(let entries) where ItemArrayReader.recognizes(entries): return try ItemArrayReader.read(entries, limit)
     default:
       throw KeychainDumpError(
-        .unknownForm, "it is a property list with neither the tables of a keychain nor an array of items")
+        .unknownForm, "it is a property list without keychain tables or an array of items")
     }
   }
 }

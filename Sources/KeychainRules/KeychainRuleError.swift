@@ -34,7 +34,7 @@ extension KeychainRuleError.Code {
   package var meaning: ErrorMeaning {
     switch self {
     case .parameter:
-      .init(.failed, "the keychain does not take this", advice: "see the attributes of this kind of item")
+      .init(.failed, "the keychain does not accept this", advice: "see the attributes of this kind of item")
     case .noSuchAttribute:
       .init(.failed, "this kind of item has no such attribute", advice: "see the attributes of this kind of item")
     case .decode: .init(.damaged, "the item cannot be read", advice: "restore the item from a backup")

@@ -74,7 +74,9 @@ public struct MigrationError: ExplainedError {
     guard error.code == .noTemporarySpace else { return MigrationError(error) }
     return MigrationError(
       error,
-      meaning: ErrorMeaning(.failed, "a temporary file cannot be written", advice: "set TMPDIR to a folder with room"))
+      meaning: ErrorMeaning(
+        .failed, "a temporary file cannot be written",
+        advice: "set TMPDIR to a folder with free space"))
   }
 
   /// - Parameters:
@@ -83,7 +85,7 @@ public struct MigrationError: ExplainedError {
   static func deviceLocked(
     lockedItems: Int, protection: ProtectionClass, others: Int, device: String
   ) -> MigrationError {
-    let rest = others == 0 ? "" : ", \(others) more otherwise"
+    let rest = others == 0 ? "" : ", \(others) more with other classes"
     let reason =
       switch (lockedItems, others) {
       case (0, _): "the keys of items that are protected \"\(protection.phrase)\" are not in memory"
@@ -114,14 +116,14 @@ public struct MigrationError: ExplainedError {
 
   static var planToLookAt: MigrationError {
     MigrationError(
-      .planToLookAt, .usage, "this plan was made to be looked at",
-      reason: "it does not hold the items that it would write",
+      .planToLookAt, .usage, "this plan was made for display only",
+      reason: "it does not contain the items that it would write",
       advice: "a plan that is made for .restoring")
   }
 
   package static func stalePlan(_ reason: String) -> MigrationError {
     MigrationError(
-      .stalePlan, .stalePlan, "the plan no longer fits", reason: reason, advice: "plan again")
+      .stalePlan, .stalePlan, "the plan no longer matches", reason: reason, advice: "plan again")
   }
 
   static func malformedPlan(_ reason: String) -> MigrationError {

@@ -23,7 +23,8 @@ struct SimulatorArgument: ParsableArguments {
     guard case .dump(let found) = try ArgumentFinder(session).archiveOrDump(simulator), found.isDatabase else {
       throw CommandFailure(
         .refused, "\(simulator) is not a Simulator's keychain",
-        why: "neither it nor data/Library/Keychains in it is a keychain-2-debug.db", try: "keyhaul simulator list")
+        why: "there is no keychain-2-debug.db at this path or in its "
+          + "data/Library/Keychains", try: "keyhaul simulator list")
     }
     return try FoundSimulator(found)
   }
@@ -41,9 +42,9 @@ package struct FoundSimulator {
   package init(_ found: FoundDump) throws(CommandFailure) {
     guard let rows = found.database else {
       throw CommandFailure(
-        .refused, "\(found.typed) is a dump, and is not changed",
-        why: "only its makers' tools read what it would become",
-        try: "keyhaul simulator seed, which takes its items")
+        .refused, "\(found.typed) is a dump, which Keyhaul does not change",
+        why: "only the tools that wrote it could read the result",
+        try: "keyhaul simulator seed, which copies its items")
     }
     self.init(found: found, database: rows.database, rows: rows.rows)
   }
@@ -64,7 +65,7 @@ package struct FoundSimulator {
     do throws(KeychainDatabaseError) {
       let keychain = try SimulatorKeychain(path: found.path)
       guard found.database?.isUnchanged != false else {
-        throw KeychainDatabaseError(.busy, "something has written to it since it was read")
+        throw KeychainDatabaseError(.busy, "another process has changed it since Keyhaul read it")
       }
       let result = try body(keychain)
       if isRehearsed { return result }
@@ -74,7 +75,7 @@ package struct FoundSimulator {
       let message =
         switch error.code {
         case .busy: "\(name) is in use"
-        case .duplicate: "\(name) has this item already"
+        case .duplicate: "\(name) already has this item"
         default: "cannot change \(name)"
         }
       throw CommandFailure(

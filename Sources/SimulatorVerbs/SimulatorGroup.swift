@@ -15,5 +15,5 @@ package struct SimulatorGroup: VerbGroup {
 /// What every verb that changes one says on its page.
 package enum SimulatorNote {
   package static let untried =
-    "Shut the Simulator down first. That a real Simulator takes what is written was never tried; snapshot it before."
+    "Shut the Simulator down first. This was never tested with a real Simulator, so take a snapshot first."
 }

@@ -35,7 +35,7 @@ struct SimulatorReset: RunnableVerb {
       let near = app.first.flatMap { EditDistance.nearest(to: $0, among: others.sorted()) }
       session.note(
         "No item of \(HostileText.shown(simulator.name)) has this access group"
-          + (near.map { "; \(HostileText.shown($0)) is near." } ?? "."))
+          + (near.map { "; \(HostileText.shown($0)) is similar." } ?? "."))
       if session.isJSON { try session.answer(simulator.document("reset", [("removed", 0)], isDryRun: dryRun.isOn)) }
       return .noMatch
     }

@@ -28,7 +28,7 @@ struct SimulatorSeed: RunnableVerb {
   @Option(help: ArgumentHelp("Only the items of this access group; may be repeated.", valueName: "group"))
   var app: [String] = []
   @Flag(help: "Keep existing items; without this, items with the same primary key are replaced.") var keep = false
-  @OptionGroup(title: "The archive's password") var password: PasswordFlags
+  @OptionGroup(title: "The backup's password") var password: PasswordFlags
   @OptionGroup(title: "Opening") var opening: OpeningOptions
   @OptionGroup var databaseKeys: DatabaseKeyOptions
   @OptionGroup var dryRun: DryRunOptions
@@ -42,16 +42,17 @@ struct SimulatorSeed: RunnableVerb {
     source.keep(groups: app)
     let items = source.items
     guard !items.isEmpty else {
-      session.note("Nothing of \(HostileText.shown(source.name)) matches.")
+      session.note("Nothing in \(HostileText.shown(source.name)) matches.")
       if session.isJSON { try session.answer(document(simulator, source, Outcome(placements: [], same: 0))) }
       return .noMatch
     }
     let outcome = try put(source, into: simulator, in: session)
     if source.unreadableCount > 0 {
       session.warn(
-        "\(Amounts.count(source.unreadableCount, "item")) of \(source.name) cannot be read and stayed out",
+        "\(Amounts.count(source.unreadableCount, "item")) of \(source.name) cannot be read and was left out",
         why: source.unreadableCount == 1
-          ? "it opens only on its device, or is damaged" : "they open only on their device, or are damaged",
+          ? "it can be decrypted only on its device, or is damaged"
+          : "they can be decrypted only on their device, or are damaged",
         try: "keyhaul inspect \(ShellWord.quoted(from)) --list")
     }
     if session.isJSON { try session.answer(document(simulator, source, outcome)) }
@@ -110,7 +111,7 @@ struct SimulatorSeed: RunnableVerb {
     let replaced = expected.count(.replaced)
     let loss = replaced == 0 ? "" : ", replacing \(Amounts.grouped(replaced))"
     try session.confirm("Put \(count) into \(place)\(loss)?", refusal: "putting \(count) into \(place)\(loss)")
-    let outcome = try carriedOut(isRehearsed: false, "\(count) of \(name) went into \(place)")
+    let outcome = try carriedOut(isRehearsed: false, "\(count) of \(name) were put into \(place)")
     try session.announce("Put \(Amounts.count(outcome.put, "item")) of \(name) into \(place): \(outcome.words).")
     return outcome
   }

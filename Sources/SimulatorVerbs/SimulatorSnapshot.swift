@@ -29,12 +29,13 @@ struct SimulatorSnapshot: RunnableVerb {
     let log = simulator.database.log
     guard log == .none || log == .applied else {
       throw CommandFailure(
-        .refused, "cannot save \(simulator.name) whole", why: "its log (-wal) does not fit it, and may hold items",
+        .refused, "cannot save \(simulator.name) completely",
+        why: "its log (-wal) does not match it, and may contain items",
         try: "start and shut down the Simulator, or copy both files")
     }
     if output == "-" {
       throw CommandFailure.usage(
-        "a snapshot goes into a file", why: "it is the whole keychain, not encrypted", try: "-o FILE")
+        "a snapshot must be written to a file", why: "it contains the whole keychain unencrypted", try: "-o FILE")
     }
     try session.prepareOutput(output, inputs: simulator.found.files)
     try session.changing(

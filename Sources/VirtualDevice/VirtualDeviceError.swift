@@ -93,15 +93,15 @@ public struct VirtualDeviceError: ExplainedError {
     switch code {
     case .notFound: .init(.notFound, "there is no such device", advice: .listDevices)
     case .exists:
-      .init(.usage, "there is a device of this name already", advice: "another name, or delete that device first")
+      .init(.usage, "a device with this name already exists", advice: "another name, or delete that device first")
     case .occupied:
-      .init(.usage, "something else stands where the device should be", advice: "another name, or move it away")
+      .init(.usage, "the device's path is in use", advice: "another name, or move it away")
     case .badName:
       .init(
         .usage, "this cannot be the name of a device",
         advice: "letters, digits, dots, hyphens and underscores; at most 64 of them, the first a letter or digit")
-    case .badVersion: .init(.usage, "this is no iOS version", advice: "numbers with dots, such as 18.1")
-    case .badLimit: .init(.usage, "this is not a number of failures", advice: "10, as iOS does")
+    case .badVersion: .init(.usage, "this is not an iOS version", advice: "numbers with dots, such as 18.1")
+    case .badLimit: .init(.usage, "this is not a number of wrong passcodes", advice: "10, as iOS does")
     case .busy: .init(.busy, "the device is in use", advice: .waitForDevice)
     case .wrongPasscode:
       .init(.wrongPassword, "the passcode is wrong", advice: "the device's passcode; it is not a backup's password")
@@ -131,7 +131,7 @@ public struct VirtualDeviceError: ExplainedError {
         advice: "check the folder's owner, its modes and the free space, and run it again")
     case .keychain:
       underlying?.meaning
-        ?? .init(.failed, "the keychain cannot be used", advice: "look at the device's folder")
+        ?? .init(.failed, "the keychain cannot be used", advice: "check the device's folder")
     }
   }
 }

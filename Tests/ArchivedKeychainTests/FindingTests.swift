@@ -7,7 +7,7 @@ import Testing
 
 @testable import ArchivedKeychain
 
-@Suite("A backup of which a part is not as its device left it")
+@Suite("A backup of which a part has changed since the source device wrote it")
 struct FindingTests {
   private static let keychain = "KeychainDomain/keychain-backup.plist"
 
@@ -62,7 +62,7 @@ struct FindingTests {
     try expect(.keychainMissing, itemCount: 0, of: shelf)
   }
 
-  @Test("shows its items where the keychain names another keybag, which no restore takes")
+  @Test("shows its items where the keychain names another keybag, which cannot be restored")
   func keybagMismatch() throws {
     let shelf = try Shelf(
       items: [.password("anna")], namingKeybag: "00112233-4455-6677-8899-aabbccddeeff")

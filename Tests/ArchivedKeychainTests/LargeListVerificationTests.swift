@@ -8,7 +8,7 @@ import Testing
 @testable import ArchivedKeychain
 @testable import BackupArchive
 
-@Suite("Verifying a backup whose list of files is too large for memory")
+@Suite("Verifying a backup whose manifest is too large for memory")
 struct LargeListVerificationTests {
   private static let fileCount = 4_000
 

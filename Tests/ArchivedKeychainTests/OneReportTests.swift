@@ -13,7 +13,7 @@ import Testing
 struct OneReportTests {
   /// What is no fault of it.
   private static let notes = [
-    "1 stored file is not in the list of files", "HomeDomain/file-7.txt has 24 bytes, the list records 3",
+    "1 stored file is not in the manifest", "HomeDomain/file-7.txt has 24 bytes, the manifest records 3",
   ]
 
   /// Everything that can be wrong with files, at once.
@@ -58,8 +58,8 @@ struct OneReportTests {
     #expect(report.notes == Self.notes)
     #expect(
       report.checks.first { $0.id == .files }?.detail
-        == "12 of 13 present, 1 of them empty and not stored, 7 digests right, 1 without a digest, "
-        + "6 paddings right besides the keychain's, 1 of another size than recorded, 4 damaged")
+        == "12 of 13 present, 1 of them empty and not stored, 7 digests right, 1 without a digest, 6 paddings right "
+        + "apart from the keychain's, 1 with a size that differs from the record, 4 damaged")
   }
 
   @Test("lists a folder's files once, however long that takes")

@@ -58,7 +58,7 @@ struct ReasonTests {
     }
   }
 
-  @Test("is the device's hardware for items of this device only, and for all where the backup has no password")
+  @Test("is the device's hardware for this-device-only items, and for all where the backup has no password")
   func hardware() {
     #expect(reason(item(.hardwareMissing, .whenUnlockedThisDeviceOnly)) == .deviceBound)
     #expect(reason(item(.hardwareMissing), backupHasPassword: false) == .backupNotEncrypted)

@@ -5,7 +5,7 @@ import Testing
 
 @testable import ArchivedKeychain
 
-@Suite("Sealed items of two backups that are compared")
+@Suite("Encrypted items of two backups that are compared")
 struct SealedDifferenceTests {
   /// A generic password of one device, which only that opens.
   private func sealed(
@@ -95,7 +95,7 @@ struct SealedDifferenceTests {
     #expect(nameless.unknownCount == 2)
   }
 
-  @Test("and what may be sealed among them count once, and two that open are never one")
+  @Test("and what may be encrypted among them count once, and two that open are never one")
   func doubtful() throws {
     let one = try KeychainDifference(from: [sealed(0)], to: [open(0)])
     #expect(one.unknownCount == 1)

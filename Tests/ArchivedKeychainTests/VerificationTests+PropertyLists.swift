@@ -26,7 +26,7 @@ extension VerificationTests {
     try shelf.remove("Status.plist")
     let verification = try verify(shelf)
     #expect(verification.faultCount == [:] && verification.verdict == .unconfirmed && !verification.isWhole)
-    #expect(verification.notes == ["there is no Status.plist that says the backup was finished"])
+    #expect(verification.notes == ["there is no Status.plist to show that the backup was finished"])
   }
 
   @Test(

@@ -48,7 +48,7 @@ extension VerificationTests {
         uniquingKeysWith: { "\($0), \($1)" })
     }
 
-    private static let changed = "it is not what was sealed"
+    private static let changed = "it has changed since it was sealed"
 
     @Test("names a file without a digest that was changed, and no other, with the password and without")
     func changedFile() throws {
@@ -84,7 +84,7 @@ extension VerificationTests {
       let verification = try plain.verify(shelf)
       #expect(
         named(verification)
-          == [place: "it was sealed, and is not there", added: "it is there, and was not sealed"])
+          == [place: "it was sealed, but is missing", added: "it is present, but was not sealed"])
       #expect(!verification.isOnlyIncomplete)
       try shelf.remove(added)
       #expect(try plain.verify(shelf).isOnlyIncomplete)
@@ -107,7 +107,7 @@ extension VerificationTests {
     func withoutPassword() throws {
       let verification = try plain.verify(sealed(), knowsPassword: false)
       let unchecked = try #require(verification.unchecked.first { $0.id == .seal })
-      #expect(unchecked.reason == "7 files as sealed; whether the seal is genuine needs the password")
+      #expect(unchecked.reason == "7 files as sealed; checking whether the seal is genuine needs the password")
     }
 
     @Test("rewritten in clear or under a first password has to be what was sealed")

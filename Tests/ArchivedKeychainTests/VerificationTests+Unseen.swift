@@ -13,10 +13,11 @@ extension VerificationTests {
     let items = verification.items
     #expect(items?.readable == 1 && items?.damaged == 1 && items?.deviceBound == 0)
     #expect(verification.faults.map(\.kind) == [.itemDamaged])
-    let reason = "malformed: the item names no access group"
+    let reason = "malformed: the item has no access group"
     #expect(verification.faults.first?.item == 1 && verification.faults.first?.reason == reason)
     #expect(
-      detail(.items, verification)?.hasPrefix("1 of 2 open, 1 opens and is taken by no device: item 1, \(reason) (")
+      detail(.items, verification)?.hasPrefix(
+        "1 of 2 open, 1 can be decrypted, but no device accepts it: item 1, \(reason) (")
         == true)
   }
 

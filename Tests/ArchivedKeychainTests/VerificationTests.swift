@@ -65,17 +65,18 @@ struct VerificationTests {
     #expect(verification.checks.allSatisfy { $0.isOK })
     #expect(
       verification.unchecked
-        == [.init(id: .seal, reason: "there is none, so that changes in 1 file could not be seen")])
+        == [.init(id: .seal, reason: "there is none, so changes in 1 file could not be detected")])
     #expect(verification.items == .init(readable: 2, deviceBound: 1, damaged: 0))
     #expect(
       detail(.files, verification)
-        == "4 of 4 present, 1 of them empty and not stored, 2 digests right, 1 without a digest, 2 paddings right besides the keychain's"
+        == "4 of 4 present, 1 of them empty and not stored, 2 digests right, 1 without a digest, 2 paddings right "
+        + "apart from the keychain's"
     )
     #expect(
       verification.files
         == .init(listed: 4, present: 4, unstored: 1, digestsRight: 2, withoutDigest: 1, paddingRight: 2))
     #expect(detail(.keybag, verification) == "11 of 11 class keys unwrap")
-    #expect(detail(.items, verification) == "2 of 3 open, 1 needs the hardware of old-phone")
+    #expect(detail(.items, verification) == "2 of 3 can be decrypted, 1 needs the hardware key of old-phone")
   }
 
   @Test("with the hardware key of its device has every item checked")
@@ -122,8 +123,9 @@ struct VerificationTests {
     #expect(verification.verdict == .whole)
     #expect(
       detail(.files, verification)
-        == "2 of 2 present, 2 digests right, 1 padding right besides the keychain's, 1 of another size than recorded")
-    #expect(verification.notes == ["HomeDomain/letter.txt has 61 bytes, the list records 5"])
+        == "2 of 2 present, 2 digests right, 1 padding right apart from the keychain's, 1 with a size that differs "
+        + "from the record")
+    #expect(verification.notes == ["HomeDomain/letter.txt has 61 bytes, the manifest records 5"])
   }
 
   @Test("may have digests of what is in its encrypted files, as well as of what is stored")
@@ -139,7 +141,7 @@ struct VerificationTests {
     try shelf.write(Self.text, to: "00/0000000000000000000000000000000000000000")
     let verification = try verify(shelf)
     #expect(verification.verdict == .unproven && verification.files?.surplus == 1)
-    #expect(verification.notes == ["1 stored file is not in the list of files"])
+    #expect(verification.notes == ["1 stored file is not in the manifest"])
   }
 
   // MARK: One fault each
@@ -152,7 +154,7 @@ struct VerificationTests {
     let fault = try #require(verification.faults.first)
     #expect(verification.faultCount == [.files: 1] && verification.verdict == .damaged)
     #expect(fault.kind == .digestMismatch && fault.file == "HomeDomain/letter.txt")
-    let padding = hasPassword ? ", 1 padding right besides the keychain's" : ""
+    let padding = hasPassword ? ", 1 padding right apart from the keychain's" : ""
     #expect(
       detail(.files, verification)
         == "4 of 4 present, 1 of them empty and not stored, 1 digest right, 1 without a digest\(padding), 1 damaged")
@@ -168,20 +170,21 @@ struct VerificationTests {
     let fault = try #require(verification.faults.first)
     #expect(verification.faultCount == [.files: 1])
     #expect(fault.kind == .paddingInvalid && fault.offset == count - 16)
-    #expect(fault.placeText == "HomeDomain/undigested.txt at byte 48: it does not end in its padding")
+    #expect(fault.placeText == "HomeDomain/undigested.txt at byte 48: it does not end with valid padding")
   }
 
-  @Test("with a file that is not there is incomplete, and nothing else is wrong with it")
+  @Test("with a file that is missing is incomplete, and nothing else is wrong with it")
   func missingFile() throws {
     let shelf = try shelf()
     try shelf.remove("HomeDomain/letter.txt")
     let verification = try verify(shelf)
     #expect(verification.faultCount == [.files: 1] && verification.missingCount == 1)
     #expect(verification.isOnlyIncomplete && !verification.isWhole)
-    #expect(verification.faults.first?.placeText == "HomeDomain/letter.txt: it is listed and not stored")
+    #expect(verification.faults.first?.placeText == "HomeDomain/letter.txt: it is listed but not stored")
     #expect(
       detail(.files, verification)
-        == "3 of 4 present, 1 of them empty and not stored, 1 digest right, 1 without a digest, 1 padding right besides the keychain's"
+        == "3 of 4 present, 1 of them empty and not stored, 1 digest right, 1 without a digest, 1 padding right apart "
+        + "from the keychain's"
     )
   }
 
@@ -197,7 +200,7 @@ struct VerificationTests {
     #expect(fault.kind == .payloadUnreadable && fault.file == "HomeDomain/letter.txt")
   }
 
-  @Test("without the keychain's file, though it is listed, is damaged and not just incomplete")
+  @Test("without the keychain file, though it is listed, is damaged and not just incomplete")
   func missingKeychain() throws {
     let shelf = try shelf()
     try shelf.remove("KeychainDomain/keychain-backup.plist")
@@ -226,7 +229,9 @@ struct VerificationTests {
     #expect(fault.item == 1 && fault.reason == "tag-mismatch" && fault.offset != nil && fault.byteCount != nil)
     let text = try #require(detail(.items, verification))
     #expect(
-      text.hasPrefix("1 of 3 open, 1 needs the hardware of old-phone, 1 does not open: item 1, tag-mismatch (blob"))
+      text.hasPrefix(
+        "1 of 3 can be decrypted, 1 needs the hardware key of old-phone, 1 cannot be decrypted: item 1, tag-mismatch (blob"
+      ))
   }
 
   @Test(
@@ -240,7 +245,8 @@ struct VerificationTests {
     #expect(verification.verdict == .damaged && !verification.isKeychainLost)
     #expect(verification.items == .init(readable: 3, deviceBound: 0, damaged: 0))
     #expect(detail(.files, verification)?.hasPrefix("1 of 1 present") == true)
-    let fact = "KeychainDomain/keychain-backup.plist: the digest recorded for the keychain file does not fit; besides, "
+    let fact =
+      "KeychainDomain/keychain-backup.plist: the digest recorded for the keychain file does not match; besides, "
     #expect(detail(.keychain, verification)?.hasPrefix(fact) == true)
   }
 
@@ -272,7 +278,7 @@ struct VerificationTests {
     #expect(detail(.keychain, verification)?.contains("it names keybag 00000000-0000-0000-0000-000000000000") == true)
   }
 
-  @Test("with a changed list of files cannot say what belongs to it", arguments: BackupLayout.allCases)
+  @Test("with a changed manifest cannot say what belongs to it", arguments: BackupLayout.allCases)
   func changedList(layout: BackupLayout) throws {
     let shelf = try shelf(layout: layout)
     try shelf.change(layout == .mbdb ? "Manifest.mbdb" : "Manifest.db") { bytes in

@@ -62,7 +62,7 @@ struct CanaryTests {
     return found
   }()
 
-  @Test("as a list of files runs none of it, in 41 forms", arguments: lists)
+  @Test("as a manifest runs none of it, in 41 forms", arguments: lists)
   func list(sql: String) throws {
     try #require(Canary.isSet)
     let bytes = try ForeignDatabase.bytes(sql)

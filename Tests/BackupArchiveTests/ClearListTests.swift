@@ -9,7 +9,7 @@ import KeychainFormats
 import TestSupport
 import Testing
 
-@Suite("A backup that says it has a password, and whose list of files is in clear")
+@Suite("A backup that says it has a password, and whose manifest is in clear")
 struct ClearListTests {
   private let identifier = KeychainPayload.fileIdentifier
 

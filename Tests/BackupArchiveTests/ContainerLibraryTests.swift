@@ -16,7 +16,7 @@ struct ContainerLibraryTests {
       keyhaul_archive_absence_in(library).map { String(cString: $0) }
     }
 
-    @Test("a library that is not there, and one without its calls, are named with the reason")
+    @Test("a library that is missing, and one without its calls, are named with the reason")
     func absent() throws {
       #expect(absence(in: "libarchive.so.13") == nil)
       let missing = try #require(absence(in: "libkeyhaul-none.so.1"))

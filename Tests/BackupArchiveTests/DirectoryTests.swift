@@ -96,7 +96,7 @@ struct DirectoryTests {
     try directory.write([1], to: "cut/\(payload)")
     #expect(failure("cut")?.code == .notABackup, "payloads alone say nothing")
     try write(["Device Name": .string("Made Up"), "Product Type": .string("iPhone14,5")], to: "cut/Info.plist")
-    let fact = "it has no Manifest.plist, without which none of its keys can be had; "
+    let fact = "it has no Manifest.plist, which is needed to get its keys; "
     let info = "Info.plist says \"Made Up\", \"iPhone14,5\"; "
     #expect(failure("cut")?.reason == fact + info + "it has no Status.plist; 1 payload is in it")
     try write(["SnapshotState": .string("uploading")], to: "cut/Status.plist")
@@ -104,7 +104,7 @@ struct DirectoryTests {
     let error = try #require(failure("cut"))
     #expect(error.code == .manifestMissing && error.category == .damaged)
     #expect(
-      error.reason == fact + "its folder Snapshot was left over, with 1 payload; " + info
+      error.reason == fact + "its folder Snapshot remains, with 1 payload; " + info
         + "Status.plist says \"uploading\"; 1 payload is in it")
     // What its device finished has lost its manifest.
     try write(["SnapshotState": .string("finished")], to: "cut/Status.plist")

@@ -37,13 +37,13 @@ struct ErrorTextTests {
   @Test(
     "names what was tolerated",
     arguments: [
-      (ArchiveNote.statusMissing, "there is no Status.plist that says the backup was finished"),
+      (ArchiveNote.statusMissing, "there is no Status.plist to show that the backup was finished"),
       (
-        .encryptionNotStated, "the manifest does not say whether there is a password; what is in it decides"
+        .encryptionNotStated, "Manifest.plist does not say whether there is a password; its contents decide"
       ),
       (
         .encryptionClaimed,
-        "Manifest.plist says that it is encrypted; its list of files is in clear, and no file has a key"
+        "Manifest.plist says that it is encrypted; its manifest is unencrypted, and no file has a key"
       ),
       (.databaseUnpadded, "the manifest database was encrypted without padding"),
       (.databaseInWriteAheadMode, "the manifest database was left in write-ahead mode"),
@@ -56,7 +56,7 @@ struct ErrorTextTests {
         .sizeDiffers(recorded: 1_234_567, found: 999),
         "the manifest records 1,234,567 bytes for the keychain file, which has 999"
       ),
-      (.digestDiffers, "the digest recorded for the keychain file does not fit"),
+      (.digestDiffers, "the digest recorded for the keychain file does not match"),
       (
         .unfinished(state: "moving"),
         "the device never finished the backup: Status.plist says \"moving\", not \"finished\""

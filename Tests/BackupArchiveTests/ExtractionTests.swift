@@ -261,8 +261,10 @@ struct ExtractionTests {
           "\"//", with: "\"")
       }
     }
-    let since = ": it was begun with other flags, of another backup, or of this one before it changed"
-    #expect(try refusal("other") == "\"other\" holds other things")
+    let since =
+      "contains other files: it was started with other flags, from another backup, or before this backup "
+      + "changed"
+    #expect(try refusal("other") == "\"other\" contains other files")
     #expect(try tree(directory.path("other")) == before)
     #expect(try refusal("other/mine") == "\"other/mine\" holds other files than these\(since)")
     try FileManager.default.createDirectory(at: directory.url("empty"), withIntermediateDirectories: false)

@@ -176,8 +176,8 @@ struct HostileArchiveTests {
     #expect(try keychain.bytes == sample.contents.keychainFile)
     zip.add(nameBytes: Array("a\u{0}b".utf8), [1])
     try expectRefusal(zip.finishedAsLarge(), .hostile, "\\u{0}")
-    try expectRefusal(zip.finishedAsLarge(directoryAt: 1 << 50), .damaged, "outside of the file")
-    try expectRefusal(zip.finishedAsLarge(directoryAt: -1), .damaged, "outside of the file")
+    try expectRefusal(zip.finishedAsLarge(directoryAt: 1 << 50), .damaged, "lies outside the file")
+    try expectRefusal(zip.finishedAsLarge(directoryAt: -1), .damaged, "lies outside the file")
   }
 
   @Test("with bytes that do not have the checksum that the zip says")

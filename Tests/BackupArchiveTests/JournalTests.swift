@@ -5,7 +5,7 @@ import KeychainFormats
 import TestSupport
 import Testing
 
-@Suite("A log or a journal beside the list of files")
+@Suite("A log or a journal next to the manifest")
 struct JournalTests {
   private static let early = ["early"]
   private static let all = ["early", "late1", "late2"]

@@ -53,7 +53,7 @@ struct KeychainPayloadTests {
     }
   }
 
-  @Test("is found whatever class protects it and the list of files")
+  @Test("is found whatever class protects it and the manifest")
   func otherClasses() throws {
     let sample = try SampleBackup()
     let (record, stored) = try payload(sample)
@@ -90,7 +90,7 @@ struct KeychainPayloadTests {
   }
 
   @Test(
-    "is not there where none was stored, missing where only the list has it, lost where only the list lacks it")
+    "is missing where none was stored, missing where only the list has it, lost where only the list lacks it")
   func absences() throws {
     let sample = try SampleBackup()
     let (record, stored) = try payload(sample)
@@ -185,7 +185,7 @@ struct KeychainPayloadTests {
 
 @Suite("The published synthetic backup")
 struct SyntheticBackupTests {
-  @Test("opens whole with its password, from the list of files to the items")
+  @Test("opens whole with its password, from the manifest to the items")
   func opens() throws {
     let vectors = try TestVectors.section("synthetic_backup")
     let directory = try TemporaryDirectory()

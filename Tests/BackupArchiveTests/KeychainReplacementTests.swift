@@ -44,7 +44,7 @@ struct KeychainReplacementTests {
       random: SeededRandomSource(seed: "replacement"))
   }
 
-  @Test("changes the keychain's file and the list, and no other file", arguments: places, [true, false])
+  @Test("changes the keychain file and the list, and no other file", arguments: places, [true, false])
   func replaces(place: String, hasPassword: Bool) throws {
     let directory = try TemporaryDirectory()
     let old = try self.place(place, in: directory, hasPassword: hasPassword)

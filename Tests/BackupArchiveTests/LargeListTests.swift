@@ -9,7 +9,7 @@ import Testing
 
 @testable import BackupArchive
 
-@Suite("A list of files that is too large for memory")
+@Suite("A manifest that is too large for memory")
 struct LargeListTests {
   private static let password = "correct horse"
 

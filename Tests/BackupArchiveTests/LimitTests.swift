@@ -138,7 +138,7 @@ struct LimitTests {
     }
   }
 
-  @Test("for the keychain's file in a container, by how long that is: what is sealed does not become shorter")
+  @Test("for the keychain file in a container, by how long that is: what is sealed does not become shorter")
   func keychainInContainer() {
     let limits = ArchiveLimits()
     #expect(limits.keychainByteCount(inContainerOf: 0) == 64 << 20)
@@ -149,7 +149,7 @@ struct LimitTests {
     #expect(limits.keychainByteCount(inContainerOf: nil) == 256 << 20)
   }
 
-  @Test("for an old list of files, in a folder")
+  @Test("for an old manifest, in a folder")
   func oldList() throws {
     let directory = try TemporaryDirectory()
     try OldBackup(try SampleBackup(hasPassword: false)).write(to: directory, "old")

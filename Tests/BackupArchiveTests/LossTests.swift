@@ -22,17 +22,17 @@ struct LossTests {
     #expect(try losses(hasPassword: hasPassword) { _ in } == [])
   }
 
-  @Test("is a list of files that does not open")
+  @Test("is a manifest that does not open")
   func list() throws {
     let found = try losses { $0["Manifest.db"] = [UInt8](repeating: 7, count: 4096) }
-    #expect(found.count == 1 && found.first?.hasPrefix("its list of files cannot be read: ") == true)
+    #expect(found.count == 1 && found.first?.hasPrefix("its manifest cannot be read: ") == true)
   }
 
   @Test("is a file that is listed and not stored, and a keychain that cannot be had")
   func missing() throws {
     let found = try losses { $0[Self.keychain] = nil }
     #expect(found.first == "1 listed file is not stored")
-    #expect(found.last?.hasPrefix("its keychain cannot be read: the list of files names ") == true && found.count == 2)
+    #expect(found.last?.hasPrefix("its keychain cannot be read: the manifest names ") == true && found.count == 2)
   }
 
   @Test("is a keychain file that is not what was written")

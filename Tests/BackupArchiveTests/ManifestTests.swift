@@ -116,7 +116,7 @@ struct ManifestTests {
     #expect(try failure(try files("Manifest.plist") { $0["IsEncrypted"] = .array([]) })?.code == .damaged)
   }
 
-  @Test("is unsupported in a newer version, not whole without any list of files")
+  @Test("is unsupported in a newer version, not whole without any manifest")
   func unsupported() throws {
     #expect(try failure(try self.files("Manifest.plist") { $0["Version"] = .string("11.0") })?.code == .unsupported)
     var files = try SampleBackup().storedFiles()

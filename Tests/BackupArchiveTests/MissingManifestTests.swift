@@ -31,7 +31,7 @@ struct MissingManifestTests {
     return try ["folder", "tar", "zip"].map { try BackupArchive.open(.path(directory.path($0))) }
   }
 
-  @Test("A folder, a tar and a zip are read as an unencrypted list of files, with a finding")
+  @Test("A folder, a tar and a zip are read as an unencrypted manifest, with a finding")
   func read() throws {
     for archive in try opened(files()) {
       #expect(archive.findings == [.manifestMissing])
@@ -59,7 +59,7 @@ struct MissingManifestTests {
       #expect(error?.category == .damaged, "\(use)")
       #expect(
         error?.reason
-          == "Manifest.plist: it is missing; the manifest database was read as an unencrypted list of files", "\(use)")
+          == "Manifest.plist: it is missing; the manifest database was read as an unencrypted manifest", "\(use)")
     }
   }
 

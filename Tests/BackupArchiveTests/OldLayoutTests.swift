@@ -25,7 +25,7 @@ struct OldLayoutTests {
     return archives
   }
 
-  @Test("opens with its password, and shows its list of files without", arguments: [true, false])
+  @Test("opens with its password, and shows its manifest without", arguments: [true, false])
   func opens(hasPassword: Bool) throws {
     let sample = try SampleBackup(hasPassword: hasPassword)
     let directory = try TemporaryDirectory()

@@ -50,7 +50,7 @@ struct PaperTests {
   }
 
   @Test(
-    "or a list of files or keychain that claims forty gigabytes is refused before any of it is read",
+    "or a manifest or keychain that claims forty gigabytes is refused before any of it is read",
     arguments: [StoredPart.manifest, .database, .keychain])
   func sparseNeeded(part: StoredPart) throws {
     let directory = try sample()
@@ -59,7 +59,7 @@ struct PaperTests {
     #expect(error?.code == .overLimit && error?.reason.hasPrefix("\(part.path) has 42,949,672,960 bytes") == true)
   }
 
-  @Test("or an old list of files that claims forty gigabytes is refused just so")
+  @Test("or an old manifest that claims forty gigabytes is refused just so")
   func sparseOldList() throws {
     let directory = try sample()
     try FileManager.default.removeItem(at: directory.url("b/Manifest.db"))

@@ -37,7 +37,7 @@ struct ReencryptionTests {
       try BackupRewriter.checkReencryption(of: try BackupArchive.open(.path(directory.path("backup"))))
     }
     #expect(error?.code == .unsupported)
-    #expect(error?.reason == "it is of iOS 9 or earlier; this works with backups of iOS 10 and later")
+    #expect(error?.reason == "it is from iOS 9 or earlier; this works with backups of iOS 10 and later")
   }
 
   @Test("leaves what was written to its owner alone, however open the file was that it replaces")
@@ -129,7 +129,7 @@ struct ReencryptionTests {
     }
   }
 
-  @Test("stops at a folder that holds other things, which would go with it; what systems leave doesn't count")
+  @Test("stops at a folder that contains other files, which would go with it; what systems leave doesn't count")
   func foreignNames() throws {
     let directory = try TemporaryDirectory()
     let desk = try DeskBackup()

@@ -27,7 +27,7 @@ struct RemainsTests {
     }
   }
 
-  @Test("without a list of files is its keybag, its device and its date")
+  @Test("without a manifest is its keybag, its device and its date")
   func absentList() throws {
     var files = try SampleBackup.storedFiles()
     files["Manifest.db"] = nil

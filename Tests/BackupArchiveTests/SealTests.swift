@@ -69,7 +69,7 @@ struct SealTests {
     #expect(refusals >= 5)
   }
 
-  @Test("has the code that Python makes with the key of the list of files")
+  @Test("has the code that Python makes with the key of the manifest")
   func code() throws {
     let directory = try TemporaryDirectory()
     let sample = try SampleBackup()
@@ -112,7 +112,7 @@ struct SealTests {
       bytes[bytes.count - 1] ^= 1
       try directory.write(bytes, to: "b/\(name)")
     }
-    #expect(found.map(\.file) == [name] && found.map(\.reason) == ["it is not what was sealed"])
+    #expect(found.map(\.file) == [name] && found.map(\.reason) == ["it has changed since it was sealed"])
   }
 
   @Test("shows a part that was taken away, and one that was put in")
@@ -129,7 +129,7 @@ struct SealTests {
     _ = try BackupRewriter(system: unsynced).seal(
       archive, at: directory.path("b"), keys: archive.keybag.keys(SampleBackup.password))
     try directory.write(info, to: "b/Info.plist")
-    #expect(try opened(directory.path("b")).seal?.breaks.map(\.reason) == ["it is there, and was not sealed"])
+    #expect(try opened(directory.path("b")).seal?.breaks.map(\.reason) == ["it is present, but was not sealed"])
   }
 
   @Test("is itself seen to be changed, at every byte of it")
@@ -153,7 +153,7 @@ struct SealTests {
     }
   }
 
-  @Test("of another backup with the same password does not fit, nor does a list that anybody can write")
+  @Test("of another backup with the same password does not fit, nor does a list that anyone can write")
   func spliced() throws {
     let other = try TemporaryDirectory()
     try BackupWriter(system: unsynced).writeSample(seed: "other", to: other.path("b"))
@@ -165,7 +165,7 @@ struct SealTests {
       let body = "keyhaul-seal 1 sha256\n\(list)\n"
       try directory.write(Array("\(body)\(try Self.sha256(Array(body.utf8)))\n".utf8), to: "b/Keyhaul.seal")
     }
-    #expect(forged.map(\.file) == ["Keyhaul.seal"] && forged[0].reason.contains("everybody can write"))
+    #expect(forged.map(\.file) == ["Keyhaul.seal"] && forged[0].reason.contains("anyone can write"))
     let keyed = try breaks(
       after: { directory in
         let list = lines(of: try directory.read("b/Keyhaul.seal")).dropFirst().joined(separator: "\n")
@@ -259,7 +259,7 @@ struct SealTests {
     }
   }
 
-  @Test("stands in the way of a new password where the backup is not what was sealed")
+  @Test("stands in the way of a new password where the backup has changed since it was sealed")
   func brokenRekey() throws {
     let directory = try TemporaryDirectory()
     try SampleBackup().write(to: .directory(directory.path("b")))

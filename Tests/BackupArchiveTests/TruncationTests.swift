@@ -26,7 +26,7 @@ struct TruncationTests {
     let whole = try SampleBackup().packed(as: .tar)
     let error = try #require(try failure(opening: Array(whole[..<(whole.count - 1024)])))
     #expect(error.summary == "the backup is cut short")
-    #expect(error.reason == "the tar ends at byte \(grouped(whole.count - 1024)) without its end mark")
+    #expect(error.reason == "the tar file ends at byte \(grouped(whole.count - 1024)) without its end marker")
     let zip = try SampleBackup().packed(as: .zip)
     let cut = try #require(try failure(opening: Array(zip[..<(zip.count - 1)])))
     #expect(cut.reason == "the zip's directory is missing at its end")

@@ -11,7 +11,7 @@ import Testing
 /// Names as published readers met them: bytes F5 and BA in a path of KeyboardDomain.
 ///
 /// Source: jfarley248/iTunes_Backup_Reader#21, abrignoni/iLEAPP#740.
-@Suite("Names in a list of files that are not UTF-8")
+@Suite("Names in a manifest that are not UTF-8")
 struct UndecodedNameTests {
   /// U+F7F5 stands for the byte F5.
   private static let odd = "Library/abc\u{F7F5}\u{F7BA}.dat"

@@ -39,7 +39,7 @@ struct WorkLimitTests {
     let list = FileList(
       try ManifestDatabase(try DatabaseBytes(try StoredBytes(try ForeignDatabase.bytes(sql)))))
     let error = #expect(throws: BackupArchiveError.self) { try list.listing() }
-    #expect(error?.code == .overLimit && error?.reason == "the list of files has more than 100,000 domains")
+    #expect(error?.code == .overLimit && error?.reason == "the manifest has more than 100,000 domains")
   }
 
   @Test("is no more for a record than for its fields, however much it holds besides")

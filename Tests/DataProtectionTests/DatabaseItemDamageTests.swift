@@ -76,7 +76,7 @@ struct DatabaseItemDamageTests {
     return item
   }
 
-  @Test("cut anywhere is malformed, and nothing of it opens (1,977; 100 as a rule)")
+  @Test("cut anywhere is malformed, and nothing in it can be decrypted (1,977; 100 as a rule)")
   func everyLength() throws {
     for count in Cases.chosen(0..<blob.count, quick: 100) {
       let opened = try keys.open(row: Array(blob.prefix(count)), kind: .genericPassword)
@@ -94,7 +94,7 @@ struct DatabaseItemDamageTests {
     ])
     let fault = try #require(try other.open(row: blob, kind: .genericPassword).fault)
     #expect(fault.place == .metadataClassKey)
-    #expect(fault.reason == "the key is wrapped by a device, and the key of class 6 is not there")
+    #expect(fault.reason == "the key is wrapped by a device, and the key of class 6 is missing")
   }
 }
 
@@ -195,6 +195,6 @@ struct DatabaseItemSealingTests {
       _ = try vector.keys().seal(
         vector.item, accessControl: ItemAccessControl(protection: .always), wrapping: vector.wrapping)
     }
-    #expect(error?.reason == "it names another class than the item")
+    #expect(error?.reason == "its class differs from the item's")
   }
 }

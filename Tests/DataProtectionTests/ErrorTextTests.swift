@@ -49,7 +49,7 @@ struct ErrorTextTests {
   func naming() {
     #expect(
       ItemSealError(.keyUnwrapFailed, keyClass: .whenUnlocked).reason
-        == "the key of class 6 does not open the item's key")
+        == "the key of class 6 does not unwrap the item's key")
     #expect(ItemSealError(.noClassKey).reason == "the keybag has no key of its class")
   }
 

@@ -48,7 +48,7 @@ struct KeybagHardwareTests {
     }
   }
 
-  @Test("a class that stands twice counts once, the passcode's class too, and one without WRAP is damaged instead")
+  @Test("a class that occurs twice counts once, the passcode's class too, and one without WRAP is damaged instead")
   func records() throws {
     var bag = try bag(nil)
     let key = try #require(bag.classKeys.first)
@@ -73,7 +73,7 @@ struct KeybagHardwareTests {
           rounds: 1)
       }
       #expect(error?.code == .hardwareLayerMissing && error?.category == .refused)
-      #expect(error?.reason == "the key of class \(number) is not wrapped with the hardware of any device")
+      #expect(error?.reason == "the key of class \(number) is not wrapped with the hardware key of any device")
     }
   }
 

@@ -25,7 +25,7 @@ struct RecordKeyTests {
   func others() throws {
     for other in [try key("correct hors"), try key(salt: [1] + salt.dropFirst()), try key("", salt: [])] {
       let error = #expect(throws: DataProtectionError.self) { try other.open([UInt8](hex: sealed)) }
-      #expect(error?.code == .malformed && error?.reason.contains("does not open with the password") == true)
+      #expect(error?.code == .malformed && error?.reason.contains("cannot be decrypted with the password") == true)
     }
   }
 

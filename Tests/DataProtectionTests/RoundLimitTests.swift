@@ -50,14 +50,14 @@ struct RoundLimitTests {
     #expect(answer.code == .roundsOverLimit)
     #expect(
       answer.reason
-        == "it asks for 8,589,934,590 rounds, over the limit of 20,000,000; a real one asks for 10,010,000")
+        == "it asks for 8,589,934,590 iterations, over the limit of 20,000,000; a real backup asks for 10,010,000")
     #expect(!answer.worked)
     #expect(
       run(.max, nil, limit: RoundLimit.standard).reason
-        == "it asks for 4,294,967,295 rounds, over the limit of 20,000,000; a real one asks for 10,010,000")
+        == "it asks for 4,294,967,295 iterations, over the limit of 20,000,000; a real backup asks for 10,010,000")
   }
 
-  @Test("a derivation of no rounds is no derivation")
+  @Test("a derivation with no iterations is no derivation")
   func none() {
     #expect(run(0, nil, limit: 1000).code == .damagedKeybag)
     #expect(run(10, 0, limit: 1000).code == .damagedKeybag)

@@ -26,7 +26,7 @@ struct DatabaseAsSourceTests {
     #expect(
       source.database == DatabaseFacts(schema: "12.11", versionCounts: versions, log: .applied, keys: .beside))
     #expect(source.items.allSatisfy { $0.fault == nil })
-    #expect(source.nature.hasSuffix("with its keys in clear in it, as a Simulator's"))
+    #expect(source.nature.hasSuffix("with its keys stored unencrypted in it, like a Simulator's"))
   }
 
   @Test("tells columns that say something else than the item, and takes its own for right")
@@ -98,12 +98,15 @@ struct ClassKeyFileTests {
       ("[]", "it is not a JSON object, at byte 0"),
       ("{}", "it has no key, at byte 1"),
       ("{\"6\": \"0f\"}", "the key of class 6 has 2 digits; it has 64, at byte 7"),
-      ("{\"6\": \"\(digits.dropLast())x\"}", "a key has something else than hexadecimal digits, at byte 7"),
+      (
+        "{\"6\": \"\(digits.dropLast())x\"}",
+        "a class key contains a character that is not a hexadecimal digit, at byte 7"
+      ),
       ("{\"5\": \"\(digits)\"}", "a name is neither a class's number, 6 to 12, nor its code, ak to akpu, at byte 1"),
-      ("{\"6\": \"\(digits)\", \"ak\": \"\(digits)\"}", "class 6 stands twice, at byte 73"),
-      ("{\"6\": \"\(digits)\"} x", "something stands behind the object, at byte 74"),
+      ("{\"6\": \"\(digits)\", \"ak\": \"\(digits)\"}", "class 6 occurs twice, at byte 73"),
+      ("{\"6\": \"\(digits)\"} x", "there is text after the object, at byte 74"),
       ("{\"6\": \"\(digits)\"", "the object does not end, at byte 72"),
-      ("{\"6\": 5}", "a text in quotation marks is missing, at byte 6"),
+      ("{\"6\": 5}", "a quoted string is missing, at byte 6"),
       ("{\"6\\u0000\": \"\(digits)\"}", "a text is escaped, at byte 3"),
     ]
     for (text, reason) in files {

@@ -146,17 +146,17 @@ struct SimulatorKeychainTests {
     let cases: [(sql: String, code: KeychainDatabaseError.Code, reason: String)] = [
       (
         "CREATE TRIGGER t AFTER INSERT ON genp BEGIN DELETE FROM genp; END", .unchangeable,
-        "it defines a trigger, which no Simulator's does"
+        "it defines a trigger, which no Simulator's database does"
       ),
-      ("CREATE VIEW v AS SELECT * FROM genp", .unchangeable, "it defines a view, which no Simulator's does"),
+      ("CREATE VIEW v AS SELECT * FROM genp", .unchangeable, "it defines a view, which no Simulator's database does"),
       (
         "UPDATE tversion SET version = 13, minor = 0", .unchangeable,
-        "its schema is 13.0; 11.0 to 12.11 are written to"
+        "its schema is 13.0; Keyhaul writes to 11.0 to 12.11"
       ),
-      ("DELETE FROM tversion", .unchangeable, "it names no version of its schema"),
+      ("DELETE FROM tversion", .unchangeable, "it does not state its schema version"),
       (
         "UPDATE metadatakeys SET data = zeroblob(40) WHERE keyclass = '6'", .unchangeable,
-        "its keys are not those of a Simulator"
+        "its keys are not a Simulator's keys"
       ),
       ("DROP TABLE metadatakeys", .unknownForm, "it has no table metadatakeys"),
     ]

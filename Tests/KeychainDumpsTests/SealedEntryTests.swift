@@ -102,7 +102,7 @@ struct SealedEntryTests {
     }
   }
 
-  @Test("entries that are no items are counted, as many as a dump may have, and tables beside them are refused")
+  @Test("entries that are not items are counted, as many as a dump may have, and tables beside them are refused")
   func hostile() throws {
     func read(_ entries: String, _ more: String = "", limit: Int = 10) throws -> KeychainDump {
       try KeychainDump(
@@ -118,7 +118,7 @@ struct SealedEntryTests {
       try read("<dict/><dict/><dict/>", limit: 2)
     }
     #expect(
-      throws: KeychainDumpError(.unknownForm, "it has sealed entries and tables as well, which no known tool writes")
+      throws: KeychainDumpError(.unknownForm, "it has both encrypted entries and tables, which no known tool writes")
     ) { try read("", "<key>genp</key><array/>") }
     let huge = try read(
       "<dict>\(text("table", "genp"))<key>classKeyIdx</key><integer>-1</integer><key>version</key>"

@@ -2,7 +2,7 @@ import KeychainFormats
 import TestSupport
 import Testing
 
-@Suite("Sealed items with one fault")
+@Suite("Encrypted items with one fault")
 struct ItemBlobFaultTests {
   private static func word(_ value: UInt32) -> [UInt8] { (0..<4).map { UInt8(truncatingIfNeeded: value >> (8 * $0)) } }
   private static func zeros(_ count: Int) -> [UInt8] { [UInt8](repeating: 0, count: count) }

@@ -23,7 +23,7 @@ struct KeyClassTests {
   @Test("of no known class has no name in any generation", arguments: numbers)
   func unknown(number: UInt32) {
     let keyClass = KeyClass(rawValue: number)
-    #expect(ProtectionClass(keyClass: keyClass) == nil && keyClass.words == "\(number) (of no known use)")
+    #expect(ProtectionClass(keyClass: keyClass) == nil && keyClass.words == "\(number) (unknown use)")
     #expect(!keyClass.protectsFiles)
   }
 }

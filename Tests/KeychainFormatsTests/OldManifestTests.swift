@@ -2,7 +2,7 @@ import KeychainFormats
 import TestSupport
 import Testing
 
-@Suite("The list of files of iOS 4 to 9")
+@Suite("The manifest of iOS 4 to 9")
 struct OldManifestTests {
   /// A directory's root record: domain, an empty path, no target, no digest, no key.
   private static let root =

@@ -61,7 +61,7 @@ struct XMLPlistReaderTests {
   }
 
   @Test(
-    "refuses what is not whole or no property list",
+    "refuses what is not complete or no property list",
     arguments: [
       "<plist>", "<plist/>", "<dict/>", "<plist></plist>", "<plist><dict></plist>",
       "<plist><dict><key>a</key></dict></plist>",

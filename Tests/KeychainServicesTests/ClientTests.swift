@@ -144,7 +144,7 @@ struct ClientTests {
 
 @Suite("A lock and its announcements")
 struct LockAnnouncementTests {
-  @Test("a device made for a test locks without anybody waiting, by a clock that has jumped ten seconds")
+  @Test("a device made for a test locks without anyone waiting, by a clock that has jumped ten seconds")
   func jumpingClock() throws {
     let phone = try KeychainClient.onNewDevice(passcode: "1234")
     let clock = phone.device.environment.clock

@@ -171,7 +171,7 @@ struct PKCS12Tests {
     }
   }
 
-  @Test("whose code asks for more rounds than anybody takes is not computed, whichever kind of code it is")
+  @Test("whose code asks for more rounds than anyone takes is not computed, whichever kind of code it is")
   func codeRounds() throws {
     // A file without a code, and one by RFC 9579 behind it: PBMAC1 with PBKDF2 of 2,147,483,647 rounds and SHA-256.
     let file = Array(try PKCS12Case.named("without a code").file)

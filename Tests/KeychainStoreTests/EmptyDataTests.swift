@@ -241,7 +241,7 @@ struct OldEmptyDataTests {
     }
   }
 
-  @Test("keeps rows whose key holds a NULL, which is equal to nothing, and takes a date that is none for no date")
+  @Test("keeps rows whose key holds a NULL, which is equal to nothing, and takes a date that is not valid for no date")
   func oddRows() throws {
     let keychain = try old(["anna", "ben", "carl"])
     try keychain.tamper("UPDATE genp SET acct = zeroblob(20), vwht = NULL WHERE rowid < 3")

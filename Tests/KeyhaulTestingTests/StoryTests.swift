@@ -22,8 +22,8 @@ struct StoryTests {
       "\(move["device id"])" == """
         generic password "org.example.app/device id" (when unlocked, this device) stays behind \
         in a move to a new phone from an encrypted backup
-          why: device-bound: the item stays on the device that made it
-               its key also needs the hardware of the device that made the backup
+          why: device-bound: the item stays on the source device
+               its key also needs the hardware key of the source device
           do:  \(Reason.deviceBound.explanation.action)
         """)
     #expect(
@@ -55,7 +55,11 @@ struct StoryTests {
   func nothing() throws {
     let empty = try Phone().move(to: .newPhone, backup: .encrypted)
     #expect(!(empty["password"] == .absent) && !(empty["password"] != .migrates))
-    #expect("\(empty["password"])".hasPrefix("nothing is in the phone's keychain: the app stored nothing there."))
+    #expect(
+      "\(empty["password"])".hasPrefix(
+        "the phone's keychain is empty: the app stored nothing in it. Check the "
+          + "status of its keychain calls, and that they ran inside phone.run, not before it and not on another queue or "
+          + "thread"))
     #expect("\(empty)" == "\(empty["password"])")
     #expect(empty.items.isEmpty)
   }
@@ -91,7 +95,7 @@ struct StoryTests {
         """)
   }
 
-  @Test("is that a name may be one of what cannot be read: then nobody knows that it is not there")
+  @Test("is that a name may be one of what cannot be read: then nobody knows that it is missing")
   func damaged() throws {
     let directory = URL(filePath: try phone.client().device.directory)
     let keychain = try #require(
@@ -106,7 +110,7 @@ struct StoryTests {
     #expect(move["device id"] == .staysBehind(.deviceBound))
     let lost = move["session token"]
     #expect(!(lost == .absent) && !(lost != .migrates) && !(lost == .unreadable(.malformed)))
-    #expect("\(lost)".hasSuffix("\n  1 cannot be read, and what they are called nobody knows"))
+    #expect("\(lost)".hasSuffix("\n  1 cannot be read, so their names are unknown"))
   }
 
   @Test("is four times the same of a mistyped name, where a test asks for all moves")

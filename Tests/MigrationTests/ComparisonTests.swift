@@ -95,15 +95,14 @@ struct ComparisonTests {
     }
     #expect(
       try sentence(false, onto: target)
-        == "a password would bring 14 more items; 8 stay whatever you do; 4 of them come back only on the device that "
-        + "made the backup")
+        == "a password would bring 14 more items; 8 stay in any case; 4 of them come back only on the source device")
     #expect(
       try sentence(true, onto: target)
-        == "the password brings 14 of 22 items, all of them that can move; 8 stay whatever you do; 4 of them come back "
-        + "only on the device that made the backup")
+        == "the password brings 14 of 22 items, which are all that can move; 8 stay in any case; 4 of them come back "
+        + "only on the source device")
     #expect(
       try sentence(true, onto: source)
-        == "the device that made the backup gets 18 of 22 items back; 4 stay whatever you do")
+        == "the source device gets 18 of 22 items back; 4 stay in any case")
   }
 
   @Test("a damaged item is damaged in all four, and counted apart")
@@ -122,8 +121,8 @@ struct ComparisonTests {
     #expect(advice.gainedByPassword == 13 && advice.neverToTarget == 4 && advice.damaged == 1)
     #expect(
       advice.sentence(for: comparison.current)
-        == "a password would bring 13 more items; 4 stay whatever you do; they come back only on the device that made "
-        + "the backup; 1 cannot be read in this copy")
+        == "a password would bring 13 more items; 4 stay in any case; they come back only on the source device; 1 "
+        + "cannot be read in this copy")
 
     let audit = KeychainAudit(comparison)
     #expect(audit.unreadable.map(\.reason) == [.malformed])
@@ -143,13 +142,12 @@ struct ComparisonTests {
     }
     #expect(
       sentence(true, arrives: 6667, never: 3333, sameDeviceOnly: 1250, damaged: 1001)
-        == "the password brings 6,667 of 11,001 items, all of them that can move; 3,333 stay whatever you do; 1,250 of "
-        + "them come back only on the device that made the backup; 1,001 cannot be read in this copy")
+        == "the password brings 6,667 of 11,001 items, which are all that can move; 3,333 stay in any case; 1,250 of "
+        + "them come back only on the source device; 1,001 cannot be read in this copy")
     #expect(sentence(true, arrives: 2, never: 0, sameDeviceOnly: 0).hasSuffix("; none of these stays behind"))
     #expect(
       sentence(false, gained: 1, never: 2, sameDeviceOnly: 1)
-        == "a password would bring 1 more item; 2 stay whatever you do; 1 of them comes back only on the device that "
-        + "made the backup")
+        == "a password would bring 1 more item; 2 stay in any case; 1 of them comes back only on the source device")
   }
 
   @Test("an audit sorts the same items by what a developer asks")
@@ -196,7 +194,7 @@ struct AppTests {
     #expect(directory.app(of: item(of: group)).kind == .unnamed)
     #expect(directory.app(of: item(of: group)).words == "(names no app)")
     let sealed = directory.app(of: ItemIdentity(sealed: .genericPassword, accessGroup: group))
-    #expect(sealed.kind == .unknown && sealed.words == "(sealed)")
+    #expect(sealed.kind == .unknown && sealed.words == "(encrypted)")
     // A table of a device that is locked shows the group beside what is sealed.
     #expect(directory.app(of: ItemIdentity(sealed: .key, accessGroup: "apple")).kind == .group)
   }

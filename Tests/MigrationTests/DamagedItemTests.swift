@@ -85,7 +85,7 @@ struct DamagedItem {
     let missing = try keys.plan([.init(kind: .key, blob: nil)]).decisions[0]
     #expect(missing.outcome == .unreadable(.malformed))
     #expect(missing.protection == nil)
-    #expect(missing.detail == "the entry holds no data")
+    #expect(missing.detail == "the entry contains no data")
   }
 
   @Test("one of version 0 is a secret without a name, which can be read and not be restored")
@@ -102,13 +102,13 @@ struct DamagedItem {
     let decision = MigrationPlanner.plan([item], onto: [], policy: .merge).decisions[0]
     #expect(decision.outcome == .unreadable(.unsupportedVersion))
     #expect(decision.detail == "version 0, a secret without a name; 68 bytes at 100")
-    // It opens: nothing of it is sealed, it only does not say whose it is.
+    // It opens: nothing of it is sealed, it only does not name an app.
     let lost = try keys.plan([.init(kind: .key, blob: nil)]).decisions[0]
     let plan = MigrationPlan(
       decisions: [lost, decision], removed: [], policy: .merge, isSameDevice: false, imports: [], clearedRowCount: 0)
     let shares = plan.byApp(AppDirectory([]))
     #expect(shares.map(\.app.kind) == [.unnamed, .unknown])
-    #expect(shares.map(\.app.words) == ["(names no app)", "(sealed)"])
+    #expect(shares.map(\.app.words) == ["(names no app)", "(encrypted)"])
     let losses = AppLosses(shares)
     #expect(losses.apps.isEmpty && losses.unnamedCount == 1 && losses.sealedCount == 1)
   }

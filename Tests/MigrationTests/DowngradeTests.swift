@@ -27,7 +27,7 @@ struct DowngradeTests {
     for unbound in (UInt32(5)...11).map({ Set([$0]) }) + [[6, 7, 8], Set(5...11)] {
       let error = try refusal(unbound, desk, onto: session)
       #expect(error?.category == .refused, "\(unbound)")
-      #expect(error?.reason.contains("everybody can open them, and anybody can have written them") == true)
+      #expect(error?.reason.contains("anyone can decrypt them, and anyone may have written them") == true)
       #expect(try HeldKeychain(session).items.map(\.message) == before)
     }
   }
@@ -42,7 +42,7 @@ struct DowngradeTests {
     #expect(unbound.isRefused)
     #expect(
       unbound.fact == """
-        the keys of classes 6, 7 and 8 in its keybag are not wrapped with the hardware of any device, as every device \
+        the keys of classes 6, 7 and 8 in its keybag are not wrapped with the hardware key of any device, as every device \
         wraps them in a backup without a password
         """)
   }
@@ -68,7 +68,7 @@ struct DowngradeTests {
     let opened = try desk.open(path, password: Desk.password, on: session)
     let unbound = try #require(opened.archive.unboundKeychain)
     #expect(unbound.classes.map(\.rawValue) == [9, 11] && !unbound.isRefused)
-    #expect(unbound.meaning == "with the password their items, of this device only, open on any device")
+    #expect(unbound.meaning == "with the password their this-device-only items can be decrypted on any device")
     #expect(try session.restore(opened).summary.migrates == 5)
   }
 

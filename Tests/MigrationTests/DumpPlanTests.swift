@@ -56,7 +56,7 @@ struct DumpPlanTests {
         0: .staysBehind(.deviceBound), 1: .migrates(.new), 2: .staysBehind(.passcodeOnly),
         3: .staysBehind(.systemBound), 4: .staysBehind(.needsAuthentication), 5: .staysBehind(.appClip),
         6: .unreadable(.malformed), 8: .migrates(.new), 9: .unreadable(.tagMismatch),
-      ], "the mark of a deleted item is in no plan")
+      ], "the tombstone of a deleted item is in no plan")
     let without = try outcomes(false)
     #expect(without[1] == .staysBehind(.backupNotEncrypted) && without[0] == .staysBehind(.deviceBound))
   }
@@ -71,10 +71,10 @@ struct DumpPlanTests {
     let plan = MigrationPlanner.plan([], onto: [], policy: .replace)
     let document = PlanDocument(
       made: "2026-11-20T18:04:00Z", source: source, target: target, plan: plan, cannotShow: nil,
-      dump: .init(form: "keychain-tables", sentence: "in clear", unknown: ["who"]))
+      dump: .init(form: "keychain-tables", sentence: "not encrypted", unknown: ["who"]))
     let read = try PlanFile(parsing: PlanFile.bytes(of: document))
 
     #expect(read.document == document)
-    #expect(read.obstacle == "it was made of the dump d, which no restore takes")
+    #expect(read.obstacle == "it was made from the dump d, which cannot be restored")
   }
 }

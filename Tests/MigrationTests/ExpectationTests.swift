@@ -225,7 +225,7 @@ struct ExpectationListTests {
         #"{"account": "x", "expect": "migrates", "same-device": true}"#,
         #""same-device" is not known here; "same_device" is near"#
       ),
-      (#"{"expect": "migrates"}"#, "it names no item: give service, account, kind …"),
+      (#"{"expect": "migrates"}"#, "it selects no item: give service, account, kind …"),
       (#"{"account": "x"}"#, #"it has no "expect""#),
       (
         #"{"account": "x", "expect": "moves"}"#,
@@ -244,7 +244,7 @@ struct ExpectationListTests {
       (#"{"kind": "generic", "expect": "migrates"}"#, #""generic" is not a kind; "generic-password" is near"#),
       (
         #"{"account": "x", "expect": "migrates", "reason": "deleted"}"#,
-        "only what stays-behind has a reason"
+        "only stays-behind has a reason"
       ),
       (
         #"{"account": "x", "expect": "stays-behind", "reason": "because"}"#,
@@ -256,7 +256,7 @@ struct ExpectationListTests {
       ),
       (
         #"{"account": "x", "account": "y", "expect": "absent"}"#,
-        "an object in it has two members of one name (line 1, column 78)"
+        "an object in it has two members with the same name (line 1, column 78)"
       ),
     ])
   func expectation(_ text: String, _ expected: String) throws {
@@ -275,7 +275,7 @@ struct ExpectationListTests {
       (#"{"format": "plan-expectations/1"}"#, #"the list: it has no "expectations""#),
       (
         #"{"format": "plan-expectations/1", "expectations": []}"#,
-        "the list, line 1: it expects nothing, which every plan meets"
+        "the list, line 1: it contains no expectations, so every plan meets it"
       ),
       (
         #"{"format": "plan-expectations/1", "expectations": {}}"#,

@@ -54,7 +54,7 @@ struct LargeBackupTests {
     #expect(try prepare(session).contents.keychainFile != prepared.contents.keychainFile)
   }
 
-  @Test("counts the same items whether it names them or not")
+  @Test("counts the same items whether it lists them or not")
   func counts() throws {
     let session = try phone(try Desk(seed: "names"))
     let named = try prepare(session).report
@@ -82,7 +82,7 @@ struct LargeBackupTests {
       #expect(error?.category == .failed)
       #expect(error?.summary == "a temporary file cannot be written")
       #expect(error?.reason.hasSuffix("no space left on device") == true, "\(error?.reason ?? "")")
-      #expect(error?.advice == "set TMPDIR to a folder with room")
+      #expect(error?.advice == "set TMPDIR to a folder with free space")
     }
     #expect(try FileManager.default.contentsOfDirectory(atPath: desk.directory.path("")).isEmpty)
   }

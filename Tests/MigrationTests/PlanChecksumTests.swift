@@ -153,7 +153,10 @@ struct PlanChecksums {
   func otherFormats() throws {
     let later = try text(PlanDocument.sample()).replacing("migration-plan/1", with: "migration-plan/2")
     let error = #expect(throws: MigrationError.self) { try file(later) }
-    #expect(error?.code == .otherPlanFormat && error?.reason == "it says migration-plan/2; migration-plan/1 is read")
+    #expect(
+      error?.code == .otherPlanFormat
+        && error?.reason == "its format is migration-plan/2; Keyhaul reads migration-plan/1"
+    )
     for text in ["", "{}", "[]", "x", "{\"format\": 1}", "{\"format\": \"migration-plan/1\"}"] {
       #expect(throws: MigrationError.self) { try file(text) }
     }
@@ -163,11 +166,11 @@ struct PlanChecksums {
   func others() throws {
     let redacted = PlanDocument.sample().redactingNames()
     #expect(
-      try file(text(redacted)).obstacle == "its names were left out, so that it can be shown and not carried out")
+      try file(text(redacted)).obstacle == "its names were left out, so it can be shown but not carried out")
     #expect(redacted.source.device == nil && redacted.source.deviceName == nil && redacted.target.name == "target")
     var device = PlanDocument.sample()
     device.source.kind = .device
     #expect(
-      try file(text(device)).obstacle == "it was made of family.backup itself, of which there was no backup yet")
+      try file(text(device)).obstacle == "it was made from family.backup itself, not from a backup")
   }
 }

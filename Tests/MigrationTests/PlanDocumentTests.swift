@@ -126,7 +126,7 @@ struct PlanSchemas {
     let definitions = try #require(schema["$defs"] as? Object)
     var full = PlanDocument.sample()
     full.redacted = true
-    full.dump = .init(form: "objection", sentence: "in clear", unknown: ["who"])
+    full.dump = .init(form: "objection", sentence: "not encrypted", unknown: ["who"])
     full.target.isImagined = true
     full.removedOnlyCopies = 1
     full.findings = [.init(.versionMissing)]
@@ -170,14 +170,14 @@ struct PlanDifferences {
   @Test("differs by archive, phone, revision, policy or proof")
   func circumstances() {
     #expect(
-      PlanDocument.sample(digest: "sha256:00").difference(from: now) == "the archive is another one or has changed")
+      PlanDocument.sample(digest: "sha256:00").difference(from: now) == "the backup is another one or has changed")
     #expect(
       PlanDocument.sample(revision: "r16").difference(from: now)
         == "new-phone has changed since (revision r16, now r17)")
     #expect(PlanDocument.sample(name: "third-phone").difference(from: now) == "it was made for third-phone")
     #expect(
       PlanDocument.sample(policy: .merge).difference(from: now)
-        == "it was made for a restore that merges with what is there")
+        == "it was made for a restore that merges with the existing items")
     #expect(PlanDocument.sample(sameDevice: true).difference(from: now) == "it was made for another device")
     #expect(PlanDocument.sample(sameDevice: nil).difference(from: now) == "it was made for another device")
     var saved = PlanDocument.sample()
@@ -203,7 +203,7 @@ struct PlanDifferences {
     #expect(swapped.difference(from: now) == "item 1 is decided differently now")
     var shorter = now
     shorter.items.removeLast()
-    #expect(shorter.difference(from: now) == "it lists 3 items, the archive has 4")
+    #expect(shorter.difference(from: now) == "it lists 3 items, the backup has 4")
   }
 
   @Test("is the same plan where only one of the two knew the name of what stays sealed")
@@ -241,7 +241,7 @@ struct PlanDifferences {
     for edit in edits {
       var saved = now
       edit(&saved.summary)
-      #expect(saved.difference(from: now) == "its summary does not fit its items")
+      #expect(saved.difference(from: now) == "its summary does not match its items")
     }
   }
 }

@@ -183,8 +183,8 @@ struct Duplicates {
     #expect(decisions.map(\.outcome) == [.migrates(.keepsExisting), .migrates(.keepsExisting), .migrates(.new)])
     #expect(
       decisions.map(\.detail) == [
-        "item 1 of this archive has the same key and wins", "item 2 of this archive has the same key and wins",
-        "item 1 of this archive has the same key and loses",
+        "item 1 of this backup has the same key and wins", "item 2 of this backup has the same key and wins",
+        "item 1 of this backup has the same key and loses",
       ])
   }
 
@@ -192,14 +192,14 @@ struct Duplicates {
   func falling() {
     let decisions = decisions([item("x", 3), item("y", 2), item("z", 1)])
     #expect(decisions.map(\.outcome) == [.migrates(.new), .migrates(.keepsExisting), .migrates(.keepsExisting)])
-    #expect(decisions[2].detail == "item 0 of this archive has the same key and wins")
+    #expect(decisions[2].detail == "item 0 of this backup has the same key and wins")
   }
 
   @Test("the same item thrice: one is new, and the others are the same, by which nothing changes")
   func same() {
     let decisions = decisions([item("x", 1), item("x", 1), item("x", 1)])
     #expect(decisions.map(\.outcome) == [.migrates(.new), .migrates(.identical), .migrates(.identical)])
-    #expect(decisions[1].detail == "the same as item 0 of this archive")
+    #expect(decisions[1].detail == "the same as item 0 of this backup")
   }
 
   @Test("the winner's date grows, so that a third item a millisecond later meets its equal")
@@ -261,7 +261,7 @@ struct SameDevice {
   func damagedOrBound() {
     let bound = plan([failed(0, .keyUnwrapFailed)]).decisions[0]
     #expect(bound.outcome == .staysBehind(.deviceBound))
-    #expect(bound.detail == "its key also needs the hardware of the device that made the backup")
+    #expect(bound.detail == "its key also needs the hardware key of the source device")
     let damaged = plan([failed(0, .keyUnwrapFailed), proving(1)]).decisions[0]
     #expect(damaged.outcome == .unreadable(.tagMismatch))
     #expect(damaged.detail == "the item's bytes were changed; 312 bytes at 7,994")

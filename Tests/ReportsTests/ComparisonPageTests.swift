@@ -53,7 +53,7 @@ struct ComparisonPageTests {
     #expect(page.texts(of: "b").prefix(4) == ["3", "2", "3", "0"])
     #expect(page.words.ranges(of: "planned here").count == 1)
     #expect(
-      page.words.contains("The password brings 2 of 6 items, all of them that can move; 4 stay whatever you do;"))
+      page.words.contains("The password brings 2 of 6 items, which are all that can move; 4 stay in any case;"))
     #expect(page.texts(of: "title").first == "Four ways to restore family.backup")
   }
 
@@ -68,37 +68,37 @@ struct ComparisonPageTests {
   func checklist() {
     let page = page(bank(), apps: AppDirectory(installed: ["com.example.bank": "Example Bank"]))
     #expect(page.checklist.title == "Before you wipe" && page.checklist.name == "old-phone")
-    #expect(entries(page, 0) == ["Check that the backup is whole. | keyhaul verify family.backup"])
+    #expect(entries(page, 0) == ["Check that the backup is intact. | keyhaul verify family.backup"])
     #expect(
       entries(page, 1).dropLast() == [
-        "Example Bank | Move or export inside the app what it guards.",
-        "com.example.pass | Its key works with its token alone: have a way to register a new one.",
+        "Example Bank | Move or export inside the app the data that this item protects.",
+        "com.example.pass | Its key works only with its token: make sure that you can register a new key.",
       ])
     #expect(page.checklist.groups[1].entries[0].items.map(\.account) == ["tan", "pin"])
     #expect(
       entries(page, 2) == [
         "org.example.chat | Sign in again.",
-        "If you use iCloud Keychain: turn it on, and wait until its passwords are there.",
+        "If you use iCloud Keychain, turn it on and wait until its passwords are there.",
       ])
-    #expect(entries(page, 3) == ["Every app that you need opens on new-phone. Only then wipe the old phone."])
+    #expect(entries(page, 3) == ["Every app that you need works on new-phone. Only then wipe the old phone."])
   }
 
   @Test("says of a backup that there may be more to move, and of a device, which shows all, nothing of the kind")
   func unseen() throws {
     let ofBackup = page([item(0, .whenUnlocked)])
-    let note = UnseenItems.sentence + " " + UnseenItems.guidance
+    let note = UnseenItems.line
     #expect(ofBackup.checklist.groups[1].note == note && entries(ofBackup, 1).count == 1)
     let ofDevice = page([item(0, .whenUnlocked)], kind: .device, name: "old-phone")
     #expect(ofDevice.checklist.groups[1].note == nil && entries(ofDevice, 1).isEmpty)
     let words = try PageReader(ofDevice.html()).words
-    #expect(!words.contains("A backup cannot show") && !words.contains("still opens it"))
+    #expect(!words.contains(UnseenItems.line) && !words.contains("can still decrypt it"))
   }
 
   @Test("asks for a new backup where there is none, or where a password would bring more, and for no other")
   func newBackup() {
     let (free, bound) = (item(0, .whenUnlocked), item(1, .whenUnlockedThisDeviceOnly))
     let old = "Make a backup with a password, and keep the password. | keyhaul backup old-phone -o "
-    let check = "Check that the backup is whole. | keyhaul verify family.backup"
+    let check = "Check that the backup is intact. | keyhaul verify family.backup"
     #expect(entries(page([free], encrypted: false), 0) == [old + "with-password.backup"])
     #expect(entries(page([free], kind: .device, name: "old-phone"), 0) == [old + "old-phone.backup"])
     #expect(entries(page([bound], encrypted: false), 0) == [check])
@@ -111,8 +111,8 @@ struct ComparisonPageTests {
     #expect(page.checklist.groups.map(\.title).last == "Last of all")
     #expect(page.checklist.groups[2].title == "After the restore")
     // What is of this device only comes back to it.
-    #expect(entries(page, 2) == ["If you use iCloud Keychain: turn it on, and wait until its passwords are there."])
-    #expect(entries(page, 3) == ["The backup is somewhere else than on old-phone, and you know its password."])
+    #expect(entries(page, 2) == ["If you use iCloud Keychain, turn it on and wait until its passwords are there."])
+    #expect(entries(page, 3) == ["The backup is not stored only on old-phone, and you know its password."])
   }
 
   @Test("names what is damaged, and puts all that names no app together")

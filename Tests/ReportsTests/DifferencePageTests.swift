@@ -55,7 +55,7 @@ struct DifferencePageTests {
       ([], [], "There is nothing to compare."),
       (open([anna, berta]), open([berta, anna]), "Nothing differs: 2 items on both sides."),
       ([sealed], [sealed], "None of the items can be compared."),
-      (open([anna]) + [sealed], open([anna]), "What can be compared is the same: 1 item."),
+      (open([anna]) + [sealed], open([anna]), "All comparable items are the same: 1 item."),
       (open([anna]), open([berta, carl]), "2 items are new, 1 is gone; nothing is the same."),
       (
         open([anna, berta]), open([item("anna", secret: "another"), berta, carl]),
@@ -113,7 +113,7 @@ struct DifferencePageTests {
       persistentReference: nil, reason: .deviceBound)
   }
 
-  @Test("lists what may be sealed on the other side apart from what is new or gone, and the numbers add up")
+  @Test("lists what may be encrypted on the other side apart from what is new or gone, and the numbers add up")
   func doubtful() throws {
     let anna = item("anna")
     let page = try PageReader(
@@ -121,14 +121,14 @@ struct DifferencePageTests {
     // New, changed, gone, the same, and what may be sealed: three items in the second backup.
     #expect(page.texts(of: "b").prefix(5) == ["1", "0", "0", "1", "1"])
     for text in [
-      "1 item is new; 1 is the same; 1 may be sealed on the other side.", "New in family.backup (1)",
-      "May be sealed on the other side (1)", "berta", "new, or sealed in monday.backup",
+      "1 item is new; 1 is the same; 1 may be encrypted on the other side.", "New in family.backup (1)",
+      "May be encrypted on the other side (1)", "berta", "new, or encrypted in monday.backup",
       "keyhaul   diff   monday.backup   family.backup   --device-key-file   PATH",
     ] {
       #expect(page.words.contains(text), "\(text)")
     }
     let other = try PageReader(self.page(open([anna, bound("berta")]), open([anna]) + [sealed(1)]).html()).words
-    #expect(other.contains("gone, or sealed in family.backup"))
+    #expect(other.contains("gone, or encrypted in family.backup"))
   }
 
   @Test("calls what both store byte for byte the same, and says that it is sealed")
@@ -137,7 +137,7 @@ struct DifferencePageTests {
     let page = try page(open([item("anna")]) + [copy], open([item("anna")]) + [copy])
     #expect(page.verdict == "Nothing differs: 2 items on both sides.")
     let words = try PageReader(page.html()).words
-    #expect(words.contains("1 of the same is sealed, and stored alike byte for byte."))
+    #expect(words.contains("1 of the same is encrypted, and stored identically byte for byte."))
     #expect(!words.contains("could not be compared"))
   }
 
@@ -145,21 +145,21 @@ struct DifferencePageTests {
   func once() throws {
     let page = try PageReader(page([sealed(0), sealed(1)], [sealed(0)]).html())
     #expect(page.texts(of: "b").contains("2 items") && page.words.contains("at least"))
-    #expect(page.words.contains("Which of them are the same ones is not known."))
+    #expect(page.words.contains("It is not known which of them match."))
   }
 
-  @Test("does not call two backups different for what may be sealed, unless there is more of it than is sealed")
+  @Test("does not call two backups different for what may be encrypted, unless there is more of it than is sealed")
   func onlyDoubtful() throws {
     let anna = item("anna")
     let same = try page([sealed(0)], open([bound("berta")]))
-    #expect(same.verdict == "None of the items can be compared; 1 may be sealed on the other side.")
+    #expect(same.verdict == "None of the items can be compared; 1 may be encrypted on the other side.")
     let steps = try PageReader(same.html()).words
     #expect(steps.contains("keyhaul   diff") && !steps.contains("keyhaul   plan"))
     let known = try page(open([anna]) + [sealed(1)], open([anna, bound("berta")]))
-    #expect(known.verdict == "What can be compared is the same: 1 item; 1 may be sealed on the other side.")
+    #expect(known.verdict == "All comparable items are the same: 1 item; 1 may be encrypted on the other side.")
     let more = try page([sealed(0)], open([bound("berta"), bound("carl")]))
     #expect(
-      more.verdict == "At least 1 item differs, though which is not known; 2 may be sealed on the other side.")
+      more.verdict == "At least 1 item differs, but it is not known which; 2 may be encrypted on the other side.")
     #expect(try PageReader(more.html()).words.contains("keyhaul   plan   family.backup   --to   DEVICE"))
   }
 

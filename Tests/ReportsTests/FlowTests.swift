@@ -61,7 +61,7 @@ struct FlowTests {
       flow.origins.map(\.lines) == [
         ["Chatter"], ["org.example.app8"], ["org.example.app7"], ["org.example.app6"], ["org.example.app5"],
         ["org.example.app4"], ["org.example.app3"], ["4 other apps"], ["iOS, Apple’s apps"], ["of no named app"],
-        ["app unknown", "(sealed)"],
+        ["app unknown", "(encrypted)"],
       ])
     // Apps 0, 1 and 2 have one, two and three items; the shared group has one.
     #expect(flow.origins.map { flow.count(of: $0) } == [10, 9, 8, 7, 6, 5, 4, 7, 2, 1, 1])

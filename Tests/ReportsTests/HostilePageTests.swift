@@ -52,7 +52,7 @@ struct HostilePageTests {
     #expect(Array(hidden) == [])
   }
 
-  @Test("are cut where they are longer than anybody reads")
+  @Test("are cut where they are longer than anyone reads")
   func length() throws {
     let name = String(repeating: "x", count: 1_000_000)
     #expect(try page(name, typed: "name").html().utf8.count < 60_000)
@@ -71,7 +71,7 @@ struct HostilePageTests {
           apps: AppDirectory(installed: ["org.example.chat": "Chatter"]), isRedacted: true
         ).html()
       ).words
-      for name in ["item-0000", "item-0007", "item-0008", "target-0001", "Names are left out of it."] {
+      for name in ["item-0000", "item-0007", "item-0008", "target-0001", "Names are left out."] {
         #expect(words.contains(name), "\(name)")
       }
       for name in ["chat", "Chatter", "anna", "wallet", "family", "old-phone", "new-phone"] {

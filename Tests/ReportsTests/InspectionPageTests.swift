@@ -57,7 +57,7 @@ struct InspectionPageTests {
   func findings() throws {
     var facts = try facts([item(0, .whenUnlocked)])
     let plain = try page(facts).html()
-    #expect(!plain.contains("Not as its device left it") && !plain.contains("Sealed items"))
+    #expect(!plain.contains("Changed since the source device wrote it") && !plain.contains("Encrypted items"))
     facts.findings = [
       .listTrailingBytes(count: 8192, isWholePages: true), .listUnreadable(name: "Manifest.db", reason: "a\u{1B}b"),
     ]
@@ -66,9 +66,9 @@ struct InspectionPageTests {
     facts.sealed = [group]
     facts.measuredUnlock = .seconds(2)
     let html = try page(facts).html()
-    #expect(html.contains("8,192 bytes stand behind its last page. Nothing is lost by it."))
-    #expect(html.contains(#"a\u{1B}b. Something of it is lost in this copy, and no restore takes a backup with it."#))
-    #expect(html.contains("Sealed items") && html.contains("<td>3</td>"))
+    #expect(html.contains("8,192 bytes follow its last page. Nothing is lost."))
+    #expect(html.contains(#"a\u{1B}b. Part of it is lost in this copy, but such a backup cannot be restored."#))
+    #expect(html.contains("Encrypted items") && html.contains("<td>3</td>"))
     #expect(html.contains("2.0 s on the machine that made this page"))
   }
 
@@ -87,12 +87,13 @@ struct InspectionPageTests {
     let verdicts: [(InspectionPage.Facts, String)] = [
       (
         keyless,
-        "The keybag of this backup cannot be used: nothing in its keychain opens, on any device; 1 cannot be read in this copy."
+        "The keybag of this backup is unusable: no keychain item can be decrypted, on any device; 1 cannot be read in "
+          + "this copy."
       ),
-      (none, "This backup holds no keychain."),
+      (none, "This backup contains no keychain."),
       (
         try facts(nil),
-        "This keychain can go to any device with the password, its items of “this device” only back to old-phone."
+        "This keychain can go to any device with the password; its this-device-only items can go only back to old-phone."
       ),
       (try facts([]), "The keychain in this backup is empty."),
       (try facts([free]), "This keychain can go to any device with the password."),
@@ -100,7 +101,10 @@ struct InspectionPageTests {
         try facts([free, bound]),
         "This keychain can go to any device with the password; 1 of 2 items goes only back to old-phone."
       ),
-      (try facts([bound]), "This keychain can go only back to old-phone: all that opens is of this device only."),
+      (
+        try facts([bound]),
+        "This keychain can go only back to old-phone: all items that can be decrypted are this-device-only."
+      ),
       (
         try facts([free, lost]),
         "This keychain can go to any device with the password; 1 cannot be read in this copy."
@@ -112,7 +116,7 @@ struct InspectionPageTests {
       ),
       (
         try facts([free], encrypted: false, device: nil),
-        "This keychain can go only back to the device that made it, because the backup has no password."
+        "This keychain can go only back to the source device, because the backup has no password."
       ),
     ]
     for (facts, verdict) in verdicts { #expect(page(facts).verdict == verdict) }
@@ -124,7 +128,7 @@ struct InspectionPageTests {
     let only = page(try facts([nameless]))
     #expect(
       only.verdict
-        == "This keychain holds secrets that nothing names, as iOS 4 stored them, and can go to no device.")
+        == "This keychain contains secrets without names, as iOS 4 stored them, and cannot be restored to any device.")
     let html = try only.html()
     #expect(html.contains("without a name, for no device") && html.contains(">--reveal<"))
 
@@ -150,11 +154,11 @@ struct InspectionPageTests {
     var facts = try facts(nil, name: "my backup", argument: "my backup")
     facts.unlockTime = .milliseconds(800)
     let words = try PageReader(page(facts).html()).words
-    #expect(words.contains("sealed with the password"))
-    #expect(words.contains("10,000,000 + 10,000 rounds, about 0.8 s on the machine that made this page"))
+    #expect(words.contains("encrypted with the password"))
+    #expect(words.contains("10,000,000 + 10,000 iterations, about 0.8 s on the machine that made this page"))
     #expect(words.contains("items: after first unlock") == false && words.contains("items: when unlocked"))
     #expect(words.contains("keyhaul   inspect   'my   backup'   --format   html"))
-    #expect(words.contains("It holds no names of accounts and no passwords."))
+    #expect(words.contains("It contains no account names and no passwords."))
   }
 
   @Test("with the password has every class with its reach, every item, the damage and the files that are missing")
@@ -169,8 +173,8 @@ struct InspectionPageTests {
     facts.files = InspectionPage.Files(listing(missing: 2), branches: [domain])
     let words = try PageReader(page(facts).html()).words
     for text in [
-      "3 items: 3 generic passwords.", "any device", "old-phone only", "tag-mismatch", "sealed item 1",
-      "2 of them are listed and not stored.", "2 missing", "org.example.chat", "keyhaul   verify   family.backup",
+      "3 items: 3 generic passwords.", "any device", "old-phone only", "tag-mismatch", "encrypted item 1",
+      "2 of them are listed but not stored.", "2 missing", "org.example.chat", "keyhaul   verify   family.backup",
     ] {
       #expect(words.contains(text), "\(text)")
     }

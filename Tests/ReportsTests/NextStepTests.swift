@@ -24,7 +24,8 @@ struct NextStepTests {
 
   private static let restore: Steps = [
     (
-      "Restore exactly this",
+      "To restore exactly this, save the plan and then carry it out. Keyhaul refuses if the backup or the device has "
+        + "changed.",
       [
         "keyhaul plan family.backup --to new-phone -o move.plan",
         "keyhaul restore family.backup --to new-phone --plan move.plan",
@@ -34,7 +35,7 @@ struct NextStepTests {
   private static let keep: Steps = [("Keep old-phone until", [])]
   private static let otherCopy: Steps = [("Look for another copy", ["keyhaul verify COPY"])]
   private static let merge: Steps = [
-    ("To keep what is on new-phone", ["keyhaul plan family.backup --to new-phone --existing merge"])
+    ("To keep the items on new-phone", ["keyhaul plan family.backup --to new-phone --existing merge"])
   ]
   private static let withPassword: Steps = [
     ("Make a new backup with a password. It carries the item", ["keyhaul backup old-phone -o with-password.backup"]),
@@ -86,7 +87,7 @@ struct NextStepTests {
         .of([closed], removed: there, encrypted: false),
         [
           Self.withPassword[0],
-          ("To keep what is on", ["keyhaul plan with-password.backup --to new-phone --existing merge"]),
+          ("To keep the items on", ["keyhaul plan with-password.backup --to new-phone --existing merge"]),
           Self.withPassword[1],
         ]
       ),
@@ -125,7 +126,7 @@ struct NextStepTests {
       ("none moves", page([decision(0, .staysBehind(.passcodeOnly))]), Self.keep),
       (
         "something there goes", page([new], removed: [identity("x")]),
-        backup + [("To keep what is on", ["keyhaul plan old-phone --to new-phone --existing merge"])] + restore()
+        backup + [("To keep the items on", ["keyhaul plan old-phone --to new-phone --existing merge"])] + restore()
       ),
       (
         "without a password nothing would move",
@@ -159,7 +160,12 @@ struct NextStepTests {
     }
     let verify: Steps = [("Check that every file", ["keyhaul verify family.backup"])]
     let plan: Steps = [("See what a restore would do", ["keyhaul plan family.backup --to DEVICE"])]
-    let password: Steps = [("To take it to another device", ["keyhaul backup old-phone -o with-password.backup"])]
+    let password: Steps = [
+      (
+        "To move it to another device, make a new backup with a "
+          + "password.", ["keyhaul backup old-phone -o with-password.backup"]
+      )
+    ]
     let damage: Steps = [("Find out what is damaged", ["keyhaul verify family.backup", "keyhaul verify COPY"])]
     let save: Steps = [("Save the secrets", ["keyhaul export family.backup --reveal -o secrets.json"])]
     let open: Steps = [

@@ -98,7 +98,7 @@ struct PlanPageTests {
     #expect(section.contains("org.example.chat  2 items"))
     #expect(section.contains("Example Bank  1 item"))
     #expect(section.firstRange(of: "chat")!.lowerBound < section.firstRange(of: "Bank")!.lowerBound)
-    #expect(section.contains("1 more lost item does not say whose it is."))
+    #expect(section.contains("1 more lost item does not name an app."))
     #expect(!section.contains("mail") && !section.contains("sos"))
   }
 
@@ -110,7 +110,7 @@ struct PlanPageTests {
     let decisions = [secretAlone, sealed(1, .staysBehind(.deviceBound)), decision(2, .staysBehind(.deviceBound))]
     let words = try PageReader(PlanPage.of(decisions).html()).words
     #expect(words.ranges(of: "(names no app)").count == 1)
-    #expect(words.contains("2 more lost items do not say whose they are."))
+    #expect(words.contains("2 more lost items do not name an app."))
     #expect(try !PageReader(PlanPage.of(decisions, isRedacted: true).html()).words.contains("(names no app)"))
   }
 
@@ -119,7 +119,7 @@ struct PlanPageTests {
     let words = try PageReader(
       PlanPage.of([sealed(3, .staysBehind(.deviceBound)), sealed(1204, .staysBehind(.deviceBound))]).html()
     ).words
-    #expect(words.contains("Their names are sealed with them: items 3 and 1,204 of the backup."))
+    #expect(words.contains("Their names are encrypted too: items 3 and 1,204 of the backup."))
   }
 
   @Test("ends with commands that a shell takes as they are")
@@ -149,7 +149,7 @@ struct PlanPageTests {
         removed: [identity("x")], encrypted: false
       ).html()
     ).words
-    for text in ["It carries the item that needs nothing else.", "Look for another copy", "plan to merge"] {
+    for text in ["It brings the item that has no other obstacle.", "Look for another copy", "plan to merge"] {
       #expect(words.contains(text), "\(text)")
     }
   }

@@ -56,14 +56,14 @@ struct WordsTests {
     #expect(Set(Reason.allCases.map(\.explanation.headline)).count == Reason.allCases.count)
   }
 
-  @Test("what a backup cannot show is what the rules leave out, but for the marks of deleted items")
+  @Test("what a backup cannot show is what the rules leave out, but for the tombstones of deleted items")
   func unseen() {
     #expect(Set(ExportRules.all.map(\.reason)).subtracting([.deleted]) == Set(UnseenItems.reasons))
     #expect(UnseenItems.reasons.count == 6)
     #expect(
       UnseenItems.sentence
-        == "A backup cannot show what never entered it, and no count of its items includes it: passcode-only items, keys "
-        + "held by a token, the system's own items, items that ask for a person, shared groups' copies and items of App "
-        + "Clips.")
+        == "A backup cannot show what never entered it, and no count of its items includes it: passcode-only items, "
+        + "keys of a token, the system's own items, items that require authentication, copies of shared groups and "
+        + "items of App Clips.")
   }
 }

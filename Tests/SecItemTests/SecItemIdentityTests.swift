@@ -94,7 +94,7 @@ struct SecItemIdentityTests {
     #expect(phone.statusOfFinding(["class": "idnt"]) == -25308)
   }
 
-  @Test("is added by reference, also where the certificate is there already")
+  @Test("is added by reference, also where the certificate already exists")
   func adding() throws {
     let identity = try #require(
       try phone(certificate, key).find(["class": "idnt", "r_Ref": true])?.referenceValue)

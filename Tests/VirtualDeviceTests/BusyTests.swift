@@ -51,7 +51,7 @@ struct BusyTests {
     #expect(error?.code == .busy)
     #expect(error?.category == .busy)
     #expect(error?.device == "phone")
-    #expect(error?.reason == "process \(getpid()) (keyhaul restore) has held it for 3 s")
+    #expect(error?.reason == "process \(getpid()) (keyhaul restore) has used it for 3 s")
   }
 
   @Test("readers share it; a writer is alone")
@@ -207,7 +207,7 @@ struct BusyTests {
     defer { session.end() }
     let text = "{\"pid\": 99999999, \"verb\": \"keyhaul restore\", \"since\": \"2026-01-01T00:00:00Z\"}"
     try device.write(Array(text.utf8), to: .lock)
-    #expect(throws: VirtualDeviceError(.busy, "phone", "another process holds it")) { _ = try device.held() }
+    #expect(throws: VirtualDeviceError(.busy, "phone", "another process uses it")) { _ = try device.held() }
   }
 
   @Test("a holder's text shows nothing that a terminal would obey")
@@ -217,7 +217,7 @@ struct BusyTests {
     let session = try device.openSession(.writing, verb: "\u{1b}[31m" + String(repeating: "x", count: 100))
     defer { session.end() }
     let error = #expect(throws: VirtualDeviceError.self) { _ = try device.held() }
-    #expect(error?.reason == "process \(getpid()) ([31m\(String(repeating: "x", count: 36))) has held it for 0 s")
+    #expect(error?.reason == "process \(getpid()) ([31m\(String(repeating: "x", count: 36))) has used it for 0 s")
   }
 
   @Test("two who make devices in one folder take turns")
@@ -256,7 +256,7 @@ struct BusyTests {
   }
 
   @Test(
-    "another process holds it until it dies", .enabled(if: FileManager.default.fileExists(atPath: "/usr/bin/flock")))
+    "another process uses it until it dies", .enabled(if: FileManager.default.fileExists(atPath: "/usr/bin/flock")))
   func otherProcess() throws {
     let phones = try Phones()
     let device = try phones.create()
@@ -272,7 +272,7 @@ struct BusyTests {
       try device.write(Array("\u{1b}]0;title\u{7}".utf8), to: .lock)
       let error = #expect(throws: VirtualDeviceError.self) { _ = try device.held() }
       #expect(error?.code == .busy)
-      #expect(error?.reason == "another process holds it")
+      #expect(error?.reason == "another process uses it")
       kill(process, SIGKILL)
     }
     #expect(isHeld && outcome.status == 128 + SIGKILL)

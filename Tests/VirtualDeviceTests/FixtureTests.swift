@@ -135,7 +135,7 @@ struct FixtureTests {
       ("\"seed\": 7", "\"sede\": 7", "sede"),
       ("\"seed\": 7", "\"seed\": \"7\"", "seed should be a whole number"),
       ("\"seed\": 7", "\"seed\": -7", "seed is less than 0"),
-      ("\"created\": \"2026", "\"created\": \"26", "created is no RFC 3339 time"),
+      ("\"created\": \"2026", "\"created\": \"26", "created is not an RFC 3339 time"),
       ("\"passcode\"", "\"pin\"", "device.pin is not known"),
       ("\"2580\"", "\"\"", "device.passcode is empty"),
       ("\"name\": \"sample\"", "\"name\": \"../x\"", "device.name"),
@@ -224,7 +224,7 @@ struct FixtureTests {
     }
     #expect(error?.code == .badFixture)
     // What was read may not be all that there is.
-    #expect(error?.reason == "it has more than 1,000 bytes, which is the most that is accepted")
+    #expect(error?.reason == "it has more than 1,000 bytes, which is the limit")
     #expect(
       try code { _ = try DeviceFixture(decoding: bytes, from: "x", acceptingAtMost: bytes.count - 1) } == .badFixture)
     #expect(DeviceFixture.maximumByteCount == 536_870_912)

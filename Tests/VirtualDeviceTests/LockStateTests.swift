@@ -60,7 +60,7 @@ struct LockStateTests {
     #expect(try statuses().values.allSatisfy { $0 == 0 })
   }
 
-  @Test("an item cannot be added under a key that is not there")
+  @Test("an item cannot be added under a key that is missing")
   func addWhileLocked() throws {
     let session = try device.held()
     try session.lock()

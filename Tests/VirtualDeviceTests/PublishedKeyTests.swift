@@ -91,7 +91,7 @@ struct PublishedKeyTests {
 
   /// By other means: SHA-256 of "device-fixture/1 20261120 old-phone" and the number of the block as 8 bytes, of which
   /// the bytes 22 to 53 are the key (Python: `hashlib.sha256(seed + n.to_bytes(8, "big")).digest()`).
-  @Test("is the one that everybody computes from the seed and the name")
+  @Test("is the one that anyone computes from the seed and the name")
   func known() throws {
     let uid = try DeviceFixture.publishedHardware(seed: 20_261_120, name: "old-phone").withBytes { Array($0) }
     #expect(uid == (try [UInt8](hex: "3ac855a2c46f9a2b43c3320b3552091227bdb5f6e04ceac41d4dea0087750951")))

@@ -43,7 +43,7 @@ package final class EditedKeychain {
     items = opened.items.map(\.item)
     guard try Self.isWholly(payload.file, payload.bytes), file.entries.count == items.count else {
       throw ItemEditError(
-        .unknownContent, "its keychain file holds what no device writes, and what would be lost")
+        .unknownContent, "its keychain file contains data that no device writes and that would be lost")
     }
     for (index, item) in items.enumerated() {
       guard let item, let key = try? PrimaryKey(of: item) else { continue }
@@ -150,7 +150,7 @@ package final class EditedKeychain {
     let candidate = ExportCandidate(
       item: item, isAccessControlled: item[.accessControl] != nil, isAppClip: false, deviceSyncs: true)
     if let reason = ExportRules.reasonToLeaveOut(candidate) {
-      throw ItemEditError(.neverInBackup(reason), "a device leaves it out of every backup")
+      throw ItemEditError(.neverInBackup(reason), "a device omits it from every backup")
     }
     guard let keyClass = item.protection?.keyClass else {
       throw ItemEditError(.notAnItem, "the item has no protection class")
@@ -162,13 +162,14 @@ package final class EditedKeychain {
       guard opened.hardwareVerdict == .proven else {
         throw ItemEditError(
           .hardwareUnproven(keyClass),
-          "the key of its class goes through the hardware of a device, and no item of the backup shows which")
+          "the key of its class is wrapped with a device's hardware key, and no item of the backup shows which "
+            + "device's")
       }
     case .deviceBound:
       throw ItemEditError(
-        .classKeyMissing(keyClass), "the key of its class opens only with the hardware key of the device")
+        .classKeyMissing(keyClass), "the key of its class unwraps only with the device's hardware key")
     case .locked, .damaged, .absent:
-      throw ItemEditError(.classKeyMissing(keyClass), "the keybag has no usable key of its class")
+      throw ItemEditError(.classKeyMissing(keyClass), "the keybag has no usable key for its class")
     }
     do throws(ItemSealError) {
       return try keys.seal(item, as: .backup, random: random).serialized()

@@ -37,18 +37,18 @@ public struct ItemEditError: ExplainedError {
   public var meaning: ErrorMeaning {
     switch code {
     case .duplicate:
-      .init(.failed, "the backup has this item already", advice: "another name, or change the one it has")
+      .init(.failed, "the backup already has this item", advice: "another name, or change the existing item")
     case .neverInBackup:
-      .init(.refused, "no backup holds such an item", advice: "another protection class, or add it on a device")
+      .init(.refused, "no backup contains such an item", advice: "another protection class, or add it on a device")
     case .classKeyMissing:
-      .init(.refused, "the item cannot be sealed", advice: "the hardware key of the device that made the backup")
+      .init(.refused, "the item cannot be encrypted", advice: "the hardware key of the source device")
     case .hardwareUnproven:
       .init(
-        .refused, "the item cannot be sealed", advice: "a protection class that may leave the device")
+        .refused, "the item cannot be encrypted", advice: "a protection class that may leave the device")
     case .notAnItem:
-      .init(.failed, "the keychain does not take this", advice: "see the attributes of this kind of item")
+      .init(.failed, "the keychain does not accept this", advice: "see the attributes of this kind of item")
     case .unknownContent:
-      .init(.refused, "the backup's keychain is not rewritten", advice: "another copy of the backup")
+      .init(.refused, "the backup's keychain was not rewritten", advice: "another copy of the backup")
     case .failed: .init(.failed, "the keychain cannot be written", advice: "run it again")
     }
   }

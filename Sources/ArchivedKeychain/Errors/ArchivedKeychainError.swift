@@ -43,9 +43,9 @@ public struct ArchivedKeychainError: ExplainedError {
     ArchivedKeychainError(
       .passwordNotNeeded,
       ErrorMeaning(
-        .refused, "it has no password, and one was given",
-        advice: "another backup; or none, if this is the one that is meant"),
-      "it is not encrypted: it may not be the backup that is meant, and anybody can have made it")
+        .refused, "it has no password, but one was given",
+        advice: "another backup; or no password, if this is the right backup"),
+      "it is not encrypted: it may be the wrong backup, and anyone may have made it")
   }
 
   private init(keybagOfFile file: String, ofManifest keybag: String) {
@@ -53,9 +53,9 @@ public struct ArchivedKeychainError: ExplainedError {
     meaning = ErrorMeaning(
       .damaged,
       Self.isSame(file, as: keybag)
-        ? "its keychain spells its keybag otherwise" : "its keychain belongs to another keybag",
+        ? "its keychain writes its keybag's identifier differently" : "its keychain belongs to another keybag",
       advice: "another copy; \(Self.meaning(ofName: file, for: keybag))")
-    reason = "the keychain file names keybag \(file), the manifest holds \(keybag)"
+    reason = "the keychain file names keybag \(file), Manifest.plist contains \(keybag)"
     underlying = nil
   }
 
@@ -66,8 +66,8 @@ public struct ArchivedKeychainError: ExplainedError {
   /// What it says of an archive that its keychain has another name for its keybag.
   package static func meaning(ofName name: String, for keybag: String) -> String {
     isSame(name, as: keybag)
-      ? "the two differ in the case of their letters alone, as no device writes them"
-      : "the backup was put together from parts of two"
+      ? "the two differ only in upper and lower case, which no device writes"
+      : "the backup was assembled from parts of two backups"
   }
 
   private static func isSame(_ name: String, as keybag: String) -> Bool { name.lowercased() == keybag.lowercased() }

@@ -5,7 +5,7 @@ import KeychainFormats
 extension ItemExportWriter {
   mutating func appendBlock(_ item: KeychainItem) {
     guard item.words(.tokenID).isEmpty else {
-      return counts.leave(item, "a token holds it, and the keychain only a reference")
+      return counts.leave(item, "a token holds it; the keychain has only a reference")
     }
     guard let secret = item.secret else { return counts.leave(item, "it has no bytes") }
     do throws(MaterialError) {
@@ -49,10 +49,10 @@ extension KeychainItem {
 extension KeyMaterial {
   fileprivate init(of item: KeychainItem, _ bytes: UnsafeRawBufferPointer) throws(MaterialError) {
     guard let half = item.half else {
-      throw MaterialError(.unsupported, "it is neither the public nor the private half of a pair")
+      throw MaterialError(.unsupported, "it is not the public or private half of a key pair")
     }
     guard let type = Int64(item.words(.type)).flatMap(KeyMaterial.KeyType.init(rawValue:)) else {
-      throw MaterialError(.unsupported, "it is neither an RSA key nor one on a curve")
+      throw MaterialError(.unsupported, "it is not an RSA key or an elliptic-curve key")
     }
     try self.init(externalRepresentation: bytes, keyType: type, half: half)
   }

@@ -78,7 +78,7 @@ struct CredentialExchange: ~Copyable {
     guard item.hasTextSecret else { return leave("its secret is not text") }
     guard secret.withBytes({ OneTimeSecret.isOne($0) }) else { return login(item, secret) }
     guard let timed = secret.withBytes({ TimedSecret($0) }) else {
-      return leave("its one-time passwords are not made of the time, or not as the format can say")
+      return leave("its one-time passwords are not time-based, or use parameters that the format cannot express")
     }
     return oneTime(timed, item, secret)
   }

@@ -62,12 +62,12 @@ final class ExtractionFolder: Sendable {
 
   private static func failure(_ error: Errno, _ path: String) -> BackupArchiveError {
     switch error {
-    case .directoryNotEmpty: BackupArchiveError(.occupied, "\(HostileText.quoted(path)) holds other things")
+    case .directoryNotEmpty: BackupArchiveError(.occupied, "\(HostileText.quoted(path)) contains other files")
     case .fileExists:
       BackupArchiveError(
         .occupied,
-        "\(HostileText.quoted(path)) holds other files than these: it was begun with other flags, of another backup, or "
-          + "of this one before it changed")
+        "\(HostileText.quoted(path)) contains other files: it was started with other flags, from another backup, or "
+          + "before this backup changed")
     case .wouldBlock: BackupArchiveError(.occupied, "another run is writing into \(HostileText.quoted(path))")
     default: BackupPlacement(system: .real).explain(error, path: path, needs: 0)
     }

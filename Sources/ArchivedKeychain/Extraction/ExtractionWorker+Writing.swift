@@ -14,7 +14,7 @@ extension ExtractionWorker {
     let target = try writing { () throws(Errno) in DirectoryHandle(try makeTemporary()) }
     let (reading, sha256) = try read(file, payload, into: target)
     guard reading.payload.hasValidPadding else {
-      throw .file(BackupArchiveError(.damaged, "its stored form does not end in its padding"))
+      throw .file(BackupArchiveError(.damaged, "its stored form does not end with valid padding"))
     }
     try writing { () throws(Errno) in
       // Read by its owner alone where the list has no permissions, and by its owner at least where it has.
@@ -48,7 +48,7 @@ extension ExtractionWorker {
       let digest = try explained("SHA-256") { () throws(DataProtectionError) in try DigestStream(.sha256) }
       let reading = try job.reader.read(source, as: file, with: job.keys.keys) {
         (portion) throws(BackupArchiveError) -> Void in
-        guard !job.journal.hasStopped else { throw BackupArchiveError(.interrupted, "it was told to stop") }
+        guard !job.journal.hasStopped else { throw BackupArchiveError(.interrupted, "it was stopped") }
         do throws(Errno) {
           try system.writeAll(portion, to: target.descriptor.raw)
         } catch {

@@ -51,7 +51,7 @@ final class ExtractionWorker {
       guard let name = StoredPayloads.Name(payload.fileIdentifier), let number = numbers[name], !isDone[number] else {
         return
       }
-      guard let place = job.journal.next() else { throw BackupArchiveError(.interrupted, "it was told to stop") }
+      guard let place = job.journal.next() else { throw BackupArchiveError(.interrupted, "it was stopped") }
       isDone[number] = true
       try enter(number, of: reader, at: place, payload: payload)
     }
@@ -69,7 +69,7 @@ final class ExtractionWorker {
   ) throws(BackupArchiveError) {
     let entry = job.plan.entries[number]
     guard let file = try reader.file(at: entry.place) else {
-      throw BackupArchiveError(.damaged, "a row of the list of files is gone")
+      throw BackupArchiveError(.damaged, "a row of the manifest is missing")
     }
     let record: FileRecord?
     do throws(BackupArchiveError) {

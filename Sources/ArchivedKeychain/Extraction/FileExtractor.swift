@@ -113,7 +113,7 @@ package struct FileExtractor: Sendable {
     }
     while settling.wait(timeout: .now() + .milliseconds(50)) == .timedOut {
       guard !job.journal.hasStopped, !progress(min(job.journal.doneByteCount, total), total) else { continue }
-      job.journal.stop(BackupArchiveError(.interrupted, "it was told to stop"))
+      job.journal.stop(BackupArchiveError(.interrupted, "it was stopped"))
     }
   }
 

@@ -56,7 +56,7 @@ public struct ArchivedItem: Sendable {
       kind = marks.kind
       protection = marks.protection
       keyClass = marks.keyClass
-      opening = .failed(.malformed("it opened before, and cannot be read again"))
+      opening = .failed(.malformed("it was readable before, but cannot be read again"))
       (persistentReference, fingerprint, blob, isSecretOnly) = (HeldReference(nil), nil, nil, false)
     }
   }

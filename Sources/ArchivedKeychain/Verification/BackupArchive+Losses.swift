@@ -12,7 +12,7 @@ extension BackupArchive {
       let list = try fileList(with: keys)
       return try losses(listedIn: list, with: keys)
     } catch {
-      return ["its list of files cannot be read: \(error.reason)"]
+      return ["its manifest cannot be read: \(error.reason)"]
     }
   }
 

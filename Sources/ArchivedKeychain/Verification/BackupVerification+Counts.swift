@@ -46,9 +46,9 @@ extension BackupVerification {
   /// `nil` where nothing else is wrong.
   public var sealClause: String? {
     guard !faults.contains(where: { $0.check == .seal && $0.file == "Keyhaul.seal" }) else {
-      return "its seal is not what was made"
+      return "its seal has changed"
     }
     let count = faultCount[.seal, default: 0] - min(sealedMissingCount, missingCount)
-    return count == 0 ? nil : "\(Amounts.count(count, "file")) \(count == 1 ? "is" : "are") not what was sealed"
+    return count == 0 ? nil : "\(Amounts.count(count, "file")) \(count == 1 ? "has" : "have") changed since the sealing"
   }
 }

@@ -263,7 +263,7 @@ extension BackupVerification {
     switch id {
     case .files, .items: return detail
     case .database: return first.placeText
-    case .structure, .keybag, .keychain, .seal: return "\(first.placeText); besides, \(detail)"
+    case .structure, .keybag, .keychain, .seal: return "\(first.placeText); also, \(detail)"
     }
   }
 

@@ -35,7 +35,7 @@ extension BackupVerifier {
       }
     } catch {
       if error == Self.cancelled {
-        throw ArchivedKeychainError(DataProtectionError(.cancelled, "it was told to stop before the last file"))
+        throw ArchivedKeychainError(DataProtectionError(.cancelled, "it was stopped before the last file"))
       }
       // Otherwise it is the one file that holds the payloads.
       let isOfList = listing == nil || files?.failure != nil
@@ -56,7 +56,7 @@ extension BackupVerifier {
       if findings.missingCount > 0 {
         findings.conclude(.files, "\(Amounts.count(findings.missingCount, "listed file")) not stored")
       }
-      findings.leaveOut(.files, "a stream can be read only once: verify a file or a folder to check every payload")
+      findings.leaveOut(.files, "a stream can be read only once: verify a file or folder to check every payload")
       return
     }
     noteUnlisted(unlisted)
@@ -81,7 +81,7 @@ extension BackupVerifier {
       return
     }
     if stored.isIrregular(file.fileIdentifier) {
-      return add(BackupArchiveError(.hostile, "a link, a pipe or a folder stands in its place"), of: file, &tally)
+      return add(BackupArchiveError(.hostile, "a link, a pipe or a folder is in its place"), of: file, &tally)
     }
     let isKeychain = keychainIsApart && file.fileIdentifier == KeychainPayload.fileIdentifier
     do throws(BackupArchiveError) {
@@ -91,7 +91,7 @@ extension BackupVerifier {
       } else if isKeychain {
         tally.isKeychainMissing = true
       } else {
-        findings.add(.init(.files, .payloadMissing, file: Self.name(of: file), "it is listed and not stored"))
+        findings.add(.init(.files, .payloadMissing, file: Self.name(of: file), "it is listed but not stored"))
       }
     } catch {
       if !isKeychain { add(error, of: file, &tally) }
@@ -114,7 +114,7 @@ extension BackupVerifier {
     tally.faults.add(
       .init(
         .files, kind, file: Self.name(of: file),
-        kind == .payloadMissing ? "it is listed and not stored" : error.reason))
+        kind == .payloadMissing ? "it is listed but not stored" : error.reason))
   }
 
   private func detail(of tally: FileTally, withoutKeys: Bool) -> String {
@@ -128,9 +128,12 @@ extension BackupVerifier {
     if tally.undigested > 0 { parts.append("\(Amounts.grouped(tally.undigested)) without a digest") }
     if tally.paddings > 0 {
       let words = tally.paddings == 1 ? "1 padding right" : "\(Amounts.grouped(tally.paddings)) paddings right"
-      parts.append(tally.isKeychainRead ? "\(words) besides the keychain's" : words)
+      parts.append(tally.isKeychainRead ? "\(words) apart from the keychain's" : words)
     }
-    if tally.otherSizes > 0 { parts.append("\(Amounts.grouped(tally.otherSizes)) of another size than recorded") }
+    if tally.otherSizes > 0 {
+      parts.append(
+        "\(Amounts.grouped(tally.otherSizes)) with a size that differs from the record")
+    }
     if tally.sealed > 0 { parts.append("\(Amounts.grouped(tally.sealed)) under a key that needs the device") }
     let damaged = findings.faultCount[.files, default: 0] - missing
     if damaged > 0 { parts.append("\(Amounts.grouped(damaged)) damaged") }
@@ -140,7 +143,7 @@ extension BackupVerifier {
   private mutating func noteUnlisted(_ count: Int) {
     guard count > 0 else { return }
     findings.notes.append(
-      "\(Amounts.count(count, "stored file")) \(count == 1 ? "is" : "are") not in the list of files")
+      "\(Amounts.count(count, "stored file")) \(count == 1 ? "is" : "are") not in the manifest")
   }
 
   /// Domain and path as people know them; what has none goes by the name under which it is stored.
@@ -162,7 +165,7 @@ extension BackupVerifier {
           .init(
             .files, .payloadCut, file: identifier,
             byteCount: stored.byteCount(of: identifier).flatMap(Int.init(exactly:)),
-            "its size is not one that an encrypted file has"))
+            "its size is not valid for an encrypted file"))
       }
       let faults = findings.faultCount[.files, default: 0]
       let sum = "\(Amounts.count(stored.count, "file")) stored"

@@ -51,14 +51,14 @@ extension BackupVerifier {
       checkUUID(of: payload.file.keybagUUID)
       findings.conclude(
         .keychain,
-        "\(Amounts.count(payload.file.entries.count, "item")) in \(Amounts.count(payload.bytes.count, "byte")), "
-          + "none of them tried")
+        "\(Amounts.count(payload.file.entries.count, "item")) in \(Amounts.count(payload.bytes.count, "byte")), none "
+          + "of them checked")
     } catch {
       guard error.category != .failed else { throw ArchivedKeychainError(error) }
       // That it is not stored, or that the list cannot be read, is a fault of those checks.
       guard error.category == .damaged, error.code != .payloadMissing, findings.faultCount[.database] == nil else {
         return findings.leaveOut(
-          .keychain, error.code == .noKeychain ? "there is none in this backup" : "the keychain's file cannot be read")
+          .keychain, error.code == .noKeychain ? "there is none in this backup" : "the keychain file cannot be read")
       }
       findings.found.append(.keychainDamaged(reason: error.reason))
       findings.note(error)
@@ -86,7 +86,7 @@ extension BackupVerifier {
     findings.add(
       .init(
         .keychain, .keybagMismatch, file: Self.keychainName,
-        "it names keybag \(named), the manifest holds \(own): "
+        "it names keybag \(named), Manifest.plist contains \(own): "
           + ArchivedKeychainError.meaning(ofName: named, for: own)))
   }
 
@@ -95,7 +95,7 @@ extension BackupVerifier {
     of file: KeychainIndex?, with keys: borrowing ClassKeys
   ) throws(ArchivedKeychainError) {
     guard let file else {
-      if findings.faultCount[.keychain] != nil { findings.leaveOut(.items, "the keychain's file cannot be read") }
+      if findings.faultCount[.keychain] != nil { findings.leaveOut(.items, "the keychain file cannot be read") }
       return
     }
     var hardware = HardwareProof()
@@ -152,22 +152,24 @@ extension BackupVerifier {
   private func detail(
     of counts: BackupVerification.ItemCounts, refusedCount: Int, first: BackupVerification.Fault?
   ) -> String {
-    var parts = ["\(Amounts.grouped(counts.readable)) of \(Amounts.grouped(counts.total)) open"]
+    var parts = ["\(Amounts.grouped(counts.readable)) of \(Amounts.grouped(counts.total)) can be decrypted"]
     if counts.deviceBound > 0 {
       let (count, needs) = (Amounts.grouped(counts.deviceBound), counts.deviceBound == 1 ? "needs" : "need")
-      let maker = archive.device.name ?? "the device that made it"
+      let maker = archive.device.name ?? "the source device"
       parts.append(
         findings.hardware.isDivided
-          ? "\(count) \(needs) other hardware or \(counts.deviceBound == 1 ? "is" : "are") damaged, which nothing tells"
-          : "\(count) \(needs) the hardware of \(maker)")
+          ? "\(count) \(needs) another device's hardware key or \(counts.deviceBound == 1 ? "is" : "are") damaged; "
+            + "Keyhaul cannot tell which"
+          : "\(count) \(needs) the hardware key of \(maker)")
     }
     guard counts.damaged > 0 else { return parts.joined(separator: ", ") }
     let isOne = counts.damaged == 1
     let fact =
       switch refusedCount {
-      case 0: isOne ? "does not open" : "do not open"
-      case counts.damaged: isOne ? "opens and is taken by no device" : "open and are taken by no device"
-      default: "do not open or are taken by no device"
+      case 0: isOne ? "cannot be decrypted" : "cannot be decrypted"
+      case counts.damaged:
+        isOne ? "can be decrypted, but no device accepts it" : "can be decrypted, but no device accepts them"
+      default: "cannot be decrypted, or no device accepts them"
       }
     var last = "\(Amounts.grouped(counts.damaged)) \(fact)"
     if isOne, let first { last += ": \(first.placeText)" }

@@ -103,7 +103,7 @@ extension BackupVerifier {
       tally.faults.add(
         .init(
           .files, .digestMismatch, file: name, byteCount: Int(exactly: reading.storedByteCount),
-          "its bytes do not have the digest that the list records"))
+          "its bytes do not match the digest in the manifest"))
       return
     }
     guard hasKeys || !archive.areFilesEncrypted, !isKeychain else { return }
@@ -111,7 +111,7 @@ extension BackupVerifier {
       tally.faults.add(
         .init(
           .files, .paddingInvalid, file: name, offset: Int(exactly: max(0, reading.storedByteCount - 16)),
-          "it does not end in its padding"))
+          "it does not end with valid padding"))
       return
     }
     if hasKeys, archive.areFilesEncrypted { tally.paddings += 1 }

@@ -47,7 +47,7 @@ extension BackupVerifier {
     }
     guard archive.canReadPayloads else {
       return findings.leaveOut(
-        .seal, "a stream can be read only once: verify a file or a folder to check every payload")
+        .seal, "a stream can be read only once: verify a file or folder to check every payload")
     }
     findings.isEachFileSealed = arePayloadsSealChecked
     if let reason {
@@ -55,7 +55,9 @@ extension BackupVerifier {
     } else {
       findings.conclude(
         .seal,
-        seal.isKeyed ? "\(right) with its password" : "\(right), without a password: accidents show, attacks do not")
+        seal.isKeyed
+          ? "\(right) with its password"
+          : "\(right), without a password: detects accidents, but not attacks")
     }
   }
 
@@ -64,7 +66,7 @@ extension BackupVerifier {
       try checkSealedPayloads(progress: progress)
     } catch {
       if error == Self.cancelled {
-        throw ArchivedKeychainError(DataProtectionError(.cancelled, "it was told to stop before the last file"))
+        throw ArchivedKeychainError(DataProtectionError(.cancelled, "it was stopped before the last file"))
       }
       findings.add(.init(.seal, .sealBroken, file: "Keyhaul.seal", error.reason), because: error)
     }
@@ -76,7 +78,7 @@ extension BackupVerifier {
   private mutating func authenticate(with keys: borrowing ClassKeys?) throws(ArchivedKeychainError) -> String? {
     guard archive.seal?.isKeyed == true else { return nil }
     switch keys {
-    case .none: return "whether the seal is genuine needs the password"
+    case .none: return "checking whether the seal is genuine needs the password"
     case .some(let keys):
       do throws(BackupArchiveError) {
         if let fault = try archive.sealBreak(with: keys) {
@@ -87,7 +89,9 @@ extension BackupVerifier {
       } catch {
         guard error.category != .failed else { throw ArchivedKeychainError(error) }
         findings.add(
-          .init(.seal, .sealBroken, file: "Keyhaul.seal", "its code cannot be tried: \(error.reason)"), because: error)
+          .init(
+            .seal, .sealBroken, file: "Keyhaul.seal",
+            "its authentication code cannot be checked: \(error.reason)"), because: error)
         return nil
       }
     }
@@ -101,6 +105,6 @@ extension BackupVerifier {
   private var unsealedText: String {
     let count = findings.files?.unproven ?? 0
     guard count > 0 else { return "there is none" }
-    return "there is none, so that changes in \(Amounts.count(count, "file")) could not be seen"
+    return "there is none, so changes in \(Amounts.count(count, "file")) could not be detected"
   }
 }

@@ -12,7 +12,7 @@ struct BackupVerifier {
   /// How many payloads are read at once.
   var jobs: Int
 
-  static let cancelled = BackupArchiveError(.interrupted, "it was told to stop")
+  static let cancelled = BackupArchiveError(.interrupted, "it was stopped")
 
   /// The property lists were read when the backup was opened; one with a fault in its manifest has not come so far.
   mutating func checkStructure() {
@@ -105,7 +105,7 @@ struct BackupVerifier {
     ifOpen list: FileList?, with keys: borrowing ClassKeys?, progress: BackupVerification.Progress
   ) throws(ArchivedKeychainError) -> FileList.Listing? {
     if let list { return try checkFiles(of: list, with: keys, progress: progress) }
-    findings.leaveOut(.files, "the list of files cannot be read")
+    findings.leaveOut(.files, "the manifest cannot be read")
     return nil
   }
 
@@ -204,7 +204,7 @@ struct BackupVerifier {
     checkHardwareLayers()
     let fault = checkRecords()
     findings.conclude(
-      .keybag, fault ?? "\(Amounts.count(archive.keybag.classKeys.count, "class key")), none of them tried")
+      .keybag, fault ?? "\(Amounts.count(archive.keybag.classKeys.count, "class key")), none of them checked")
   }
 
   /// What shows without a key: a field that is missing, twice there, or of another length.
@@ -235,7 +235,7 @@ extension BackupLayout {
   fileprivate var checkName: String {
     switch self {
     case .manifestDB: "integrity check, schema as expected"
-    case .mbdb: "records fill it to its end"
+    case .mbdb: "records fill it completely"
     }
   }
 }

@@ -31,6 +31,6 @@ struct FileTally {
     otherSizes += 1
     guard otherSizeNotes.count < BackupVerification.maximumFaultCount else { return }
     otherSizeNotes.append(
-      "\(name) has \(Amounts.grouped(found)) bytes, the list records \(Amounts.grouped(recorded))")
+      "\(name) has \(Amounts.grouped(found)) bytes, the manifest records \(Amounts.grouped(recorded))")
   }
 }

@@ -26,7 +26,7 @@ extension BackupArchive {
 
   private func keychainKey(_ record: FileRecord, with keys: borrowing ClassKeys) throws(BackupArchiveError) -> Secret {
     guard let field = record.encryptionKey?.serialized() else {
-      throw BackupArchiveError(.damaged, "the list of files has no key for the keychain file")
+      throw BackupArchiveError(.damaged, "the manifest has no key for the keychain file")
     }
     return try fileKey(field, of: "the keychain file", keys: keys)
   }
@@ -54,15 +54,15 @@ extension BackupArchive {
     guard let file else {
       guard !hasKeychain else {
         throw BackupArchiveError(
-          .damaged, "the keychain file \(layout.keychainPart.path) is stored, and the list of files does not name it")
+          .damaged, "the keychain file \(layout.keychainPart.path) is stored, but the manifest does not list it")
       }
-      throw BackupArchiveError(.noKeychain, "the list of files has no keychain file")
+      throw BackupArchiveError(.noKeychain, "the manifest has no keychain file")
     }
     guard let record = try file.record() else {
-      throw BackupArchiveError(.damaged, "the list of files does not describe the keychain file")
+      throw BackupArchiveError(.damaged, "the manifest does not describe the keychain file")
     }
     guard file.kind == .file else {
-      throw BackupArchiveError(.damaged, "the list of files has the keychain file as something else than a file")
+      throw BackupArchiveError(.damaged, "the manifest lists the keychain file as something other than a file")
     }
     guard record.relativePath == file.relativePath else {
       throw BackupArchiveError(.damaged, "the keychain file's record is of \(quoted(record.relativePath))")
@@ -73,7 +73,7 @@ extension BackupArchive {
   private func storedKeychain() throws(BackupArchiveError) -> StoredBytes {
     guard let stored = parts[large: layout.keychainPart] else {
       throw BackupArchiveError(
-        .payloadMissing, "the list of files names \(layout.keychainPart.path), which is not there")
+        .payloadMissing, "the manifest lists \(layout.keychainPart.path), which is missing")
     }
     return stored
   }
@@ -91,7 +91,7 @@ extension BackupArchive {
       }
     }
     let end = try explained(part) { () throws(DataProtectionError) in try decryptor.finish() }
-    guard end.hasValidPadding else { throw BackupArchiveError(.damaged, "\(part) does not end in its padding") }
+    guard end.hasValidPadding else { throw BackupArchiveError(.damaged, "\(part) does not end with valid padding") }
     bytes += end.bytes
     return bytes
   }

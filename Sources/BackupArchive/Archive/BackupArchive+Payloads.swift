@@ -52,7 +52,7 @@ extension BackupArchive {
     case .container(let container):
       return StoredPayload(identifier, .sought(container.payloads.path(of: identifier, in: layout), container))
     case .stream:
-      throw BackupArchiveError(.notStreamable, "a backup that comes as a stream can be read once, and it was")
+      throw BackupArchiveError(.notStreamable, "a streamed backup can be read only once, and it has been read")
     }
   }
 
@@ -82,7 +82,7 @@ extension BackupArchive {
         try body(StoredPayload(identifier, .passing(file, walk)))
       }
     case .stream:
-      throw BackupArchiveError(.notStreamable, "a backup that comes as a stream can be read once, and it was")
+      throw BackupArchiveError(.notStreamable, "a streamed backup can be read only once, and it has been read")
     }
   }
 

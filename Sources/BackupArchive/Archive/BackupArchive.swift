@@ -131,7 +131,7 @@ public struct BackupArchive: Sendable {
     }
     if parts.layout == nil {
       let absence = BackupArchiveError(
-        .payloadMissing, "it has neither a \(StoredPart.database.path) nor a \(StoredPart.oldDatabase.path)")
+        .payloadMissing, "it has neither \(StoredPart.database.path) nor \(StoredPart.oldDatabase.path)")
       guard takesRemains else { throw absence }
       notes.append(
         .finding(.listUnreadable(name: manifest.expectedLayout.listPart.path, reason: absence.reason)))

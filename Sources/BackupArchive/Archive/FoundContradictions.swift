@@ -12,8 +12,8 @@ struct FoundContradictions {
       return
     }
     var facts: [String] = []
-    if manifest.manifestKey != nil { facts.append("the key of an encrypted list of files (ManifestKey)") }
-    if manifest.keybag.secondRound != nil { facts.append("a keybag with the rounds of a password (DPIC)") }
+    if manifest.manifestKey != nil { facts.append("the key of an encrypted manifest (ManifestKey)") }
+    if manifest.keybag.secondRound != nil { facts.append("a keybag with a password's iteration count (DPIC)") }
     findings =
       facts.isEmpty
       ? []
@@ -28,11 +28,11 @@ struct FoundContradictions {
     var facts: [String] = []
     if !bound.isEmpty {
       facts.append(
-        "\(keys(bound, "is", "are")) wrapped with the hardware of a device, as no device wraps \(bound.count == 1 ? "it" : "them") "
-          + "in a backup with a password: what moves would seem to stay")
+        "\(keys(bound, "is", "are")) wrapped with a device's hardware key. No device does this in a backup with a "
+          + "password, and it makes migratable items appear to stay behind")
     }
     if !bare.isEmpty {
-      facts.append("\(keys(bare, "is", "are")) not wrapped with the password, as every device wraps them")
+      facts.append("\(keys(bare, "is", "are")) not wrapped with the password, although every device wraps them")
     }
     return facts.isEmpty ? nil : facts.joined(separator: "; ")
   }

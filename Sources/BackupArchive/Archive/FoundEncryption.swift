@@ -36,7 +36,7 @@ struct FoundEncryption {
       let count = try ManifestDatabase(parts.clearDatabase()).payloadCounts(try stored())
       isEncrypted = isManifestMissing ? count.encrypted > count.plain : count.encrypted >= count.plain
       guard !isEncrypted, !isManifestMissing else { return }
-      let fact = "it says that it is encrypted; its list of files and the files are stored in clear"
+      let fact = "it says that it is encrypted, but its manifest and its files are stored unencrypted"
       falseClaim = .finding(.falseClaim(reason: fact))
     }
   }

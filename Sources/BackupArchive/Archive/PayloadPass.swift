@@ -57,7 +57,7 @@ package struct PayloadPass {
     }
     let part = archive.layout.storedPath(of: file.fileIdentifier)
     guard let field = record?.encryptionKey?.serialized() else {
-      throw BackupArchiveError(.damaged, "the list of files has no key for \(part)")
+      throw BackupArchiveError(.damaged, "the manifest has no key for \(part)")
     }
     let key = try archive.fileKey(field, of: part, keys: keys)
     let decryptor = try explained(part) { () throws(DataProtectionError) in try FileDecryptor(key: key) }
@@ -79,7 +79,7 @@ package struct PayloadPass {
   ) throws(BackupArchiveError) -> FileRecord? {
     guard file.kind == .file else {
       let part = archive.layout.storedPath(of: file.fileIdentifier)
-      throw BackupArchiveError(.unsupported, "\(part) is listed as no file")
+      throw BackupArchiveError(.unsupported, "\(part) is not listed as a file")
     }
     return try file.record()
   }
@@ -155,7 +155,7 @@ package struct PayloadPass {
     of payload: StoredPayload, _ body: (UnsafeRawBufferPointer) throws(BackupArchiveError) -> Void
   ) throws(BackupArchiveError) {
     guard try payload.forEachPortion(body) || isEmpty else {
-      throw BackupArchiveError(.payloadMissing, "the list of files names \(place), which is not there")
+      throw BackupArchiveError(.payloadMissing, "the manifest lists \(place), which is missing")
     }
   }
 

@@ -136,7 +136,7 @@ package final class DecompressedFeed: ByteFeed {
 
   package func next() throws(BackupArchiveError) -> UnsafeRawBufferPointer {
     if !isOpen {
-      guard try reader.nextHeader() else { throw BackupArchiveError(.truncated, "it ends before its first byte") }
+      guard try reader.nextHeader() else { throw BackupArchiveError(.truncated, "it is empty") }
       isOpen = true
     }
     let consumed = reader.consumedCompressedByteCount
@@ -152,7 +152,8 @@ package final class DecompressedFeed: ByteFeed {
     guard overflow || producedByteCount - limits.decompressionAllowance <= justified else {
       throw BackupArchiveError(
         .overLimit,
-        "\(Amounts.grouped(source.position)) compressed bytes become more than \(limits.expansionFactor) times as many")
+        "\(Amounts.grouped(source.position)) compressed bytes expand to more than \(limits.expansionFactor) times "
+          + "their size")
     }
     return UnsafeRawBufferPointer(rebasing: buffer[..<count])
   }

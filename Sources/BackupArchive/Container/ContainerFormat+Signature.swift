@@ -12,13 +12,13 @@ extension ContainerFormat {
       return
     }
     if FileKeychain.begins(with: start) {
-      throw BackupArchiveError(.notABackup, "it is \(FileKeychain.phrase), which is not read")
+      throw BackupArchiveError(.notABackup, "it is \(FileKeychain.phrase), which Keyhaul cannot read")
     }
     // The first header of a tar has a name and then zeros. A text has none, however short it is.
     guard start.count >= ContainerSource.blockByteCount || !start.contains(0) else {
       throw BackupArchiveError(.truncated, "it ends after \(start.count) bytes")
     }
-    throw BackupArchiveError(.notABackup, "it is neither a folder nor a tar nor a zip")
+    throw BackupArchiveError(.notABackup, "it is not a folder, a tar file or a zip file")
   }
 
   /// Sources: POSIX pax ("ustar" at 257; older tars have only a checksum), RFC 1952, RFC 8878, PKWARE APPNOTE 4.3.7.

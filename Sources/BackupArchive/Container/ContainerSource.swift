@@ -50,13 +50,15 @@ struct ContainerSource {
     }
     let found = fileByteCount ?? feed.byteCount
     guard found >= needed else {
-      throw BackupArchiveError(.truncated, "the tar ends at byte \(Amounts.grouped(found)) without its end mark")
+      throw BackupArchiveError(.truncated, "the tar file ends at byte \(Amounts.grouped(found)) without its end marker")
     }
   }
 
   private func readZip(_ feed: DescriptorFeed) throws(BackupArchiveError) -> EntryLedger.Found {
     guard let fileByteCount = feed.fileByteCount else {
-      throw BackupArchiveError(.notStreamable, "a zip has its directory at its end and cannot be read from a stream")
+      throw BackupArchiveError(
+        .notStreamable,
+        "a zip file has its directory at the end and cannot be read from a stream")
     }
     let directory = try ZipDirectory.check(feed, fileByteCount: fileByteCount, entryLimit: limits.entryCount)
     var ledger = EntryLedger(limits: limits, containerByteCount: fileByteCount)

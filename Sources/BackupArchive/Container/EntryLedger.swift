@@ -140,7 +140,7 @@ struct EntryLedger {
     // Many leading directories could each ask for a backup's worth of memory.
     wantedByteCount += byteCount
     guard wantedByteCount <= limits.keptByteCount else {
-      throw BackupArchiveError(.overLimit, "it holds more than one backup's worth of manifests by entry \(entryCount)")
+      throw BackupArchiveError(.overLimit, "it contains more than one backup's manifests by entry \(entryCount)")
     }
     return wanted
   }

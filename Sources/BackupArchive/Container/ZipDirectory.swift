@@ -62,7 +62,7 @@ struct ZipDirectory {
   }
 
   private static var outside: BackupArchiveError {
-    BackupArchiveError(.damaged, "the zip's directory lies outside of the file")
+    BackupArchiveError(.damaged, "the zip's directory lies outside the file")
   }
 
   /// - Returns: Where the marked local headers stand.
@@ -161,7 +161,7 @@ private struct Cursor {
 
   init(_ feed: DescriptorFeed, at offset: Int64) throws(BackupArchiveError) {
     guard try feed.seek(offset, .start) != nil else {
-      throw BackupArchiveError(.damaged, "the zip's directory lies outside of the file")
+      throw BackupArchiveError(.damaged, "the zip's directory lies outside the file")
     }
     self.feed = feed
   }

@@ -19,7 +19,9 @@ final class ZipNameFeed: ByteFeed {
   /// Looks for the marks itself, and leaves the feed at its start.
   convenience init(_ feed: DescriptorFeed, limits: ArchiveLimits) throws(BackupArchiveError) {
     guard let fileByteCount = feed.fileByteCount else {
-      throw BackupArchiveError(.notStreamable, "a zip has its directory at its end and cannot be read from a stream")
+      throw BackupArchiveError(
+        .notStreamable,
+        "a zip file has its directory at the end and cannot be read from a stream")
     }
     let found = try ZipDirectory.check(feed, fileByteCount: fileByteCount, entryLimit: limits.entryCount)
     _ = try feed.seek(0, .start)

@@ -42,7 +42,7 @@ package final class DatabaseBytes: Sendable {
   package init(_ stored: StoredBytes, key: borrowing Secret) throws(BackupArchiveError) {
     guard stored.byteCount >= Self.blockSize else {
       throw BackupArchiveError(
-        .damaged, "\(StoredPart.database.path): its \(stored.byteCount) bytes are not a block of an encrypted file")
+        .damaged, "\(StoredPart.database.path): its \(stored.byteCount) bytes are not whole cipher blocks")
     }
     // What is no whole block behind the last one is not part of what was encrypted.
     let rest = stored.byteCount % Self.blockSize

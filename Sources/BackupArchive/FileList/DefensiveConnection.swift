@@ -27,7 +27,7 @@ package final class DefensiveConnection {
   package static func forbidComputation(of connection: OpaquePointer) throws(BackupArchiveError) {
     for (option, value) in Self.switches {
       guard keyhaul_sqlite3_switch(connection, option, value) == SQLITE_OK else {
-        throw BackupArchiveError(.unreadable, "this SQLite is too old to read a foreign database safely")
+        throw BackupArchiveError(.unreadable, "this version of SQLite is too old to read an untrusted database safely")
       }
     }
     for (limit, value) in Self.limits { sqlite3_limit(connection, limit, value) }

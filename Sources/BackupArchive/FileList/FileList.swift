@@ -39,7 +39,7 @@ public final class FileList: Sendable {
     mutating func add() throws(BackupArchiveError) {
       count += 1
       guard count <= limit else {
-        throw BackupArchiveError(.overLimit, "the list of files has more than \(Amounts.grouped(Int64(limit))) rows")
+        throw BackupArchiveError(.overLimit, "the manifest has more than \(Amounts.grouped(Int64(limit))) rows")
       }
     }
   }
@@ -47,7 +47,7 @@ public final class FileList: Sendable {
   static func check(domainCount: Int) throws(BackupArchiveError) {
     guard domainCount <= maximumDomainCount else {
       throw BackupArchiveError(
-        .overLimit, "the list of files has more than \(Amounts.grouped(Int64(maximumDomainCount))) domains")
+        .overLimit, "the manifest has more than \(Amounts.grouped(Int64(maximumDomainCount))) domains")
     }
   }
 

@@ -118,7 +118,8 @@ final class ManifestDatabase: Sendable {
     else {
       throw BackupArchiveError(
         .hostile,
-        "the manifest database lists \(quoted("\(domain)-\(relativePath)")) under an identifier that is not its hash")
+        "the manifest database lists \(quoted("\(domain)-\(relativePath)")) under an identifier that is not the hash "
+          + "of its path")
     }
     return file
   }

@@ -11,7 +11,7 @@ enum RecordSalt: Sendable, Equatable {
   static let maximumByteCount = 1024
 
   init(_ values: [[UInt8]?]) {
-    let name = "\(StoredPart.database.path) seals its records and has"
+    let name = "\(StoredPart.database.path) encrypts its records and has"
     switch values.count {
     case 0: self = .unusable(reason: "\(name) no salt for them")
     case 1:

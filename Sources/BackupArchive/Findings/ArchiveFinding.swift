@@ -175,29 +175,30 @@ extension ArchiveFinding: CustomStringConvertible {
   /// The fact found, as a clause without its place.
   public var fact: String {
     switch self {
-    case .manifestMissing: "it is missing; the manifest database was read as an unencrypted list of files"
+    case .manifestMissing: "it is missing; the manifest database was read as an unencrypted manifest"
     case .versionMissing: "it does not say its version"
     case .stateMissing: "it does not say whether the backup was finished"
-    case .decryptedCopy: "it says that this is a decrypted copy; only the items of its keychain need a password"
+    case .decryptedCopy: "it says that this is a decrypted copy; only its keychain items need a password"
     case .manifestUnreadable(let reason), .keybagUnusable(let reason), .classKeysDamaged(let reason),
       .propertyListUnreadable(_, let reason), .falseClaim(let reason), .passwordDenied(let reason),
       .wrapsUnusual(let reason),
       .listUnreadable(_, let reason), .keychainMissing(let reason), .keychainDamaged(let reason):
       reason
-    case .keybagMismatch(let file, let keybag): "the keychain file names keybag \(file), the manifest holds \(keybag)"
+    case .keybagMismatch(let file, let keybag):
+      "the keychain file names keybag \(file), Manifest.plist contains \(keybag)"
     case .listTrailingBytes(let count, _):
-      "\(Amounts.count(count, "byte")) \(count == 1 ? "stands" : "stand") behind its last page"
+      "\(Amounts.count(count, "byte")) \(count == 1 ? "follows" : "follow") its last page"
     case .listJournalUnread(_, let byteCount, let reason):
-      "it stands beside \(StoredPart.database.path), and \(Amounts.bytes(byteCount)) of it are not read: \(reason)"
+      "it is stored next to \(StoredPart.database.path), and \(Amounts.bytes(byteCount)) of it are not read: \(reason)"
     case .listDamaged(let readable, let lost, let reason):
       "\(reason); \(Amounts.count(readable, "row")) can be read, " + Self.lost(lost)
     case .listNamesNotUTF8(_, let count, let first):
       "\(Amounts.count(count, "entry", plural: "entries")) \(count == 1 ? "has" : "have") a name that is not UTF-8, "
         + "shown with %F5 for the byte F5; \(count == 1 ? "it" : "the first") is \(quoted(first))"
     case .payloadsRenamed(let count, let unread, let first): Self.renamed(count, unread, first)
-    case .keychainInXML: "it is a property list in XML, as no device writes it"
+    case .keychainInXML: "it is an XML property list, which no device writes"
     case .sealBroken(let fault): fault.reason
-    case .keychainKeysUnknown(let keys): "it has keys that are no kind of item: \(Self.shown(keys))"
+    case .keychainKeysUnknown(let keys): "it has keys that do not name a kind of item: \(Self.shown(keys))"
     }
   }
 
@@ -206,8 +207,8 @@ extension ArchiveFinding: CustomStringConvertible {
 
   private static func lost(_ count: Int?) -> String {
     switch count {
-    case nil: "how many cannot nothing tells"
-    case 0?: "none is lost"
+    case nil: "the number of unreadable rows is unknown"
+    case 0?: "no row is lost"
     case let count?: "\(Amounts.grouped(count)) cannot"
     }
   }

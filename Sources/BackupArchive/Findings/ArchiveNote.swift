@@ -30,11 +30,11 @@ public enum ArchiveNote: Sendable, Hashable, CustomStringConvertible {
 
   public var description: String {
     switch self {
-    case .statusMissing: "there is no Status.plist that says the backup was finished"
+    case .statusMissing: "there is no Status.plist to show that the backup was finished"
     case .propertyListUnreadable(let name, let reason): "\(name) could not be read: \(reason)"
-    case .encryptionNotStated: "the manifest does not say whether there is a password; what is in it decides"
+    case .encryptionNotStated: "Manifest.plist does not say whether there is a password; its contents decide"
     case .encryptionClaimed:
-      "\(StoredPart.manifest.path) says that it is encrypted; its list of files is in clear, and no file has a key"
+      "\(StoredPart.manifest.path) says that it is encrypted; its manifest is unencrypted, and no file has a key"
     case .databaseUnpadded: "the manifest database was encrypted without padding"
     case .databaseInWriteAheadMode: "the manifest database was left in write-ahead mode"
     case .listJournalRead(let name):
@@ -43,7 +43,7 @@ public enum ArchiveNote: Sendable, Hashable, CustomStringConvertible {
         : "the manifest is read as it was before an unfinished change, which \(name) takes back"
     case .sizeDiffers(let recorded, let found):
       "the manifest records \(Amounts.grouped(recorded)) bytes for the keychain file, which has \(Amounts.grouped(found))"
-    case .digestDiffers: "the digest recorded for the keychain file does not fit"
+    case .digestDiffers: "the digest recorded for the keychain file does not match"
     case .unfinished(let state):
       "the device never finished the backup: \(StoredPart.status.path) says \(quoted(state)), not \"finished\""
     case .finding(let finding): finding.description

@@ -29,14 +29,14 @@ public struct SealBreak: Sendable, Hashable {
 
     fileprivate var text: String {
       switch self {
-      case .changed: "it is not what was sealed"
-      case .missing: "it was sealed, and is not there"
-      case .added: "it is there, and was not sealed"
+      case .changed: "it has changed since it was sealed"
+      case .missing: "it was sealed, but is missing"
+      case .added: "it is present, but was not sealed"
       case .unreadable(let reason): reason
-      case .forged: "its code does not fit: it was not made for this backup, or changed since"
-      case .notKeyed: "it is a list of digests, which everybody can write, and the backup has a password"
-      case .needlesslyKeyed: "it was made with a password, and this backup says that it has none"
-      case .listChanged: "its digest does not fit: it was changed since it was made"
+      case .forged: "its authentication code does not match: it was made for another backup, or has changed since"
+      case .notKeyed: "it is a plain list of digests, which anyone can write, although the backup has a password"
+      case .needlesslyKeyed: "it was made with a password, but this backup says that it has none"
+      case .listChanged: "its digest does not match: the seal has changed since it was made"
       }
     }
   }

@@ -53,7 +53,7 @@ public struct ArchiveLimits: Sendable {
   private static let streamedKeychainByteCount = 256 << 20
 
   package var expansionError: BackupArchiveError {
-    BackupArchiveError(.overLimit, "its compressed bytes become more than \(expansionFactor) times as many")
+    BackupArchiveError(.overLimit, "its data expands to more than \(expansionFactor) times its compressed size")
   }
 
   /// Bytes that are kept of one container, all wanted files together.

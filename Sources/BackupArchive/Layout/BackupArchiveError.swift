@@ -81,18 +81,18 @@ public struct BackupArchiveError: ExplainedError, Equatable {
         advice: "make a new backup with a current Finder, iTunes or idevicebackup2")
     case .sealedList:
       .init(
-        .refused, "the records in its list of files are sealed with its password, as iOS 10.0 wrote them",
+        .refused, "the records in its manifest are sealed with its password, as iOS 10.0 wrote them",
         advice: "export what is in it, or update the device to iOS 10.1 or later and back it up again")
     case .falseClaim:
       .init(
-        .refused, "the backup says that it is encrypted, and it is not",
+        .refused, "the backup says that it is encrypted, but it is not",
         advice: "don't trust this copy; back up the device again")
     case .passwordDenied:
       .init(
-        .refused, "the backup says that it has no password, and was made under one",
-        advice: "don't trust this copy; use the one that its device made")
+        .refused, "the backup says that it has no password, but it was made with one",
+        advice: "don't trust this copy; use the source device's own copy")
     case .decryptedCopy:
-      .init(.refused, "this is a decrypted copy, to be read alone", advice: "the backup that it was made of")
+      .init(.refused, "this is a decrypted copy, which can only be read", advice: "the backup that it was made from")
     case .notStreamable:
       .init(
         .refused, "this kind of backup cannot be read from a stream",
@@ -100,7 +100,7 @@ public struct BackupArchiveError: ExplainedError, Equatable {
     case .hostile: .init(.refused, "refused to read the backup", advice: "don't trust this file; nothing was written")
     case .overLimit: .init(.refused, "refused to read the backup", advice: "don't trust this file")
     case .truncated:
-      .init(.damaged, "the backup is cut short", advice: "another copy; verify tells whether a copy is whole")
+      .init(.damaged, "the backup is cut short", advice: "another copy; verify shows whether a copy is complete")
     case .damaged: .init(.damaged, "the backup is damaged", advice: "use another copy")
     case .unfinished:
       .init(
@@ -110,17 +110,19 @@ public struct BackupArchiveError: ExplainedError, Equatable {
       .init(
         .damaged, "this is an unfinished backup",
         advice: "another copy, or back up the device again and let it finish")
-    case .payloadMissing: .init(.damaged, "the backup is not whole", advice: "use another copy")
+    case .payloadMissing: .init(.damaged, "the backup is not complete", advice: "use another copy")
     case .noKeychain:
       .init(
-        .refused, "the backup holds no keychain",
-        advice: "make a new backup; one with a password also holds the keychain for other devices")
+        .refused, "the backup contains no keychain",
+        advice: "make a new backup; with a password, its keychain also works on other devices")
     case .keyUnavailable:
-      .init(.wrongPassword, "a part of the backup stays closed", advice: "the password set when the backup was made")
+      .init(
+        .wrongPassword,
+        "part of the backup cannot be decrypted", advice: "the password set when the backup was made")
     case .changed:
       .init(
-        .failed, "the backup changed while it was read",
-        advice: "run it again when nothing writes to the backup; nothing was changed")
+        .failed, "the backup changed while it was being read",
+        advice: "run it again when no other program writes to the backup; nothing was changed")
     case .unreadable: .init(.failed, "could not read the backup", advice: "check the permissions and the disk")
     case .unwritable:
       .init(
@@ -135,7 +137,7 @@ public struct BackupArchiveError: ExplainedError, Equatable {
         advice:
           "install libarchive 3.5 or newer (libarchive13 on Debian and Ubuntu), or use a backup in a folder")
     case .streamBroken: .init(.failed, "could not write the backup", advice: "run it again: the output is not whole")
-    case .occupied: .init(.usage, "could not write the backup", advice: "another name, or say that it may be replaced")
+    case .occupied: .init(.usage, "could not write the backup", advice: "use another name, or allow it to be replaced")
     case .interrupted: .init(.failed, "stopped", advice: "run it again; nothing was changed")
     }
   }

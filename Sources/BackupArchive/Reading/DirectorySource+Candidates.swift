@@ -14,10 +14,10 @@ extension DirectorySource {
     let fact = "it has no \(StoredPart.manifest.path)"
     let (backups, parents, lostLinks) = candidates(in: directory)
     var hints: [String] = []
-    if !backups.isEmpty { hints.append("in it \(Self.listed(backups)) may be one") }
+    if !backups.isEmpty { hints.append("\(Self.listed(backups)) in it may be one") }
     if !parents.isEmpty { hints.append("backups are in \(Self.listed(parents))") }
     if let link = lostLinks.first {
-      hints.append("the link \(quoted(link.name)) leads to \(link.target), which is not there")
+      hints.append("the link \(quoted(link.name)) points to \(link.target), which does not exist")
     }
     return BackupArchiveError(.notABackup, ([fact] + hints).joined(separator: "; "))
   }

@@ -15,14 +15,14 @@ extension DirectorySource {
   func withoutManifest(_ directory: borrowing Descriptor, _ propertyLists: StoredParts) -> BackupArchiveError? {
     let (hasInfo, hasStatus) = (propertyLists.contains(.info), propertyLists.contains(.status))
     let payloadCount = payloadCount(in: directory)
-    var facts = ["it has no \(StoredPart.manifest.path), without which none of its keys can be had"]
+    var facts = ["it has no \(StoredPart.manifest.path), which is needed to get its keys"]
     // An app has an Info.plist too.
     let snapshot = try? system.openDirectory(Self.snapshotName.systemName, in: directory)
     var hasSnapshot = false
     if let snapshot {
       hasSnapshot = true
       let inner = self.payloadCount(in: snapshot)
-      facts.append("its folder \(Self.snapshotName) was left over, with \(Amounts.count(inner, "payload"))")
+      facts.append("its folder \(Self.snapshotName) remains, with \(Amounts.count(inner, "payload"))")
     }
     guard hasInfo && hasStatus || (hasInfo || hasStatus) && (payloadCount > 0 || hasSnapshot) else { return nil }
     if let bytes = propertyLists[.info] { facts.append(Self.words(ofInfo: bytes)) }
@@ -64,7 +64,7 @@ extension DirectorySource {
       device.name.map(quoted), device.productType.map(quoted), device.productVersion.map { "iOS \(quoted($0))" },
       device.identifier.map(quoted),
     ].compactMap(\.self)
-    return "\(name) says \(words.isEmpty ? "nothing of its device" : words.joined(separator: ", "))"
+    return "\(name) says \(words.isEmpty ? "nothing about its device" : words.joined(separator: ", "))"
   }
 
   /// - Parameter status: `nil` if there is none, and a `nil` in it if it cannot be read.
@@ -73,7 +73,7 @@ extension DirectorySource {
     switch status {
     case nil: return "it has no \(name)"
     case .some(nil): return "\(name) cannot be read"
-    case .some(let status?): return "\(name) says \(status.snapshotState.map(quoted) ?? "nothing of how far it came")"
+    case .some(let status?): return "\(name) says \(status.snapshotState.map(quoted) ?? "nothing about its progress")"
     }
   }
 }

@@ -165,7 +165,7 @@ package struct DirectorySource {
   private func irregular(_ path: String, _ failure: Errno) -> BackupArchiveError {
     switch failure {
     case .tooManySymbolicLinkLevels, .notDirectory:
-      BackupArchiveError(.hostile, "\(path) is reached through a link or is not a regular file")
+      BackupArchiveError(.hostile, "\(path) is behind a link or is not a regular file")
     case .noSuchAddressOrDevice: BackupArchiveError(.hostile, "\(path) is not a regular file")
     default: BackupArchiveError(.unreadable, "\(path): \(failure.reason)")
     }
@@ -190,7 +190,7 @@ package struct DirectorySource {
       total += count
       guard total <= limit else {
         throw BackupArchiveError(
-          .overLimit, "\(path) grew over \(Amounts.grouped(Int64(limit))) bytes while it was read")
+          .overLimit, "\(path) grew beyond \(Amounts.grouped(Int64(limit))) bytes while it was being read")
       }
       try portion(UnsafeRawBufferPointer(rebasing: buffer[..<count]))
     }

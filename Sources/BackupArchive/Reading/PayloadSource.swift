@@ -80,6 +80,6 @@ package final class ContainerHandle: Sendable {
       }
       if isAtEnd { return }
     }
-    throw BackupArchiveError(.damaged, "more than \(source.limits.resumptionCount) of its files break off")
+    throw BackupArchiveError(.damaged, "more than \(source.limits.resumptionCount) of its files end early")
   }
 }

@@ -65,7 +65,7 @@ package struct SealList: Sendable {
   package init(parsing bytes: [UInt8]) throws(BackupArchiveError) {
     guard let end = bytes.firstIndex(of: Self.lineFeed),
       let form = Form.allCases.first(where: { Self.head(of: $0).elementsEqual(bytes[...end]) })
-    else { throw BackupArchiveError(.damaged, "it does not begin as a seal of this version does") }
+    else { throw BackupArchiveError(.damaged, "it does not begin like a seal of this version") }
     var starts: [Int] = []
     var start = end + 1
     var last: Line?
@@ -79,14 +79,16 @@ package struct SealList: Sendable {
     }
     guard let codeStart = starts.last, bytes.count == codeStart + Self.digitCount + 1,
       Self.digest(bytes[codeStart...].dropLast()) != nil
-    else { throw BackupArchiveError(.damaged, "it does not end in its code") }
+    else { throw BackupArchiveError(.damaged, "it does not end with its authentication code") }
     self.form = form
     self.bytes = bytes
     self.starts = starts
   }
 
   private static func malformed(_ line: Int) -> BackupArchiveError {
-    BackupArchiveError(.damaged, "line \(Amounts.grouped(Int64(line + 1))) is not a file's, or not in its place")
+    BackupArchiveError(
+      .damaged,
+      "line \(Amounts.grouped(Int64(line + 1))) does not describe a file, or is in the wrong position")
   }
 
   /// A file's line as it stands in the list.

@@ -49,9 +49,9 @@ extension BackupPlacement {
     _ occupant: Occupant, of place: PlacePath, replace: Bool, in parent: borrowing Descriptor
   ) throws(WriteFailure) {
     switch occupant {
-    case .backup where !replace: throw .occupied("\(quoted(place.name)) holds a backup already")
+    case .backup where !replace: throw .occupied("\(quoted(place.name)) already contains a backup")
     case .backup: try requireNothingElse(in: place, parent)
-    case .otherDirectory: throw .occupied("\(quoted(place.name)) holds other things")
+    case .otherDirectory: throw .occupied("\(quoted(place.name)) contains other files")
     case .file: throw .occupied("\(quoted(place.name)) is not a folder")
     case .nothing, .emptyDirectory: break
     }
@@ -65,7 +65,7 @@ extension BackupPlacement {
       let occupant = try occupant(of: place)
       if occupant != .otherDirectory { return (place, path, occupant) }
     }
-    guard let directoryName else { throw .occupied("\(quoted(path)) holds other things") }
+    guard let directoryName else { throw .occupied("\(quoted(path)) contains other files") }
     let inner = (path.hasSuffix("/") ? path : path + "/") + directoryName
     guard let place = PlacePath(inner), place.name == directoryName else {
       throw .occupied("\(quoted(directoryName)) cannot be the name of a folder")
@@ -160,7 +160,7 @@ extension BackupPlacement {
       do throws(Errno) {
         try system.rename(old, to: place.name, in: parent)
       } catch {
-        throw .library("the old backup now stands at \(quoted(old)) beside it: \(cause.reason)")
+        throw .library("the old backup is now at \(quoted(old)) next to it: \(cause.reason)")
       }
       throw .system(cause)
     }

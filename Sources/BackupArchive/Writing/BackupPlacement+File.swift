@@ -51,7 +51,7 @@ extension BackupPlacement {
   private func explain(_ refusal: FileReplacement.Refusal, at place: PlacePath) -> WriteFailure {
     switch refusal {
     case .system(let reason): .system(reason)
-    case .occupied(.file): .occupied("\(quoted(place.name)) is there already")
+    case .occupied(.file): .occupied("\(quoted(place.name)) already exists")
     case .occupied(.directory): .occupied("\(quoted(place.name)) is a folder")
     case .occupied(.link), .occupied(.pipe), .occupied(.other):
       .occupied("\(quoted(place.name)) is a link or a device, not a file")

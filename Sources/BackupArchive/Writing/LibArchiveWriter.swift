@@ -124,7 +124,7 @@ final class LibArchiveWriter {
 
   func end() throws(WriteFailure) {
     // libarchive would fill up with zeros.
-    guard missingByteCount == 0 else { throw .library("an entry has another length than was said") }
+    guard missingByteCount == 0 else { throw .library("an entry's length differs from its declared length") }
     try check(archive_write_finish_entry(handle))
   }
 

@@ -159,7 +159,11 @@ struct BackupWalk {
         }
       }
       return []
-    case .stream: throw .source(BackupArchiveError(.unsupported, "a stream passes by once, and it did"))
+    case .stream:
+      throw .source(
+        BackupArchiveError(
+          .unsupported,
+          "a stream can be read only once, and it has been read"))
     }
   }
 

@@ -13,6 +13,6 @@ final class CopyMeter {
 
   func add(_ count: Int) throws(WriteFailure) {
     done += Int64(count)
-    guard progress(done, total) else { throw .source(BackupArchiveError(.interrupted, "it was told to stop")) }
+    guard progress(done, total) else { throw .source(BackupArchiveError(.interrupted, "it was stopped")) }
   }
 }

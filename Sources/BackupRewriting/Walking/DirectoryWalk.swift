@@ -86,7 +86,7 @@ struct DirectoryWalk {
       if count <= file.byteCount { try body(UnsafeRawBufferPointer(rebasing: buffer[..<portion])) }
     }
     guard count == file.byteCount else {
-      throw .source(BackupArchiveError(.changed, "\(quoted(file.storedPath)) changed its length while it was read"))
+      throw .source(BackupArchiveError(.changed, "\(quoted(file.storedPath)) changed its length while it was being read"))
     }
   }
 
@@ -102,7 +102,7 @@ struct DirectoryWalk {
       let offset = file.byteCount - Int64(wanted - done)
       let read = try systemCall(file.storedPath) { () throws(Errno) in try system.read(raw, at: offset, into: rest) }
       guard read > 0 else {
-        throw .source(BackupArchiveError(.changed, "\(quoted(file.storedPath)) changed its length while it was read"))
+        throw .source(BackupArchiveError(.changed, "\(quoted(file.storedPath)) changed its length while it was being read"))
       }
       done += read
     }

@@ -10,7 +10,7 @@ extension KeyMaterial {
   public func sharedSecret(with publicKey: KeyMaterial) throws(MaterialError) -> SensitiveBytes {
     try check(.privateKey, .ellipticCurve)
     guard publicKey.half == .publicKey, publicKey.algorithm == algorithm else {
-      throw MaterialError(.unexpectedKind, "the other key is no public key of the same curve")
+      throw MaterialError(.unexpectedKind, "the other key is not a public key of the same curve")
     }
     let operation = try KeyOperation(self)
     let other = try KeyHandle(publicKey)

@@ -36,7 +36,7 @@ extension KeyMaterial {
     switch scheme {
     case .rsaRaw, .rsaPKCS1, .rsaOAEP:
       guard let sealed = try rsa(plaintext, scheme, EVP_PKEY_encrypt_init, EVP_PKEY_encrypt) else {
-        throw MaterialError(.overLimit, "\(plaintext.count) bytes are more than the key takes with this padding")
+        throw MaterialError(.overLimit, "\(plaintext.count) bytes are more than the key allows with this padding")
       }
       return sealed.withBytes { Array($0) }
     case .rsaOAEPWithSessionKey(let digest):

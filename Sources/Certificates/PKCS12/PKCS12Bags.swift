@@ -82,7 +82,7 @@ extension RoundAllowance {
   /// The rounds that an encryption or a code asks for.
   mutating func take(_ algorithm: UnsafePointer<X509_ALGOR>) throws(MaterialError) {
     guard let text = Self.parameters(of: algorithm) else {
-      throw MaterialError(.unsupported, "an encryption has no parameters that are read")
+      throw MaterialError(.unsupported, "an encryption has unsupported parameters")
     }
     try take(
       parameters: UnsafeRawBufferPointer(start: ASN1_STRING_get0_data(text), count: Int(ASN1_STRING_length(text))))

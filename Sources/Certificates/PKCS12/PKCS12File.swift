@@ -60,7 +60,8 @@ struct RoundAllowance {
   mutating func take(_ count: Int) throws(MaterialError) {
     guard (0...left).contains(count) else {
       throw MaterialError(
-        .overLimit, "its key derivation takes more than \(Amounts.grouped(PKCS12File.maximumRoundCount)) rounds in all")
+        .overLimit,
+        "its key derivation takes more than \(Amounts.grouped(PKCS12File.maximumRoundCount)) iterations in total")
     }
     left -= count
   }
@@ -75,12 +76,12 @@ struct RoundAllowance {
       var derivation = try fields.next(.sequence, "a key derivation").cursor
       let name = try derivation.next(.objectIdentifier, "the name of a key derivation").contents
       guard name.elementsEqual(Self.pbkdf2) else {
-        throw MaterialError(.unsupported, "its key derivation is none that is read")
+        throw MaterialError(.unsupported, "its key derivation is not supported")
       }
       fields = try derivation.next(.sequence, "the parameters of a key derivation").cursor
     }
     _ = try fields.next(.octetString, "a salt")
-    let digits = try fields.nextUnsigned("a number of rounds")
+    let digits = try fields.nextUnsigned("a number of iterations")
     guard digits.count <= 4 else { return try take(.max) }
     try take(digits.reduce(0) { $0 << 8 | Int($1) })
   }

@@ -143,7 +143,7 @@ enum OpenSSLLibrary {
 }
 
 extension MaterialError {
-  static let wrongPassword = MaterialError(.wrongPassword, "its code is another one than this password makes")
+  static let wrongPassword = MaterialError(.wrongPassword, "its authentication code does not match this password")
   static let undecryptable = MaterialError(
     .unsupported, "the password is right, and a part of the file is not encrypted as OpenSSL knows it")
 }

@@ -130,7 +130,7 @@ private final class ChainWalk {
       let name = host.hasSuffix(".") ? String(host.dropLast()) : host
       // An empty name would be taken for none, and every certificate for right.
       guard !name.isEmpty, X509_VERIFY_PARAM_set1_host(parameters, name, name.utf8.count) == 1 else {
-        throw MaterialError(.malformed, "the host is no name")
+        throw MaterialError(.malformed, "the host is not a name")
       }
     }
   }

@@ -7,7 +7,8 @@ import ShownNames
 /// Where a verb writes an archive: what `-o` may be, and what it would replace.
 package enum ArchiveOutput {
   package static let help =
-    "The archive to write: a folder (ends in /), or one file: .tar, .tar.gz, .tar.zst, .zip; - is a tar on standard output."
+    "The backup to write: a folder (ends in /), or one file: .tar, .tar.gz, .tar.zst, .zip; - is a tar on standard "
+    + "output."
 
   /// Endings of containers that are not written. A tar by such a name would deceive whoever opens it.
   private static let foreignEndings = [
@@ -23,7 +24,7 @@ package enum ArchiveOutput {
     if output == "-" {
       try session.refuseTerminal(for: "a tar")
       guard !session.isJSON else {
-        throw .usage("--json and -o - cannot go together", why: "both are on standard output", try: "-o FILE")
+        throw .usage("--json and -o - cannot be used together", why: "both write to standard output", try: "-o FILE")
       }
     }
     if output != "-" { try session.requireOutput(output, differsFrom: inputs) }
@@ -38,8 +39,8 @@ package enum ArchiveOutput {
     guard isForeign, output != "-" else { return }
     let ending = name.split(separator: ".").last.map { ".\($0)" } ?? name
     throw .usage(
-      "\(output) cannot be written", why: "there is no \(ending) of a backup",
-      try: "a name in .tar, .tar.gz, .tar.zst or .zip, or a folder")
+      "\(output) cannot be written", why: "a backup cannot be a \(ending) file",
+      try: "a name that ends in .tar, .tar.gz, .tar.zst or .zip, or a folder")
   }
 
   /// Refuses a directory in the place of a file.
@@ -49,7 +50,7 @@ package enum ArchiveOutput {
     guard !name.isEmpty, FileManager.default.fileExists(atPath: name, isDirectory: &isDirectory), !isDirectory.boolValue
     else { return }
     throw .usage(
-      "\(name) is there as a file", why: "\(output) means a folder", try: "another name, or \(name) for one file")
+      "\(name) already exists as a file", why: "\(output) means a folder", try: "another name, or \(name) for one file")
   }
 
   /// Where the archive goes, and whether it replaces what is there, which is asked for first.
@@ -74,7 +75,7 @@ package enum ArchiveOutput {
     if asks {
       try session.confirm("Replace \(what)?", refusal: "replacing \(what)")
     } else {
-      session.note("\(HostileText.shown(what)) is there and would be replaced.")
+      session.note("\(HostileText.shown(what)) exists and would be replaced.")
     }
     return (destination, true)
   }
@@ -92,8 +93,8 @@ package enum ArchiveOutput {
     guard !foreign.isEmpty else { return }
     let names = foreign.prefix(3).joined(separator: ", ") + (foreign.count > 3 ? ", ..." : "")
     throw .usage(
-      "\(name) holds more than a backup",
-      why: "\(names) \(foreign.count == 1 ? "is" : "are") not part of the backup, and would be deleted with it",
+      "\(name) contains more than a backup",
+      why: "\(names) \(foreign.count == 1 ? "is" : "are") not part of the backup and would be deleted with it",
       try: "move \(foreign.count == 1 ? "it" : "them") elsewhere first")
   }
 
@@ -134,7 +135,7 @@ package enum ArchiveOutput {
     case .notFound:
       failure.status = .failed
       failure.message = "could not write \(name)"
-      failure.advice = "a folder that is there"
+      failure.advice = "an existing folder"
     // What is written is kept nowhere else meanwhile.
     case .noTemporarySpace where source == nil:
       failure.message = "could not write \(name)"

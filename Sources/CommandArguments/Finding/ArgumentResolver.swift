@@ -48,13 +48,13 @@ struct ArgumentResolver {
 
   /// An archive to read. That it exists and is not a device is checked, what it is is for its reader to say.
   package func archive(_ argument: String) throws(CommandFailure) -> KeychainPlace {
-    guard !argument.isEmpty else { throw .usage("the archive's name is empty", try: "the path of a backup") }
+    guard !argument.isEmpty else { throw .usage("the backup's name is empty", try: "the path of a backup") }
     if argument == "-" { return .standardInput }
     let found = content(argument)
     if found == .file || found == .structured, let owner = backup(holding: argument) {
       throw CommandFailure(
         .refused, "\(argument) is one file of a backup", why: "it belongs to the backup \(owner)",
-        try: ShellWord.typed(owner, else: "the folder that it lies in"))
+        try: ShellWord.typed(owner, else: "the folder that contains it"))
     }
     switch found {
     case .file, .directory: return .archive(path: argument)
@@ -73,7 +73,7 @@ struct ArgumentResolver {
       }
       if let path = try backup(argument) { return .archive(path: path) }
       throw CommandFailure(
-        .notFound, "\(argument) does not exist", why: "there is neither a file nor a folder of this name",
+        .notFound, "\(argument) does not exist", why: "no file or folder has this name",
         try: "check the path")
     }
   }
@@ -103,14 +103,14 @@ struct ArgumentResolver {
     switch (isDevice, isFile) {
     case (true, true):
       throw .usage(
-        "\(argument) is a device, and a file here too", why: "the name alone does not say which is meant",
+        "\(argument) is both a device and a file here", why: "the name alone is ambiguous",
         try: "device:\(argument) or ./\(argument)")
     case (true, false): return .device(name: argument, directory: "\(home)/\(argument)")
     case (false, true): return content(argument) == .device ? try device("./\(argument)") : try archive(argument)
     case (false, false):
       if let path = try backup(argument) { return .archive(path: path) }
       throw notFound(
-        "there is no device and no file named \(argument)", EditDistance.nearest(to: argument, among: deviceNames()))
+        "there is no device or file named \(argument)", EditDistance.nearest(to: argument, among: deviceNames()))
     }
   }
 
@@ -132,8 +132,8 @@ struct ArgumentResolver {
     guard name.unicodeScalars.contains("\u{FFFD}") else { return }
     throw .usage(
       "\"\(HostileText.shortened(name, columns: 60))\" cannot be a device's name",
-      why: "it has bytes that are no UTF-8, or the sign that stands for such: keyhaul gives no device such a name",
-      try: "rename its folder with mv, then name it; or remove the folder with rm -r")
+      why: "it has bytes that are not UTF-8, or the character that replaces them: Keyhaul gives no device such a name",
+      try: "rename its folder with mv and use the new name, or remove the folder with rm -r")
   }
 
   private func noDevice(_ name: String) -> CommandFailure {
@@ -142,7 +142,7 @@ struct ArgumentResolver {
 
   private func notFound(_ message: String, _ near: String?) -> CommandFailure {
     CommandFailure(
-      .notFound, message, why: near.map { "\"\($0)\" is near" } ?? "devices are looked for in \(home)",
+      .notFound, message, why: near.map { "\"\($0)\" is similar" } ?? "Keyhaul looks for devices in \(home)",
       try: near ?? "keyhaul device list")
   }
 

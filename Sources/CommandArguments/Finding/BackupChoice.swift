@@ -22,7 +22,7 @@ package enum BackupChoice {
     do throws(BackupArchiveError) {
       chosen = try BackupDirectory.backup(choice, among: entries)
     } catch {
-      throw .usage("\(argument) means several backups", why: error.reason, try: "the name of one of the folders")
+      throw .usage("\(argument) matches several backups", why: error.reason, try: "the name of one of the folders")
     }
     if let chosen { return parts.count == 1 ? chosen.name : "\(parent)/\(chosen.name)" }
     // A word alone may mean anything; the backups beside it are no answer to it.
@@ -42,7 +42,7 @@ package enum BackupChoice {
 
   private static func contents(of backups: [BackupDirectory.Entry]) -> String {
     let names = backups.prefix(3).map(\.name).joined(separator: ", ")
-    return "in it \(backups.count == 1 ? "is" : "are") \(names)\(backups.count > 3 ? ", ..." : "")"
+    return "it contains \(names)\(backups.count > 3 ? ", ..." : "")"
   }
 
   private static func trimmed(_ path: String) -> String {
@@ -68,8 +68,8 @@ extension BackupChoice {
     let list = isListed ? "keyhaul inspect \(ShellWord.typed(argument, else: "FOLDER")) lists them" : nil
     let count = backups.count
     return .usage(
-      "\(argument) holds "
-        + (count == 1 ? "a backup and is none itself" : "\(count) backups; one of them is to be named"),
+      "\(argument) contains "
+        + (count == 1 ? "a backup, but is not a backup itself" : "\(count) backups; name one of them"),
       why: contents(of: backups), try: [proposal, list].compactMap(\.self).joined(separator: "; "))
   }
 }

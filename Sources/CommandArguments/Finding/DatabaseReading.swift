@@ -29,7 +29,7 @@ struct DatabaseReading {
       let isNone = error.code == .unreadable || error.code == .unknownForm
       throw CommandFailure(
         CommandStatus(error.category),
-        isNone ? "\(name) is neither a backup nor a keychain's database" : "cannot read \(name)",
+        isNone ? "\(name) is not a backup or a keychain database" : "cannot read \(name)",
         why: error.reason, try: error.advice)
     }
     do throws(DataProtectionError) {
@@ -54,11 +54,12 @@ struct DatabaseReading {
       rows.contains(where: { $0.opened.fault?.place == .metadataClassKey && $0.opened.verdict == .tagMismatch })
     {
       throw CommandFailure(
-        .wrongPassword, "the class keys do not open \(name)", why: "none of them opens the key of its class",
-        try: "the keys of the device that it is of: its own keybag's, not a backup's")
+        .wrongPassword, "the class keys cannot decrypt \(name)", why: "none of them unwraps the key of its class",
+        try: "the class keys of the database's device, from the device's own keybag, not from a backup's")
     }
     guard !isAnyGiven, dump.database?.keys == .absent else { return }
-    session.warn("nothing of \(name) opens", why: "its keys are not in it", try: "--class-keys-file PATH")
+    session.warn(
+      "nothing in \(name) can be decrypted", why: "it does not contain its keys", try: "--class-keys-file PATH")
   }
 
   /// The three files as they stood at one moment: what changed in between is read again.
@@ -76,8 +77,8 @@ struct DatabaseReading {
       if Self.isUnchanged(path, since: before) { return (file, log, journal, before) }
     }
     throw CommandFailure(
-      .busy, "\(name) is being written to", why: "it changed each time it was read",
-      try: "shut the Simulator down, or read a copy")
+      .busy, "\(name) is being written to", why: "it changed each time Keyhaul read it",
+      try: "shut down the Simulator, or read a copy")
   }
 
   private static func statuses(of path: String) -> [FileStatus?] {

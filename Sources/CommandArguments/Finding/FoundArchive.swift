@@ -52,9 +52,9 @@ package struct FoundArchive {
     do throws(BackupArchiveError) {
       digest = try Self.read(at: .path(path), storage: storage).digest
     } catch {
-      throw Self.changed(name, "it cannot be read any more: \(error.reason)")
+      throw Self.changed(name, "it can no longer be read: \(error.reason)")
     }
-    if digest != archive.digest { throw Self.changed(name, "its keychain or its list of files is another one now") }
+    if digest != archive.digest { throw Self.changed(name, "its keychain or its manifest has been replaced") }
   }
 
   private static func changed(_ name: String, _ why: String) -> CommandFailure {
@@ -65,7 +65,8 @@ package struct FoundArchive {
 
   package static func isDevice(_ name: String) -> CommandFailure {
     .usage(
-      "\(name) is a device", why: "an archive is meant here", try: "keyhaul backup \(ShellWord.quoted(name)) -o ARCHIVE"
+      "\(name) is a device",
+      why: "this command needs a backup", try: "keyhaul backup \(ShellWord.quoted(name)) -o ARCHIVE"
     )
   }
 
@@ -74,7 +75,7 @@ package struct FoundArchive {
   /// - Throws: `.usage` for a stream.
   package func requirePath(for verb: String) throws(CommandFailure) -> String {
     if let path { return path }
-    throw .usage("\(verb) cannot take standard input", why: "a stream passes by once", try: "a folder or a file")
+    throw .usage("\(verb) cannot read standard input", why: "a stream can be read only once", try: "a folder or a file")
   }
 
   /// Where it is to be read.
@@ -82,7 +83,7 @@ package struct FoundArchive {
   /// - Throws: `.usage` for a directory of several backups, and where standard input is something else already.
   package func location(in session: Session) throws(CommandFailure) -> ArchiveLocation {
     guard let path else {
-      try session.claimStandardInput(for: "the archive")
+      try session.claimStandardInput(for: "the backup")
       return .stream(descriptor: 0)
     }
     if let backups { throw BackupChoice.several(backups, in: typed) }
@@ -130,10 +131,10 @@ package struct FoundArchive {
     if use == .planning, let obstacle = named.obstacle {
       let isCopy = obstacle == .decryptedCopy
       session.warn(
-        "a restore refuses \(name) as it is",
+        "restore refuses \(name) in its current state",
         why:
-          "what is said of a move is what \(isCopy ? "the backup that it was made of" : "another, whole copy") would do",
-        try: isCopy ? "the backup that it was made of" : "another copy")
+          "the plan shows what \(isCopy ? "the backup that it was made from" : "another, intact copy") would do",
+        try: isCopy ? "the backup that it was made from" : "another copy")
     }
     return named
   }
@@ -143,12 +144,12 @@ package struct FoundArchive {
   package func warnOfSurprises(of named: NamedArchive, in session: Session) {
     if let claim = named.archive.findings.first(where: { $0.kind == .falseClaim }) {
       session.warn(
-        "\(name) says that it is encrypted, and it is not", why: claim.description,
-        try: "don't trust this copy; its files anybody can read", evenQuiet: true)
+        "\(name) says that it is encrypted, but it is not", why: claim.description,
+        try: "don't trust this copy; anyone can read its files", evenQuiet: true)
     }
     if named.archive.findings.contains(.decryptedCopy) {
       session.note(
-        "\(HostileText.shown(name)) is a decrypted copy: anybody can read its files; its items need the password.")
+        "\(HostileText.shown(name)) is a decrypted copy: anyone can read its files, but its items need the password.")
     }
     guard let path else { return }
     // Beside a link stands another file than beside what it points to.
@@ -156,13 +157,13 @@ package struct FoundArchive {
       let content =
         switch leftover.content {
         case .plain: "it is a backup whose files are not encrypted"
-        case .encrypted: "it is a backup that is encrypted"
-        case .unknown: "it is a backup or a part of one, and may hold unencrypted files"
+        case .encrypted: "it is an encrypted backup"
+        case .unknown: "it is a backup or part of one, and may contain unencrypted files"
         }
       session.warn(
-        "a run that was ended left something beside \(name)", why: "\(leftover.path): \(content)",
+        "an interrupted run left a file or folder next to \(name)", why: "\(leftover.path): \(content)",
         try: leftover.isRemovedByNextWrite
-          ? "delete it; the next rekey of \(name) does that too" : "delete it once \(name) is known to be whole",
+          ? "delete it; the next rekey of \(name) also deletes it" : "delete it after you verify \(name)",
         evenQuiet: leftover.content != .encrypted)
     }
   }
@@ -202,16 +203,16 @@ package struct NamedArchive {
         try: "convert, which writes a copy with these names")
     case .passwordDenied:
       session.warn(
-        "\(name) says that it has no password, and was made under one", why: finding.description,
+        "\(name) says that it has no password, but it was made with one", why: finding.description,
         try: Self.adviceForDeniedPassword, evenQuiet: true)
     case .wrapsUnusual:
       session.warn(
-        "\(name)'s keybag is as no device writes it", why: finding.description,
-        try: "another copy; what is said of the items of these classes is what was made of this one", evenQuiet: true)
+        "\(name)'s keybag is not one that a device writes", why: finding.description,
+        try: "another copy; results for items of these classes apply only to this copy", evenQuiet: true)
     case .manifestUnreadable:
       session.warn(
         "\(name)'s \(finding.place) cannot be read", why: finding.description,
-        try: "another copy; nothing of this one can be opened without it")
+        try: "another copy; without it nothing in this copy can be decrypted")
     case .manifestMissing:
       session.warn(
         "\(name) is not a whole backup", why: finding.description,
@@ -219,14 +220,15 @@ package struct NamedArchive {
     case .classKeysDamaged:
       session.warn(
         "\(name)'s keybag is damaged", why: finding.description,
-        try: "another copy; what is under those keys is lost in this one")
+        try: "another copy; items that need those keys are lost in this copy")
     case .keybagUnusable:
       session.warn(
-        "\(name)'s keybag is damaged", why: finding.description, try: "another copy; no item opens without it")
+        "\(name)'s keybag is damaged", why: finding.description,
+        try: "another copy; no item can be decrypted without it")
     case .keychainMissing, .keychainDamaged:
       session.warn(
         "\(name)'s keychain cannot be read", why: finding.description,
-        try: "another copy; verify says what else of this one is damaged")
+        try: "another copy; verify shows what else is damaged in this copy")
     case .keybagMismatch(let file, let keybag):
       session.warn(
         "\(name)'s keychain does not name its keybag", why: finding.description,
@@ -234,12 +236,12 @@ package struct NamedArchive {
     case .sealBroken:
       session.isAboutChangedBackup = true
       session.warn(
-        "\(name) is not what was sealed", why: finding.description,
-        try: "another copy; verify names every file that was changed since", evenQuiet: true)
+        "\(name) has changed since it was sealed", why: finding.description,
+        try: "another copy; verify lists every file that has changed since", evenQuiet: true)
     case .versionMissing, .stateMissing, .listTrailingBytes, .listJournalUnread, .listDamaged, .listUnreadable:
       session.warn(
-        "\(name) is not as its device left it", why: finding.description,
-        try: "another copy, or look through what it has with verify")
+        "\(name) has changed since the source device wrote it", why: finding.description,
+        try: "another copy, or check its contents with verify")
     }
   }
 
@@ -255,12 +257,15 @@ package struct NamedArchive {
       parameters.unusualRounds == nil,
       let odd = parameters.oddRounds(isTwofold: archive.manifest.manifestKey != nil)
     else { return }
-    let count = odd.rounds == 0 ? "leaves out the slow rounds" : "asks for \(Amounts.count(Int(odd.rounds), "round"))"
+    let count =
+      odd.rounds == 0
+      ? "skips the slow iterations"
+      : "asks for \(Amounts.count(Int(odd.rounds), "iteration"))"
     session.warn(
-      "\(name) \(count) of its password's key, where a device asks for \(Amounts.grouped(Int(odd.usual)))",
-      why: "somebody changed the count, and no password fits any more, or the backup was made so, and "
-        + (odd.rounds < odd.usual ? "passwords are guessed the faster" : "each try takes the longer"),
-      try: "the copy that its device made, if there is one", evenQuiet: true)
+      "\(name) \(count) to derive its password's key; a device asks for \(Amounts.grouped(Int(odd.usual)))",
+      why: "either the count was changed, so no password fits any more, or the backup was made this way, and "
+        + (odd.rounds < odd.usual ? "passwords can be guessed faster" : "each attempt takes longer"),
+      try: "the source device's own copy, if it exists", evenQuiet: true)
   }
 
   /// Says what is wrong with the archive itself.
@@ -278,13 +283,14 @@ package struct NamedArchive {
     for propertyList in archive.unreadablePropertyLists {
       session.warn(
         "\(name)'s \(propertyList.name) could not be read", why: propertyList.reason,
-        try: "verify says whether more of it is damaged; items and files do not depend on it")
+        try: "verify shows whether anything else is damaged; items and files do not depend on this file")
     }
     for finding in archive.findings { warn(of: finding, in: session) }
     if let unbound = archive.unboundKeychain {
       session.warn(
-        "\(name) holds what no device writes", why: "\(unbound.fact): \(unbound.meaning)",
-        try: unbound.isRefused ? "don't trust it; no restore takes it" : "don't trust it, unless you made it so",
+        "\(name) contains what no device writes", why: "\(unbound.fact): \(unbound.meaning)",
+        try: unbound.isRefused
+          ? "don't trust it; it cannot be restored" : "don't trust it, unless you made it this way",
         evenQuiet: true)
     }
   }

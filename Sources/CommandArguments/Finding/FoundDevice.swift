@@ -107,12 +107,12 @@ package struct FoundDevice {
     let (message, advice) = Self.words(ofForeignIn: name)
     throw .usage(
       message,
-      why: "\(names) \(foreign.count == 1 ? "is" : "are") not part of the device, and would be deleted with it",
+      why: "\(names) \(foreign.count == 1 ? "is" : "are") not part of the device and would be deleted with it",
       try: advice)
   }
 
   private static func words(ofForeignIn name: String) -> (message: String, advice: String) {
-    ("the folder of \(name) holds more than a device", "move what is yours elsewhere first")
+    ("the folder of \(name) contains more than a device", "move your own files elsewhere first")
   }
 }
 

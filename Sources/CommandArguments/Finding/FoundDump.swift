@@ -78,15 +78,16 @@ package struct FoundDump {
   /// What is said of a keychain file of macOS.
   private static func isFileKeychain(_ name: String) -> CommandFailure {
     CommandFailure(
-      .refused, "\(name) is \(FileKeychain.phrase), and is not read",
-      why: "it is sealed with its own password, as login.keychain-db is; backups, dumps and keychain-2.db are read",
+      .refused, "\(name) is \(FileKeychain.phrase), which Keyhaul cannot read",
+      why: "it is encrypted with its own password, like login.keychain-db; Keyhaul reads backups, dumps and "
+        + "keychain-2.db",
       try: "security dump-keychain -d on a Mac, which shows its items, or name a backup")
   }
 
   private static func message(_ code: KeychainDumpError.Code, _ name: String) -> String {
     switch code {
-    case .unreadable, .unknownForm: "\(name) is neither a backup nor a known dump of a keychain"
-    case .backupKeychain: "\(name) is the sealed keychain of a backup, and no backup"
+    case .unreadable, .unknownForm: "\(name) is not a backup or a known keychain dump"
+    case .backupKeychain: "\(name) is the encrypted keychain of a backup, not a backup"
     case .overLimit: "refused to read \(name)"
     case .failed: "cannot open the entries of \(name)"
     }
@@ -96,29 +97,29 @@ package struct FoundDump {
   package var refusal: CommandFailure {
     if isDatabase {
       return CommandFailure(
-        .refused, "\(typed) is a keychain's own database, and no backup",
-        why: "it has no keybag and no files of apps",
-        try: "inspect, verify, export, diff, why, or plan --to DEVICE, which take it")
+        .refused, "\(typed) is a keychain database, not a backup",
+        why: "it has no keybag and no app files",
+        try: "inspect, verify, export, diff, why, or plan --to DEVICE, which accept it")
     }
     return CommandFailure(
-      .refused, "\(typed) is a dump of a keychain, and no backup",
+      .refused, "\(typed) is a keychain dump, not a backup",
       why: "it is read as \(dump.form.phrase): it has no keybag and no files, and nothing protects it",
-      try: "inspect, export, diff, why, or plan --to DEVICE, which take it")
+      try: "inspect, export, diff, why, or plan --to DEVICE, which accept it")
   }
 
   /// Refuses what opens a backup: a dump is in clear.
   package func refuse(_ options: UnlockingOptions) throws(CommandFailure) {
     guard options.isGiven else { return }
     throw .usage(
-      "\(typed) takes no password and no key", why: "it is \(dump.nature)",
-      try: "leave the password and the flags about opening out")
+      "\(typed) needs no password and no key", why: "it is \(dump.nature)",
+      try: "leave the password and key flags out")
   }
 
   /// Refuses a page: none is made of a dump or a database.
   package func refusePage(in session: Session) throws(CommandFailure) {
     guard session.common.isHTML else { return }
     throw .usage(
-      "--format html is not made of a \(dump.form.noun)", why: "its pages are about backups and devices",
+      "--format html does not support a \(dump.form.noun)", why: "its pages show backups and devices",
       try: "--format text or json")
   }
 

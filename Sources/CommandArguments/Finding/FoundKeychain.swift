@@ -115,7 +115,7 @@ extension DatabaseKeyOptions {
   package func check(_ found: [FoundKeychain]) throws(CommandFailure) {
     guard classKeysFile != nil, !found.contains(where: \.isDatabase) else { return }
     throw .usage(
-      "--class-keys-file is about a keychain's own database", why: "no keychain-2.db is meant here",
+      "--class-keys-file applies only to a keychain database", why: "the argument is not a keychain-2.db",
       try: "leave --class-keys-file out")
   }
 }

@@ -110,8 +110,8 @@ package struct ItemSelection {
   package func required(to verb: String) throws(CommandFailure) -> ItemSelection {
     guard isRestricted else {
       throw .usage(
-        "no attribute says which items to \(verb)", why: "without one it would be all of them",
-        try: "--service NAME, --kind KIND, or --label '*' for all that have one")
+        "no attribute selects the items to \(verb)", why: "without one, this would apply to all items",
+        try: "--service NAME, --kind KIND, or --label '*' for all items with a label")
     }
     return self
   }

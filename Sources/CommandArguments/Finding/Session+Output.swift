@@ -27,9 +27,9 @@ extension Session {
     try ReportFile.check(output, differsFrom: files, after: flag)
     guard let device = Self.device(around: output) else { return }
     throw .usage(
-      "\(output) lies in the folder of the device \(device)",
-      why: "what is in it is the device's own: it would be destroyed, or deleted with it",
-      try: "another place after \(flag)")
+      "\(output) is in the folder of the device \(device)",
+      why: "that folder belongs to the device: the file would overwrite it or be deleted with it",
+      try: "another path after \(flag)")
   }
 
   /// The device in whose folder a path lies, or whose folder it is, by whatever names.

@@ -23,7 +23,7 @@ package struct DatabaseKeyOptions: ParsableArguments {
       return try ClassKeyFile.keys(in: bytes)
     } catch {
       throw CommandFailure(
-        .refused, "\(classKeysFile) is not a file of class keys", why: error.reason,
+        .refused, "\(classKeysFile) is not a class key file", why: error.reason,
         try: "{\"6\": \"64 hexadecimal digits\", \"7\": ...}")
     }
   }

@@ -18,7 +18,7 @@ enum HomeDirectory {
       if let data = environment["XDG_DATA_HOME"], data.hasPrefix("/") { return data + "/keyhaul" }
       if let home = environment["HOME"], !home.isEmpty { return home + "/.local/share/keyhaul" }
     #endif
-    throw .usage("there is no place for virtual devices", why: "HOME is not set", try: "--home DIR")
+    throw .usage("there is no folder for virtual devices", why: "HOME is not set", try: "--home DIR")
   }
 }
 

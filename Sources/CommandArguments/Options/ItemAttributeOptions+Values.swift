@@ -33,7 +33,8 @@ extension ItemAttributeOptions {
     throw .usage(
       "the item has no name",
       why: empty.isEmpty
-        ? "nobody could tell it from another" : "\(Amounts.list(empty)) \(empty.count == 1 ? "is" : "are") empty",
+        ? "it could not be told apart from another "
+          + "item" : "\(Amounts.list(empty)) \(empty.count == 1 ? "is" : "are") empty",
       try: "--service NAME --account NAME")
   }
 
@@ -75,13 +76,13 @@ extension AccessConstraint {
   package static func check(_ constraints: [AccessConstraint], sync: Bool, prefix: String = "") throws(CommandFailure) {
     if constraints.count > 1 {
       throw .usage(
-        "--\(prefix)user-presence and --\(prefix)biometry cannot go together",
-        why: "a user is present who shows a face or finger, or enters the passcode", try: "one of them")
+        "--\(prefix)user-presence and --\(prefix)biometry cannot be used together",
+        why: "biometry and the passcode already prove user presence", try: "use only one of them")
     }
     if sync, !constraints.isEmpty {
       throw .usage(
-        "--\(prefix)sync cannot go with --\(prefix)user-presence or --\(prefix)biometry",
-        why: "an item with an access control does not sync", try: "one of them")
+        "--\(prefix)sync cannot be used with --\(prefix)user-presence or --\(prefix)biometry",
+        why: "an item with an access control does not sync", try: "use only one of them")
     }
   }
 }
@@ -95,7 +96,7 @@ package enum ProtocolCode {
       let near = EditDistance.nearest(to: text, among: InternetProtocol.names)
       throw .usage(
         "\(flag) cannot be \"\(text)\"",
-        why: "it is a name such as https, imap or ssh, or a code of four characters",
+        why: "a protocol is a name such as https, imap or ssh, or a code of four characters",
         try: "\(flag) \(near ?? "https")")
     }
     return text

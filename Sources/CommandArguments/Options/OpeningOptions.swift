@@ -36,7 +36,7 @@ package struct UnlockingOptions {
 /// What opens a backup besides its password.
 package struct OpeningOptions: ParsableArguments {
   @Option(
-    help: ArgumentHelp("The hardware key (0x835) of the device that made the backup, 16 bytes.", valueName: "path"),
+    help: ArgumentHelp("The hardware key (0x835) of the source device, 16 bytes.", valueName: "path"),
     completion: .file())
   package var deviceKeyFile: String?
 
@@ -94,7 +94,7 @@ extension OpeningOptions {
   /// Refuses what is about archives beside a device, of which nothing is opened.
   package func refuse(for device: String) throws(CommandFailure) {
     guard let flag = given else { return }
-    throw .usage("\(flag) is about archives", why: "\(device) is a device", try: "leave \(flag) out")
+    throw .usage("\(flag) applies only to backups", why: "\(device) is a device", try: "leave \(flag) out")
   }
 }
 
@@ -103,7 +103,7 @@ extension SecretFlags<PasswordName> {
   package func refuse(for device: String) throws(CommandFailure) {
     guard isGiven else { return }
     throw .usage(
-      "a device takes no backup password", why: "\(device) is a device; no backup is opened",
+      "a device needs no backup password", why: "\(device) is a device, not a backup",
       try: "leave the password out")
   }
 }

@@ -41,16 +41,16 @@ extension ArchiveUnlocker {
 
   package func warnOfForeignKey() {
     session.warn(
-      "the device key that was given is not of the device that made \(name)",
-      why: "none of the items that need it opens with it", try: "the key 0x835 of that device")
+      "the given device key does not belong to the source device of \(name)",
+      why: "it decrypts none of the items that need a device key", try: "the key 0x835 of that device")
   }
 
   /// Says whose key opened items, where the user did not name it.
   package func tell(ofProven hardware: HardwareKey?) {
     guard let device = hardware?.homeDevice else { return }
     // Without a password the hardware binds every class.
-    let items = archive.isEncrypted ? "items of this device only" : "its items"
-    session.note("\(HostileText.shown(name)): \(items) were opened with the key of \(device)")
+    let items = archive.isEncrypted ? "this-device-only items" : "its items"
+    session.note("\(HostileText.shown(name)): \(items) were decrypted with the key of \(device)")
   }
 
   /// The key of the device of the home directory that calls itself the backup's maker.
@@ -67,9 +67,9 @@ extension ArchiveUnlocker {
 
   private func warn(ofUnreadable device: VirtualDevice, _ error: VirtualDeviceError) {
     session.warn(
-      "the key of \(device.name) cannot be read: items of this device only stay closed in \(name)",
+      "the key of \(device.name) cannot be read: this-device-only items in \(name) cannot be decrypted",
       why: "\(error.summary): \(error.reason)",
-      try: error.code == .busy ? "run it again when nobody uses \(device.name)" : error.call)
+      try: error.code == .busy ? "run it again when no other process uses \(device.name)" : error.call)
   }
 
   /// The device of the home directory that calls itself the backup's maker, held for reading; the caller ends it.

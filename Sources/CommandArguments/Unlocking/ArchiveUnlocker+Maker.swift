@@ -38,7 +38,7 @@ extension ArchiveUnlocker {
     } catch {
       session.note(
         HostileText.shown(
-          "What is on \(device.name) and not in \(name) cannot be named: \(error.reason). Try: \(error.call)."))
+          "Items that are on \(device.name) but not in \(name) cannot be listed: \(error.reason). Try: \(error.call)."))
       return Maker(name: device.name, returning: returning, items: nil)
     }
   }
@@ -68,10 +68,10 @@ extension ArchiveUnlocker {
     guard returning.isSameDevice ?? isClaimed else {
       let fact =
         returning.isSameDevice == false
-        ? "none of the items that need the hardware of their device opens with its key"
-        : "its identifier is \(device.record.udid), and the backup names \(archive.device.identifier ?? "none")"
+        ? "its key decrypts none of the items that need a device's hardware key"
+        : "its identifier is \(device.record.udid); the backup names \(archive.device.identifier ?? "none")"
       throw CommandFailure.usage(
-        "\(device.name) did not make \(name)", why: fact, try: "the device that made it, or no --source")
+        "\(device.name) did not make \(name)", why: fact, try: "the source device, or leave --source out")
     }
     do throws(MigrationError) {
       return Maker(name: device.name, returning: returning, items: try MakerItems(of: returning, on: device))

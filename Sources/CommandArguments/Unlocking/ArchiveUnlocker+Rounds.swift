@@ -28,7 +28,7 @@ extension ArchiveUnlocker {
     guard let terminal = session.terminal() else {
       throw CommandFailure(
         .refused, "refused to open \(name)", why: "it \(demand); \(session.missingTerminal)",
-        try: "don't trust this file; --max-rounds \(parameters.totalRounds) accepts so many")
+        try: "don't trust this file; --max-rounds \(parameters.totalRounds) accepts this many")
     }
     if session.common.yes {
       session.warn("\(name) \(demand)", try: "don't trust this file")
@@ -41,7 +41,7 @@ extension ArchiveUnlocker {
   /// "asks for 4,000,000 rounds of key derivation, 400 times the usual 10,000; about 12 s on this machine".
   private static func demand(_ unusual: UnusualRounds, duration: Duration?) -> String {
     let time = duration.map { "; \(Amounts.estimate($0)) on this machine" } ?? ""
-    return "asks for \(Amounts.grouped(Int(unusual.rounds))) rounds of key derivation, "
+    return "asks for \(Amounts.grouped(Int(unusual.rounds))) iterations of key derivation, "
       + "\(Amounts.grouped(Int(unusual.multiple))) times the usual \(Amounts.grouped(Int(unusual.usual)))\(time)"
   }
 }

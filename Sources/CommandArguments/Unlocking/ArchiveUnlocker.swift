@@ -76,7 +76,7 @@ package final class ArchiveUnlocker {
     }
     guard var failure = wrong else { return nil }
     if offered.count > 1 {
-      failure.message = "cannot open \(name): none of \(Amounts.count(offered.count, "password")) fits"
+      failure.message = "cannot open \(name): none of \(Amounts.count(offered.count, "password")) is right"
       failure.why = Amounts.list(offered.map(\.origin))
     }
     throw failure
@@ -237,13 +237,13 @@ package final class ArchiveUnlocker {
     switch form {
     case .asGiven: return
     case .withoutMark:
-      session.note("\(HostileText.shown(name)): the password fitted without the byte order mark before it")
+      session.note("\(HostileText.shown(name)): the password was accepted without its byte order mark")
     case .composed:
       session.note(
-        "\(HostileText.shown(name)): the password fitted with its accents in the letters (Unicode form NFC)")
+        "\(HostileText.shown(name)): the password was accepted with composed accents (Unicode form NFC)")
     case .decomposed:
       session.note(
-        "\(HostileText.shown(name)): the password fitted with its accents behind the letters (Unicode form NFD)")
+        "\(HostileText.shown(name)): the password was accepted with decomposed accents (Unicode form NFD)")
     }
   }
 
@@ -251,7 +251,7 @@ package final class ArchiveUnlocker {
   package func tellOfMissingSeal() {
     guard archive.isEncrypted, archive.seal == nil else { return }
     session.note(
-      "\(HostileText.shown(name)) is not sealed: an older keychain or list of files of the same backup would not show.")
+      "\(HostileText.shown(name)) has no seal: an older keychain or manifest of the same backup would not be noticed.")
   }
 
   private func tell(_ note: ArchiveNote) {
@@ -259,7 +259,7 @@ package final class ArchiveUnlocker {
     case .digestDiffers:
       session.warn(
         "\(name)'s keychain file is not what was written", why: note.description,
-        try: "verify says what is damaged; what opens is as it was written, and items may be missing")
+        try: "verify shows the damage; items that can be decrypted are unchanged, but others may be missing")
     // Said when the archive was opened.
     case .unfinished, .propertyListUnreadable, .encryptionClaimed, .listJournalRead: return
     case .finding(let finding): if !archive.findings.contains(finding) { named.warn(of: finding, in: session) }
@@ -276,7 +276,7 @@ package final class ArchiveUnlocker {
 extension NamedArchive {
   /// What to do with a backup whose manifest alone says that it has no password.
   static let adviceForDeniedPassword =
-    "don't trust this copy; use the one that its device made; if there is none, set IsEncrypted to true in the "
+    "don't trust this copy; use the source device's own copy. If there is none, set IsEncrypted to true in the "
     + "Manifest.plist of another copy, and give its password"
 
   /// A password that is given for an archive without one: whoever gives it expects another archive, and what is not
@@ -284,7 +284,7 @@ extension NamedArchive {
   package func needlessPassword(_ source: SecretSource.Named, try advice: String? = nil) -> CommandFailure {
     if let denied = archive.findings.first(where: { $0.kind == .passwordDenied }) {
       return CommandFailure(
-        .refused, "\(name) says that it has no password, and was made under one", why: denied.description,
+        .refused, "\(name) says that it has no password, but it was made with one", why: denied.description,
         try: Self.adviceForDeniedPassword)
     }
     if archive.isManifestMissing {
@@ -293,8 +293,8 @@ extension NamedArchive {
         try: "if this copy is meant, \(source.withoutIt)")
     }
     return CommandFailure(
-      .refused, "\(name) has no password, and \(source.name) names one",
-      why: "it is not encrypted: it may not be the backup that is meant, and anybody can have made it",
-      try: source.isFlag ? advice ?? "if it is meant, \(source.withoutIt)" : "if it is meant, \(source.withoutIt)")
+      .refused, "\(name) has no password, but \(source.name) gives one",
+      why: "it is not encrypted: it may be the wrong backup, and anyone may have made it",
+      try: (source.isFlag ? advice : nil) ?? "if it is the right backup, \(source.withoutIt)")
   }
 }

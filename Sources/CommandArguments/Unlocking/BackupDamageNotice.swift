@@ -25,11 +25,11 @@ package struct BackupDamageNotice {
       case .keychainChanged, .finding: continue
       case .classKeys(let report):
         session.warn(
-          "\(name)'s keybag is damaged", why: report, try: "another copy; items of that class are lost in this one")
+          "\(name)'s keybag is damaged", why: report, try: "another copy; items of that class are lost in this copy")
       case .keychainSize, .statusMissing:
         session.warn(
-          "\(name) may not be whole", why: damage.description,
-          try: "another copy, or look through what it has with verify")
+          "\(name) may not be complete", why: damage.description,
+          try: "another copy, or check its contents with verify")
       }
     }
     if let report = opened.keybagDamage, !opened.losesItemsToKeybag {
@@ -51,11 +51,11 @@ package struct BackupDamageNotice {
     let facts = damage.map(\.description).joined(separator: "; ")
     // Without Status.plist nothing says that anything is missing.
     let isUnconfirmed = damage.allSatisfy { $0 == .statusMissing || $0 == .finding(.stateMissing) }
-    let verdict = isUnconfirmed ? "may not be whole" : "is damaged"
+    let verdict = isUnconfirmed ? "may not be complete" : "is damaged"
     guard let terminal = session.terminal() else {
       throw CommandFailure(
-        .damaged, "\(name) \(verdict), and nothing was restored to \(device)", why: facts,
-        try: "another copy; --accept-damage restores what is left in this one")
+        .damaged, "\(name) \(verdict), so nothing was restored to \(device)", why: facts,
+        try: "another copy; --accept-damage restores what is left in this copy")
     }
     try session.ask(
       "\(name) \(verdict): \(facts). Items may be missing in it. Restore what is left to \(device)?", on: terminal,

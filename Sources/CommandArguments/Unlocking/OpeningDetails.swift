@@ -33,7 +33,7 @@ package struct OpeningDetails {
   /// - Parameter duration: How long it took to try all of them, where nothing else was done meanwhile.
   package func say(tryingTook duration: Duration? = nil) {
     session.detail(
-      "\(HostileText.shown(named.name)): \(readableCount) of \(Amounts.count(count, "item")) open here")
+      "\(HostileText.shown(named.name)): \(readableCount) of \(Amounts.count(count, "item")) can be decrypted here")
     session.detail("  \(named.archive.digest)", level: 2)
     if let duration { session.detail("  tried in \(Int(duration / .milliseconds(1))) ms", level: 2) }
     for line in lines { session.detail(line, level: 2) }

@@ -39,20 +39,20 @@ extension CommandFailure {
       switch error.code {
       case .notFound: "\(name) does not exist"
       case .notABackup: "\(name) is not a backup"
-      case .sealedList: "\(name) keeps the password it has"
+      case .sealedList: "\(name) keeps its current password"
       case .unsupported, .notStreamable: "\(name) cannot be read: \(error.summary)"
-      case .decryptedCopy: "\(name) is a decrypted copy, to be read alone"
-      case .falseClaim: "\(name) says that it is encrypted, and it is not"
-      case .passwordDenied: "\(name) says that it has no password, and was made under one"
+      case .decryptedCopy: "\(name) is a decrypted copy, which can only be read"
+      case .falseClaim: "\(name) says that it is encrypted, but it is not"
+      case .passwordDenied: "\(name) says that it has no password, but it was made with one"
       case .hostile, .overLimit: "refused to read \(name)"
       case .truncated: "\(name) is cut short"
       case .damaged: "\(name) is damaged"
       case .unfinished: "\(name) was never finished"
       case .manifestMissing: "\(name) is an unfinished backup"
-      case .payloadMissing: "\(name) is not whole"
-      case .noKeychain: "\(name) holds no keychain"
+      case .payloadMissing: "\(name) is not complete"
+      case .noKeychain: "\(name) contains no keychain"
       case .keyUnavailable: "cannot open \(name): \(error.summary)"
-      case .changed: "something writes to \(name)"
+      case .changed: "another process writes to \(name)"
       case .unreadable, .noTemporarySpace: "could not read \(name)"
       case .libraryMissing: error.summary
       case .unwritable, .noSpace, .streamBroken, .occupied: "could not write \(name)"
@@ -65,7 +65,7 @@ extension CommandFailure {
       default: "cannot open \(name): \(error.summary)"
       }
     case let error as ArchivedKeychainError where error.code == .unboundKeychain:
-      "\(name) holds what no device writes"
+      "\(name) contains what no device writes"
     case let error as FormatError where error.format == .keybag: "\(name)'s keybag is damaged"
     default: "cannot open \(name): \(error.summary)"
     }
@@ -75,6 +75,6 @@ extension CommandFailure {
   package static func damagedKeybag(of name: String, report: String) -> CommandFailure {
     CommandFailure(
       .damaged, "\(name)'s keybag is damaged", why: report,
-      try: "another copy; items of that class are lost in this one")
+      try: "another copy; items of that class are lost in this copy")
   }
 }

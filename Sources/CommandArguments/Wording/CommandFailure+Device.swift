@@ -14,8 +14,8 @@ extension CommandFailure {
     let message =
       switch error.code {
       case .notFound: "there is no device named \(device)"
-      case .exists: "there is a device named \(device) already"
-      case .occupied: "cannot make \(device): something else is in its place"
+      case .exists: "a device named \(device) already exists"
+      case .occupied: "cannot create \(device): its path is in use"
       case .busy: "\(device) is in use"
       case .wrongPasscode: "cannot unlock \(device): the passcode is wrong"
       case .locked: "\(device) is locked"

@@ -16,18 +16,20 @@ package enum ItemFailure {
     case .duplicateItem:
       let same = identifyingWords(of: item.kind)
       return CommandFailure(
-        .failed, "\(device) has this item already",
+        .failed, "\(device) already has this item",
         why:
-          "\(ItemText.nounWithArticle(item.kind)) with the same \(same) and access group is there (errSecDuplicateItem, -25299)",
-        try: "\(otherName(of: item.kind)), or look at it with \"keyhaul item find \(ShellWord.quoted(device))\"")
+          "\(ItemText.nounWithArticle(item.kind)) with the same \(same) and access group exists (errSecDuplicateItem, "
+          + "-25299)",
+        try: "\(otherName(of: item.kind)); to see the existing item, run \"keyhaul item find "
+          + "\(ShellWord.quoted(device))\"")
     case .interactionNotAllowed:
       return CommandFailure(
-        .locked, "\(device) is locked, so the item cannot be sealed",
+        .locked, "\(device) is locked, so the item cannot be encrypted",
         why: "the key for \"\(protection.phrase)\" is not in memory (errSecInteractionNotAllowed, -25308)",
         try: "keyhaul device unlock \(ShellWord.quoted(device))")
     case .authFailed:
       return CommandFailure(
-        .failed, "\(device) has no passcode, and the item needs one",
+        .failed, "\(device) has no passcode, but the item needs one",
         why: "the key for \"\(protection.phrase)\" exists only while a passcode is set (errSecAuthFailed, -25293)",
         try: "keyhaul device passcode set \(ShellWord.quoted(device)), or another --protection")
     default:
@@ -46,7 +48,7 @@ package enum ItemFailure {
       let names = openDevice.record.apps.filter { !$0.accessGroups.isEmpty }.map(\.name)
       throw CommandFailure(
         .failed, "\(openDevice.name) has no app \(short(app))",
-        why: names.isEmpty ? "no app is on it" : "the apps on it are \(Amounts.list(names.map(short)))",
+        why: names.isEmpty ? "it has no apps" : "the apps on it are \(Amounts.list(names.map(short)))",
         try: EditDistance.nearest(to: app, among: names).map { "--app \($0)" }
           ?? "without --app, every access group can be used")
     }
@@ -69,13 +71,13 @@ package enum ItemFailure {
     switch code(of: error) {
     case .duplicateItem:
       return CommandFailure(
-        .failed, "an item would become one that \(device) has already",
+        .failed, "an item would become the same as another item of \(device)",
         why: "\(error.reason) (errSecDuplicateItem, -25299); nothing was changed", try: "fewer items, or another value")
     case .interactionNotAllowed: return locked(verb, on: openDevice)
     case .cancelled: return CommandFailure(error, device: device)
     case .authFailed:
       return CommandFailure(
-        .failed, "\(device) has no passcode, and the items would need one",
+        .failed, "\(device) has no passcode, but the items would need one",
         why:
           "the key for \"\(ProtectionClass.whenPasscodeSetThisDeviceOnly.phrase)\" exists only while a passcode is set (errSecAuthFailed, -25293)",
         try: "keyhaul device passcode set \(ShellWord.quoted(device)), or another --new-protection")
@@ -85,7 +87,7 @@ package enum ItemFailure {
   }
 
   package static func locked(_ verb: String, on openDevice: DeviceSession) -> CommandFailure {
-    locked(openDevice, "\(openDevice.name) is locked, so not all that matches can be \(verb)d")
+    locked(openDevice, "\(openDevice.name) is locked, so not all matching items can be \(verb)d")
   }
 
   /// A device whose items all have to be read.
@@ -124,7 +126,7 @@ package enum ItemFailure {
       return other(error, "cannot search \(device)", device: device)
     }
     return CommandFailure(
-      .locked, "\(device) is locked, so not all that matches can be read",
+      .locked, "\(device) is locked, so not all matching items can be read",
       why: lockedItems(of: openDevice) ?? error.reason,
       try: "keyhaul device unlock \(ShellWord.quoted(device))")
   }

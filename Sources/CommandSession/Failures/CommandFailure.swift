@@ -44,7 +44,7 @@ package struct CommandFailure: Error, Equatable {
     switch error {
     case let failure as CommandFailure: self = failure
     case let explained as any ExplainedError: self.init(explained)
-    default: self.init(.failed, "something unforeseen happened", why: "\(error)")
+    default: self.init(.failed, "an unexpected error occurred", why: "\(error)")
     }
   }
 

@@ -12,9 +12,9 @@ extension Remedy {
     case .setPasscode(let device): "keyhaul device passcode set \(ShellWord.quoted(device))"
     case .changePasscode(let device): "keyhaul device passcode change \(ShellWord.quoted(device))"
     case .removePasscode: "keyhaul device passcode remove leaves a device without one"
-    case .newerSystem(let version): "a device made with --ios \(version) or later"
-    case .keepInMemory: "set TMPDIR to a folder with room, or --memory"
-    case .listItems: "plan --json gives the index of each item"
+    case .newerSystem(let version): "a device created with --ios \(version) or later"
+    case .keepInMemory: "set TMPDIR to a folder with free space, or add --memory"
+    case .listItems: "plan --json shows the index of each item"
     }
   }
 }

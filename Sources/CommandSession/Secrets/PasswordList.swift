@@ -33,7 +33,8 @@ package struct PasswordList: Sendable {
       status.permissions & 0o022 != 0
     {
       throw CommandFailure(
-        .refused, "refused to read \(what)", why: "\(path) can be changed by others, and says which commands are run",
+        .refused, "refused to read \(what)",
+        why: "\(path) can be changed by other users, and contains commands that Keyhaul runs",
         try: "chmod 600 \(ShellWord.quoted(path))")
     }
     let bytes = try InputFile.read(path, atMost: Self.maximumByteCount, what: what, in: session)
@@ -61,8 +62,8 @@ package struct PasswordList: Sendable {
       guard !line.allSatisfy({ $0 == " " || $0 == "\t" }), !line.hasPrefix("#") else { continue }
       guard let entry = entry(line, number: index + 1) else {
         throw .usage(
-          "line \(index + 1) of \(name) names no source",
-          why: "after a pattern and a space stands file:PATH or command:COMMAND, and never a password",
+          "line \(index + 1) of \(name) has no source",
+          why: "after the pattern and a space comes file:PATH or command:COMMAND, never a password",
           try: "PATTERN file:PATH")
       }
       entries.append(entry)
@@ -70,7 +71,8 @@ package struct PasswordList: Sendable {
     guard entries.count <= maximumEntryCount else {
       throw .usage(
         "\(name) has \(Amounts.grouped(entries.count)) lines",
-        why: "at most \(Amounts.grouped(maximumEntryCount)) passwords are tried", try: "a pattern for several backups")
+        why: "Keyhaul tries at most \(Amounts.grouped(maximumEntryCount)) passwords",
+        try: "use one pattern for several backups")
     }
     return entries
   }

@@ -42,7 +42,7 @@ package struct SecretFlags<Name: SecretFamilyName>: ParsableArguments {
 
   @Option(
     name: .customLong(Name.family.flagPrefix + "-command"),
-    help: ArgumentHelp("Run a command with the shell and take what it prints.", valueName: "command"),
+    help: ArgumentHelp("Run a command with the shell and use its output.", valueName: "command"),
     completion: .shellCommand("compgen -c"))
   package var command: String?
 

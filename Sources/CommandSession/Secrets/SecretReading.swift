@@ -106,7 +106,7 @@ extension Session {
     let second = try terminal.secret(promptText("again"))
     guard first.matches(second) else {
       throw CommandFailure(
-        .failed, "the two \(kind)s differ", why: "they were typed for \(subject)", try: "run it again")
+        .failed, "the two \(kind)s differ", why: "both were typed for \(subject)", try: "run it again")
     }
     return first
   }
@@ -137,7 +137,7 @@ extension Session {
     guard !hasZero else {
       throw CommandFailure(
         .wrongPassword, "the \(family.noun) of \(subject) cannot be right",
-        why: "it has a zero byte, as UTF-16 text has",
+        why: "it contains a zero byte, like UTF-16 text",
         try: "a file in UTF-8")
     }
     return password
@@ -159,7 +159,7 @@ extension Session {
     case .command(let command):
       return try SecretCommand.output(of: command, family: family, subject: subject)
     case .prompt:
-      throw missing(family, of: subject, why: "no source was named")
+      throw missing(family, of: subject, why: "no source was given")
     }
   }
 
@@ -178,7 +178,7 @@ extension Session {
     // The read bits of group and others, as POSIX numbers them.
     if !isPublic, let status = try? system.status(of: raw), status.kind == .file, status.permissions & 0o044 != 0 {
       warn(
-        "\(path) can be read by others", why: "it holds the \(family.noun) of \(subject)",
+        "\(path) can be read by other users", why: "it contains the \(family.noun) of \(subject)",
         try: "chmod 600 \(ShellWord.quoted(path))")
     }
     let bytes = try drain(raw.rawValue, name: path, family: family, of: subject)

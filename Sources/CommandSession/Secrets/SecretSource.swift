@@ -44,12 +44,14 @@ package enum SecretSource: Equatable, Sendable {
     ].compactMap { $0 }
     if given.count > 1 {
       throw .usage(
-        "\(Amounts.list(given)) cannot go together", why: "each names where the \(family.noun) is", try: "one of them")
+        "\(Amounts.list(given)) cannot be used together",
+        why: "each gives a source for the \(family.noun)",
+        try: "use only one of them")
     }
     if let descriptor {
       guard descriptor >= 0, descriptor != 1, descriptor != 2 else {
         throw .usage(
-          "\(prefix)-fd \(descriptor) cannot be read", why: "1 and 2 are the program's output",
+          "\(prefix)-fd \(descriptor) cannot be read", why: "descriptors 1 and 2 are the program's output",
           try: "\(prefix)-fd 3 3< FILE")
       }
       return descriptor == 0 ? .standardInput : .descriptor(descriptor)

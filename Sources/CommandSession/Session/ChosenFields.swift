@@ -54,13 +54,13 @@ package struct ChosenFields: Sendable {
   ) throws(CommandFailure) {
     guard let names = options.fields?.names else { return nil }
     guard let table else {
-      throw .usage("--fields needs a result with rows", why: "this one is a document", try: advice)
+      throw .usage("--fields needs a result with rows", why: "this result is a document", try: advice)
     }
     for name in names where !table.names.contains(name) {
       let title = HostileText.shortened(name, columns: 40)
       throw .usage(
         "there is no field \"\(title)\"", why: "the fields are \(Amounts.list(table.names))",
-        try: EditDistance.nearest(to: name, among: table.names).map { "--fields \($0)" } ?? "one of them")
+        try: EditDistance.nearest(to: name, among: table.names).map { "--fields \($0)" } ?? "use only one of them")
     }
     (self.table, self.names) = (table, names)
   }

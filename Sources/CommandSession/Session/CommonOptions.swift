@@ -79,7 +79,7 @@ package struct CommonOptions: ParsableArguments {
     let name = output.lowercased()
     guard name.hasSuffix(".html") || name.hasSuffix(".htm") else { return }
     throw .usage(
-      "\(output) would hold no page", why: "a page is made with --format html", try: "--format html, or another name")
+      "\(output) would not be a page", why: "only --format html creates a page", try: "--format html, or another name")
   }
 
   /// What cannot be meant together, and a form that the verb's result does not have.
@@ -91,14 +91,14 @@ package struct CommonOptions: ParsableArguments {
     if let format, !formats.contains(format) {
       let known = Amounts.list(formats.map(\.rawValue), conjunction: "or")
       throw .usage(
-        "the result is not made as \(format.rawValue)", why: "it is \(known)",
+        "the result has no \(format.rawValue) format", why: "it is \(known)",
         try: "--format \(formats.first?.rawValue ?? "text")")
     }
     if json, !answersBeside, let format, format != .json {
-      throw .usage("--json and --format \(format.rawValue) cannot go together", try: "one of them")
+      throw .usage("--json and --format \(format.rawValue) cannot be used together", try: "use only one of them")
     }
     if quiet, verbose > 0 {
-      throw .usage("--quiet and --verbose cannot go together", try: "one of them")
+      throw .usage("--quiet and --verbose cannot be used together", try: "use only one of them")
     }
   }
 }

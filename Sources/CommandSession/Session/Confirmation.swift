@@ -15,7 +15,7 @@ extension Session {
     if common.yes { return }
     guard let terminal = terminal() else {
       throw .usage(
-        "\(refusal) needs to be confirmed",
+        "\(refusal) must be confirmed",
         why: missingTerminal, try: "add --yes")
     }
     try ask(question, on: terminal, showing: lines())
@@ -43,7 +43,7 @@ extension Session {
       typed = try terminal.line(messageStyle.adapted("Type \(HostileText.shown(name)) to \(action): "))
     } else {
       throw .usage(
-        "\(name) needs to be confirmed by its name",
+        "\(name) must be confirmed with its name",
         why: missingTerminal,
         try: "add --confirm \(name)")
     }

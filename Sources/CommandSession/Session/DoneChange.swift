@@ -41,7 +41,7 @@ extension Session {
   package func settleReplaced(_ replaced: String?) {
     guard let replaced else { return }
     warn(
-      "the backup as it was could not be removed", why: "it stands at \(replaced)", try: "delete it", evenQuiet: true)
+      "the previous backup could not be removed", why: "it is now at \(replaced)", try: "delete it", evenQuiet: true)
     hasLeftReplaced = true
   }
 
@@ -72,9 +72,9 @@ extension CommandFailure {
     if case .signal = status { fact = nil } else { fact = why }
     failure.status = .doneBut
     failure.message = "done, but \(message)"
-    let stands = "\(HostileText.shown(change.what)), and that stands"
+    let stands = "\(HostileText.shown(change.what)), and this change is final"
     failure.why = fact.map { "\(stands); \($0)" } ?? stands
-    failure.advice = "don't run it again" + (change.look.map { "; \($0) says how it is now" } ?? "")
+    failure.advice = "don't run it again" + (change.look.map { "; \($0) shows its current state" } ?? "")
     failure.isSilent = false
     failure.stage = .afterCommit
     failure.done = change.what

@@ -70,8 +70,8 @@ package enum ReportFile {
     switch (try? system.status(of: path))?.kind {
     case nil, .file: return
     case .link:
-      (fact, advice) = ("it is a link, and the file would take its place", "the name of the file that it points to")
-    case .directory: (fact, advice) = ("it is a folder", "a name in it after -o")
+      (fact, advice) = ("it is a link, which the file would replace", "the path of the link's target")
+    case .directory: (fact, advice) = ("it is a folder", "a file name in it after -o")
     case .pipe: (fact, advice) = ("it is a pipe", "-o - for standard output, and > \(path)")
     case .other: (fact, advice) = ("it is a device", "-o - for standard output")
     }
@@ -95,12 +95,12 @@ package enum ReportFile {
       let isSame = target.map { target in standing(at: input)?.isSame(as: target) == true } ?? false
       if isSame || input == output || (target != nil && lies(output, in: input)) {
         throw .usage(
-          "\(output) is what is read", why: "writing it would destroy the input", try: "another name after \(flag)")
+          "\(output) is the input", why: "writing it would destroy the input", try: "another name after \(flag)")
       }
     }
     for input in inputs where lies(output, in: input) {
       throw .usage(
-        "\(output) lies in what is read", why: "it would become a part of \(input)", try: "another place after \(flag)")
+        "\(output) is inside the input", why: "it would become a part of \(input)", try: "another path after \(flag)")
     }
   }
 

@@ -6,7 +6,7 @@ extension Session {
   package func deriving<Value: ~Copyable, Failure: Error>(
     rounds: Int, _ body: (PasswordDerivation.Progress) throws(Failure) -> Value
   ) throws(Failure) -> Value {
-    let title = "Deriving key: \(Amounts.grouped(rounds)) rounds"
+    let title = "Deriving key: \(Amounts.grouped(rounds)) iterations"
     return try progress(title, phase: "derive-key") { (report) throws(Failure) in
       try body { done, total in
         report.update(done: done, total: total)

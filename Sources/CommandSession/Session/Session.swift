@@ -142,7 +142,7 @@ package final class Session {
 
   package static func writeFailure(_ error: Errno) -> CommandFailure {
     if error.isClosedPipe {
-      var failure = CommandFailure(.signal(Errno.closedPipeSignal), "the reader of the result has gone")
+      var failure = CommandFailure(.signal(Errno.closedPipeSignal), "the program that reads the result has ended")
       failure.isSilent = true
       return failure
     }
@@ -259,7 +259,7 @@ package final class Session {
 
   /// Why there is none.
   package var missingTerminal: String {
-    common.noInput && !isOneOfMany ? "--no-input forbids to ask" : "there is no terminal to ask on"
+    common.noInput && !isOneOfMany ? "--no-input prevents Keyhaul from asking" : "there is no terminal to ask on"
   }
 
   /// Takes standard input for one purpose.
@@ -268,10 +268,10 @@ package final class Session {
   package func claimStandardInput(for purpose: String) throws(CommandFailure) {
     if let first = standardInputClaim {
       guard first != purpose else {
-        throw .usage("standard input cannot be \(first) twice", why: "it can be read once", try: "a file for one")
+        throw .usage("standard input cannot be \(first) twice", why: "it can be read only once", try: "a file for one")
       }
       throw .usage(
-        "standard input cannot be both \(first) and \(purpose)", why: "it can be read once",
+        "standard input cannot be both \(first) and \(purpose)", why: "it can be read only once",
         try: "a file for one of them")
     }
     standardInputClaim = purpose

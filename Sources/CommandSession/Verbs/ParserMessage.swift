@@ -32,16 +32,16 @@ package enum ParserMessage {
     if let match = text.firstMatch(of: /(?s)^Unexpected argument '(.*)'$/) {
       if match.1.contains(/^[a-z_]+(,[a-z_]+)+$/) {
         return .usage(
-          "\(command) takes no argument \"\(match.1)\"", why: "names of fields stand in one word with --json",
+          "\(command) does not accept the argument \"\(match.1)\"", why: "field names follow --json= without a space",
           try: "--json=\(match.1)")
       }
       return tooMany([String(match.1)], flags, command: command)
-        ?? .usage("\(command) takes no argument \"\(match.1)\"", try: help)
+        ?? .usage("\(command) does not accept the argument \"\(match.1)\"", try: help)
     }
     if let match = text.firstMatch(of: /(?s)^(\d+) unexpected arguments: '(.*)'$/) {
       return tooMany(match.2.split(separator: "', '").map(String.init), flags, command: command)
         ?? .usage(
-          "\(command) takes fewer arguments",
+          "\(command) accepts fewer arguments",
           why: "\(match.1) are too many: \(match.2.replacing("', '", with: ", "))", try: help)
     }
     if let match = text.firstMatch(of: /(?s)^The value '(.*)' is invalid for '(-[^' ]*)[^']*'(.*)$/) {
@@ -53,11 +53,11 @@ package enum ParserMessage {
         "\(match.2.uppercased()) cannot be \"\(match.1)\"", why: possibleValues(String(match.3)), try: help)
     }
     if let match = text.firstMatch(of: /(?s)^The option '([^']*)' does not take any value, but '.*' was specified/) {
-      return .usage("\(match.1) takes no value", try: "\(match.1) alone")
+      return .usage("\(match.1) does not accept a value", try: "\(match.1) alone")
     }
     if let match = text.firstMatch(of: /^Value to be set with flag '([^']*)'.*had already been set with flag '([^']*)'/)
     {
-      return .usage("\(match.2) and \(match.1) cannot go together", try: "one of them")
+      return .usage("\(match.2) and \(match.1) cannot be used together", try: "use only one of them")
     }
     return .usage(plain(text), try: help)
   }
@@ -67,18 +67,19 @@ package enum ParserMessage {
     guard let family = SecretFamily.allCases.first(where: { flags.contains("--\($0.flagPrefix)-file") }) else {
       return nil
     }
-    let message = "\(command) takes fewer arguments"
+    let message = "\(command) accepts fewer arguments"
     if let file = arguments.first(where: { (try? FileSystem.real.status(of: $0)) ?? nil != nil }) {
       let comparing = command == "keyhaul diff" ? "" : ", or keyhaul diff A B to compare two backups"
       return .usage(
-        message, why: "\"\(HostileText.shown(file))\" is one too many", try: "a call for each" + comparing)
+        message, why: "\"\(HostileText.shown(file))\" is one argument too many",
+        try: "run one command for each" + comparing)
     }
     let count = arguments.count == 1 ? "an argument is too many" : "\(arguments.count) arguments are too many"
     guard flags.contains("--service") else {
       return .usage(message, why: "\(count), and a \(family.noun) is never an argument", try: family.flags)
     }
     return .usage(
-      message, why: "\(count): flags say which item is meant, and a \(family.noun) is never an argument",
+      message, why: "\(count): flags select the item, and a \(family.noun) is never an argument",
       try: "--service NAME or --account NAME; for a \(family.noun) \(family.flags)")
   }
 
@@ -91,15 +92,15 @@ package enum ParserMessage {
     }
     let renamed = "--new-" + flag.drop { $0 == "-" }
     if flag.hasPrefix("--"), flags.contains(renamed) {
-      return .usage(message, why: "what an item gets is said by the flags --new-...", try: renamed)
+      return .usage(message, why: "the flags --new-... set an item's new values", try: renamed)
     }
     let others = flag.hasPrefix("--") ? verbs(flag) : []
     if !others.isEmpty {
-      let named = others.count > 4 ? others.prefix(3) + ["\(others.count - 3) other verbs"] : others[...]
+      let named = others.count > 4 ? others.prefix(3) + ["\(others.count - 3) other commands"] : others[...]
       return .usage(message, why: "it is a flag of \(Amounts.list(Array(named)))", try: "leave \(flag) out")
     }
     if flag.hasPrefix("--"), let near = EditDistance.nearest(to: flag, among: flags) {
-      return .usage(message, why: "\(near) is near", try: near)
+      return .usage(message, why: "\(near) is similar", try: near)
     }
     return .usage(message, try: "\(command) -h")
   }

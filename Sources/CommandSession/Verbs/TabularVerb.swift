@@ -9,7 +9,7 @@ extension TabularVerb {
   package func printingChosenFields() throws(CommandFailure) -> Self {
     guard chosen.fields != nil else { return self }
     if let format = common.format, format != .json {
-      throw .usage("--fields and --format \(format.rawValue) cannot go together", try: "one of them")
+      throw .usage("--fields and --format \(format.rawValue) cannot be used together", try: "use only one of them")
     }
     var verb = self
     verb.common.json = true

@@ -128,11 +128,11 @@ package struct VerbPath {
     let needNoVerb = ["--help", "--version"] + FlagCatalog.flags(of: CommonOptions.self).flatMap(\.names)
     if let flag = unknown, let near = EditDistance.nearest(to: flag, among: needNoVerb) {
       return .usage(
-        "\(name) has no flag \(HostileText.shortened(flag, columns: 40))", why: "\(near) is near",
+        "\(name) has no flag \(HostileText.shortened(flag, columns: 40))", why: "\(near) is similar",
         try: "\(name) \(near)")
     }
     let names = verb.configuration.subcommands.map { $0.word }
-    return .usage("\(name) needs a verb", why: "it has \(Amounts.list(names))", try: "\(name) -h")
+    return .usage("\(name) needs a command", why: "it has \(Amounts.list(names))", try: "\(name) -h")
   }
 
   /// "-h", alone or in a cluster of flags that have no value: "-qh".
@@ -146,14 +146,16 @@ package struct VerbPath {
   ) -> CommandFailure {
     let names = path.verb.configuration.subcommands.map { $0.word }
     let title = HostileText.shortened(word, columns: 40)
-    let message = "\(path.name) has no verb \"\(title)\""
+    let message = "\(path.name) has no command \"\(title)\""
     if guesses.meanings[word.lowercased()] == nil, let near = EditDistance.nearest(to: word, among: names) {
-      return .usage(message, why: "\"\(near)\" is near", try: "\(path.name) \(near)")
+      return .usage(message, why: "\"\(near)\" is similar", try: "\(path.name) \(near)")
     }
     for group in root.configuration.subcommands {
       let below = group.configuration.subcommands.map { $0.word }
       if below.contains(word) {
-        return .usage(message, why: "\"\(word)\" is a verb of \(group.word)", try: "\(root.word) \(group.word) \(word)")
+        return .usage(
+          message,
+          why: "\"\(word)\" is a command of \(group.word)", try: "\(root.word) \(group.word) \(word)")
       }
     }
     if path.commands.count == 1, let meant = guesses.meanings[word.lowercased()] {
@@ -161,7 +163,8 @@ package struct VerbPath {
     }
     if path.commands.count == 1, FileManager.default.fileExists(atPath: word) {
       return .usage(
-        message, why: "it is a file here", try: "\(root.word) \(guesses.verbOfFiles) \(ShellWord.quoted(word))")
+        message,
+        why: "it is a file in this folder", try: "\(root.word) \(guesses.verbOfFiles) \(ShellWord.quoted(word))")
     }
     return .usage(message, why: "it has \(Amounts.list(names))", try: "\(path.name) -h")
   }

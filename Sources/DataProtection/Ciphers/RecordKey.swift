@@ -52,7 +52,7 @@ public final class RecordKey: Sendable {
     }
     let padding = Int(plain.last ?? 0)
     guard (1...size).contains(padding), plain.suffix(padding).allSatisfy({ $0 == UInt8(padding) }) else {
-      throw DataProtectionError(.malformed, "it does not open with the password and the salt of the list")
+      throw DataProtectionError(.malformed, "the manifest's password and salt do not decrypt it")
     }
     plain.removeLast(padding)
     return plain

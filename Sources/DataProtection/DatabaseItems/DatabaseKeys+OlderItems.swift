@@ -7,7 +7,7 @@ extension DatabaseKeys {
     var opened = OpenedDatabaseItem()
     do throws(DatabaseItemStop) {
       if version == AccessControlBlob.version, (try? AccessControlBlob(parsing: bytes)) != nil {
-        throw DatabaseItemStop(.accessControl, .secretKey, "only the device that made the item opens it")
+        throw DatabaseItemStop(.accessControl, .secretKey, "only the item's own device can decrypt it")
       }
       let blob: ItemBlob
       do throws(FormatError) {
@@ -32,7 +32,7 @@ extension DatabaseKeys {
   ) throws(DatabaseItemStop) -> KeychainItem {
     let keyClass = blob.keyClass.withoutGeneration
     guard let named = ProtectionClass(keyClass: keyClass) else {
-      throw DatabaseItemStop(.malformed, .messages, "its class \(blob.keyClass.rawValue) is none of items")
+      throw DatabaseItemStop(.malformed, .messages, "its class \(blob.keyClass.rawValue) is not a class of items")
     }
     let unwrapped = try unwrap(SensitiveBytes(copying: blob.wrappedKey), keyClass: keyClass, at: .secretKey)
     let sealed = Sealed(ciphertext: blob.ciphertext, tag: blob.tag)

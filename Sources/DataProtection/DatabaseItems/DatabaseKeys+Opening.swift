@@ -85,7 +85,7 @@ extension DatabaseKeys {
       let item = try plaintext.withBytes { (bytes) throws(FormatError) in
         try KeychainItem(derDictionary: bytes, kind: kind, repairsDates: false)
       }
-      guard item.secrets.isEmpty else { throw FormatError(.item, .malformed, "a secret stands among the attributes") }
+      guard item.secrets.isEmpty else { throw FormatError(.item, .malformed, "a secret is among the attributes") }
       return item
     }
     try check(item[.tamperCheck], blob.attributes.tamperCheck, at: .attributesTamperCheck)
@@ -106,7 +106,7 @@ extension DatabaseKeys {
   ) throws(DatabaseItemStop) {
     guard let inner = inner?.stringValue else { throw DatabaseItemStop(.tamper, place, "it has no tamper check") }
     guard inner.hasSameBytes(as: outer) else {
-      throw DatabaseItemStop(.tamper, place, "its tamper check is not the one outside")
+      throw DatabaseItemStop(.tamper, place, "its tamper check differs from the outer one")
     }
   }
 
@@ -119,7 +119,7 @@ extension DatabaseKeys {
     let unwrapped: UnwrappedKey
     if let given {
       guard given.count == Self.keyByteCount else {
-        throw DatabaseItemStop(.malformed, .secretKey, "a key of \(given.count) bytes; it has \(Self.keyByteCount)")
+        throw DatabaseItemStop(.malformed, .secretKey, "a key of \(given.count) bytes; it needs \(Self.keyByteCount)")
       }
       unwrapped = UnwrappedKey(key: given.withBytes { Secret(copying: $0) }, store: nil)
     } else {
@@ -129,7 +129,7 @@ extension DatabaseKeys {
     let box = try formatted(.secretBox) { () throws(FormatError) in try ArchivedBox(archive: blob.secret.box) }
     let padded = try open(box, key: unwrapped.key, at: .secretBox)
     guard let count = padded.withBytes(Self.countWithoutPadding) else {
-      throw DatabaseItemStop(.malformed, .padding, "its last byte does not say how many bytes fill it up")
+      throw DatabaseItemStop(.malformed, .padding, "its last byte is not a valid padding length")
     }
     let found = try formatted(.secretDictionary) { () throws(FormatError) in
       try padded.withBytes { (bytes) throws(FormatError) in
@@ -139,7 +139,7 @@ extension DatabaseKeys {
     }
     try check(found[.tamperCheck], blob.secret.tamperCheck, at: .secretTamperCheck)
     guard found.attributes.count == 1 else {
-      throw DatabaseItemStop(.malformed, .secretDictionary, "it holds what is no secret of its kind")
+      throw DatabaseItemStop(.malformed, .secretDictionary, "it contains something that is not a secret of its kind")
     }
     var whole = item
     whole.secrets = found.secrets

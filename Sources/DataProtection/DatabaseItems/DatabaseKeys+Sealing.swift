@@ -70,7 +70,7 @@ extension DatabaseKeys {
     let control = accessControl ?? ItemAccessControl(protection: protection)
     guard control.protectionCode.map({ $0 == protection.rawValue }) ?? true else {
       throw ItemSealError(
-        .malformed(FormatError(.accessControl, .unencodable, "it names another class than the item")),
+        .malformed(FormatError(.accessControl, .unencodable, "its class differs from the item's")),
         keyClass: keyClass)
     }
     let digest = try item.digest()

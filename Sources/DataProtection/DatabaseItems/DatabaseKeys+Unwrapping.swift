@@ -47,7 +47,7 @@ extension DatabaseKeys {
   /// The key that opens an item's secret.
   func secretKey(of blob: DatabaseItemBlob) throws(DatabaseItemStop) -> UnwrappedKey {
     guard let wrap = blob.secret.keyWrap else {
-      throw DatabaseItemStop(.noClassKey, .secretKey, "the key of the secret is not there")
+      throw DatabaseItemStop(.noClassKey, .secretKey, "the key of the secret is missing")
     }
     let isPersona =
       wrap.wrappedKey.count != Self.keyByteCount + SimulatorKeyStore.padByteCount
@@ -75,7 +75,7 @@ extension DatabaseKeys {
   /// A reference key opens in the key store that made it; that of the stand-in is public.
   private func open(_ sealed: [UInt8], underReference reference: [UInt8]) throws(DatabaseItemStop) -> Secret {
     guard StandInReferenceKey.matches(reference) else {
-      throw DatabaseItemStop(.accessControl, .secretKey, "only the device that made the item opens its key")
+      throw DatabaseItemStop(.accessControl, .secretKey, "only the item's own device can unwrap its key")
     }
     let box = try formatted(.secretKey) { () throws(FormatError) in try ArchivedBox(archive: sealed) }
     return try key(in: box, under: Secret(copying: StandInReferenceKey.key), at: .secretKey)
@@ -126,7 +126,7 @@ extension DatabaseKeys {
     }
     guard let held = classKeys[keyClass] else {
       throw DatabaseItemStop(
-        .noClassKey, place, "the key is wrapped by a device, and the key of class \(keyClass.rawValue) is not there")
+        .noClassKey, place, "the key is wrapped by a device, and the key of class \(keyClass.rawValue) is missing")
     }
     let key: Secret?
     do throws(DataProtectionError) {
@@ -135,7 +135,7 @@ extension DatabaseKeys {
       throw .failed(error)
     }
     guard let key else {
-      throw DatabaseItemStop(.tagMismatch, place, "the key of class \(keyClass.rawValue) does not open it")
+      throw DatabaseItemStop(.tagMismatch, place, "the key of class \(keyClass.rawValue) does not unwrap it")
     }
     return UnwrappedKey(key: key, store: nil)
   }

@@ -41,7 +41,7 @@ enum PBKDF2 {
     _ hash: DigestContext.Algorithm, _ password: borrowing Secret, _ salt: [UInt8], _ rounds: Int, _ count: Int,
     _ engine: Engine, _ progress: (Int) -> Bool
   ) throws(DataProtectionError) -> Secret {
-    guard rounds > 0 else { throw DataProtectionError(.unsupported, "a derivation of no rounds") }
+    guard rounds > 0 else { throw DataProtectionError(.unsupported, "a derivation with no iterations") }
     let blockCount = count / hash.size + (count.isMultiple(of: hash.size) ? 0 : 1)
     guard let lastIndex = UInt32(exactly: blockCount) else {
       throw DataProtectionError(.unsupported, "a derivation of this size")
@@ -172,6 +172,6 @@ private struct AuthenticationCode: ~Copyable {
 extension DataProtectionError {
   /// What a derivation ends with whose progress closure said no.
   static var stopped: DataProtectionError {
-    DataProtectionError(.cancelled, "it was told to stop before its last round")
+    DataProtectionError(.cancelled, "it was stopped before its last iteration")
   }
 }

@@ -11,13 +11,14 @@ public enum RoundLimit {
   /// Refuses what is over the limit, and a count of no rounds, before any work is done.
   static func check(_ counts: [UInt32], acceptingAtMost limit: Int) throws(DataProtectionError) {
     guard !counts.contains(0) else {
-      throw DataProtectionError(.damagedKeybag, "it asks for a derivation of 0 rounds")
+      throw DataProtectionError(.damagedKeybag, "it asks for a derivation with 0 iterations")
     }
     let total = counts.reduce(UInt64(0)) { $0 + UInt64($1) }
     guard total <= UInt64(max(0, limit)) else {
       throw DataProtectionError(
         .roundsOverLimit,
-        "it asks for \(Amounts.grouped(total)) rounds, over the limit of \(Amounts.grouped(limit)); a real one asks for 10,010,000"
+        "it asks for \(Amounts.grouped(total)) iterations, over the limit of \(Amounts.grouped(limit)); a real backup "
+          + "asks for 10,010,000"
       )
     }
   }

@@ -15,7 +15,7 @@ extension ClassKeys {
         return last
       }
       guard let padding else {
-        throw .malformed(FormatError(.itemBlob, .malformed, "it does not end in its padding"))
+        throw .malformed(FormatError(.itemBlob, .malformed, "it does not end with valid padding"))
       }
       return plain.withBytes { SensitiveBytes(copying: UnsafeRawBufferPointer(rebasing: $0.dropLast(padding))) }
     } catch {

@@ -21,8 +21,8 @@ public struct ItemSealError: ExplainedError, Equatable {
       .init(.locked, "the item is locked", advice: "unlock first, with the passcode or the backup's password")
     case .deviceBound:
       .init(
-        .failed, "the item opens only on the device that made it",
-        advice: "restore to the device that made the backup")
+        .failed, "the item can be decrypted only on the source device",
+        advice: "restore to the source device")
     case .noClassKey, .classKeyDamaged: .init(.damaged, "there is no key for the item", advice: otherCopy)
     case .keyUnwrapFailed, .tagMismatch: .init(.damaged, "the item is damaged", advice: otherCopy)
     case .unsupportedVersion:
@@ -41,7 +41,7 @@ public struct ItemSealError: ExplainedError, Equatable {
     case .deviceBound: "the key of \(name) is wrapped with the hardware key of the device"
     case .noClassKey: "the keybag has no key of \(name)"
     case .classKeyDamaged: "the keybag's key of \(name) does not unwrap"
-    case .keyUnwrapFailed: "the key of \(name) does not open the item's key"
+    case .keyUnwrapFailed: "the key of \(name) does not unwrap the item's key"
     case .tagMismatch: "its authentication tag does not match its bytes"
     case .unsupportedVersion(let version): "its version is \(version)"
     case .malformed(let error): error.reason

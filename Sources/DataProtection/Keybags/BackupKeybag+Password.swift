@@ -44,7 +44,7 @@ extension BackupKeybag {
       }
       let key = try inner.withBytes { (bytes) throws(DataProtectionError) in try deviceKey.unwrap(bytes) }
       if let publicKey = record.publicKey, try X25519.publicKey(of: key) != publicKey {
-        throw DataProtectionError(.keyUnavailable, "the hardware key is not that of the device that made the backup")
+        throw DataProtectionError(.keyUnavailable, "the hardware key is not the source device's")
       }
       record.wrap = .password
       return key

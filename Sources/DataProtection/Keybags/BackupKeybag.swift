@@ -164,7 +164,7 @@ public enum BackupKeybag {
   static func checked(_ rounds: Int) throws(DataProtectionError) -> UInt32 {
     guard (1...maximumRounds).contains(rounds), let count = UInt32(exactly: rounds) else {
       throw DataProtectionError(
-        .unsupported, "\(Amounts.grouped(rounds)) rounds; 1 to \(Amounts.grouped(maximumRounds)) are readable")
+        .unsupported, "\(Amounts.grouped(rounds)) iterations; Keyhaul reads 1 to \(Amounts.grouped(maximumRounds))")
     }
     return count
   }

@@ -74,6 +74,6 @@ extension ClassKeys {
 
 extension DataProtectionError {
   fileprivate static var memory: DataProtectionError {
-    DataProtectionError(.malformed, "the memory of unlocked keys is not whole")
+    DataProtectionError(.malformed, "the file of unlocked keys is incomplete")
   }
 }

@@ -134,7 +134,7 @@ extension Keybag {
       if opened.triedPassword { triedCount += 1 }
       if opened.unwrapped { unwrappedCount += 1 }
       if record.isAmbiguous {
-        entries[keyClass] = ClassKeys.Entry(unusable: "its wrapped key stands twice with two values")
+        entries[keyClass] = ClassKeys.Entry(unusable: "its wrapped key occurs twice with different values")
       } else if entries[keyClass] == nil {
         entries[keyClass] = opened.entry
       } else {

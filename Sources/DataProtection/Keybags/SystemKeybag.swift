@@ -149,7 +149,7 @@ public struct SystemKeybag: Sendable, Equatable {
   /// A passcode of NUL bytes alone derives the same key as none, so it would protect nothing.
   private static func refuseZeros(_ passcode: borrowing Secret) throws(DataProtectionError) {
     guard passcode.isEmpty || !passcode.isAllZero else {
-      throw DataProtectionError(.unsupported, "a passcode of NUL bytes protects no more than none")
+      throw DataProtectionError(.unsupported, "a passcode of NUL bytes gives no protection")
     }
   }
 }

@@ -26,7 +26,7 @@ public struct SystemRandomSource: RandomSource {
   public func fill(_ buffer: UnsafeMutableRawBufferPointer) throws(DataProtectionError) {
     guard let base = buffer.baseAddress, buffer.count > 0 else { return }
     guard let count = Int32(exactly: buffer.count), RAND_bytes(base, count) == 1 else {
-      throw DataProtectionError(.randomFailed, "OpenSSL's generator did not give \(buffer.count) bytes")
+      throw DataProtectionError(.randomFailed, "OpenSSL's generator did not return \(buffer.count) bytes")
     }
   }
 }

@@ -28,7 +28,7 @@ final class OpenDatabase: DatabaseRows {
     let closing = [(SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, Int32(hasLog ? 1 : 0))]
     for (option, value) in ForeignDatabase.switches + closing {
       guard keyhaul_sqlite3_switch(connection, option, value) == SQLITE_OK else {
-        throw KeychainDatabaseError(.failed, "this SQLite is too old to open a foreign database safely")
+        throw KeychainDatabaseError(.failed, "this version of SQLite is too old to open an untrusted database safely")
       }
     }
     for (limit, value) in ForeignDatabase.limits { sqlite3_limit(connection, limit, value) }

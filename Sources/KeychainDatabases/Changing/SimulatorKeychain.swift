@@ -64,12 +64,12 @@ public final class SimulatorKeychain {
     self.random = random
     try Self.refuseDefinitions(in: database)
     guard let schema = try KeychainDatabase.schema(of: database) else {
-      throw KeychainDatabaseError(.unchangeable, "it names no version of its schema")
+      throw KeychainDatabaseError(.unchangeable, "it does not state its schema version")
     }
     let newest = Self.newestSchema
     guard schema.major == 11 || schema.major == newest.major && schema.minor <= newest.minor else {
       throw KeychainDatabaseError(
-        .unchangeable, "its schema is \(schema.text); 11.0 to \(newest.text) are written to")
+        .unchangeable, "its schema is \(schema.text); Keyhaul writes to 11.0 to \(newest.text)")
     }
     self.schema = schema
     var columns: [ItemKind: Set<String>] = [:]
@@ -88,7 +88,7 @@ public final class SimulatorKeychain {
     wrappedMetadataKeys = try KeychainDatabase.metadataKeys(of: database)
     let stores = wrappedMetadataKeys.values.filter { !$0.isEmpty }.map(SimulatorKeyStore.of)
     guard stores.allSatisfy({ $0 != nil }) else {
-      throw KeychainDatabaseError(.unchangeable, "its keys are not those of a Simulator")
+      throw KeychainDatabaseError(.unchangeable, "its keys are not a Simulator's keys")
     }
     store = stores.compactMap(\.self).first ?? .sinceIOS13
     keys = try Self.working { [wrappedMetadataKeys] () throws(DataProtectionError) in
@@ -100,7 +100,9 @@ public final class SimulatorKeychain {
   private static func refuseDefinitions(in database: OpenDatabase) throws(KeychainDatabaseError) {
     try database.run("SELECT type FROM main.sqlite_schema WHERE type NOT IN ('table', 'index') LIMIT 1") {
       (row) throws(KeychainDatabaseError) in
-      throw KeychainDatabaseError(.unchangeable, "it defines a \(row.text(0) ?? "thing"), which no Simulator's does")
+      throw KeychainDatabaseError(
+        .unchangeable,
+        "it defines a \(row.text(0) ?? "thing"), which no Simulator's database does")
     }
   }
 
@@ -164,7 +166,7 @@ public final class SimulatorKeychain {
   ///   and where there is no such row.
   public func replace(row: Int64, with item: KeychainItem) throws(KeychainDatabaseError) {
     if let present = try presentRow(like: item), present.number != row {
-      throw KeychainDatabaseError(.duplicate, "a \(item.kind.reportName) with the same primary key is there")
+      throw KeychainDatabaseError(.duplicate, "a \(item.kind.reportName) with the same primary key exists")
     }
     var item = item
     item[.appClip] = nil
@@ -176,7 +178,7 @@ public final class SimulatorKeychain {
   /// - Throws: `.malformed` where there is none.
   public func remove(row: Int64, of kind: ItemKind) throws(KeychainDatabaseError) {
     guard try database.run("DELETE FROM main.\(kind.rawValue) WHERE rowid = ?", [.integer(row)]) == 1 else {
-      throw KeychainDatabaseError(.malformed, "a row is not there any more")
+      throw KeychainDatabaseError(.malformed, "a row no longer exists")
     }
   }
 
@@ -186,7 +188,7 @@ public final class SimulatorKeychain {
     let assignments = values.map { "\"\($0.0.rawValue)\" = ?" }.joined(separator: ", ")
     let count = try database.run(
       "UPDATE main.\(kind.rawValue) SET \(assignments) WHERE rowid = ?", values.map(\.1) + [.integer(row)])
-    guard count == 1 else { throw KeychainDatabaseError(.malformed, "a row is not there any more") }
+    guard count == 1 else { throw KeychainDatabaseError(.malformed, "a row no longer exists") }
   }
 
   /// Makes all changes last. Nothing can be changed afterwards.
@@ -243,7 +245,7 @@ public final class SimulatorKeychain {
         sealed, accessControl: control, version: version, wrapping: .simulator(store), random: random)
       values += [("data", .blob(try Self.bytes(of: blob))), ("sha1", .blob(try item.digest()))]
     } catch {
-      throw KeychainDatabaseError(.malformed, "an item cannot be sealed: \(error.reason)")
+      throw KeychainDatabaseError(.malformed, "an item cannot be encrypted: \(error.reason)")
     }
     return values
   }

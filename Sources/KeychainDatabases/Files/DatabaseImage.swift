@@ -14,7 +14,7 @@ struct DatabaseImage {
     guard file.count <= Self.maximumByteCount else { throw Self.overLimit(file.count) }
     guard file.starts(with: Self.signature), file.count >= Self.headerByteCount,
       DatabasePage.isByteCount(Self.pageByteCount(of: file))
-    else { throw KeychainDatabaseError(.unreadable, "it does not begin as an SQLite database does") }
+    else { throw KeychainDatabaseError(.unreadable, "it does not begin like an SQLite database") }
     bytes = Self.withoutLog(file)
   }
 
@@ -32,7 +32,8 @@ struct DatabaseImage {
   func takingBack(_ journal: RollbackJournal, of journalBytes: [UInt8]) throws(KeychainDatabaseError) -> DatabaseImage {
     DatabaseImage(
       applied: try putting(
-        journal.pageStarts, of: journalBytes, journal.pageByteCount, upTo: journal.pageCount, "as its journal leaves it"
+        journal.pageStarts, of: journalBytes, journal.pageByteCount, upTo: journal.pageCount,
+        "after its journal is applied"
       ))
   }
 
@@ -53,7 +54,7 @@ struct DatabaseImage {
     }
     pages.removeLast(max(pages.count - wanted, 0))
     guard pages.starts(with: Self.signature), Self.pageByteCount(of: pages) == pageByteCount else {
-      throw KeychainDatabaseError(.damaged, "\(state) it does not begin as an SQLite database does")
+      throw KeychainDatabaseError(.damaged, "\(state) it does not begin like an SQLite database")
     }
     return pages
   }
@@ -73,6 +74,6 @@ struct DatabaseImage {
 
   private static func overLimit(_ count: Int) -> KeychainDatabaseError {
     KeychainDatabaseError(
-      .overLimit, "it has \(Amounts.bytes(count)); at most \(Amounts.grouped(maximumByteCount)) are read")
+      .overLimit, "it has \(Amounts.bytes(count)); Keyhaul reads at most \(Amounts.grouped(maximumByteCount))")
   }
 }

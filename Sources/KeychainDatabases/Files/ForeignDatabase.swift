@@ -19,7 +19,7 @@ final class ForeignDatabase: DatabaseRows {
     handle = connection
     for (option, value) in Self.switches {
       guard keyhaul_sqlite3_switch(connection, option, value) == SQLITE_OK else {
-        throw KeychainDatabaseError(.failed, "this SQLite is too old to read a foreign database safely")
+        throw KeychainDatabaseError(.failed, "this version of SQLite is too old to read an untrusted database safely")
       }
     }
     for (limit, value) in Self.limits { sqlite3_limit(connection, limit, value) }

@@ -40,18 +40,18 @@ public struct KeychainDatabaseError: ExplainedError, Equatable {
   /// What is said of every error with the same code.
   public var meaning: ErrorMeaning {
     switch code {
-    case .unreadable: .init(.refused, "it is no SQLite database", advice: "check the path")
+    case .unreadable: .init(.refused, "it is not an SQLite database", advice: "check the path")
     case .unknownForm: .init(.refused, "it is not a keychain database", advice: "check the path")
     case .malformed:
       .init(
-        .refused, "it is not a file of class keys",
+        .refused, "it is not a class key file",
         advice: "a JSON object from classes, 6 to 12, to 64 hexadecimal digits"
       )
-    case .busy: .init(.busy, "the database is in use", advice: "shut the Simulator down")
+    case .busy: .init(.busy, "the database is in use", advice: "shut down the Simulator")
     case .notWritable: .init(.failed, "the database cannot be written to", advice: "check its permissions")
-    case .unchangeable: .init(.refused, "the database is not changed", advice: "it can be read")
+    case .unchangeable: .init(.refused, "the database was not changed", advice: "it can be read")
     case .duplicate:
-      .init(.failed, "the database has this item already", advice: "another name, or change the one it has")
+      .init(.failed, "the database already has this item", advice: "another name, or change the existing item")
     case .damaged: .init(.damaged, "the database is damaged", advice: "another copy of it, with its -wal")
     case .overLimit: .init(.refused, "the database is over a limit", advice: "don't trust this file")
     case .failed:

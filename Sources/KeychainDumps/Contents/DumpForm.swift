@@ -29,7 +29,7 @@ public enum DumpForm: String, Sendable, CaseIterable, Hashable {
     case .items: "an array of decrypted keychain items (decrypted_keychain.plist)"
     case .genericPasswords: "an array of decrypted generic passwords (keychain_decrypted.plist)"
     case .objection: "keychain items as JSON (as objection writes them)"
-    case .sealedEntries: "sealed keychain entries with their keys (as UFED writes them)"
+    case .sealedEntries: "encrypted keychain entries with their keys (as UFED writes them)"
     case .database: "a keychain's own database (keychain-2.db)"
     }
   }

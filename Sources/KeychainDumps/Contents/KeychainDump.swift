@@ -36,7 +36,7 @@ public struct KeychainDump: Sendable {
       case .identity: "identity (its certificate and its key are items of their own)"
       case .unknownTable: "entry of an unknown table"
       case .noTable: "entry that names no table"
-      case .notAnItem: "entry that is no item"
+      case .notAnItem: "entry that is not an item"
       case .unknownLayout: "entry of an unknown layout"
       }
     }
@@ -47,7 +47,7 @@ public struct KeychainDump: Sendable {
       case .identity: "identities (their certificates and keys are items of their own)"
       case .unknownTable: "entries of unknown tables"
       case .noTable: "entries that name no table"
-      case .notAnItem: "entries that are no items"
+      case .notAnItem: "entries that are not items"
       case .unknownLayout: "entries of an unknown layout"
       }
     }
@@ -129,13 +129,13 @@ public struct KeychainDump: Sendable {
   /// How the items stand in it, after "it is": "a dump in clear".
   public var nature: String {
     switch form {
-    case .tables, .untypedTables, .items, .genericPasswords, .objection: "a dump in clear"
-    case .sealedEntries: "a dump of sealed items with the keys beside them"
+    case .tables, .untypedTables, .items, .genericPasswords, .objection: "an unencrypted dump"
+    case .sealedEntries: "a dump of encrypted items with their keys"
     case .database:
       switch database?.keys {
-      case .beside: "a keychain's own database with its keys in clear in it, as a Simulator's"
-      case .given: "a keychain's own database, opened with keys of classes that were given"
-      case .absent, nil: "a keychain's own database, without the keys that open it"
+      case .beside: "a keychain's own database with its keys stored unencrypted in it, like a Simulator's"
+      case .given: "a keychain's own database, decrypted with the given class keys"
+      case .absent, nil: "a keychain's own database, without the keys to decrypt it"
       }
     }
   }

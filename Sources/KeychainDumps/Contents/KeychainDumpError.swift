@@ -31,12 +31,12 @@ public struct KeychainDumpError: ExplainedError, Equatable {
   public var meaning: ErrorMeaning {
     switch code {
     case .unreadable:
-      .init(.refused, "it is not a dump of a keychain that can be read", advice: "another copy of it, or a backup")
+      .init(.refused, "it is not a readable keychain dump", advice: "another copy of it, or a backup")
     case .unknownForm:
-      .init(.refused, "it is neither a backup nor a known dump of a keychain", advice: "check the path")
+      .init(.refused, "it is not a backup or a known keychain dump", advice: "check the path")
     case .backupKeychain:
       .init(
-        .refused, "it is the sealed keychain of a backup", advice: "the backup that it is from, with its password")
+        .refused, "it is the encrypted keychain of a backup", advice: "the backup that contains it, with its password")
     case .overLimit: .init(.refused, "the dump is over a limit", advice: "don't trust this file")
     case .failed:
       .init(.failed, "a cryptographic operation failed", advice: "check the installation of OpenSSL's libcrypto")

@@ -50,7 +50,7 @@ struct DumpCollector {
     repeatedKeyCount += reading.repeatedKeyCount
     let content: DumpedItem.Content =
       if reading.isSecretUnusable {
-        .attributesOnly(reading.item, DumpFault(.malformed, "the secret stands there as no data"))
+        .attributesOnly(reading.item, DumpFault(.malformed, "the secret is not stored as data"))
       } else {
         reading.item.secret == nil ? .attributesOnly(reading.item, nil) : .open(reading.item)
       }

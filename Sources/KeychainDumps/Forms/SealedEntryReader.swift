@@ -25,7 +25,7 @@ struct SealedEntryReader {
   ///   `.failed` where the ciphers do not work.
   static func read(_ root: PropertyDictionary, _ limit: Int) throws(KeychainDumpError) -> KeychainDump {
     guard !TablesReader.recognizes(root) else {
-      throw KeychainDumpError(.unknownForm, "it has sealed entries and tables as well, which no known tool writes")
+      throw KeychainDumpError(.unknownForm, "it has both encrypted entries and tables, which no known tool writes")
     }
     var reader = try SealedEntryReader(keys: root[keysKey]?.dictionaryValue ?? PropertyDictionary(), limit)
     reader.collector.repeatedKeyCount += repeatedKeyCount(in: root)
@@ -118,9 +118,9 @@ struct SealedEntryReader {
   {
     guard let number = entry["version"]?.integerValue else { throw DumpedPartFault("it names no version") }
     guard let version = UInt32(exactly: number).flatMap(DatabaseItemBlob.Version.init(rawValue:)) else {
-      throw DumpedPartFault("it is of version \(number); 7 and 8 are opened", .unsupportedVersion)
+      throw DumpedPartFault("it has version \(number); Keyhaul decrypts versions 7 and 8", .unsupportedVersion)
     }
-    guard let keyClass else { throw DumpedPartFault("it names no class of a key") }
+    guard let keyClass else { throw DumpedPartFault("it names no key class") }
     guard let attributes = entry["metadata"]?.dictionaryValue, let secret = entry["data"]?.dictionaryValue else {
       throw DumpedPartFault("it has no two parts, metadata and data")
     }

@@ -63,7 +63,7 @@ enum TablesReader {
     throw KeychainDumpError(
       .backupKeychain,
       root[backupKeybag] != nil
-        ? "it names the keybag that its items are sealed for" : "its entries have a sealed blob and nothing else")
+        ? "it names the keybag that its items are encrypted for" : "its entries have only an encrypted blob")
   }
 
   /// Whether every value is data, as one that has kept any type shows.

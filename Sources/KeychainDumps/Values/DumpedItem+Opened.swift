@@ -14,7 +14,7 @@ extension DumpedItem.Content {
     }
     guard var item = opened.item else {
       self = .shut(
-        fault ?? DumpFault(.malformed, "its attributes do not open"),
+        fault ?? DumpFault(.malformed, "its attributes cannot be decrypted"),
         protection: opened.keyClass.flatMap(ProtectionClass.init(keyClass:)))
       return
     }

@@ -107,7 +107,7 @@ extension KeyClass {
   /// The number with what it stands for, for people: "6 (when unlocked)", "22 (when unlocked, key generation 1)".
   package var words: String {
     let use = ProtectionClass(keyClass: self)?.phrase ?? (protectsFiles ? "files" : nil)
-    guard let use else { return "\(rawValue) (of no known use)" }
+    guard let use else { return "\(rawValue) (unknown use)" }
     return "\(rawValue) (\(use)\(generationWords))"
   }
 

@@ -194,7 +194,7 @@ public struct KeychainBackupFile: Sendable, Hashable {
     private mutating func charge(_ byteCount: Int, at index: Int) throws(FormatError) {
       guard byteCount <= remainingBytes else {
         throw FormatError(
-          .keychainFile, .overLimit, "items that share their bytes stand for more than are accepted",
+          .keychainFile, .overLimit, "items that share their bytes represent more than are accepted",
           offset: try document.offset(ofObject: index))
       }
       remainingBytes -= byteCount

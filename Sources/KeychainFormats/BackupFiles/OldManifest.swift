@@ -60,7 +60,7 @@ public struct OldManifest: Sendable {
   public init(_ bytes: [UInt8]) throws(FormatError) {
     guard bytes.count <= Self.maximumByteCount else {
       throw FormatError(
-        .oldManifest, .overLimit, "\(bytes.count) bytes; at most \(Self.maximumByteCount) are accepted")
+        .oldManifest, .overLimit, "\(bytes.count) bytes; the limit is \(Self.maximumByteCount)")
     }
     guard bytes.starts(with: Self.header.prefix(4)) else {
       throw FormatError(.oldManifest, .malformed, "it does not begin with \"mbdb\"", offset: 0)

@@ -48,7 +48,7 @@ public struct ArchivedBox: Sendable, Hashable {
     guard let archive, archive["$archiver"]?.stringValue == Self.archiver,
       archive["$version"]?.integerValue == Self.version, let objects = archive["$objects"]?.arrayValue,
       let top = archive["$top"]?.dictionaryValue
-    else { throw FormatError(.keyedArchive, .malformed, "it is none of NSKeyedArchiver, version 100000") }
+    else { throw FormatError(.keyedArchive, .malformed, "it is not from NSKeyedArchiver, version 100000") }
     func object(_ name: String, in holder: PropertyDictionary) throws(FormatError) -> PropertyValue {
       guard case .uid(let number)? = holder[name], let index = Int(exactly: number), index > 0, index < objects.count
       else { throw FormatError(.keyedArchive, .malformed, "\(name) refers to no object") }
@@ -64,7 +64,7 @@ public struct ArchivedBox: Sendable, Hashable {
       throw FormatError(.keyedArchive, .malformed, "its root is not an object with members")
     }
     guard try object("$class", in: box).dictionaryValue?["$classname"]?.stringValue == Self.className else {
-      throw FormatError(.keyedArchive, .malformed, "its root is of another class")
+      throw FormatError(.keyedArchive, .malformed, "its root has another class")
     }
     try self.init(
       nonce: data(Self.nonceKey, in: box), ciphertext: data(Self.ciphertextKey, in: box),

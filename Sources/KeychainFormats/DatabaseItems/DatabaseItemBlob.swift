@@ -67,7 +67,7 @@ public struct DatabaseItemBlob: Sendable {
     version: Version, keyClass: KeyClass, attributes: AttributesPart, secret: SecretPart
   ) throws(FormatError) {
     guard ProtectionClass(keyClass: keyClass) != nil, Int32(exactly: keyClass.rawValue) != nil else {
-      throw FormatError(.itemBlob, .malformed, "its class \(keyClass.rawValue) is none of items")
+      throw FormatError(.itemBlob, .malformed, "its class \(keyClass.rawValue) is not a class of items")
     }
     self.version = version
     self.keyClass = keyClass
@@ -103,7 +103,7 @@ public struct DatabaseItemBlob: Sendable {
     guard let secret else { throw FormatError(.itemBlob, .malformed, "the secret's part is missing") }
     guard let attributes else { throw FormatError(.itemBlob, .malformed, "the attributes' part is missing") }
     guard let raw = UInt32(exactly: number) else {
-      throw FormatError(.itemBlob, .malformed, "its class \(number) is none of items")
+      throw FormatError(.itemBlob, .malformed, "its class \(number) is not a class of items")
     }
     try self.init(version: version, keyClass: KeyClass(rawValue: raw), attributes: attributes, secret: secret)
   }

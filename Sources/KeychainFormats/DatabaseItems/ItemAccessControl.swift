@@ -20,11 +20,11 @@ public struct ItemAccessControl: Sendable, Hashable {
     switch members[Self.protectionKey] {
     // Of an item of a token it is a dictionary.
     case .string?, .dictionary?: break
-    default: throw Self.malformed("it names no protection class")
+    default: throw Self.malformed("it has no protection class")
     }
     switch members[Self.constraintsKey] {
     case nil, .dictionary?: break
-    default: throw Self.malformed("its constraints are no dictionary")
+    default: throw Self.malformed("its constraints are not a dictionary")
     }
     switch members[Self.boundKey] {
     case nil, .boolean?: break

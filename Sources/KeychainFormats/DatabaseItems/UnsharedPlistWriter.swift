@@ -42,7 +42,7 @@ struct UnsharedPlistWriter {
       let values = try references(dictionary.entries.map(\.value))
       objects[index] = Self.marker(0xD0, count: keys.count) + keys + values
     case .null, .boolean, .integer, .unsignedInteger, .real, .date, .string, .uid, .set:
-      throw FormatError(.binaryPlist, .unencodable, "a value that no archive of a box holds")
+      throw FormatError(.binaryPlist, .unencodable, "a value that no archive of a box contains")
     }
     return index
   }

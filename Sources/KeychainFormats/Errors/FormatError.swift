@@ -23,7 +23,7 @@ public struct FormatError: ExplainedError, Equatable {
     /// A property list in XML.
     case xmlPlist = "XML property list"
     /// The list of files of a backup of iOS 4 to 9 (`Manifest.mbdb`).
-    case oldManifest = "list of files"
+    case oldManifest = "manifest"
     /// The archive of a sealed box: `ArchivedBox`.
     case keyedArchive = "keyed archive"
     /// The DER of an item's access control: `ItemAccessControl`.
@@ -80,7 +80,7 @@ public struct FormatError: ExplainedError, Equatable {
     case .overLimit: .init(.refused, "the \(name) is over a limit", advice: "don't trust this file")
     case .unsupportedVersion:
       .init(.refused, "the \(name) has an unsupported version", advice: "a newer version of this program may read it")
-    case .forbidden: .init(.refused, "the \(name) holds what no device writes", advice: "don't trust this file")
+    case .forbidden: .init(.refused, "the \(name) contains what no device writes", advice: "don't trust this file")
     case .trailingBytes: .init(.damaged, "the \(name) has bytes after its end", advice: "use another copy")
     case .unencodable:
       .init(.failed, "the \(name) cannot hold this value", advice: "store a string, a whole number, data or a date")

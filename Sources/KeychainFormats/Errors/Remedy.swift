@@ -25,14 +25,14 @@ public enum Remedy: Sendable, Hashable {
   public var sentence: String {
     switch self {
     case .words(let text): text
-    case .listDevices: "the name of a device that there is"
-    case .waitForDevice: "wait until nobody uses it"
+    case .listDevices: "the name of an existing device"
+    case .waitForDevice: "wait until no other process uses it"
     case .unlock(let device): "unlock \(device)"
     case .setPasscode(let device): "set a passcode on \(device)"
     case .changePasscode(let device): "change the passcode of \(device)"
     case .removePasscode: "remove the passcode"
     case .newerSystem(let version): "a device with iOS \(version) or later"
-    case .keepInMemory: "set TMPDIR to a folder with room, or keep what is read in memory"
+    case .keepInMemory: "set TMPDIR to a folder with free space, or keep the data in memory"
     case .listItems: "one of the indexes in the plan"
     }
   }

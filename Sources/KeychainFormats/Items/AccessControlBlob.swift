@@ -48,7 +48,7 @@ public struct AccessControlBlob: Sendable, Hashable {
     guard let keys = (try? DERPropertyList.decode(keysDER))?.dictionaryValue,
       let wrappedKey = keys["d1"]?.dataValue, let referenceKey = keys["d2"]?.dataValue
     else {
-      throw FormatError(.itemBlob, .malformed, "the keys are no DER dictionary with d1 and d2", offset: keysOffset)
+      throw FormatError(.itemBlob, .malformed, "the keys are not a DER dictionary with d1 and d2", offset: keysOffset)
     }
     self.protectionDER = protectionDER
     self.keysDER = keysDER

@@ -25,11 +25,11 @@ struct BlobVersionWord {
   var unsupported: FormatError {
     let reason =
       switch number {
-      case 0: "version 0 was written by iOS 4 and holds the secret alone"
+      case 0: "version 0 was written by iOS 4 and contains only the secret"
       case 1: "version 1 was never seen outside reader code"
       case 2, 3: "version \(number) has no access-control list"
-      case 4, 5: "version \(number) holds an access-control list in an early form of iOS 8"
-      case 6: "version 6 holds an access-control list and opens on its device alone"
+      case 4, 5: "version \(number) contains an access-control list in an early format of iOS 8"
+      case 6: "version 6 contains an access-control list and can be decrypted only on its device"
       case 7, 8: "version \(number) belongs to a device's own database"
       default: "version \(number) is not known"
       }

@@ -84,7 +84,7 @@ extension KeychainItem {
   /// - Throws: `.unencodable` for a value DER has no form for, or a secret's code among the attributes.
   public func derDictionary() throws(FormatError) -> SensitiveBytes {
     for code in attributes.keys where code.isSecret(in: kind) {
-      throw FormatError(.item, .unencodable, "\(code.rawValue) stands among the attributes and belongs to the secrets")
+      throw FormatError(.item, .unencodable, "\(code.rawValue) is among the attributes but belongs to the secrets")
     }
     return try ItemEncoder(keepsDateText: true).encode(attributes: attributes, secrets: secrets)
   }

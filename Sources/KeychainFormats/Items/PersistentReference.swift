@@ -23,7 +23,7 @@ public enum PersistentReference: Sendable, Hashable {
   /// - Throws: `.malformed` for another length or class; identities (`idnt`) exist in calls alone.
   public init(parsing bytes: [UInt8]) throws(FormatError) {
     guard bytes.count >= 4 else {
-      throw FormatError(.persistentReference, .truncated, "\(bytes.count) bytes hold no class", offset: 0)
+      throw FormatError(.persistentReference, .truncated, "\(bytes.count) bytes have no class", offset: 0)
     }
     if bytes.starts(with: Self.tokenPrefix) {
       self = try Self.token(Array(bytes[4...]))

@@ -73,7 +73,7 @@ package struct JSONNode {
   package func allow(only keys: [String]) throws(Fault) {
     let others = try fields().filter { !keys.contains($0.0) }
     guard let (key, other) = others.min(by: { $0.0 < $1.0 }) else { return }
-    throw child(key, other).fault("is not known; known here: \(keys.joined(separator: ", "))")
+    throw child(key, other).fault("is not known; the known ones are \(keys.joined(separator: ", "))")
   }
 
   /// Refuses what is not in a value that was written of what was read here: a member that nobody knows, a null for what
@@ -130,7 +130,7 @@ package struct JSONNode {
   }
 
   package func date() throws(Fault) -> KeychainDate {
-    guard let date = Timestamp.date(from: try string()) else { throw fault("is no RFC 3339 time") }
+    guard let date = Timestamp.date(from: try string()) else { throw fault("is not an RFC 3339 time") }
     return date
   }
 }

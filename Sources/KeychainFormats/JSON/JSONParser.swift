@@ -185,7 +185,10 @@ private struct JSONParser {
       skipBlanks()
       let start = position
       let name = try string()
-      guard names.insert(name).inserted else { throw JSONFault(reason: "an object in it has two members of one name") }
+      guard names.insert(name).inserted else {
+        throw JSONFault(
+          reason: "an object in it has two members with the same name")
+      }
       skipBlanks()
       try expect(UInt8(ascii: ":"))
       skipBlanks()

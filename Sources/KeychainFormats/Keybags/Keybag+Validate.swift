@@ -86,7 +86,7 @@ extension Keybag {
   /// rounds that is none. A reader that took one of two values would derive another key than the next reader.
   public var derivationFault: String? {
     for tag in [Tag.salt, .iterations, .dpic, .dpsl] where Set(header.filter { $0.tag == tag }.map(\.value)).count > 1 {
-      return "its \(tag) stands twice with two values"
+      return "its \(tag) occurs twice with different values"
     }
     guard dpic == nil, let value = header.value(of: .dpic) else { return nil }
     return "its \(Tag.dpic) has \(value.count) bytes where 4 are expected"

@@ -78,7 +78,7 @@ struct BinaryPlistBuilder {
   ) throws(FormatError) {
     guard values <= remainingValues, bytes <= remainingBytes else {
       throw FormatError(
-        .binaryPlist, .overLimit, "it stands for more values, or more of shared ones, than are accepted",
+        .binaryPlist, .overLimit, "it represents more values, or more shared values, than are accepted",
         offset: try document.offset(ofObject: index))
     }
     remainingValues -= values
@@ -104,7 +104,7 @@ struct BinaryPlistBuilder {
     _ index: Int, _ body: (inout BinaryPlistBuilder) throws(FormatError) -> Result
   ) throws(FormatError) -> Result {
     if path.contains(index) {
-      throw document.malformed("a container that holds itself", try document.offset(ofObject: index))
+      throw document.malformed("a container that contains itself", try document.offset(ofObject: index))
     }
     guard path.count < maximumDepth else {
       throw FormatError(

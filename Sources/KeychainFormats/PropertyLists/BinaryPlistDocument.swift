@@ -47,7 +47,7 @@ struct BinaryPlistDocument {
       throw FormatError(.binaryPlist, .malformed, "it does not begin with bplist", offset: 0)
     }
     guard bytes.count >= Self.headerByteCount + BinaryPlist.trailerByteCount else {
-      throw FormatError(.binaryPlist, .truncated, "\(bytes.count) bytes hold no trailer", offset: bytes.count)
+      throw FormatError(.binaryPlist, .truncated, "\(bytes.count) bytes have no trailer", offset: bytes.count)
     }
     guard bytes.begins(with: BinaryPlist.version, at: BinaryPlist.magic.count) else {
       throw FormatError(
@@ -69,7 +69,7 @@ struct BinaryPlistDocument {
     self.tableOffset = tableOffset
     let countValue = bytes.number(at: trailer + 8, width: 8)
     guard let count = Int(exactly: countValue), count > 0, count <= (trailer - tableOffset) / widths.offset else {
-      throw FormatError(.binaryPlist, .malformed, "its offset table does not hold its objects", offset: trailer + 8)
+      throw FormatError(.binaryPlist, .malformed, "its offset table does not contain its objects", offset: trailer + 8)
     }
     guard count <= limits.maximumValueCount else {
       throw FormatError(

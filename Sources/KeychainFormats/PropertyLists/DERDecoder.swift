@@ -120,7 +120,7 @@ struct DERDecoder {
   /// Steps over one key-value SEQUENCE in a dictionary's contents.
   mutating func pair(in contents: inout ByteCursor) throws(FormatError) -> (key: Element, value: Element) {
     let pair = try element(in: &contents)
-    guard pair.tag == DERPropertyList.Tag.sequence else { throw malformed(pair, "a pair that is no SEQUENCE") }
+    guard pair.tag == DERPropertyList.Tag.sequence else { throw malformed(pair, "a pair that is not a SEQUENCE") }
     var parts = pair.contents
     let key = try element(in: &parts)
     let value = try element(in: &parts)

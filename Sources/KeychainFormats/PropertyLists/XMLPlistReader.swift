@@ -148,7 +148,7 @@ private struct XMLPlistReader {
     let isHexadecimal = digits.hasPrefix("0x") || digits.hasPrefix("0X")
     let body = isHexadecimal ? digits.dropFirst(2) : digits
     guard body.first != "+" || !isHexadecimal, let magnitude = UInt64(body, radix: isHexadecimal ? 16 : 10) else {
-      throw scanner.malformed("an integer that is none")
+      throw scanner.malformed("an integer that is not valid")
     }
     if isNegative {
       guard magnitude <= UInt64(Int64.max) + 1 else { throw scanner.malformed("an integer that is too small") }
@@ -158,12 +158,12 @@ private struct XMLPlistReader {
   }
 
   private func real(_ text: String) throws(FormatError) -> PropertyValue {
-    guard let value = Double(text.trimmed) else { throw scanner.malformed("a real that is none") }
+    guard let value = Double(text.trimmed) else { throw scanner.malformed("a real that is not valid") }
     return .real(value)
   }
 
   private func date(_ text: String) throws(FormatError) -> PropertyValue {
-    guard let date = Timestamp.date(from: text.trimmed) else { throw scanner.malformed("a date that is none") }
+    guard let date = Timestamp.date(from: text.trimmed) else { throw scanner.malformed("a date that is not valid") }
     return .date(date)
   }
 

@@ -14,7 +14,7 @@ public enum AttributeConversion {
     guard let converted = convert(value, for: definition.kind) else {
       throw FormatError(
         .item, .unencodable,
-        "\(definition.code.rawValue) takes \(expectation(of: definition.kind)), not \(name(of: value))")
+        "\(definition.code.rawValue) needs \(expectation(of: definition.kind)), not \(name(of: value))")
     }
     return converted
   }

@@ -100,7 +100,7 @@ extension IncomingItem.Keyed {
       settled.unpack()
       // With any other value it is no item that a search finds, and no deletion that anybody made.
       if let mark = settled[.tombstone], mark != .null, ![0, 1].contains(mark.integerValue) {
-        throw KeychainRuleError(.decode, "its mark of a deleted item (tomb) is neither 0 nor 1")
+        throw KeychainRuleError(.decode, "its tombstone flag (tomb) is not 0 or 1")
       }
       var isChanged = try settled.convertAttributes()
       func set(_ code: AttributeCode, _ value: PropertyValue?) {
@@ -108,8 +108,8 @@ extension IncomingItem.Keyed {
         settled[code] = value
         isChanged = true
       }
-      guard settled.accessGroup != nil else { throw KeychainRuleError(.decode, "the item names no access group") }
-      guard settled.protection != nil else { throw KeychainRuleError(.decode, "the item names no protection class") }
+      guard settled.accessGroup != nil else { throw KeychainRuleError(.decode, "the item has no access group") }
+      guard settled.protection != nil else { throw KeychainRuleError(.decode, "the item has no protection class") }
       if settled[.multiUser] != .data(IncomingItem.systemKeychainUser) { set(.multiUser, .data([])) }
       set(.persistentReference, persistentReference(beside: reference, inside: settled).map { .data($0) })
       if SyncInference.appliesTo(settled) { set(.synchronizable, .integer(1)) }
@@ -146,7 +146,7 @@ extension IncomingItem.Keyed {
     }
     guard byteCount <= IncomingItem.maximumByteCount else {
       throw KeychainRuleError(
-        .decode, "the item has \(byteCount) bytes; at most \(IncomingItem.maximumByteCount) are stored")
+        .decode, "the item has \(byteCount) bytes; the limit is \(IncomingItem.maximumByteCount)")
     }
   }
 

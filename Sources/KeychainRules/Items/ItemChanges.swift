@@ -34,7 +34,7 @@ public struct ItemChanges: Sendable {
     }
     changed.secrets.merge(secrets) { _, new in new }
     guard changed.accessGroup != nil, changed.protection != nil else {
-      throw KeychainRuleError(.parameter, "an item keeps an access group and a known protection class")
+      throw KeychainRuleError(.parameter, "an item needs an access group and a known protection class")
     }
     try NewItem.refuseGuardedSynchronization(of: changed)
     changed[.modificationDate] = .date(now.later(than: item.modificationDate))

@@ -19,7 +19,7 @@ package enum NewItem {
     var item = item
     item.unpack()
     try item.convertAttributes()
-    guard let group = item.accessGroup else { throw KeychainRuleError(.parameter, "the item names no access group") }
+    guard let group = item.accessGroup else { throw KeychainRuleError(.parameter, "the item has no access group") }
     if item[.protection] == nil {
       item.protection = defaultProtection(kind: item.kind, accessGroup: group)
     } else if item.protection == nil {

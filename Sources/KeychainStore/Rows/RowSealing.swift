@@ -31,7 +31,7 @@ enum RowSealing {
     }
     guard sealed.count <= ItemBlob.maximumByteCount else {
       throw KeychainStoreError(
-        .parameter, "the item has \(sealed.count) bytes; at most \(ItemBlob.maximumByteCount) are stored")
+        .parameter, "the item has \(sealed.count) bytes; the limit is \(ItemBlob.maximumByteCount)")
     }
     return sealed
   }
@@ -41,7 +41,7 @@ enum RowSealing {
   /// - Throws: `.notAvailable` where it is neither the row's nor the lock's fault.
   static func open(_ raw: RawRow, keys: borrowing ClassKeys) throws(KeychainStoreError) -> KeychainRow {
     guard let sealed = raw.sealedItem else {
-      return KeychainRow(summary: raw.summary, content: .fault(.undecodable(reason: "the row holds no sealed item")))
+      return KeychainRow(summary: raw.summary, content: .fault(.undecodable(reason: "the row has no encrypted item")))
     }
     do throws(ItemSealError) {
       let item = try openedItem(sealed, kind: raw.summary.kind, keys: keys)

@@ -33,7 +33,7 @@ extension KeychainTransaction {
   ) throws(KeychainStoreError) -> StoredItem {
     let row = try addRow(item, keys: keys, now: now, random: random)
     guard let raw = try self.row(row.kind, primaryKey: row.primaryKey) else {
-      throw KeychainStoreError(.damaged, "a row that was just written is not there")
+      throw KeychainStoreError(.damaged, "a row that was just written is missing")
     }
     return StoredItem(summary: raw.summary, item: row.item)
   }
@@ -56,7 +56,7 @@ extension KeychainTransaction {
     }
     switch try ExistingRow(try RowSealing.open(existing, keys: keys)).state {
     case .item, .unreadable:
-      throw KeychainStoreError(.duplicateItem, "a \(row.kind.reportName) with the same primary key is there")
+      throw KeychainStoreError(.duplicateItem, "a \(row.kind.reportName) with the same primary key exists")
     case .corrupt:
       try overwrite(existing.summary.reference.rowID, with: row)
       return row

@@ -46,7 +46,7 @@ extension KeychainStore {
           if keepsIdentifiers { prepared.takeIdentifiers(of: item) }
           let row = try WritableRow(sealing: prepared, keys: keys, random: random)
           guard try transaction.insert(row) != nil else {
-            throw KeychainStoreError(.duplicateItem, "a \(row.kind.reportName) with the same primary key is there")
+            throw KeychainStoreError(.duplicateItem, "a \(row.kind.reportName) with the same primary key exists")
           }
         }
       }

@@ -80,7 +80,7 @@ extension KeychainTransaction {
     var tombstone = Tombstone.of(step.old, now: now)
     tombstone[.persistentReference] = .data(try byRule(try NewItem.randomBytes(random, count: 16)))
     guard try insert(WritableRow(sealing: tombstone, keys: keys, random: random)) != nil else {
-      throw KeychainStoreError(.damaged, "the place of an item that moved is taken")
+      throw KeychainStoreError(.damaged, "the new position of a moved item is taken")
     }
   }
 
@@ -93,7 +93,7 @@ extension KeychainTransaction {
     else { return }
     switch try ExistingRow(try RowSealing.open(existing, keys: keys)).state {
     case .item, .unreadable:
-      throw KeychainStoreError(.duplicateItem, "a \(row.kind.reportName) with the same primary key is there")
+      throw KeychainStoreError(.duplicateItem, "a \(row.kind.reportName) with the same primary key exists")
     case .corrupt, .tombstone: try delete(existing.summary.reference)
     }
   }

@@ -11,7 +11,7 @@ package struct KeychainTransaction {
   ///
   /// - Throws: `.cancelled`; the transaction then has to be taken back, as for every error.
   func requireGoingOn() throws(KeychainStoreError) {
-    guard shouldContinue() else { throw KeychainStoreError(.cancelled, "it was told to stop; no item was changed") }
+    guard shouldContinue() else { throw KeychainStoreError(.cancelled, "it was stopped; no item was changed") }
   }
 
   /// The row that an item with these primary-key columns would collide with.

@@ -6,8 +6,8 @@ extension Move {
   private static let listed = 8
 
   static let nothingStored =
-    "nothing is in the phone's keychain: the app stored nothing there. Look at the status of its keychain calls, "
-    + "and at whether they ran within phone.run: not before it, nor on a queue or a thread of their own"
+    "the phone's keychain is empty: the app stored nothing in it. Check the status of its keychain calls, and that "
+    + "they ran inside phone.run, not before it and not on another queue or thread"
 
   /// What becomes of the item with this name: `move["session token"] == .migrates`.
   ///
@@ -39,7 +39,7 @@ extension Move {
     guard let first = found.first else {
       let hint = elsewhere.isEmpty ? names(near: name) : Self.groups(of: elsewhere)
       let nameless = items.count { $0.allNames.isEmpty && $0.fate.isDamage }
-      let remark = nameless == 0 ? "" : "\n  \(nameless) cannot be read, and what they are called nobody knows"
+      let remark = nameless == 0 ? "" : "\n  \(nameless) cannot be read, so their names are unknown"
       return Fate(
         nameless == 0 ? .absent : .unclear, story: "no item of the phone is called \(called)\(hint)\(remark)")
     }

@@ -29,7 +29,7 @@ extension Move {
     try source.withSession { (session) throws(PhoneError) in
       guard session.record.revision == revision else {
         throw PhoneError(
-          .outdatedMove, .stalePlan, "the move was decided for another keychain",
+          .outdatedMove, .stalePlan, "the move was planned for another keychain",
           "the phone's keychain has changed since", advice: "move(to:backup:) again, after the change")
       }
       try telling { () throws(MigrationError) in
@@ -73,9 +73,9 @@ extension Move {
     let done = plan.decisions.map { MovedItem($0, isInBackup: true, way: "").fate.kind }
     guard done == items.prefix(backedUpCount).map(\.fate.kind) else {
       throw PhoneError(
-        .otherOutcome, .failed, "the restore did something else than the move had said",
+        .otherOutcome, .failed, "the restore did not do what the move predicted",
         "of \(backedUpCount) items in the backup, \(plan.summary.migrates) arrived",
-        advice: "report it: this is a mistake of ours")
+        advice: "report it: this is a bug in Keyhaul")
     }
   }
 }

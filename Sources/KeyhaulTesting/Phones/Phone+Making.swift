@@ -62,7 +62,7 @@ extension Phone {
       let near = EditDistance.nearest(to: name, among: BundledFixtures.names)
       throw PhoneError(
         .noSuchFixture, .notFound, "there is no bundled fixture named \"\(HostileText.shown(name))\"",
-        near.map { "\"\($0)\" is near" } ?? "there are \(BundledFixtures.names.joined(separator: ", "))",
+        near.map { "\"\($0)\" is similar" } ?? "there are \(BundledFixtures.names.joined(separator: ", "))",
         advice: "\(near ?? BundledFixtures.names.first ?? "one of them"), or Phone(fixtureFile:) for one of your own")
     }
     try self.init(decoding: bytes, from: name)

@@ -47,10 +47,12 @@ final class AnswerJournal: Sendable {
       self.lock = lock
     } catch {
       guard error != .wouldBlock else {
-        throw CommandFailure(.busy, "\(path) is in use", why: "another run adds its answers to it", try: "another file")
+        throw CommandFailure(
+          .busy, "\(path) is in use",
+          why: "another run is adding results to it", try: "another file")
       }
       throw CommandFailure(
-        .failed, "cannot go on with \(path)",
+        .failed, "cannot continue with \(path)",
         why: error == .invalidArgument ? "it is not a regular file" : error.reason,
         try: "another file after --resume")
     }
@@ -60,7 +62,8 @@ final class AnswerJournal: Sendable {
       guard let json = try? JSONValue(parsing: line.bytes), let answer = BackupAnswer(json) else {
         guard line.offset > 0 else {
           throw CommandFailure(
-            .refused, "\(path) holds no answers", why: "its first line is none, and nothing was added to it",
+            .refused, "\(path) does not contain results",
+            why: "its first line is not a result, so nothing was added to the file",
             try: "another file after --resume")
         }
         // What a killed run left of a line.
@@ -106,7 +109,7 @@ final class AnswerJournal: Sendable {
     } catch {
       throw CommandFailure(
         .failed, "could not write \(path)", why: error.reason,
-        try: error.isDiskFull ? "free space and run it again; it goes on where it was" : nil)
+        try: error.isDiskFull ? "free space and run it again; it continues where it stopped" : nil)
     }
   }
 }

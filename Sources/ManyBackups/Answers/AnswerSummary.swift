@@ -46,10 +46,10 @@ package struct AnswerSummary: Equatable, Sendable {
   package var remarks: [String] {
     var lines: [String] = []
     if resumedCount > 0 {
-      lines.append("\(Amounts.count(resumedCount, "answer")) \(resumedCount == 1 ? "was" : "were") there before.")
+      lines.append("\(Amounts.count(resumedCount, "result")) \(resumedCount == 1 ? "was" : "were") already there.")
     }
     let passed = passedOver.counts.filter { $0.count > 0 }.map { Amounts.count($0.count, $0.noun, plural: $0.plural) }
-    if !passed.isEmpty { lines.append("Passed over in folders: \(Amounts.list(passed)).") }
+    if !passed.isEmpty { lines.append("Skipped in folders: \(Amounts.list(passed)).") }
     return lines
   }
 

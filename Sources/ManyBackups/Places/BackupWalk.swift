@@ -133,7 +133,7 @@ final class BackupWalk {
       return BackupPlace(
         path,
         fault: CommandFailure(
-          .refused, "refused to look into \(path)", why: "it lies \(Self.maximumDepth) folders deep", try: "name it"))
+          .refused, "refused to look into \(path)", why: "it is \(Self.maximumDepth) folders deep", try: "name it"))
     }
     let all: [FileSystem.Name]
     do throws(Errno) {
@@ -153,7 +153,7 @@ final class BackupWalk {
     BackupPlace(
       path,
       fault: CommandFailure(
-        error.isAbsence ? .notFound : .failed, "could not read \(path)", why: error.reason, try: "check who may read it"
+        error.isAbsence ? .notFound : .failed, "could not read \(path)", why: error.reason, try: "check its permissions"
       ))
   }
 }

@@ -53,7 +53,7 @@ package final class PathList {
         return BackupPlace(
           shown,
           fault: .usage(
-            "a path of the list cannot be read", why: "it is not UTF-8, or has a NUL in it", try: "rename the file"))
+            "a path in the list cannot be read", why: "it is not UTF-8, or has a NUL in it", try: "rename the file"))
       }
       return BackupPlace(text)
     }

@@ -92,7 +92,7 @@ struct BackupAsking<Verb: BackupVerb>: Sendable {
     if document == nil, !record.result.isEmpty {
       warnings.append(
         SessionRecord.Warning(
-          "its answer is left out here", why: "it is too large to be one of many",
+          "its result is left out here", why: "it is too large for a combined result",
           try: "\(name) \(ShellWord.typed(place.path, else: "ARCHIVE"))"))
     }
     return BackupAnswer(

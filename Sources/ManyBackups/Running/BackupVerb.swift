@@ -76,8 +76,8 @@ extension BackupVerb {
     guard isPage else { return true }
     guard !isList else {
       throw .usage(
-        "--format \(common.format?.rawValue ?? "html") is of one backup",
-        why: "\(paths.count > 1 ? "\(paths.count) are named" : "\(many.given ?? "the call") is about many")",
+        "--format \(common.format?.rawValue ?? "html") works with only one backup",
+        why: "\(paths.count > 1 ? "\(paths.count) were given" : "\(many.given ?? "the command") is for many backups")",
         try: "--format text, json, ndjson or csv")
     }
     return false

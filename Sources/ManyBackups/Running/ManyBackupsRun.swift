@@ -35,7 +35,7 @@ struct ManyBackupsRun<Verb: BackupVerb> {
     if let resume = verb.many.resume {
       guard resume != "-" else {
         throw CommandFailure.usage(
-          "--resume needs a file", why: "what was answered is read from it", try: "--resume FILE")
+          "--resume needs a file", why: "earlier results are read from it", try: "--resume FILE")
       }
       try session.requireOutput(
         resume, differsFrom: verb.paths + [verb.many.pathsFrom, verb.many.passwords], after: "--resume")
@@ -95,9 +95,9 @@ struct ManyBackupsRun<Verb: BackupVerb> {
         try put((count == 0 ? form.head() : "") + form.row(answer, isFirst: count == 0))
         count += 1
       })
-    try Interruption.check(count == 0 ? "nothing was answered" : "\(Amounts.count(count, "backup")) had been answered")
+    try Interruption.check(count == 0 ? "there are no results" : "\(Amounts.count(count, "backup")) had results")
     guard count > 0 else {
-      throw CommandFailure(.noMatch, "no backup is named", why: "the list of paths is empty", try: "a list with paths")
+      throw CommandFailure(.noMatch, "no backup was given", why: "the list of paths is empty", try: "a list with paths")
     }
     summary.passedOver = places.passedOver
     let foot = form.foot(summary)
@@ -113,7 +113,7 @@ struct ManyBackupsRun<Verb: BackupVerb> {
     for (place, path) in paths.enumerated() {
       guard path != "-" else {
         throw .usage(
-          "standard input is one backup", why: "\(paths.count) are named", try: "a call of its own for -")
+          "standard input is one backup", why: "\(paths.count) were given", try: "a separate command for -")
       }
       let isDevice = path.hasPrefix("device:") || PathContent(of: "\(home)/\(path)") == .device
       let stands = (try? FileSystem.real.status(of: path)) ?? nil
@@ -121,7 +121,7 @@ struct ManyBackupsRun<Verb: BackupVerb> {
       if let chosen = try? BackupChoice.path(path, backups: BackupChoice.backups), chosen != path { continue }
       throw .usage(
         "an argument of \(session.verb) is not a file",
-        why: "it is number \(place + 1) of \(paths.count), and not repeated here: a password is never an argument",
+        why: "it is number \(place + 1) of \(paths.count), and is not repeated here, because it may be a password",
         try: "--password-file, --password-fd or --password-command; --paths-from FILE for paths that may be missing")
     }
   }
@@ -130,7 +130,7 @@ struct ManyBackupsRun<Verb: BackupVerb> {
     let flags = verb.unlocking.password
     if let path = verb.many.passwords {
       guard !flags.isGiven else {
-        throw .usage("--passwords and a password cannot go together", try: "one of them")
+        throw .usage("--passwords and a password cannot be used together", try: "use only one of them")
       }
       return SharedPasswords(named: nil, list: try PasswordList(path, in: session))
     }
@@ -172,7 +172,7 @@ extension OpeningOptions {
     switch try deviceKeySource() {
     case .descriptor, .standardInput:
       throw .usage(
-        "the device key of many backups is read from a file", why: "a descriptor can be read once",
+        "for many backups, the device key must come from a file", why: "a descriptor can be read only once",
         try: "--device-key-file PATH")
     case .file, .command, .prompt, nil: return
     }

@@ -96,13 +96,13 @@ public struct PlanFile: Sendable {
 
   /// Why the plan cannot be carried out whatever there is now, as one sentence; `nil` where it may be.
   public var obstacle: String? {
-    if document.redacted == true { return "its names were left out, so that it can be shown and not carried out" }
+    if document.redacted == true { return "its names were left out, so it can be shown but not carried out" }
     guard hasChecksum else { return "it has no checksum" }
     if !isAsSaved { return Self.edited }
     return switch document.source.kind {
     case .archive: nil
-    case .device: "it was made of \(document.source.name) itself, of which there was no backup yet"
-    case .dump: "it was made of the dump \(document.source.name), which no restore takes"
+    case .device: "it was made from \(document.source.name) itself, not from a backup"
+    case .dump: "it was made from the dump \(document.source.name), which cannot be restored"
     }
   }
 
@@ -129,6 +129,7 @@ extension MigrationError {
   static func otherPlanFormat(_ format: String) -> MigrationError {
     MigrationError(
       .otherPlanFormat, .refused, "the plan is of another format",
-      reason: "it says \(HostileText.shown(format)); \(PlanDocument.formatName) is read", advice: "plan again")
+      reason: "its format is \(HostileText.shown(format)); Keyhaul reads "
+        + "\(PlanDocument.formatName)", advice: "plan again")
   }
 }

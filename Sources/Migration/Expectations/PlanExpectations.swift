@@ -39,10 +39,13 @@ public struct PlanExpectations: Sendable {
     try list.allow(["format", "expectations"])
     let format = try list.needed("format").string()
     guard format == Self.formatName else {
-      throw list.fault("its format is \(HostileText.quoted(format)); \(Self.formatName) is read", at: "format")
+      throw list.fault("its format is \(HostileText.quoted(format)); Keyhaul reads \(Self.formatName)", at: "format")
     }
     let elements = try list.needed("expectations").array()
-    guard !elements.isEmpty else { throw list.fault("it expects nothing, which every plan meets", at: "expectations") }
+    guard !elements.isEmpty else {
+      throw list.fault(
+        "it contains no expectations, so every plan meets it", at: "expectations")
+    }
     var expectations: [PlanExpectation] = []
     for (index, element) in elements.enumerated() {
       let path: [JSONStep] = [.member("expectations"), .element(index)]
@@ -63,14 +66,14 @@ extension PlanExpectation {
     matcher.service = try members.pattern("service")
     matcher.server = try members.pattern("server")
     matcher.accessGroup = try members.pattern("access_group")
-    guard matcher != ItemMatcher() else { throw members.fault("it names no item: give service, account, kind …") }
+    guard matcher != ItemMatcher() else { throw members.fault("it selects no item: give service, account, kind …") }
     _ = try members.needed("expect")
     guard let fate = try members.word("expect", "cannot be expected", among: Self.fates, by: \.rawValue) else {
       throw members.fault("it expects nothing")
     }
     let reason = try members.word(
       "reason", "is not a reason", "explain lists them", among: Reason.allCases, by: \.rawValue)
-    guard reason == nil || fate == .staysBehind else { throw members.fault("only what stays-behind has a reason") }
+    guard reason == nil || fate == .staysBehind else { throw members.fault("only stays-behind has a reason") }
     self.init(
       matcher, fate, reason: reason, hasPassword: try members.flag("password"),
       onSameDevice: try members.flag("same_device"))
@@ -109,12 +112,12 @@ private struct ExpectationMembers {
     guard let near = EditDistance.nearest(to: word, among: known) else {
       return fault("\(finding); \(hint ?? "known are \(Amounts.list(known))")", at: member)
     }
-    return fault("\(finding); \"\(near)\" is near", at: member, near: near)
+    return fault("\(finding); \"\(near)\" is similar", at: member, near: near)
   }
 
   func allow(_ names: [String]) throws(MigrationError) {
     guard let name = fields.map(\.0).first(where: { !names.contains($0) }) else { return }
-    throw unknown(name, at: name, "is not known here", among: names.sorted())
+    throw unknown(name, at: name, "is not a known member", among: names.sorted())
   }
 
   struct Member {

@@ -47,7 +47,7 @@ public struct AppName: Sendable, Hashable {
     case .app, .identifier: text
     case .group: isApples ? "iOS (group \(text))" : "group \(text)"
     case .unnamed: "(names no app)"
-    case .unknown: "(sealed)"
+    case .unknown: "(encrypted)"
     }
   }
 }

@@ -29,8 +29,8 @@ extension MigrationPlan {
   /// What is said of an import that would not do what the plan says.
   package func difference(at planned: PlannedImport) -> String {
     switch planned.origin {
-    case .archive(let place): "item \(items[Int(place)].index) would not come out as planned"
-    case .preserved: "an item of the system would not come out as planned"
+    case .archive(let place): "item \(items[Int(place)].index) would not be restored as planned"
+    case .preserved: "an item of the system would not be restored as planned"
     }
   }
 }

@@ -94,7 +94,7 @@ public enum MigrationPlanner {
               outcome: .migrates(step.change), detail: joined(isInferred ? inference(step.change) : nil, step.detail),
               overwrites: step.overwrites))
           let loss = Verdict(
-            outcome: .migrates(.keepsExisting), detail: "item \(item.index) of this archive has the same key and wins")
+            outcome: .migrates(.keepsExisting), detail: "item \(item.index) of this backup has the same key and wins")
           for loser in step.superseded { decisions[loser] = overruled(decisions[loser], by: loss) }
         }
       }
@@ -203,17 +203,17 @@ public enum MigrationPlanner {
       joined("the keybag has no key of class \(keyClass.words)", place(of: archived))
     case .classKeyDamaged(let keyClass):
       joined("the keybag's key of class \(keyClass.words) does not unwrap", place(of: archived))
-    case .hardwareMissing: "its key also needs the hardware of the device that made the backup"
+    case .hardwareMissing: "its key also needs the hardware key of the source device"
     case .keyUnwrapFailed where archived.mayNeedOtherHardware(hardware) && hardware.isDivided:
       joined(
-        "no item of its class opens with this device's hardware, though others do: its key needs other hardware, or the "
-          + "item is damaged; nothing tells which", place(of: archived))
+        "this device's hardware key decrypts no item of its class, but others. Its key needs another device's hardware "
+          + "key, or the item is damaged; Keyhaul cannot tell which", place(of: archived))
     case .keyUnwrapFailed where archived.mayNeedOtherHardware(hardware):
-      "its key also needs the hardware of the device that made the backup"
+      "its key also needs the hardware key of the source device"
     case .keyUnwrapFailed, .tagMismatch: joined("the item's bytes were changed", place(of: archived))
     case .malformed(let reason): joined(reason, place(of: archived))
     case .unsupportedVersion(let version): joined("version \(version)", place(of: archived))
-    case .missingData: "the entry holds no data"
+    case .missingData: "the entry contains no data"
     }
   }
 

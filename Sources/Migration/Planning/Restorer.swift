@@ -86,7 +86,7 @@ public enum Restorer {
     let isAsPlanned = try reporting { () throws(KeychainStoreError) in
       try store.wouldChangeNothing(importing: items, keys: session.classKeys)
     }
-    guard isAsPlanned else { throw .stalePlan("an item that was there already is another now") }
+    guard isAsPlanned else { throw .stalePlan("an existing item has changed") }
   }
 
   static func targetRows(of session: DeviceSession) throws(MigrationError) -> [TargetRow] {

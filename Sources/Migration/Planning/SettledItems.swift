@@ -45,7 +45,7 @@ extension ArchivedItem {
   func openedAgain() throws(KeychainRuleError) -> (ArchivedItem, KeychainItem) {
     let archived = held
     guard let item = archived.item else {
-      throw KeychainRuleError(.notAvailable, "item \(index) opened before, and cannot be read again")
+      throw KeychainRuleError(.notAvailable, "item \(index) was readable before, but cannot be read again")
     }
     return (archived, item)
   }

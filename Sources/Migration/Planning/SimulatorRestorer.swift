@@ -40,7 +40,7 @@ package enum SimulatorRestorer {
     _ plan: MigrationPlan, onto rows: [KeychainDatabase.OpenedRow], in keychain: SimulatorKeychain,
     random: any RandomSource = SystemRandomSource()
   ) throws(KeychainDatabaseError) {
-    guard plan.holdsImports else { throw unforeseen("this one was made to be looked at") }
+    guard plan.holdsImports else { throw unforeseen("this plan was made for display only") }
     var present: [PrimaryKey: Present] = [:]
     var cleared = 0
     for row in rows {

@@ -218,9 +218,9 @@ struct TargetModel {
   ) -> String? {
     if let index = metIndex {
       switch outcome {
-      case .keepsExisting: return "item \(index) of this archive has the same key and wins"
-      case .identical: return "the same as item \(index) of this archive"
-      case .replaces: return "item \(index) of this archive has the same key and loses"
+      case .keepsExisting: return "item \(index) of this backup has the same key and wins"
+      case .identical: return "the same as item \(index) of this backup"
+      case .replaces: return "item \(index) of this backup has the same key and loses"
       case .insertsNew, .blocked: return nil
       }
     }
@@ -232,17 +232,17 @@ struct TargetModel {
     _ outcome: ImportResolution.Effect, _ incoming: IncomingItem, _ rival: Rival
   ) -> String? {
     switch (outcome, rival.row.existing.state) {
-    case (_, .corrupt): return "the one there is damaged"
+    case (_, .corrupt): return "the existing item is damaged"
     case (_, .tombstone), (_, .unreadable): return nil
     case (_, .item) where rival.isSame: return nil
-    case (_, .item(nil, _)): return "the one there has no date"
+    case (_, .item(nil, _)): return "the existing item has no date"
     case (_, .item(let theirs?, _)):
-      guard let ours = incoming.item.modificationDate else { return "the one in the backup has no date" }
+      guard let ours = incoming.item.modificationDate else { return "the backup's item has no date" }
       let dates = Self.dates(theirs: theirs, ours: ours)
       switch outcome {
-      case .insertsNew where theirs > ours: return dates + "; the one there is newer, and removed first"
-      case .replaces(.sameDateSmallerDigest): return dates + "; the one in the backup has the smaller digest"
-      case .keepsExisting(.sameDateSmallerDigest): return dates + "; the one there has the smaller digest"
+      case .insertsNew where theirs > ours: return dates + "; the existing item is newer, but removed first"
+      case .replaces(.sameDateSmallerDigest): return dates + "; the backup's item has the smaller digest"
+      case .keepsExisting(.sameDateSmallerDigest): return dates + "; the existing item has the smaller digest"
       case .insertsNew, .replaces, .keepsExisting, .identical, .blocked: return dates
       }
     }

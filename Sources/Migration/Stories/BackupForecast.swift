@@ -183,7 +183,7 @@ public struct BackupForecast: ~Copyable, Sendable {
     items.reserveCapacity(contents.items.count)
     for item in contents.items {
       guard let trial = item.keyClass.flatMap({ trials[$0] }) else {
-        throw MigrationError(DataProtectionError(.malformed, "an item is of a class of which none could be tried"))
+        throw MigrationError(DataProtectionError(.malformed, "no item of an item's class could be tried"))
       }
       items.append(item.tried(like: trial, at: keepsPlaces ? Int(exported[item.index].rowID) : item.index))
     }

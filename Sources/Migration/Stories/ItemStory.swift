@@ -99,10 +99,10 @@ extension ProtectionClass {
     switch self {
     case .whenUnlocked, .whenUnlockedThisDeviceOnly: "while the device is unlocked"
     case .afterFirstUnlock, .afterFirstUnlockThisDeviceOnly:
-      "from the first unlock after a restart on, also while the device is locked"
-    case .always, .alwaysThisDeviceOnly: "always, also before the first unlock (deprecated since iOS 12)"
+      "after the first unlock following a restart, even while the device is locked"
+    case .always, .alwaysThisDeviceOnly: "always, even before the first unlock (deprecated since iOS 12)"
     case .whenPasscodeSetThisDeviceOnly:
-      "while the device is unlocked, and only as long as a passcode is set; removing the passcode destroys the item"
+      "while the device is unlocked and a passcode is set; removing the passcode destroys the item"
     }
   }
 }

@@ -47,19 +47,19 @@ extension MigrationComparison.Advice {
     case (false, false) where gainedByPassword > 0:
       parts.append("a password would bring \(Amounts.count(gainedByPassword, "more item"))")
     case (false, false): parts.append("a password would bring no more items")
-    case (true, false): parts.append("the password brings \(arrivals), all of them that can move")
-    case (_, true): parts.append("the device that made the backup gets \(arrivals) back")
+    case (true, false): parts.append("the password brings \(arrivals), which are all that can move")
+    case (_, true): parts.append("the source device gets \(arrivals) back")
     }
     switch neverToTarget {
     case 0: parts.append("none of these stays behind")
-    default: parts.append("\(Amounts.grouped(neverToTarget)) \(neverToTarget == 1 ? "stays" : "stay") whatever you do")
+    default: parts.append("\(Amounts.grouped(neverToTarget)) \(neverToTarget == 1 ? "stays" : "stay") in any case")
     }
     if !setting.onSameDevice, sameDeviceOnly > 0 {
       let come = sameDeviceOnly == 1 ? "comes" : "come"
       let they =
         sameDeviceOnly == neverToTarget
         ? (neverToTarget == 1 ? "it" : "they") : "\(Amounts.grouped(sameDeviceOnly)) of them"
-      parts.append("\(they) \(come) back only on the device that made the backup")
+      parts.append("\(they) \(come) back only on the source device")
     }
     if damaged > 0 { parts.append("\(Amounts.grouped(damaged)) cannot be read in this copy") }
     return parts.joined(separator: "; ")

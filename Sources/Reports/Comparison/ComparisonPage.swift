@@ -74,7 +74,7 @@ public struct ComparisonPage: HTMLPage {
       },
       footer: { page in
         page.element("p") { page in
-          page.words("Compared \(DateWords.words(document.made)). \(isOfBackup ? "Archive" : "Device") ")
+          page.words("Compared \(DateWords.words(document.made)). \(isOfBackup ? "Backup" : "Device") ")
           page.element("code", document.source.digest)
           page.words(".")
         }
@@ -93,10 +93,12 @@ public struct ComparisonPage: HTMLPage {
         page.element("strong") { $0.name(document.source.name) }
         page.words(
           ", \(Amounts.count(comparison.items.count, "item")), \(document.source.encrypted ? "with" : "without") a password"
-            + (isOfBackup ? ". To " : ", as a backup made now would hold them. To "))
+            + (isOfBackup ? ". To " : ", as a backup made now would contain them. To "))
         page.element("strong") { $0.name(document.target.name) }
-        page.words(current.onSameDevice ? ", the device that made it." : ", another device.")
-        page.words(" The counts are of what arrives, whatever is there already. Nothing has been changed yet.")
+        page.words(current.onSameDevice ? ", the source device." : ", another device.")
+        page.words(
+          " The numbers count the items that arrive, whether or not the target already has them. Nothing has "
+            + "been changed yet.")
       }
     }
   }

@@ -16,7 +16,7 @@ extension RestoreTable {
     ]
     rows = [true, false].map { hasPassword in
       (
-        hasPassword ? "A backup with a password" : "A backup without one",
+        hasPassword ? "A backup with a password" : "A backup without a password",
         [true, false].map { onSameDevice in
           Cell(RestoreSetting(hasPassword: hasPassword, onSameDevice: onSameDevice), of: page)
         }
@@ -47,7 +47,7 @@ extension PageTable {
     self.init(
       title: count == 1 ? "The item" : "All \(Amounts.grouped(count)) items", resultTitle: "Arrives on",
       rows: page.comparison.items.map { Row($0, page) },
-      filters: [(.moves, "any device"), (.stays, "its own or none"), (.lost, "unreadable")])
+      filters: [(.moves, "any device"), (.stays, "the source device or none"), (.lost, "unreadable")])
   }
 }
 

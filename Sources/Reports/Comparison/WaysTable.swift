@@ -13,7 +13,7 @@ struct WaysTable {
     let verdicts = TransferAnswer.Verdict.allCases
     markup.newLine()
     markup.element("section") { markup in
-      markup.element("h2", "Ways to another device")
+      markup.element("h2", "Ways to transfer items to another device")
       markup.element("table", ["class": "plain"]) { markup in
         markup.element("thead") { markup in
           markup.element("tr") { markup in

@@ -22,12 +22,12 @@ extension DifferencePage {
     let same = difference.sameCount
     if minimumUnnamedCount > 0 {
       return
-        "At least \(Amounts.count(minimumUnnamedCount, "item")) \(minimumUnnamedCount == 1 ? "differs" : "differ"), though which "
-        + "is not known"
+        "At least \(Amounts.count(minimumUnnamedCount, "item")) \(minimumUnnamedCount == 1 ? "differs" : "differ"), "
+        + "but it is not known which"
     }
     if difference.sealed.total > 0 {
       return same == 0
-        ? "None of the items can be compared" : "What can be compared is the same: \(Amounts.count(same, "item"))"
+        ? "None of the items can be compared" : "All comparable items are the same: \(Amounts.count(same, "item"))"
     }
     return same == 0
       ? "There is nothing to compare" : "Nothing differs: \(Amounts.count(same, "item")) on both sides"
@@ -35,7 +35,7 @@ extension DifferencePage {
 
   /// "; 2 may be sealed on the other side"
   private var doubt: String {
-    doubtfulCount == 0 ? "" : "; \(Amounts.grouped(doubtfulCount)) may be sealed on the other side"
+    doubtfulCount == 0 ? "" : "; \(Amounts.grouped(doubtfulCount)) may be encrypted on the other side"
   }
 
   /// Items of one side that may be among the other's sealed ones.

@@ -55,11 +55,11 @@ public struct DifferencePage: HTMLPage {
         describe(first, as: "From ", to: &page)
         page.words(" ")
         describe(second, as: "To ", to: &page)
-        page.words(" Items are the same ones where their kind, their names and their access group are.")
+        page.words(" Keyhaul matches items by kind, names and access group.")
         if let alike = difference.sealed.alikeSentence { page.words(" \(alike)") }
       }
       if first.kind == .archive || second.kind == .archive {
-        page.element("p", ["class": "facts"], UnseenItems.sentence)
+        page.element("p", ["class": "facts"], UnseenItems.line)
       }
     }
   }
@@ -82,7 +82,7 @@ public struct DifferencePage: HTMLPage {
       .init(style: .plain, symbol: "=", count: difference.sameCount, words: "the same"),
     ]
     if doubtfulCount > 0 {
-      tiles.append(.init(style: .plain, symbol: "?", count: doubtfulCount, words: "may be sealed"))
+      tiles.append(.init(style: .plain, symbol: "?", count: doubtfulCount, words: "may be encrypted"))
     }
     return Tiles(tiles: tiles)
   }
@@ -100,14 +100,14 @@ public struct DifferencePage: HTMLPage {
 
   /// Items that are neither new nor gone nor the same, as far as anybody can tell.
   private var doubtfulTable: PageTable {
-    func sealed(in side: Side) -> String { "sealed in \(Markup.shortened(side.name, to: Self.maximumRemarkLength))" }
+    func sealed(in side: Side) -> String { "encrypted in \(Markup.shortened(side.name, to: Self.maximumRemarkLength))" }
     let rows =
       difference.doubtfulInFirst.map { row($0, .stays, "?", "gone, or \(sealed(in: second))") }
       + difference.doubtfulInSecond.map { row($0, .stays, "?", "new, or \(sealed(in: first))") }
-    var doubtful = table("May be sealed on the other side", rows)
+    var doubtful = table("May be encrypted on the other side", rows)
     doubtful.note =
-      "Each of these opens on one side alone, and may be one of the items of its kind that are sealed on the other. "
-      + "Whether it is one is not known, so it counts neither as new nor as gone nor as the same."
+      "Each of these items can be decrypted on only one side. It may match an encrypted item of its kind on the other "
+      + "side. Because this is not known, it does not count as new, gone or the same."
     return doubtful
   }
 
@@ -158,7 +158,7 @@ public struct DifferencePage: HTMLPage {
           if sealed.possiblePairs > 0 { page.words("at least ") }
           page.element("b", Amounts.count(sealed.total, "item"))
         }
-        page.element("h3", "They are sealed on one side or on both")
+        page.element("h3", "They are encrypted on one side or on both")
         let places = [
           (sealed.inBoth, "in both"),
           (sealed.openInFirst, Self.opening(sealed.openInFirst, in: first)),
@@ -167,16 +167,16 @@ public struct DifferencePage: HTMLPage {
           (sealed.onlyInSecond, "only in \(Markup.shortened(second.name))"),
         ].filter { $0.0 > 0 }.map { "\(Amounts.grouped($0.0)) \($0.1)" }
         let damage =
-          (sealed.possiblePairs == 0 ? "" : " Which of them are the same ones is not known.")
+          (sealed.possiblePairs == 0 ? "" : " It is not known which of them match.")
           + (sealed.damaged == 0 ? "" : " \(Amounts.grouped(sealed.damaged)) of them cannot be read because of damage.")
         page.element(
           "p",
-          "\(Amounts.list(places)). Whether their contents differ is not known, so they count neither as equal nor as "
-            + "changed.\(damage)")
+          "\(Amounts.list(places)). It is not known whether their contents differ, so they count neither as equal nor "
+            + "as changed.\(damage)")
         guard sealed.placeCount > sealed.damaged else { return }
         page.element("p", ["class": "do"]) { page in
           page.element("strong", "What to do. ")
-          page.words("The key of the device that made them opens \(sealed.damaged > 0 ? "the others" : "them"): ")
+          page.words("The source device's key can decrypt \(sealed.damaged > 0 ? "the others" : "them"): ")
           page.element("code", Commands.deviceKeyFile)
           page.words(".")
         }
@@ -186,7 +186,7 @@ public struct DifferencePage: HTMLPage {
 
   /// "of them open in family.backup", after their count.
   private static func opening(_ count: Int, in side: Side) -> String {
-    "of them \(count == 1 ? "opens" : "open") in \(Markup.shortened(side.name))"
+    "of them can be decrypted in \(Markup.shortened(side.name))"
   }
 
   private func leftOutSection(_ page: inout Markup) {
@@ -194,11 +194,14 @@ public struct DifferencePage: HTMLPage {
       page.newLine()
       page.element("section") { page in
         page.element("h2") { page in
-          page.words("What no backup of ")
+          page.words("Items that no backup contains of ")
           page.name(side.name)
           page.words(" holds")
         }
-        page.element("p", "These are on the device and no difference to a backup: a rule keeps each of them out.")
+        page.element(
+          "p",
+          "These items are on the device, but do not count as a difference to a backup, because a rule "
+            + "keeps each of them out.")
         for reason in Reason.allCases {
           let items = side.leftOut.filter { $0.reason == reason }
           guard !items.isEmpty else { continue }

@@ -20,14 +20,14 @@ private struct DifferenceSteps {
   var newBackup: StepList.Step? {
     guard second.kind == .device, first.kind == .archive, !difference.isEmpty, second.itemCount > 0 else { return nil }
     return .init(
-      words: "Make a new backup, so that there is one of \(Markup.shortened(second.name)) as it is now.",
+      words: "Make a new backup of \(Markup.shortened(second.name)) as it is now.",
       commands: [Commands.backup(of: second.word, to: "new.backup")])
   }
 
   func opening(_ doubtfulCount: Int) -> StepList.Step? {
     guard doubtfulCount > 0, difference.sealed.placeCount > difference.sealed.damaged else { return nil }
     return .init(
-      words: "Compare again with the key of the device whose items are sealed, to tell which of them are the same.",
+      words: "Compare again with the key of the device whose items are encrypted, to see which of them are the same.",
       commands: [Commands.diff(first.word, second.word, deviceKey: "PATH")])
   }
 

@@ -49,7 +49,7 @@ package struct DatabaseVerification {
     checks = [
       Check(
         id: .pages, outcome: database.isIntact ? .right : .wrong,
-        detail: database.isIntact ? "SQLite finds nothing wrong with them" : "they contradict each other"),
+        detail: database.isIntact ? "SQLite finds no errors in them" : "they contradict each other"),
       Self.log(database.log), Self.tables(database.missingTables), Self.items(rows, of: database), Self.digests(rows),
       Self.columns(rows),
     ]
@@ -64,17 +64,17 @@ package struct DatabaseVerification {
 
   private static func log(_ use: DatabaseFacts.LogUse) -> Check {
     switch use {
-    case .none: Check(id: .log, outcome: .right, detail: "there is none, or nothing in it")
-    case .applied: Check(id: .log, outcome: .right, detail: "what it had committed was read")
+    case .none: Check(id: .log, outcome: .right, detail: "none, or empty")
+    case .applied: Check(id: .log, outcome: .right, detail: "its committed changes were read")
     case .takenBack:
-      Check(id: .log, outcome: .right, detail: "a change that was not finished is taken back, as its journal has it")
+      Check(id: .log, outcome: .right, detail: "an unfinished change was rolled back, as its journal specifies")
     case .appliedInPart:
       Check(
         id: .log, outcome: .unchecked,
-        detail: "what it had committed up to a place was read; behind that it is damaged, cut off or not finished")
-    case .unreadable: Check(id: .log, outcome: .unchecked, detail: "it has no finished change that can be read")
+        detail: "its committed changes were read up to a position; the rest is damaged, cut off or unfinished")
+    case .unreadable: Check(id: .log, outcome: .unchecked, detail: "it has no committed change that can be read")
     case .foreign:
-      Check(id: .log, outcome: .unchecked, detail: "it is of another database, or of another state of this one")
+      Check(id: .log, outcome: .unchecked, detail: "it belongs to another database, or to another state of this one")
     }
   }
 
@@ -82,8 +82,8 @@ package struct DatabaseVerification {
     Check(
       id: .tables, outcome: missing.isEmpty ? .right : .wrong,
       detail: missing.isEmpty
-        ? "all four tables of items are there"
-        : Amounts.list(missing.map(\.rawValue)) + (missing.count == 1 ? " is" : " are") + " not there or cannot be read"
+        ? "all four item tables are present"
+        : Amounts.list(missing.map(\.rawValue)) + (missing.count == 1 ? " is" : " are") + " missing or unreadable"
     )
   }
 
@@ -103,11 +103,12 @@ package struct DatabaseVerification {
     }
     let bound = rows.count { $0.opened.verdict == .accessControl }
     let parts = [
-      "\(Amounts.grouped(rows.count { $0.opened.verdict == .open })) of \(Amounts.grouped(rows.count)) open",
+      "\(Amounts.grouped(rows.count { $0.opened.verdict == .open })) of \(Amounts.grouped(rows.count)) can be "
+        + "decrypted",
       damaged.isEmpty ? nil : "\(Amounts.grouped(damaged.count)) \(damaged.count == 1 ? "is" : "are") damaged",
       unopened.isEmpty
         ? nil : "\(Amounts.grouped(unopened.count)) \(unopened.count == 1 ? "has" : "have") no key here",
-      bound == 0 ? nil : "\(Amounts.grouped(bound)) open only on their device",
+      bound == 0 ? nil : "\(Amounts.grouped(bound)) can be decrypted only on their device",
     ].compactMap(\.self)
     return Check(
       id: .items, outcome: damaged.isEmpty ? (unopened.isEmpty ? .right : .unchecked) : .wrong,
@@ -119,18 +120,18 @@ package struct DatabaseVerification {
 
   private static func digests(_ rows: [KeychainDatabase.OpenedRow]) -> Check {
     guard rows.isEmpty || rows.contains(where: \.row.hasDigestColumn) else {
-      return Check(id: .digests, outcome: .right, detail: "there are none: its schema has no column sha1")
+      return Check(id: .digests, outcome: .right, detail: "none: its schema has no column sha1")
     }
     let known = rows.filter { $0.hasFittingDigest != nil }
     guard !known.isEmpty || rows.isEmpty else {
-      return Check(id: .digests, outcome: .unchecked, detail: "not checked: no secret is open")
+      return Check(id: .digests, outcome: .unchecked, detail: "not checked: no secret can be decrypted")
     }
     let wrong = known.filter { row in
       row.hasFittingDigest == false || row.opened.findings.contains(.digestDiffers)
     }
     return Check(
       id: .digests, outcome: wrong.isEmpty ? .right : .wrong,
-      detail: fitting(known.count - wrong.count, of: known.count) + " fit what is in the item",
+      detail: fitting(known.count - wrong.count, of: known.count) + " match the item's contents",
       faults: wrong.map { row in
         (
           row.row,
@@ -143,12 +144,12 @@ package struct DatabaseVerification {
   private static func columns(_ rows: [KeychainDatabase.OpenedRow]) -> Check {
     let known = rows.filter { $0.opened.item != nil }
     guard !known.isEmpty || rows.isEmpty else {
-      return Check(id: .columns, outcome: .unchecked, detail: "not checked: no row is open")
+      return Check(id: .columns, outcome: .unchecked, detail: "not checked: no row can be decrypted")
     }
     let wrong = known.filter { !$0.differingColumns.isEmpty }
     return Check(
       id: .columns, outcome: wrong.isEmpty ? .right : .wrong,
-      detail: fitting(known.count - wrong.count, of: known.count) + " rows say what the item does",
+      detail: fitting(known.count - wrong.count, of: known.count) + " rows match their items",
       faults: wrong.map { row in
         (row.row, "differ from the item: " + row.differingColumns.map(\.rawValue).joined(separator: ", "))
       })
@@ -191,7 +192,7 @@ package struct DatabaseVerification {
         lines += WordWrap.labeled(space, style.adapted(text), columns: style.width).map { Line(text: $0) }
       }
       let rest = check.faults.count - shown.count
-      if rest > 0 { lines.append(Line(text: "\(space)\(style.ellipsis) \(Amounts.grouped(rest)) more (-v names all)")) }
+      if rest > 0 { lines.append(Line(text: "\(space)\(style.ellipsis) \(Amounts.grouped(rest)) more (-v lists all)")) }
     }
     return lines
       + WordWrap.lines(of: style.adapted(HostileText.shown(conclusion)), columns: style.width).map {
@@ -206,10 +207,10 @@ package struct DatabaseVerification {
 
   private var conclusion: String {
     if isDamaged { return "\(name) is damaged: \(loss)." }
-    let rest = "; nothing in a database shows who wrote it, nor which rows were taken out."
+    let rest = "; a database does not show who wrote it, or which rows were removed."
     return isPartial
-      ? "Nothing in \(name) is wrong, as far as can be seen here" + rest
-      : "Nothing in \(name) is wrong: what is in it fits" + rest
+      ? "No visible error in \(name)" + rest
+      : "No error in \(name): its contents are consistent" + rest
   }
 
   // MARK: JSON

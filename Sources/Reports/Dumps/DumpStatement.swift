@@ -42,8 +42,8 @@ package struct DumpStatement {
   package var sentence: String {
     if let facts = dump.database { return databaseSentence(facts) }
     return
-      "\(name) is \(dump.nature), read as \(dump.form.phrase): nothing enforced the protection classes of its items, and "
-      + "nothing shows who wrote it or that it is whole."
+      "\(name) is \(dump.nature), read as \(dump.form.phrase): nothing enforced the protection classes of its items. "
+      + "It does not show who wrote it or whether it is complete."
   }
 
   /// What protects a database's items, and what does not.
@@ -51,8 +51,9 @@ package struct DumpStatement {
     let trust =
       switch facts.keys {
       case .beside:
-        "nothing enforces the protection classes of its items, and nothing shows who wrote it or that it is whole"
-      case .given, .absent: "nothing shows who wrote it or that it is whole"
+        "nothing enforces the protection classes of its items, and it does not show who wrote it or whether it is "
+          + "complete"
+      case .given, .absent: "it does not show who wrote it or whether it is complete"
       }
     return "\(name) is \(dump.nature): \(trust)."
   }
@@ -66,24 +67,24 @@ package struct DumpStatement {
     let log =
       switch facts.log {
       case .none: String?.none
-      case .applied: "What its log (-wal) had committed was read with it."
+      case .applied: "The committed changes in its log (-wal) were read too."
       case .appliedInPart:
-        "What its log (-wal) had committed up to a place was read with it; what stands behind that is damaged, cut off or not "
-          + "finished, and may have been items."
+        "The committed changes in its log (-wal) were read up to a position. The rest is damaged, cut off or "
+          + "unfinished, and may have contained items."
       case .takenBack:
-        "A change of it was not finished: it was read as it was before, from its journal (-journal). SQLite leaves it so "
-          + "when it opens it next."
-      case .unreadable: "Its log (-wal) has no finished change that can be read: nothing of it is shown."
+        "One of its changes was not finished. It was read in its earlier state, from its journal (-journal). SQLite "
+          + "restores the same state when it next opens the database."
+      case .unreadable: "Its log (-wal) has no committed change that can be read, so nothing from the log is shown."
       case .foreign:
-        "Its log (-wal) or its journal (-journal) is of another database, or of another state of this one: nothing of it is "
-          + "shown."
+        "Its log (-wal) or journal (-journal) belongs to another database, or to another state of this one, so nothing "
+          + "from it is shown."
       }
-    let schema = facts.schema.map { "Its schema is \($0)" } ?? "It names no version of its schema"
+    let schema = facts.schema.map { "Its schema is \($0)" } ?? "It does not state its schema version"
     let missing =
       facts.missingTables.isEmpty
       ? nil
-      : "It has no table \(Amounts.list(facts.missingTables.map(\.rawValue), conjunction: "and no table")) that can be read: "
-        + "what was in there nobody sees here."
+      : "It has no table \(Amounts.list(facts.missingTables.map(\.rawValue), conjunction: "and no table")) that can be "
+        + "read: any items in there are not shown."
     return [schema + (versions.isEmpty ? "" : ", with \(Amounts.list(versions))") + ".", log, missing].compactMap(
       \.self)
   }
@@ -100,7 +101,7 @@ package struct DumpStatement {
     let (are, were) = (dump.items.count == 1 ? "is an item" : "are items", dump.skippedCount == 1 ? "was" : "were")
     return
       "Of \(Amounts.count(dump.entryCount, "entry", plural: "entries")) \(Amounts.grouped(dump.items.count)) \(are); "
-      + "passed over \(were): \(Amounts.list(parts))."
+      + "skipped \(were): \(Amounts.list(parts))."
   }
 
   private var tableNames: String {
@@ -120,28 +121,33 @@ package struct DumpStatement {
     return databaseRemarks
       + [
         line(
-          inferred, "names no table: its attributes tell it", "name no table: their attributes tell it"),
+          inferred, "names no table: its attributes show the table", "name no table: their attributes show the table"),
         line(
-          items.count { $0.item?.isTombstone == true }, "is the mark of a deleted one", "are the marks of deleted ones"),
+          items.count { $0.item?.isTombstone == true }, "is a tombstone", "are tombstones"),
         line(counts.absent, "has no secret in the \(noun)", "have no secret in the \(noun)"),
-        line(counts.shut, "does not open whole", "do not open whole").map { "\($0.dropLast()): \(shutList)." },
         line(
-          rendered, "has its secret as the tool rendered it: its bytes may have been others",
-          "have their secrets as the tool rendered them: their bytes may have been others"),
+          counts.shut,
+          "cannot be decrypted completely",
+          "cannot be decrypted completely"
+        ).map { "\($0.dropLast()): \(shutList)." },
         line(
-          items.count(where: \.hasOtherDigest), "has a digest (sha1) that is not its own: something of it was changed",
-          "have digests (sha1) that are not their own: something of them was changed"),
+          rendered, "has its secret as the tool rendered it: the original bytes may differ",
+          "have their secrets as the tool rendered them: the original bytes may differ"),
+        line(
+          items.count(where: \.hasOtherDigest), "has a digest (sha1) that does not match: the item was changed",
+          "have digests (sha1) that do not match: the items were changed"),
         line(nameless, "names no known protection class", "name no known protection class"),
         line(
-          unusable, "has attributes with values that they cannot have; those were left out",
-          "have attributes with values that they cannot have; those were left out"),
+          unusable, "has attributes with invalid values; those were left out",
+          "have attributes with invalid values; those were left out"),
         dump.toldAttributes == nil
           ? nil
-          : "The form has some attributes alone: what else the items have does not show, nor whether two differ in it.",
+          : "The format has only some attributes. It does not show the items' other attributes, or whether two items "
+            + "differ in them.",
         dump.repeatedKeyCount == 0
           ? nil
-          : "\(Amounts.count(dump.repeatedKeyCount, "key")) \(dump.repeatedKeyCount == 1 ? "stands" : "stand") twice in one "
-            + "entry; the first was taken.",
+          : "\(Amounts.count(dump.repeatedKeyCount, "key")) \(dump.repeatedKeyCount == 1 ? "occurs" : "occur") twice "
+            + "in one entry; the first was used.",
       ].compactMap(\.self)
   }
 
@@ -168,20 +174,20 @@ package struct DumpStatement {
     let marks =
       tombstones == 0
       ? nil
-      : "\(Amounts.count(tombstones, "mark")) of deleted items \(tombstones == 1 ? "is" : "are") in no count: whether the "
-        + "device synchronizes is not known."
+      : "\(Amounts.count(tombstones, "tombstone")) of deleted items \(tombstones == 1 ? "is" : "are") not counted, "
+        + "because it is not known whether the device synchronizes."
     let lacking = dump.shutCounts.reduce(0) { $0 + ($1.hasAttributes ? $1.itemCount : 0) }
     let taken =
       lacking == 0
       ? nil
-      : "\(Amounts.count(lacking, "item")) of which the secret does not open here \(lacking == 1 ? "is" : "are") taken as "
-        + "readable on the device, which has its own keys."
+      : "\(Amounts.count(lacking, "item")) whose secret cannot be decrypted here \(lacking == 1 ? "counts" : "count") "
+        + "as readable on the device, which has its own keys."
     return [
-      "The device that the items are of is not known: the target is taken for another one, and were it the same, the "
-        + "items of one device only would come back.",
+      "The items' source device is not known. Keyhaul assumes that the target is another device; if it is the same, "
+        + "the this-device-only items come back.",
       dump.form == .database
-        ? nil : "Whether an item is of an App Clip or asks for a person is known only where the dump says so.",
-      "What the \(noun) leaves out, nobody sees here.", taken, marks,
+        ? nil : "Whether an item belongs to an App Clip or requires authentication is known only if the dump says so.",
+      "Items that the \(noun) omits are not shown.", taken, marks,
     ].compactMap(\.self)
   }
 

@@ -30,7 +30,7 @@ extension Flow.Origin {
     case .system: [AppName.applesWords]
     case .otherApps(let count): ["\(Amounts.grouped(count)) other apps"]
     case .noApp: ["of no named app"]
-    case .sealed: ["app unknown", "(sealed)"]
+    case .sealed: ["app unknown", "(encrypted)"]
     case .kind(let kind): [kind.noun + "s"]
     case .protection(nil): ["class unknown"]
     case .protection(let protection?):

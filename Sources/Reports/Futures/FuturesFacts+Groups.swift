@@ -60,8 +60,8 @@ extension FuturesFacts {
         fact: "\(warning.rawValue): \(words.headline)", advice: words.action)
     }
     return [
-      group("On both afterwards, and of no use on \(newPhone)", .both, .migratesButUnusable),
-      group("Back on \(phone), and may be of no use there", .sameDevice, .useNotKnown),
+      group("On both afterwards, but unusable on \(newPhone)", .both, .migratesButUnusable),
+      group("Back on \(phone), but may be unusable there", .sameDevice, .useNotKnown),
     ].compactMap(\.self)
   }
 
@@ -70,7 +70,7 @@ extension FuturesFacts {
     guard !members.isEmpty else { return nil }
     return Group(
       title: "Lost: not in this backup", reason: nil, style: .stays, symbol: "x", items: members,
-      fact: "they came to \(phone) after it was made, or are not in it as far as its references say",
+      fact: "they came to \(phone) after the backup was made, or its references do not show them in it",
       advice: "Make a new backup.")
   }
 

@@ -11,18 +11,18 @@ extension FuturesFacts {
     if !isOfBackup { sentences.append(other) }
     if isOfBackup, maker == nil { sentences.append(Self.uncounted) }
     if let maker, maker.goneCount > 0 {
-      sentences.append("What \(maker.device) had when the backup was made and has no more is not counted.")
+      sentences.append("Items that \(maker.device) had when the backup was made, but no longer has, are not counted.")
     }
     return sentences.joined(separator: " ")
   }
 
-  private static let uncounted = "What never entered the backup is lost in both cases, and is not counted."
+  private static let uncounted = "Items that no backup contains are lost in both cases and are not counted."
 
   func counts(onSameDevice: Bool) -> MigrationFutures.Counts { futures.counts(onSameDevice: onSameDevice) }
 
   private var nothing: String {
-    guard isOfBackup else { return "There is no item on \(phone): nothing is lost." }
-    return "There is no item in the backup: it brings nothing to \(newPhone), and nothing back to \(phone)."
+    guard isOfBackup else { return "\(phone) has no items, so nothing is lost." }
+    return "The backup contains no items. It brings nothing to \(newPhone), and nothing back to \(phone)."
       + (maker == nil ? " " + Self.uncounted : "")
   }
 
@@ -55,8 +55,8 @@ extension FuturesFacts {
   private func unusable(_ counts: MigrationFutures.Counts) -> String {
     guard let count = counts.byWarning[.migratesButUnusable] else { return "" }
     let verbs = count == 1 ? ("has", "a key", "is") : ("have", "keys", "are")
-    return " \(Amounts.grouped(count)) of those \(verbs.0) the form of \(verbs.1) that only the Secure Enclave of "
-      + "\(phone) can use, and \(verbs.2) of no use there."
+    return " \(Amounts.grouped(count)) of those \(verbs.0) the format of \(verbs.1) that only the Secure Enclave of "
+      + "\(phone) can use, and \(verbs.2) unusable there."
   }
 
   /// "On old-phone, once it is erased, 18 of them come back, 4 do not."
@@ -93,8 +93,8 @@ extension FuturesFacts {
       let counts = futures.counts(RestoreSetting(hasPassword: !futures.hasPassword, onSameDevice: onSameDevice))
       return counts.comesBack == 0 ? "none" : Amounts.grouped(counts.comesBack)
     }
-    let (given, another) = futures.hasPassword ? ("with a", "without") : ("without a", "with one")
-    return "That is by a backup \(given) password; by one \(another), \(arrives(false)) reach \(newPhone), and "
+    let (given, another) = futures.hasPassword ? ("with a", "Without") : ("without a", "With")
+    return "This is for a backup \(given) password. \(another) one, \(arrives(false)) reach \(newPhone), and "
       + "\(arrives(true)) come back to \(phone)."
   }
 
@@ -107,14 +107,14 @@ extension FuturesFacts {
     let lost = futures.items.count { $0.reason?.isLostInThisCopy == true }
     guard needing > 0 else {
       return lost == 0
-        ? "Checked: each item was opened; none needs the hardware of a device."
-        : "Checked: each item was tried; \(Amounts.grouped(lost)) cannot be read in this copy, and none of the others needs "
-          + "the hardware of a device."
+        ? "Checked: each item was decrypted; none needs a device's hardware key."
+        : "Checked: each item was tried; \(Amounts.grouped(lost)) cannot be read in this copy, and none of the others "
+          + "needs a device's hardware key."
     }
     guard futures.triedHardware, let hardware else {
       return
-        "For \(newPhone) each item was tried. For \(phone), the \(Amounts.count(needing, "item")) that its hardware key "
-        + "opens went by class: the key is not available."
+        "For \(newPhone) each item was tried. For \(phone), the class decided for the "
+        + "\(Amounts.count(needing, "item")) that its hardware key decrypts, because the key is not available."
     }
     return "Checked: each item was tried, for \(phone) with the hardware key of \(hardware)."
   }

@@ -28,7 +28,7 @@ public struct FuturesPage: HTMLPage {
   public func html() throws(DataProtectionError) -> String {
     let title = "What is lost: \(Markup.shortened(facts.source.name))"
     var frame = ReportPage(title: title, program: program, style: PageStyle.comparison)
-    if facts.isRedacted { frame.content = "Names are left out of it." }
+    if facts.isRedacted { frame.content = "Names are left out." }
     return try frame.html(
       body: { page in
         heading(&page)
@@ -41,7 +41,7 @@ public struct FuturesPage: HTMLPage {
       },
       footer: { page in
         page.element("p") { page in
-          page.words("Of \(DateWords.words(facts.made)). \(facts.isOfBackup ? "Archive" : "Device") ")
+          page.words("Of \(DateWords.words(facts.made)). \(facts.isOfBackup ? "Backup" : "Device") ")
           page.element("code", facts.source.digest)
           page.words(".")
         }
@@ -58,10 +58,11 @@ public struct FuturesPage: HTMLPage {
       page.element("p", ["class": "facts"]) { page in
         page.words(facts.isOfBackup ? "From " : "From the device ")
         page.element("strong") { $0.name(facts.source.name) }
-        page.words(facts.isOfBackup ? origin : ", as a backup made now would hold it")
+        page.words(facts.isOfBackup ? origin : ", as a backup made now would contain it")
         let password = facts.source.encrypted ? "with a password" : "without a password"
         page.words(", \(facts.protection ?? password).")
-        page.words(" Both devices are only thought of: empty, unlocked, with a passcode. Nothing has been changed.")
+        page.words(
+          " Both devices are assumed to be empty, unlocked and protected by a passcode. Nothing has been changed.")
       }
     }
   }
@@ -83,7 +84,7 @@ public struct FuturesPage: HTMLPage {
     guard !groups.isEmpty else { return }
     page.newLine()
     page.element("section") { page in
-      page.element("h2", "What is lost, and what to do")
+      page.element("h2", "Lost items, and what to do")
       for group in groups {
         if let reason = group.reason {
           ReasonCard(
@@ -134,7 +135,7 @@ extension PageTable.Row {
       switch item.outlook {
       case _ where item.reason?.isDamage == true: (.lost, "!", "cannot be read")
       case .both: (.moves, "+", "both")
-      case .sameDevice: (.stays, "<", "\(own) only" + (item.isExpected ? ", as its class says" : ""))
+      case .sameDevice: (.stays, "<", "\(own) only" + (item.isExpected ? ", by its class" : ""))
       case .neither: (.stays, "x", "neither")
       }
     let since = item.outlook == .neither && item.reason == nil ? "it is not in this backup" : nil

@@ -16,7 +16,7 @@ extension RestoreTable {
     ]
     rows = (facts.isOfBackup ? [facts.futures.hasPassword] : [true, false]).map { hasPassword in
       let backup =
-        facts.isOfBackup ? "From this backup" : hasPassword ? "A backup with a password" : "A backup without one"
+        facts.isOfBackup ? "From this backup" : hasPassword ? "A backup with a password" : "A backup without a password"
       return (
         backup,
         [false, true].map { onSameDevice in

@@ -17,7 +17,7 @@ struct FileSection {
     page.element("section") { page in
       page.element("h2", "Its files")
       guard let files = facts.files else {
-        page.element("p", "They are listed in \(facts.layout.words), which is sealed with the password.")
+        page.element("p", "They are listed in \(facts.layout.words), which is encrypted with the password.")
         return
       }
       page.element("p", words(files))
@@ -40,8 +40,8 @@ struct FileSection {
     var sentences = "\(facts.layout.words) lists \(Amounts.list(kinds)) in \(domains). "
     switch listing.missingCount {
     case 0: sentences += "None is missing."
-    case 1: sentences += "1 of them is listed and not stored."
-    default: sentences += "\(Amounts.grouped(listing.missingCount)) of them are listed and not stored."
+    case 1: sentences += "1 of them is listed but not stored."
+    default: sentences += "\(Amounts.grouped(listing.missingCount)) of them are listed but not stored."
     }
     if listing.unreadableRowCount > 0 {
       sentences += " \(Amounts.count(listing.unreadableRowCount, "entry", plural: "entries")) cannot be read."

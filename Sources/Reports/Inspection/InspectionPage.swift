@@ -129,7 +129,7 @@ public struct InspectionPage: HTMLPage {
   }
 
   /// The device that made the archive, as far as it says.
-  var maker: String { facts.device.name.map { Markup.shortened($0) } ?? "the device that made it" }
+  var maker: String { facts.device.name.map { Markup.shortened($0) } ?? "the source device" }
   var missingCount: Int { facts.files?.listing.missingCount ?? 0 }
 
   /// The page as one document, the same for the same facts.
@@ -138,7 +138,7 @@ public struct InspectionPage: HTMLPage {
   public func html() throws(DataProtectionError) -> String {
     let title = "What is in \(Markup.shortened(facts.name))"
     var frame = ReportPage(title: title, program: program)
-    if facts.items == nil { frame.content = "It holds no names of accounts and no passwords." }
+    if facts.items == nil { frame.content = "It contains no account names and no passwords." }
     return try frame.html(
       body: { page in
         heading(&page)
@@ -179,7 +179,7 @@ public struct InspectionPage: HTMLPage {
         let isFalse = facts.findings.contains { $0.kind == .falseClaim }
         page.words(
           isFalse
-            ? ", its unencrypted files, though its manifest says that it is encrypted. "
+            ? ", its unencrypted files, although Manifest.plist says that it is encrypted. "
             : isCopyInClear
               ? ", its unencrypted files, its items under a password. "
               : facts.isEncrypted ? ", with a password. " : ", without a password. ")
@@ -188,7 +188,7 @@ public struct InspectionPage: HTMLPage {
       for line in facts.about {
         page.element("p", ["class": "facts"], Markup.shortened(line, to: Self.maximumAboutLength))
       }
-      if facts.hasKeychain { page.element("p", ["class": "facts"], UnseenItems.sentence + " " + UnseenItems.guidance) }
+      if facts.hasKeychain { page.element("p", ["class": "facts"], UnseenItems.line) }
     }
   }
 
@@ -203,7 +203,7 @@ public struct InspectionPage: HTMLPage {
       tiles: [
         .init(style: .moves, symbol: "+", count: counts.anyDevice, words: "for any device"),
         .init(
-          style: .stays, symbol: "<", count: counts.sameDevice, words: "for \(Markup.shortened(maker, to: 24)) alone"),
+          style: .stays, symbol: "<", count: counts.sameDevice, words: "only for \(Markup.shortened(maker, to: 24))"),
         .init(style: .lost, symbol: "!", count: counts.damaged, words: "cannot be read"),
         .init(
           style: .lost, symbol: "?", count: missingCount, words: missingCount == 1 ? "file is missing" : "files missing"

@@ -15,7 +15,7 @@ extension StepList {
     if page.missingCount > 0 || page.counts.damaged > 0 || facts.hiddenKeychain != nil || page.isKeybagUnusable {
       steps.append(
         Step(
-          words: "Find out what is damaged, and look for another copy: what is lost in this one may be whole there.",
+          words: "Find out what is damaged, and look for another copy, which may still have the lost items.",
           commands: [Commands.verify(archive), Commands.verify("COPY")]))
     }
     // No password and no device makes a difference to it.
@@ -33,7 +33,7 @@ extension StepList {
       self.init(
         steps: [
           Step(
-            words: "Don't trust this backup: use the copy that its device made, or make a new one.",
+            words: "Don't trust this backup: use the source device's own copy, or make a new one.",
             commands: [Commands.backup(of: ShellWord.device(named: facts.device.name), to: "with-password.backup")])
         ])
       return
@@ -41,19 +41,19 @@ extension StepList {
     if page.counts.nowhere > 0 {
       steps.append(
         Step(
-          words: "Save the secrets that nothing names in a file; no restore takes them.",
+          words: "Save the secrets without names in a file; they cannot be restored.",
           commands: [Commands.secrets(of: archive)]))
     }
     if facts.hasKeychain, !facts.isEncrypted, page.gainsByPassword {
       steps.append(
         Step(
-          words: "To take it to another device, make a new backup with a password.",
+          words: "To move it to another device, make a new backup with a password.",
           commands: [Commands.backup(of: ShellWord.device(named: facts.device.name), to: "with-password.backup")]))
     }
     if facts.hasKeychain, page.isCopyInClear {
       steps.append(
         Step(
-          words: "To restore items, take the backup that this copy was made of.",
+          words: "To restore items, use the backup that this copy was made from.",
           commands: [Commands.plan("BACKUP", onto: "DEVICE")]))
     } else if facts.hasKeychain, page.holdsRestorable {
       steps.append(
@@ -63,7 +63,7 @@ extension StepList {
     }
     if page.missingCount == 0, page.counts.damaged == 0 {
       steps.append(
-        Step(words: "Check that every file and every item is whole.", commands: [Commands.verify(archive)]))
+        Step(words: "Check that every file and every item is intact.", commands: [Commands.verify(archive)]))
     }
     self.init(steps: steps)
   }

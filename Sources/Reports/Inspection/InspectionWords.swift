@@ -36,6 +36,6 @@ extension Keybag {
   /// Rounds of both derivations, the slow one first: "10,000,000 + 10,000 rounds".
   package var roundsWords: String {
     let rounds = [secondRound?.rounds, iterations].compactMap(\.self).map { Amounts.grouped($0) }
-    return rounds.isEmpty ? "no rounds" : "\(rounds.joined(separator: " + ")) rounds"
+    return rounds.isEmpty ? "no iterations" : "\(rounds.joined(separator: " + ")) iterations"
   }
 }

@@ -19,12 +19,12 @@ struct ItemSection {
     markup.element("section") { markup in
       markup.element("h2", "Its keychain")
       if let hidden = facts.hiddenKeychain {
-        markup.element("p", "Nothing of it can be read: \(hidden.description). What it holds is not known.")
+        markup.element("p", "It cannot be read: \(hidden.description). Its contents are not known.")
         return
       }
       guard facts.items != nil else {
         markup.element(
-          "p", "It is there, and sealed: its items can only be counted with the password, and named with it.")
+          "p", "It is present, but encrypted: its items can be counted and listed only with the password.")
         return
       }
       markup.element("p", kinds)

@@ -17,7 +17,7 @@ struct KeybagSection {
       let cost =
         facts.isEncrypted
         ? "Each guess at the password costs \(keybag.roundsWords)\(time)."
-        : "Without a password nothing needs guessing."
+        : "A backup without a password needs no guessing."
       page.element("p", "\(version), \(Amounts.count(keybag.classKeys.count, "class key")). \(cost)")
       guard !keybag.classKeys.isEmpty else { return }
       page.element("details") { page in

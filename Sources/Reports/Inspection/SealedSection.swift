@@ -13,7 +13,7 @@ struct SealedSection {
     guard !groups.isEmpty else { return }
     page.newLine()
     page.element("section") { page in
-      page.element("h2", "Sealed items")
+      page.element("h2", "Encrypted items")
       page.element("table", ["class": "plain"]) { page in
         page.element("thead") { page in
           page.element("tr") { page in

@@ -56,7 +56,7 @@ struct Checklist {
         }
         if group.entries.count > Self.maximumEntryCount {
           let rest = group.entries.count - Self.maximumEntryCount
-          page.element("p", ["class": "more"], "\(Amounts.grouped(rest)) more stand in the table below.")
+          page.element("p", ["class": "more"], "\(Amounts.grouped(rest)) more are in the table below.")
         }
       }
     }

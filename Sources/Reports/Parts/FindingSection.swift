@@ -22,14 +22,14 @@ struct FindingSection {
     guard !findings.isEmpty else { return }
     page.newLine()
     page.element("section") { page in
-      page.element("h2", "Not as its device left it")
+      page.element("h2", "Changed since the source device wrote it")
       page.element("ul") { page in
         for finding in findings {
           page.element("li") { page in
             page.element("code", Markup.shortened(finding.place))
             page.sentence(": \(Markup.shortened(finding.fact, to: Self.maximumFactLength)). ")
-            page.words(finding.isLoss ? "Something of it is lost in this copy" : "Nothing is lost by it")
-            page.words(finding.isRestorable ? "." : ", and no restore takes a backup with it.")
+            page.words(finding.isLoss ? "Part of it is lost in this copy" : "Nothing is lost")
+            page.words(finding.isRestorable ? "." : ", but such a backup cannot be restored.")
           }
         }
       }

@@ -15,7 +15,7 @@ struct ItemWords: Sendable {
     let names = identity.names
     isSealed = names.isEmpty && identity.accessGroup == nil
     let place = index.map { "item \($0)" } ?? identity.kind.noun
-    name = names.first ?? (isSealed ? "sealed \(place)" : "unnamed \(place)")
+    name = names.first ?? (isSealed ? "encrypted \(place)" : "unnamed \(place)")
     account = names.dropFirst().first
   }
 

@@ -66,7 +66,7 @@ struct ReasonCard {
     NameList(named.prefix(Self.maximumListCount).map(\.words)).write(to: &page)
     if named.count > Self.maximumListCount {
       page.element(
-        "p", ["class": "more"], "\(Amounts.grouped(named.count - Self.maximumListCount)) more stand in the table below."
+        "p", ["class": "more"], "\(Amounts.grouped(named.count - Self.maximumListCount)) more are in the table below."
       )
     }
     let indexes = sealed.compactMap(\.index)
@@ -76,7 +76,7 @@ struct ReasonCard {
     let places = Amounts.list(rest > 0 ? shown + ["\(Amounts.grouped(rest)) more"] : shown)
     page.element(
       "p", ["class": "more"],
-      (indexes.count == 1 ? "Its name is sealed with it: item " : "Their names are sealed with them: items ") + places
+      (indexes.count == 1 ? "Its name is encrypted too: item " : "Their names are encrypted too: items ") + places
         + " of the backup.")
   }
 }

@@ -37,12 +37,12 @@ struct WipeChecklist {
   var checklist: Checklist {
     Checklist(
       title: "Before you wipe", name: phone,
-      note: "To print and to tick off. What is lost with a wiped phone, no backup brings back.",
+      note: "To print and tick off. No backup brings back what is lost with a wiped phone.",
       groups: [
         .init(title: "The backup", entries: backupEntries),
         .init(
-          title: "While \(Markup.shortened(phone)) still opens it",
-          note: isOfBackup ? UnseenItems.sentence + " " + UnseenItems.guidance : nil,
+          title: "While \(Markup.shortened(phone)) can still decrypt it",
+          note: isOfBackup ? UnseenItems.line : nil,
           entries: entries(where: Self.isGuarded, Self.moving) + (isOfBackup ? [Self.unseen] : [])),
         .init(
           title: isReturn == true
@@ -67,7 +67,7 @@ struct WipeChecklist {
       switch backup {
       case .missing(let command):
         [.init(words: "Make a backup with a password, and keep the password.", commands: [command])]
-      case .good(let word): [.init(words: "Check that the backup is whole.", commands: [Commands.verify(word)])]
+      case .good(let word): [.init(words: "Check that the backup is intact.", commands: [Commands.verify(word)])]
       }
     if damaged > 0, isOfBackup {
       entries.append(
@@ -91,33 +91,32 @@ struct WipeChecklist {
   private static func moving(_ reasons: Set<Reason>) -> String {
     var words: [String] = []
     if !reasons.isDisjoint(with: [.passcodeOnly, .needsAuthentication]) {
-      words.append("Move or export inside the app what it guards.")
+      words.append("Move or export inside the app the data that this item protects.")
     }
     if reasons.contains(.hardwareKey) {
-      words.append("Its key works with its token alone: have a way to register a new one.")
+      words.append("Its key works only with its token: make sure that you can register a new key.")
     }
-    if reasons.contains(.appClip) { words.append("Install the full app, and see that it has what the App Clip had.") }
+    if reasons.contains(.appClip) { words.append("Install the full app, and check that it has the App Clip's data.") }
     return words.joined(separator: " ")
   }
 
   private static let unseen = Checklist.Entry(
     words:
-      "Go through the apps that matter to you: banking, one-time passwords, chats. Does each have a way to another "
-      + "phone?")
+      "Go through the apps that matter to you: banking, one-time passwords, chats. Can each be moved to another phone?")
 
   private var accountEntries: [Checklist.Entry] {
     let shared = losses.count { $0.reason == .sharedGroup }
     let cloud = Checklist.Entry(
-      words: "If you use iCloud Keychain: turn it on, and wait until its passwords are there.")
+      words: "If you use iCloud Keychain, turn it on and wait until its passwords are there.")
     return [cloud]
       + (shared > 0 ? [.init(words: "Sign in with the account that shares \(Amounts.count(shared, "item")).")] : [])
   }
 
   private var last: [Checklist.Entry] {
     let back = Checklist.Entry(
-      words: "The backup is somewhere else than on \(Markup.shortened(phone)), and you know its password.")
+      words: "The backup is not stored only on \(Markup.shortened(phone)), and you know its password.")
     let away = Checklist.Entry(
-      words: "Every app that you need opens on \(Markup.shortened(target)). Only then wipe the old phone.")
+      words: "Every app that you need works on \(Markup.shortened(target)). Only then wipe the old phone.")
     return switch isReturn {
     case true?: [back]
     case false?: [away]

@@ -15,7 +15,7 @@ struct LossSection {
     section("What stays behind, and what to do", reasons { !$0.isDamage }, style: .stays, to: &markup)
     let isLost = page.source.kind == .archive ? "What this copy has lost" : "What cannot be read"
     section(isLost, reasons(where: \.isLostInThisCopy), style: .lost, to: &markup)
-    section("What no restore takes", reasons { $0.isDamage && !$0.isLostInThisCopy }, style: .lost, to: &markup)
+    section("Cannot be restored", reasons { $0.isDamage && !$0.isLostInThisCopy }, style: .lost, to: &markup)
     warned(&markup)
     if !page.plan.removed.isEmpty { removal(&markup) }
   }
@@ -45,7 +45,7 @@ struct LossSection {
     guard !warnings.isEmpty else { return }
     markup.newLine()
     markup.element("section") { markup in
-      markup.element("h2", "What arrives, and may be of no use there")
+      markup.element("h2", "Arrives, but may be unusable there")
       for warning in warnings {
         let items = page.plan.decisions.filter { $0.warning == warning }
         ReasonCard(
@@ -67,12 +67,12 @@ struct LossSection {
         markup.element("p", ["class": "count"]) { markup in
           markup.element("b", Amounts.count(removed.count, "item"))
         }
-        markup.element("h3", removed.count == 1 ? "It is gone afterwards" : "They are gone afterwards")
+        markup.element("h3", removed.count == 1 ? "It is lost afterwards" : "They are lost afterwards")
         markup.element(
           "p",
           page.plan.onlyRemoves
-            ? "iOS removes what is on the device before it restores. Keyhaul refuses to where nothing arrives."
-            : "iOS removes what is on the device before it restores, and so does this restore. What synchronizes stays."
+            ? "iOS removes the items on the device before it restores. Keyhaul refuses to do so if no item arrives."
+            : "Like iOS, this restore first removes the items on the device. Synchronized items stay."
         )
         markup.element("p", ["class": "do"]) { markup in
           markup.element("strong", "What to do. ")

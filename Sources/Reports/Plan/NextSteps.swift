@@ -56,8 +56,8 @@ private struct PlanSteps {
     let carries =
       switch closed {
       case 0: ""
-      case 1: " It carries the item that needs nothing else."
-      default: " It carries the \(Amounts.grouped(closed)) items that need nothing else."
+      case 1: " It brings the item that has no other obstacle."
+      default: " It brings the \(Amounts.grouped(closed)) items that have no other obstacle."
       }
     let what = "Make a \(isDevice ? "" : "new ")backup \(isPlain ? "without" : "with") a password."
     return .init(
@@ -70,17 +70,17 @@ private struct PlanSteps {
     guard lost > 0 || page.isObstructed, !isDevice else { return nil }
     if page.isCopyInClear {
       return .init(
-        words: "Plan with the backup that this decrypted copy was made of: no restore takes the copy.",
+        words: "Plan with the backup that this decrypted copy was made from: the copy cannot be restored.",
         commands: [Commands.plan("BACKUP", onto: words.target)])
     }
     if lost == 0 {
       return .init(
-        words: "Look for another copy of the backup: no restore takes this one as it is. This tells whether a copy is "
-          + "whole:", commands: [Commands.verify("COPY")])
+        words: "Look for another copy of the backup: this one cannot be restored as it is. This command shows whether "
+          + "a copy is intact:", commands: [Commands.verify("COPY")])
     }
     return .init(
       words: "Look for another copy of the backup: \(Amounts.count(lost, "item")) cannot be read in this one. This "
-        + "tells whether a copy is whole:",
+        + "command shows whether a copy is intact:",
       commands: [Commands.verify("COPY")])
   }
 
@@ -90,7 +90,7 @@ private struct PlanSteps {
     // A device can be planned again as it is; a backup in which nothing opens cannot be merged.
     let planned = isDevice && (closed == 0 || page.source.encrypted) ? words.source : backup
     return .init(
-      words: "To keep what is on \(Markup.shortened(page.target.name)), plan to merge:",
+      words: "To keep the items on \(Markup.shortened(page.target.name)), plan to merge:",
       commands: [Commands.plan(planned, onto: words.target, Commands.keepingExisting)])
   }
 
@@ -99,7 +99,8 @@ private struct PlanSteps {
     let sentence =
       needsBackup
       ? "Plan with that backup, then restore exactly what the plan says."
-      : "Restore exactly this: save the plan, then carry it out. It is refused if the backup or the device has changed."
+      : "To restore exactly this, save the plan and then carry it out. Keyhaul refuses if the backup or the device has "
+        + "changed."
     let isLocked = page.target.state != "unlocked"
     let name = Markup.shortened(page.target.name)
     return .init(

@@ -68,7 +68,7 @@ public struct PlanPage: HTMLPage {
   public func html() throws(DataProtectionError) -> String {
     let title = "Moving \(Markup.shortened(source.name)) to \(Markup.shortened(target.name))"
     var frame = ReportPage(title: title, program: program, style: PageStyle.plan)
-    if isRedacted { frame.content = "Names are left out of it." }
+    if isRedacted { frame.content = "Names are left out." }
     return try frame.html(
       body: { page in
         heading(&page)
@@ -83,7 +83,7 @@ public struct PlanPage: HTMLPage {
       },
       footer: { page in
         page.element("p") { page in
-          page.words("Plan of \(DateWords.words(document.made)). \(source.kind == .archive ? "Archive" : "Device") ")
+          page.words("Plan of \(DateWords.words(document.made)). \(source.kind == .archive ? "Backup" : "Device") ")
           page.element("code", source.digest)
           page.words(", \(Markup.shortened(target.name)) at revision ")
           page.element("code", Markup.shortened(target.revision))
@@ -102,7 +102,7 @@ public struct PlanPage: HTMLPage {
       page.element("p", ["class": "facts"]) { page in
         page.words(source.kind == .archive ? "From " : "From the device ")
         page.element("strong") { $0.name(source.name) }
-        page.words(source.kind == .archive ? origin : ", as a backup made now would hold it")
+        page.words(source.kind == .archive ? origin : ", as a backup made now would contain it")
         page.words(protection)
       }
       page.element("p", ["class": "facts"]) { page in
@@ -113,7 +113,7 @@ public struct PlanPage: HTMLPage {
             + "\(Amounts.count(target.items, "item")). \(policyWords) Nothing has been changed yet.")
       }
       if source.kind == .archive {
-        page.element("p", ["class": "facts"], UnseenItems.sentence + " " + UnseenItems.guidance)
+        page.element("p", ["class": "facts"], UnseenItems.line)
       }
     }
   }
@@ -127,7 +127,7 @@ public struct PlanPage: HTMLPage {
 
   private var protection: String {
     if document.findings.contains(where: { $0.id == ArchiveFinding.Kind.falseClaim.rawValue }) {
-      return ", its unencrypted files, though its manifest says that it is encrypted."
+      return ", its unencrypted files, although Manifest.plist says that it is encrypted."
     }
     if isCopyInClear { return ", a decrypted copy, its items under a password." }
     return source.encrypted ? ", with a password." : ", without a password."
@@ -137,8 +137,8 @@ public struct PlanPage: HTMLPage {
 
   private var policyWords: String {
     switch plan.policy {
-    case .replace: "What is there is replaced, as iOS does."
-    case .merge: "What is there stays; of two with the same key the newer one wins."
+    case .replace: "Existing items are replaced, as iOS does."
+    case .merge: "Existing items stay. If two items have the same key, the newer one wins."
     }
   }
 

@@ -20,8 +20,8 @@ extension PageTable.Row {
     let (style, symbol, result, detail): (PageTable.Style, String, String, String?) =
       switch decision.outcome {
       case .migrates(.new): (.moves, "+", "new", arrivalDetail)
-      case .migrates(.replaces): (.moves, "~", "replaces the one there", arrivalDetail)
-      case .migrates(.keepsExisting): (.moves, "^", "the one there stays", arrivalDetail)
+      case .migrates(.replaces): (.moves, "~", "replaces the existing item", arrivalDetail)
+      case .migrates(.keepsExisting): (.moves, "^", "the existing item stays", arrivalDetail)
       case .migrates(.identical): (.moves, "=", "already there", arrivalDetail)
       case .staysBehind(let reason): (.stays, "<", "stays behind", reason.rawValue)
       case .unreadable(let reason):

@@ -32,7 +32,7 @@ struct SignInList {
       }
       let silent = losses.sealedCount + losses.unnamedCount
       if silent > 0 {
-        let words = silent == 1 ? "does not say whose it is" : "do not say whose they are"
+        let words = silent == 1 ? "does not name an app" : "do not name an app"
         page.element("p", ["class": "more"], "\(Amounts.count(silent, "more lost item")) \(words).")
       }
     }

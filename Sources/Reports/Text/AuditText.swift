@@ -26,11 +26,11 @@ package struct AuditText {
     [
       Group(
         title: "Deprecated classes", items: audit.deprecated,
-        advice: "Readable before anyone has unlocked the device. Use \"after first unlock\" where the app works in the "
-          + "background, \"when unlocked\" elsewhere."),
+        advice: "Readable before the device is first unlocked. Use \"after first unlock\" if the app works in the "
+          + "background, and \"when unlocked\" otherwise."),
       Group(
         title: "Leave the device", items: audit.leaving,
-        advice: "A backup with a password takes these to any device, and so does whoever knows the password."),
+        advice: "A backup with a password brings these to any device, for anyone who knows the password."),
     ] + (countsStaying ? [staying] : []) + (audit.unreadable.isEmpty ? [] : [lost])
   }
 
@@ -40,13 +40,13 @@ package struct AuditText {
   private var staying: Group {
     Group(
       title: "Never leave the device", items: audit.staying,
-      advice: "Whoever gets a new device has to make up for these: offer to sign in again, or to export.")
+      advice: "Users lose these on a new device: offer them a way to sign in again or to export.")
   }
 
   private var lost: Group {
     Group(
       title: "Cannot be read here", items: audit.unreadable,
-      advice: "Whether these leave the device, this copy does not say. Audit the device, or another copy.")
+      advice: "This copy does not show whether these leave the device. Audit the device, or another copy.")
   }
 
   package func lines(style: TextStyle, showsAll: Bool) -> [String] {
@@ -93,7 +93,7 @@ package struct AuditText {
     var table = Table([.init("KIND"), .init("NAME", flexible: true), .init("APP", flexible: true)] + reasons)
     for item in items {
       let identity = item.item.identity
-      let name = identity.isSealed ? "(sealed, item \(item.item.index))" : ItemText.name(identity)
+      let name = identity.isSealed ? "(encrypted, item \(item.item.index))" : ItemText.name(identity)
       table.add([
         ItemText.kind(identity.kind), name, source.apps.app(of: identity).words, item.reason?.rawValue ?? "–",
       ])

@@ -73,7 +73,7 @@ package struct ComparisonText {
   /// The four counts in a table; where that is too wide, one device below the other.
   private func countLines(_ style: TextStyle) -> [String] {
     let rows = Self.passwords.map { hasPassword in
-      [hasPassword ? "  backup with a password" : "  backup without one"]
+      [hasPassword ? "  backup with a password" : "  backup without a password"]
         + Self.devices.map { onSameDevice in
           let setting = RestoreSetting(hasPassword: hasPassword, onSameDevice: onSameDevice)
           return (comparison.current == setting ? "* " : "  ") + text(comparison[setting])
@@ -108,7 +108,7 @@ package struct ComparisonText {
 
   /// Each item with its four outcomes; in a narrow table without its class, which the reason tells of.
   private func itemLines(_ style: TextStyle) -> [String] {
-    let meaning = "Each pair: to the same device, to another. + arrives  < stays behind  ! cannot be read"
+    let meaning = "Each pair: to the same device, to another.  + arrives  < stays behind  ! cannot be read"
     return WordWrap.lines(of: meaning, columns: style.width)
       + itemTable(hasClass: true).lines(style: style) { itemTable(hasClass: false) }
   }
@@ -118,7 +118,7 @@ package struct ComparisonText {
       [.init("ITEM", rightAligned: true), .init("NAME", flexible: true)] + (hasClass ? [.init("CLASS")] : [])
         + [.init("PASSWORD"), .init("WITHOUT"), .init("REASON")])
     for item in comparison.items {
-      let name = item.identity.isSealed ? "(sealed)" : ItemText.name(item.identity)
+      let name = item.identity.isSealed ? "(encrypted)" : ItemText.name(item.identity)
       let cells = Self.passwords.map { hasPassword in
         Self.devices.map { onSameDevice in
           let setting = RestoreSetting(hasPassword: hasPassword, onSameDevice: onSameDevice)

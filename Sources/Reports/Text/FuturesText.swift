@@ -33,13 +33,13 @@ package struct FuturesText {
       lines += self.lines(of: group, style)
     }
     if facts.futures.items.contains(where: { $0.identity.isSealed && $0.index != nil && $0.reason?.isDamage != true }) {
-      lines += wrapped("A sealed item's name is sealed too; its number is its place in the backup.") + [""]
+      lines += wrapped("An encrypted item's name is encrypted too; its number is its position in the backup.") + [""]
     }
     lines += facts.checklist.lines(style: style)
-    if facts.isOfBackup { lines += UnseenItems.lines(style: style, isAdvised: true) + [""] }
+    if facts.isOfBackup { lines += UnseenItems.lines(style: style) + [""] }
     return lines
       + wrapped(
-        "One restore in detail, onto a device that there is: \(Commands.plan(facts.words.source, onto: "DEVICE"))")
+        "One restore in detail, onto an existing device: \(Commands.plan(facts.words.source, onto: "DEVICE"))")
   }
 
   private var origin: String {
@@ -48,7 +48,7 @@ package struct FuturesText {
       return "as backed up now, \(facts.source.encrypted ? "with" : "without") a password · \(count)"
     }
     let date = facts.source.made.flatMap(Timestamp.date).map { " " + TimeText.local($0) } ?? ""
-    let device = facts.source.deviceName ?? "the device that made it"
+    let device = facts.source.deviceName ?? "the source device"
     return "made\(date) by \(facts.isRedacted ? "the old device" : device) · "
       + "\(facts.protection ?? (facts.source.encrypted ? "encrypted" : "no password")) · \(count)"
   }
@@ -65,7 +65,7 @@ package struct FuturesText {
     ])
     table.add(["+ arrive"] + cells(\.arrives))
     if both.contains(where: { $0.expected > 0 }) {
-      table.add(["+ expected by their class, not checked"] + cells(\.expected))
+      table.add(["+ expected by class, not checked"] + cells(\.expected))
     }
     for warning in ArrivalWarning.allCases where both.contains(where: { $0.byWarning[warning] != nil }) {
       table.add(["  of them \(warning.countedWords)"] + cells { $0.byWarning[warning, default: 0] })
@@ -74,7 +74,7 @@ package struct FuturesText {
     table.add(["! cannot be read"] + cells(\.unreadable))
     table.add(["x never in a backup"] + cells(\.never))
     if both.contains(where: { ($0.since ?? 0) > 0 }) { table.add(["x not in this backup"] + cells(\.since)) }
-    table.add([facts.isOfBackup && facts.maker == nil ? "in the backup" : "all together"] + cells(\.total))
+    table.add([facts.isOfBackup && facts.maker == nil ? "in the backup" : "total"] + cells(\.total))
     return table
   }
 
@@ -96,7 +96,7 @@ package struct FuturesText {
   }
 
   private func row(_ item: MigrationFutures.Item, _ symbol: String) -> ReportItemTable.Row {
-    let place = item.index.map { "(sealed, item \($0))" } ?? ItemText.name(item.identity)
+    let place = item.index.map { "(encrypted, item \($0))" } ?? ItemText.name(item.identity)
     return ReportItemTable.Row(
       symbol: symbol, kind: item.identity.kind, name: item.identity.isSealed ? place : ItemText.name(item.identity),
       protection: ItemText.protection(item.protection), remark: item.isExpected ? "expected back by its class" : "",

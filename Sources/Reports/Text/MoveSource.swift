@@ -43,9 +43,11 @@ package struct MoveSource {
 
   /// The same where neither of these is true.
   package var ownProtection: String? {
-    if findings.contains(where: { $0.kind == .passwordDenied }) { return "no password, it says, though made under one" }
+    if findings.contains(where: { $0.kind == .passwordDenied }) {
+      return "no password, according to Manifest.plist, although made with one"
+    }
     if findings.contains(.decryptedCopy) { return "unencrypted files, items under a password" }
-    return isFalselyEncrypted ? "unencrypted files, though its manifest says that it is encrypted" : nil
+    return isFalselyEncrypted ? "unencrypted files, although Manifest.plist says that it is encrypted" : nil
   }
 
   /// What of an archive keeps every restore from taking it, as a clause; `nil` where nothing does.
@@ -65,7 +67,7 @@ package struct MoveSource {
   package var isEncrypted: Bool { document.encrypted }
   /// The device that made it, for sentences.
   package var sourceDevice: String {
-    deviceName ?? statement.map { "the device that the \($0.noun) is of" } ?? "the device that made it"
+    deviceName ?? statement.map { "the device that the \($0.noun) is of" } ?? "the source device"
   }
 
   /// An archive.
@@ -131,7 +133,7 @@ package struct MoveSource {
   package func unseenLines(style: TextStyle, showsAll: Bool = false) -> [String] {
     if let statement { return statement.moveLines(style: style) }
     return (maker?.lines(style: style, showsAll: showsAll) ?? [])
-      + (isDevice ? [] : UnseenItems.lines(style: style, isAdvised: true))
+      + (isDevice ? [] : UnseenItems.lines(style: style))
   }
 
   /// The same as the last members of a document but a plan's own.
@@ -145,7 +147,7 @@ extension [PlanDocument.Finding] {
   var obstacle: String? {
     first { !$0.isRestorable }.map { finding in
       let fact = finding.detail.contains(finding.place) ? finding.detail : "\(finding.place): \(finding.detail)"
-      return "no restore takes it as it is: \(fact)"
+      return "it cannot be restored as it is: \(fact)"
     }
   }
 }

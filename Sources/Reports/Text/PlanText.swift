@@ -30,9 +30,10 @@ package struct PlanText {
     let sealed = plan.decisions.filter(Self.isSealed)
     if !sealed.isEmpty {
       let kinds = Set(sealed.map { ReportItemTable.Seal(kind: $0.identity.kind, protection: $0.protection) })
-      let hint = showsAll || kinds.count == sealed.count ? "" : " -v gives each a row."
+      let hint = showsAll || kinds.count == sealed.count ? "" : " -v shows each in a row."
       lines += WordWrap.lines(
-        of: "A sealed item's name is sealed too; its number is its place in the backup.\(hint)", columns: style.width)
+        of: "An encrypted item's name is encrypted too; its number is its position in the "
+          + "backup.\(hint)", columns: style.width)
       lines.append("")
     }
     lines += damageLines(style: style)
@@ -40,7 +41,7 @@ package struct PlanText {
       .lines(style: style)
     lines += source.unseenLines(style: style, showsAll: showsAll)
     if let absence = source.maker?.absence {
-      lines += WordWrap.lines(of: style.adapted(HostileText.shown("Besides, \(absence).")), columns: style.width)
+      lines += WordWrap.lines(of: style.adapted(HostileText.shown("In addition, \(absence).")), columns: style.width)
     }
     return lines + WordWrap.lines(of: summaryLine, columns: style.width)
   }
@@ -62,7 +63,7 @@ package struct PlanText {
       ("- removed", summary.removed), ("+ new", summary.byChange[.new, default: 0]),
       ("~ replaces", summary.byChange[.replaces, default: 0]),
       ("= already there", summary.byChange[.identical, default: 0]),
-      ("^ the one there wins", summary.byChange[.keepsExisting, default: 0]),
+      ("^ the existing item wins", summary.byChange[.keepsExisting, default: 0]),
       ("< stays behind", summary.staysBehind), ("! cannot be read", summary.unreadable),
     ].filter { $0.1 > 0 }.map(\.0)
     var lines: [String] = []
@@ -81,7 +82,7 @@ package struct PlanText {
   }
 
   /// What an item is called of which only its place is known.
-  package static func sealedName(_ decision: MigrationPlan.Decision) -> String { "(sealed, item \(decision.index))" }
+  package static func sealedName(_ decision: MigrationPlan.Decision) -> String { "(encrypted, item \(decision.index))" }
 
   /// "12 will migrate (10 new, 1 replaces, 1 already there), 3 stay behind, 1 cannot be read, 0 removed."
   ///
@@ -92,7 +93,7 @@ package struct PlanText {
     let changes = [
       (summary.byChange[.new, default: 0], "new"), (summary.byChange[.replaces, default: 0], "replaces"),
       (summary.byChange[.identical, default: 0], "already there"),
-      (kept, kept == 1 ? "differs there and wins" : "differ there and win"),
+      (kept, kept == 1 ? "existing item wins" : "existing items win"),
     ].filter { $0.0 > 0 }.map { "\(Amounts.grouped($0.0)) \($0.1)" }
     let detail = changes.isEmpty ? "" : " (\(changes.joined(separator: ", ")))"
     let removed = summary.removed == 0 ? "0 removed" : "\(Amounts.grouped(summary.removed)) removed from \(targetName)"
@@ -110,13 +111,13 @@ package struct PlanText {
     let sealed = plan.removed.count(where: \.isSealed)
     var advice =
       plan.onlyRemoves
-      ? "Nothing arrives in their place: restore refuses to remove them for nothing."
-      : "iOS removes what is on the device before it restores. Keep it with \(Commands.keepingExisting)."
+      ? "Nothing arrives in their place, so restore refuses to remove them."
+      : "iOS removes the items on the device before it restores. Keep them with \(Commands.keepingExisting)."
     let only = source.onlyCopies(removedBy: plan)
     if only > 0 {
       advice +=
-        " \(only == 1 ? "1 of them" : "Up to \(Amounts.grouped(only)) of them") may be the only good copy of what "
-        + "is lost in \(source.name)."
+        " \(only == 1 ? "1 of them" : "Up to \(Amounts.grouped(only)) of them") may be the only intact copy of an item "
+        + "that is lost in \(source.name)."
     }
     if sealed > 0, isTargetLocked {
       advice += " The names of \(Amounts.count(sealed, "item")) cannot be read while \(targetName) is locked."
@@ -136,7 +137,7 @@ package struct PlanText {
   /// What is known of an item of the target that cannot be opened: in which access group it is.
   private func removedName(_ identity: ItemIdentity) -> String {
     guard identity.isSealed else { return ItemText.name(identity) }
-    let fact = isTargetLocked ? "locked" : "does not open"
+    let fact = isTargetLocked ? "locked" : "cannot be decrypted"
     return identity.accessGroup.map { "(\(fact), of \($0))" } ?? "(\(fact))"
   }
 
@@ -152,8 +153,8 @@ package struct PlanText {
     guard !decisions.isEmpty else { return [] }
     let title =
       switch warning {
-      case .migratesButUnusable: "Will migrate, and be of no use there"
-      case .useNotKnown: "Will migrate, and may be of no use there"
+      case .migratesButUnusable: "Will migrate, but be unusable there"
+      case .useNotKnown: "Will migrate, but may be unusable there"
       }
     return group(
       "\(title) (\(Amounts.grouped(decisions.count)))", because: "\(warning.rawValue): \(warning.explanation.headline)",
@@ -192,9 +193,9 @@ package struct PlanText {
     return switch reason {
     case .deviceBound:
       (
-        "their keys also need the hardware of \(device)",
-        "These restore only to \(device). Sign in again on \(targetName) to replace them; an app's database that one of "
-          + "them is the key of cannot be read there."
+        "their keys also need the hardware key of \(device)",
+        "These can be restored only to \(device). Sign in again on \(targetName) to replace them. If one of them is "
+          + "the key of an app's database, that database cannot be read there."
       )
     case .backupNotEncrypted:
       (
@@ -216,7 +217,7 @@ package struct PlanText {
     case .staysBehind:
       name = Self.isSealed(decision) ? Self.sealedName(decision) : ItemText.name(decision.identity)
     case .unreadable:
-      name = decision.identity.isSealed ? "(sealed)" : ItemText.name(decision.identity)
+      name = decision.identity.isSealed ? "(encrypted)" : ItemText.name(decision.identity)
       remark = decision.detail.map { "item \(decision.index), \($0)" } ?? ""
     }
     return ReportItemTable.Row(

@@ -69,7 +69,7 @@ package struct ReportItemTable {
     let rows = first.map { item in
       var row = row(item)
       let count = seal(item).flatMap { counts[$0] } ?? 1
-      if count > 1 { (row.name, row.remark) = ("(\(Amounts.grouped(count)) sealed)", "") }
+      if count > 1 { (row.name, row.remark) = ("(\(Amounts.grouped(count)) encrypted)", "") }
       shownCount += count
       return row
     }

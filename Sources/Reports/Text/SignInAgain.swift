@@ -47,7 +47,7 @@ package struct SignInAgain {
       lines.append("  \(style.ellipsis) \(Amounts.grouped(apps.count - shown.count)) more (-v shows all)")
     }
     if losses.sealedCount > 0 {
-      let text = "\(Amounts.count(losses.sealedCount, "sealed item")) more: whose they are is sealed with them"
+      let text = "\(Amounts.count(losses.sealedCount, "encrypted item")) more: the apps that own them are encrypted too"
       lines += WordWrap.labeled("  ", text, columns: style.width)
     }
     if losses.unnamedCount > 0 {

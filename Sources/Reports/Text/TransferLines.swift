@@ -10,7 +10,7 @@ struct TransferLines {
 
   func lines(style: TextStyle, showsAll: Bool) -> [String] {
     var table = Table(
-      [.init("WAY TO ANOTHER DEVICE", flexible: true)]
+      [.init("TRANSFER METHOD", flexible: true)]
         + TransferAnswer.Verdict.allCases.map { .init($0.words.uppercased(), rightAligned: true) })
     for way in TransferWay.allCases {
       let counts = comparison[way]
@@ -26,12 +26,12 @@ struct TransferLines {
       .init("DIRECT"), .init("ICLOUD"),
     ])
     for item in comparison.items {
-      let name = item.identity.isSealed ? "(sealed)" : ItemText.name(item.identity)
+      let name = item.identity.isSealed ? "(encrypted)" : ItemText.name(item.identity)
       table.add([String(item.index), name] + TransferWay.allCases.map { item.ways[$0].verdict.symbol })
     }
     let meaning =
-      "To another device by a backup with a password or without, by a direct transfer, by iCloud Keychain. "
-      + "+ arrives  < does not  ? not known"
+      "To another device: by a backup with or without a password, a direct transfer, and iCloud Keychain. + arrives  < "
+      + "does not arrive  ? not known"
     return WordWrap.lines(of: meaning, columns: style.width) + table.lines(style: style)
   }
 }

@@ -6,12 +6,8 @@ import ShownNames
 package import TextLayout
 
 extension UnseenItems {
-  /// What a report of a backup says of the items that no backup holds, as lines.
-  ///
-  /// - Parameter isAdvised: Whether it is about a device that is wiped or replaced.
-  package static func lines(style: TextStyle, isAdvised: Bool = false) -> [String] {
-    WordWrap.lines(of: isAdvised ? "\(sentence) \(guidance)" : sentence, columns: style.width)
-  }
+  /// The line about items that no backup contains, wrapped.
+  package static func lines(style: TextStyle) -> [String] { WordWrap.lines(of: line, columns: style.width) }
 }
 
 extension MakerItems {
@@ -33,7 +29,8 @@ extension MakerItems {
   private static func row(_ item: Item) -> ReportItemTable.Row {
     ReportItemTable.Row(
       symbol: item.reason?.isDamage == true ? "!" : "x", kind: item.identity.kind, name: ItemText.name(item.identity),
-      protection: ItemText.protection(item.protection), remark: item.reason?.rawValue ?? "a new backup would hold it",
+      protection: ItemText.protection(item.protection),
+      remark: item.reason?.rawValue ?? "a new backup would contain it",
       accessGroup: item.identity.accessGroup)
   }
 }

@@ -92,44 +92,46 @@ package struct VerificationText {
   /// The checks that were not made of what there is: a seal may be missing.
   private var unmade: [BackupVerification.Unchecked] { verification.unchecked.filter { $0.id != .seal } }
 
-  private var owner: String { device ?? "the device that made it" }
+  private var owner: String { device ?? "the source device" }
 
   /// The last line: whether this copy can be relied on.
   private var conclusion: String {
     switch verification.verdict {
     case .damaged:
       if verification.isHostile {
-        return "\(name) holds what no device writes: \(loss). Don't trust it; nothing was written."
+        return "\(name) contains what no device writes: \(loss). Don't trust it; nothing was written."
       }
-      let rest = verification.isEachFileProven ? "the rest is right" : "no other fault was found\(unseen)"
+      let rest = verification.isEachFileProven ? "the rest is intact" : "no other fault was found\(unseen)"
       return verification.isOnlyIncomplete
-        ? "\(name) is not whole: \(loss); \(rest)." : "\(name) is damaged: \(loss).\(intactPartsSentence)"
+        ? "\(name) is not complete: \(loss); \(rest)." : "\(name) is damaged: \(loss).\(intactPartsSentence)"
     case .unconfirmed:
-      return "\(faultless), as far as can be seen; nothing says whether its device finished it: "
-        + "there is no \(verification.found.contains(.stateMissing) ? "word of it in Status.plist" : "Status.plist")."
+      return "\(faultless), as far as Keyhaul could check. It is not known whether the device finished the backup: "
+        + "there is no \(verification.found.contains(.stateMissing) ? "entry for it in Status.plist" : "Status.plist")."
     case .foreign:
       guard unmade.isEmpty else { return asFarAsSeen }
       let count = verification.items?.deviceBound ?? 0
-      let items = count == 1 ? "1 item opens" : "\(Amounts.count(count, "item")) open"
-      return "\(faultless), as far as can be seen here: its \(items) only on \(owner)."
+      let items = count == 1 ? "1 item can be decrypted" : "\(Amounts.count(count, "item")) can be decrypted"
+      return "\(faultless), as far as Keyhaul could check: its \(items) only on \(owner)."
     case .unproven:
       guard unmade.isEmpty else { return asFarAsSeen }
       return boundItems.map { "\(faultless); \($0)." } ?? "\(faultless)."
     case .whole:
-      guard let boundItems else { return "\(name) is whole." }
+      guard let boundItems else { return "\(name) is intact." }
       return verification.hardware.isDivided
-        ? "\(faultless), as far as can be seen here: \(boundItems)." : "\(name) is whole; \(boundItems)."
+        ? "\(faultless), as far as Keyhaul could check: \(boundItems)." : "\(name) is intact; \(boundItems)."
     }
   }
 
   /// What holds where a check was not made, and which.
   private var asFarAsSeen: String {
-    guard !verification.isQuick else { return "\(faultless), as far as can be seen without its password; \(rest)." }
-    return "\(faultless), as far as can be seen here: \(Amounts.list(unmade.map(\.id.rawValue))) were not checked."
+    guard !verification.isQuick else {
+      return "\(faultless), as far as Keyhaul can check without the password; \(rest)."
+    }
+    return "\(faultless), as far as Keyhaul could check; not checked: \(Amounts.list(unmade.map(\.id.rawValue)))."
   }
 
   private var rest: String {
-    isQuickAsked ? "\(Commands.verifyingAll) looks at the rest" : "with its password verify looks at the rest"
+    isQuickAsked ? "\(Commands.verifyingAll) checks the rest" : "verify checks the rest with its password"
   }
 
   /// That there is no fault, in words that hold: where a change could not be seen, that is said.
@@ -143,7 +145,7 @@ package struct VerificationText {
     let right = "\(Amounts.count(files.digestsRight, "digest")) \(files.digestsRight == 1 ? "is" : "are") right"
     let others =
       files.unread > 0
-      ? "\(Amounts.count(files.unproven, "file")) could not be held against one"
+      ? "\(Amounts.count(files.unproven, "file")) could not be compared with one"
       : files.withoutDigest == 1 ? "1 file carries none" : "\(Amounts.grouped(files.withoutDigest)) files carry none"
     return " (\(right), \(others): a change in \(files.unproven == 1 ? "it" : "them") cannot be seen)"
   }
@@ -156,8 +158,8 @@ package struct VerificationText {
     // The hardware at hand opens some classes: whose the others are, nothing tells.
     let why =
       verification.hardware.isDivided
-      ? "\(it) \(bound == 1 ? "does" : "do") not open with the available hardware key"
-      : "\(it) \(bound == 1 ? "opens" : "open") only on \(owner)"
+      ? "\(it) cannot be decrypted with the available hardware key"
+      : "\(it) can be decrypted only on \(owner)"
     return "\(Amounts.count(bound, "item")) could not be checked, because \(why)"
   }
 
@@ -166,10 +168,10 @@ package struct VerificationText {
     var parts: [String] = []
     let count = verification.faultCount
     if verification.isUnopened { return "it cannot be opened" }
-    if verification.faults.contains(where: { $0.kind == .unfinished }) { parts.append("its device never finished it") }
+    if verification.faults.contains(where: { $0.kind == .unfinished }) { parts.append("the device never finished it") }
     let claims = verification.faults.map(\.kind)
-    if claims.contains(.falseClaim) { parts.append("it says that it is encrypted, and it is not") }
-    if claims.contains(.passwordDenied) { parts.append("it says that it has no password, and was made under one") }
+    if claims.contains(.falseClaim) { parts.append("it says that it is encrypted, but it is not") }
+    if claims.contains(.passwordDenied) { parts.append("it says that it has no password, but it was made with one") }
     let propertyLists = verification.faults.filter { $0.check == .structure && $0.kind == .structureDamaged }
     // One without its version was read; another thing may be wrong with it besides.
     let lacksVersion =
@@ -178,20 +180,22 @@ package struct VerificationText {
     let lacksManifest = verification.found.contains(.manifestMissing)
     let unread = propertyLists.compactMap(\.file).filter { !lacksVersion && !lacksManifest || $0 != "Manifest.plist" }
     if lacksManifest { parts.append("its Manifest.plist is missing") }
-    if lacksVersion { parts.append("its Manifest.plist does not say its version") }
+    if lacksVersion { parts.append("its Manifest.plist does not state its version") }
     if !unread.isEmpty { parts.append("its \(Amounts.list(unread)) cannot be read") }
     let unbound = verification.faults.count { $0.kind == .hardwareLayerMissing }
-    if unbound > 0 { parts.append("its keybag leaves keys of the keychain bound to no device") }
+    if unbound > 0 { parts.append("its keybag contains keychain keys that are not bound to a device") }
     if !lacksManifest, count[.keybag, default: 0] > unbound { parts.append("its keybag is not what was written") }
     if verification.found.contains(where: { $0.kind == .listJournalUnread }) {
-      parts.append("what stands beside its list of files, and may change it, is not read")
+      parts.append("a journal or log next to its manifest may change it, and was not read")
     }
-    if count[.database] != nil { parts.append("its list of files is not what was written") }
+    if count[.database] != nil { parts.append("its manifest is not what was written") }
     if verification.isKeychainLost {
       parts.append(
-        count[.database] == nil ? "its keychain is lost in this copy" : "its keychain is not found by that list")
+        count[.database] == nil
+          ? "its keychain is lost in this copy"
+          : "its keychain is not found through that manifest")
     } else if verification.isKeychainRefused {
-      parts.append("its keychain does not name its keybag and no restore takes it")
+      parts.append("its keychain does not name its keybag, so it cannot be restored")
     } else if count[.keychain] != nil {
       parts.append("its keychain file is not what was written")
     }
@@ -214,7 +218,12 @@ package struct VerificationText {
     else { return "" }
     let (subject, verb) =
       items.readable == 1
-      ? ("The item that opens is", "it") : ("The \(Amounts.grouped(items.readable)) items that open are", "them")
+      ? (
+        "The item that can be decrypted is", "it"
+      )
+      : (
+        "The \(Amounts.grouped(items.readable)) items that can be decrypted are", "them"
+      )
     return " \(subject) as \(items.readable == 1 ? "it was" : "they were") written: export saves \(verb)."
   }
 }

@@ -12,10 +12,11 @@ extension ProtectionClass {
   }
 
   private var movement: String {
-    if self == .whenPasscodeSetThisDeviceOnly { return "It is in no backup, and never on another device." }
+    if self == .whenPasscodeSetThisDeviceOnly { return "It is in no backup, and never moves to another device." }
     return isThisDeviceOnly
-      ? "It comes back to the device that made the backup, with or without a password, and to no other."
-      : "It moves to another device with a backup that has a password; without one it comes back to its own device alone."
+      ? "It comes back to the source device, with or without a password, and to no other."
+      : "It moves to another device with a backup that has a password; without one it comes back only to the source "
+        + "device."
   }
 
   private var advice: String {

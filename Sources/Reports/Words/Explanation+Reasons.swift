@@ -6,23 +6,23 @@ extension Reason {
     switch self {
     case .deviceBound:
       Explanation(
-        id: rawValue, headline: "the item stays on the device that made it",
+        id: rawValue, headline: "the item stays on the source device",
         rule: "The keys of items protected \"… this device only\" are wrapped twice in a backup: with a key that the "
-          + "device derives from the UID in its hardware, and with the password's.",
-        effect: "Restoring to the same device works. On any other device the item is left out; iOS does so silently. "
-          + "What it is the key of, such as an app's encrypted database, may move all the same and cannot be read there.",
-        action: "Sign in again on the new device; where the item is the key of an app's data, export these inside the "
+          + "device derives from its hardware UID, and with the password's key.",
+        effect: "The item can be restored to the same device. Any other device skips it without a message. Data that "
+          + "the item is the key of, such as an app's encrypted database, may still move, but cannot be read there.",
+        action: "Sign in again on the new device. If the item is the key of an app's data, export that data inside the "
           + "app first. Developers: choose a protection without \"this device only\" if the item should move.",
         otherWays: otherWays,
         source: "Apple Platform Security, \"Keybags for Data Protection\"; securityd, SecItemDb.c (import skips what "
           + "does not decrypt)")
     case .backupNotEncrypted:
       Explanation(
-        id: rawValue, headline: "the backup has no password, so its keychain opens on one device only",
+        id: rawValue, headline: "the backup has no password, so its keychain can be decrypted on one device only",
         rule: "Without a backup password every keychain key in the backup is wrapped with the hardware key of the "
-          + "device that made it.",
-        effect: "Nothing of the keychain arrives on another device; what is in the backup comes back on the same one.",
-        action: "Make a new backup of the old device with a password, and restore that.",
+          + "source device.",
+        effect: "No keychain item arrives on another device. All items in the backup come back on the same device.",
+        action: "Make a new backup of the old device with a password, and restore that backup.",
         otherWays: otherWays,
         source: "Apple Platform Security, \"Keybags for Data Protection\" (backup keybag)")
     case .passcodeOnly:
@@ -30,17 +30,17 @@ extension Reason {
         id: rawValue, headline: "the item never leaves its device",
         rule: "Items protected \"when passcode set, this device only\" are in no backup of any kind.",
         effect:
-          "They are gone after a restore as iOS does it, also on the same device, and when the passcode is removed.",
+          "They are lost after an iOS restore, even on the same device, and when the passcode is removed.",
         action: "Export or move what the item guards inside its app before the device is erased.",
         otherWays: otherWays,
         source: "Apple, kSecAttrAccessibleWhenPasscodeSetThisDeviceOnly; SecItemDb.c, s3dl_export_row")
     case .hardwareKey:
       Explanation(
         id: rawValue, headline: "only the item's token can use its key",
-        rule: "An item that names a token (tkid) needs it. A key of the Secure Enclave (com.apple.setoken) is in the "
-          + "keychain, wrapped so that only the chip of that device can use it; that of a smart card, or of another token "
-          + "that CryptoTokenKit knows, is outside, and the keychain has a reference.",
-        effect: "The item is in no backup. Without its token, it opens nothing.",
+        rule: "An item that names a token (tkid) needs that token. A Secure Enclave key (com.apple.setoken) is in the "
+          + "keychain, wrapped so that only that device's chip can use it. The key of a smart card or other "
+          + "CryptoTokenKit token is outside, and the keychain contains only a reference.",
+        effect: "The item is in no backup. Without its token, it cannot be used.",
         action:
           "For a key of the Secure Enclave, make a new one on the new device and register it again. The keys of a "
           + "smart card are on the card.",
@@ -52,14 +52,14 @@ extension Reason {
       Explanation(
         id: rawValue, headline: "every device keeps its own",
         rule:
-          "Items that a fixed table or their own mark (sysb) names as the system's are neither exported nor imported.",
-        effect: "They are in no backup; those of the target are there after the restore as before.",
+          "Items that a fixed table or their own flag (sysb) marks as the system's are neither exported nor imported.",
+        effect: "They are in no backup. The target keeps its own.",
         action: "Nothing needs to be done.",
         otherWays: otherWays,
         source: "SecItemDb.c, SecItemIsSystemBound")
     case .needsAuthentication:
       Explanation(
-        id: rawValue, headline: "the item opens only for a person in front of the device",
+        id: rawValue, headline: "the item can be decrypted only after the user authenticates on the device",
         rule: "Items with an access control (biometry, presence, an application password) cannot be read by a backup.",
         effect: "They are in no backup, and stay on the old device.",
         action: "Move them inside the app that made them (for one-time passwords: its own export) before you erase "
@@ -69,7 +69,7 @@ extension Reason {
     case .sharedGroup:
       Explanation(
         id: rawValue, headline: "the item belongs to a shared group",
-        rule: "Copies of items that a group shares are not exported; the group brings them.",
+        rule: "Copies of items that a group shares are not exported. They come from the group.",
         effect: "They come back when the account joins the group again.",
         action: "Sign in with the account that is in the group.",
         otherWays: otherWays,
@@ -79,9 +79,9 @@ extension Reason {
         id: rawValue, headline: "the item belongs to an App Clip",
         rule: "Items of App Clips are not exported.",
         effect:
-          "They are in no backup. On the device where they are, the full app can read what its App Clip stored, once "
-          + "it is installed in its place.",
-        action: "Install the full app there and let it take over what it needs, before the device is erased.",
+          "They are in no backup. On the same device, the full app can read the items that its App Clip stored, once "
+          + "it replaces the App Clip.",
+        action: "Install the full app on that device and let it read the items before the device is erased.",
         otherWays: otherWays,
         source:
           "SecItemDb.c, SecServerCopyKeychainPlist (clip = 0); Apple, \"Sharing data between your App Clip and your "
@@ -89,7 +89,7 @@ extension Reason {
     case .deleted:
       Explanation(
         id: rawValue, headline: "the item was deleted",
-        rule: "A deleted synchronized item leaves a tombstone, which is carried only between devices that sync.",
+        rule: "A deleted synchronized item leaves a tombstone, which is transferred only between devices that sync.",
         effect: "Nothing is lost: the item was already gone.",
         action: "Nothing needs to be done.",
         otherWays: otherWays,
@@ -97,8 +97,8 @@ extension Reason {
     case .noClassKey:
       Explanation(
         id: rawValue, headline: "the key of the item's class is missing or damaged",
-        rule: "Each item is sealed with the key of its protection class, which the keybag holds.",
-        effect: "Every item of that class is lost in this copy; the others are safe.",
+        rule: "Each item is encrypted with the key of its protection class, which the keybag contains.",
+        effect: "Every item of that class is lost in this copy. The other items are safe.",
         action: "Look for another copy of the backup.",
         otherWays: otherWays,
         source: "Apple Platform Security, \"Keybags for Data Protection\"")
@@ -106,15 +106,15 @@ extension Reason {
       Explanation(
         id: rawValue, headline: "the item's bytes were changed",
         rule: "Each item carries an authentication tag over its bytes.",
-        effect: "This one item is lost in this copy; the others are safe.",
+        effect: "Only this item is lost in this copy. The other items are safe.",
         action: "Look for another copy of the backup.",
         otherWays: otherWays,
         source: "NIST SP 800-38D; SecDbKeychainItem.m")
     case .malformed:
       Explanation(
         id: rawValue, headline: "the item does not follow its format",
-        rule: "An item is a dictionary whose protection class equals the one it was sealed for.",
-        effect: "This one item is lost in this copy; the others are safe.",
+        rule: "An item is a dictionary whose protection class equals the class it was encrypted for.",
+        effect: "Only this item is lost in this copy. The other items are safe.",
         action: "Look for another copy of the backup.",
         otherWays: otherWays,
         source: "SecDbKeychainItem.m; SecItemDb.c, SecServerImportItem")
@@ -122,9 +122,9 @@ extension Reason {
       Explanation(
         id: rawValue, headline: "the item has a version that cannot be restored",
         rule:
-          "Items of versions 2 and 3 can be restored. Those of iOS 4 (version 0) hold a secret alone, which nothing "
-          + "names; other versions belong to a device's own database.",
-        effect: "This one item stays where it is; the others are safe.",
+          "Items of versions 2 and 3 can be restored. Items of iOS 4 (version 0) contain only a secret, without a "
+          + "name. Other versions belong to a device's own database.",
+        effect: "This one item stays behind; the others are safe.",
         action:
           "Save the secret of a version 0 item with \"\(Commands.exportRevealing)\"; a newer program may read a newer item.",
         otherWays: otherWays,

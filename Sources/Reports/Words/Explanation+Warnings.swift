@@ -11,23 +11,23 @@ extension ArrivalWarning {
     switch self {
     case .migratesButUnusable:
       Explanation(
-        id: rawValue, headline: "the item arrives, and its key is of no use on another device",
-        rule: "The value has the form in which CryptoKit gives out a key of the Secure Enclave (dataRepresentation): "
-          + "wrapped so that only the chip of the device that made it can use it. It says nothing of the protection "
-          + "class, so that the item moves like any password.",
-        effect: "The item is on the new device, and what the key signed or opened there fails. Whether the app notices "
-          + "and makes a new key is the app's affair.",
-        action: "Have a way to register a new key, or to sign in again, before the old device is erased. Developers: "
-          + "keep such a key in a class of this device only, so that its absence is noticed.",
+        id: rawValue, headline: "the item arrives, but its key is unusable on another device",
+        rule: "The value has the format in which CryptoKit exports a Secure Enclave key (dataRepresentation), wrapped "
+          + "so that only the source device's chip can use it. The format does not affect the protection class, so the "
+          + "item moves like any password.",
+        effect: "The item is on the new device, but signing or decrypting with the key fails there. The app has to "
+          + "notice this and make a new key.",
+        action: "Before the old device is erased, make sure that you can register a new key or sign in again. "
+          + "Developers: keep such a key in a this-device-only class, so that the app notices its absence.",
         source: Self.source)
     case .useNotKnown:
       Explanation(
-        id: rawValue, headline: "the item arrives, and whether its key still works there is not known",
-        rule: "The value has the form in which CryptoKit gives out a key of the Secure Enclave, and the target is the "
-          + "device that made the backup, or is not proven to be another one. No published source says whether the chip "
-          + "takes such a key back after an erase and a restore.",
-        effect: "The item is there. On another device than the one that made the key, the key is of no use.",
-        action: "Have a way to register a new key, or to sign in again, before the device is erased.",
+        id: rawValue, headline: "the item arrives, but it is not known whether its key still works",
+        rule: "The value has the format in which CryptoKit exports a Secure Enclave key. The target is the source "
+          + "device, or is not proven to be another one. No published source says whether the chip accepts such a key "
+          + "after an erase and a restore.",
+        effect: "The item is there. On any device other than the one that made the key, the key is unusable.",
+        action: "Before the device is erased, make sure that you can register a new key or sign in again.",
         source: Self.source)
     }
   }
@@ -35,8 +35,8 @@ extension ArrivalWarning {
   /// What a count of such items is followed by: "1 of no use there".
   package var countedWords: String {
     switch self {
-    case .migratesButUnusable: "of no use there"
-    case .useNotKnown: "whose use there is not known"
+    case .migratesButUnusable: "unusable there"
+    case .useNotKnown: "whose keys may not work there"
     }
   }
 

@@ -4,12 +4,12 @@ package import Migration
 extension MakerItems {
   /// That the device is available, as of when, and how far it is known to be the one that made the backup.
   package var statement: String {
-    let who = isProven ? "which made this backup" : "which has the identifier that this backup names"
-    var text = "At hand is \(device), \(who): its items of today were used (revision \(revision))."
-    if !isProven { text += " No item of the backup proves that it made it." }
+    let who = isProven ? "which made this backup" : "whose identifier is in this backup"
+    var text = "\(device), \(who), is available: its current items were used (revision \(revision))."
+    if !isProven { text += " No item in the backup proves that it is the source device." }
     if hasChanged { text += " It has changed since the backup: \(Amounts.list(changes))." }
     if doubtfulCount > 0 {
-      text += " \(Amounts.count(doubtfulCount, "item")) of it may be among those of the backup that do not open."
+      text += " \(Amounts.count(doubtfulCount, "item")) of it may be among the backup's items that cannot be decrypted."
     }
     return text
   }
@@ -21,8 +21,8 @@ extension MakerItems {
       changedCount == 0 ? nil : "\(item(changedCount)) \(changedCount == 1 ? "differs" : "differ")",
       goneCount == 0
         ? nil
-        : "\(item(goneCount)) of the backup \(goneCount == 1 ? "is" : "are") not on it, so what it left out then may be "
-          + "gone too",
+        : "\(item(goneCount)) of the backup \(goneCount == 1 ? "is" : "are") not on it, so items that the backup "
+          + "omitted may be gone too",
     ].compactMap(\.self)
   }
 

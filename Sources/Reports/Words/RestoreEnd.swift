@@ -50,7 +50,7 @@ package struct RestoreEnd {
       rest.append("\(Amounts.grouped(sameThere)) \(sameThere == 1 ? "was" : "were") there already")
     }
     if keptThere > 0 {
-      rest.append("\(Amounts.grouped(keptThere)) \(keptThere == 1 ? "differs there and wins" : "differ there and win")")
+      rest.append("\(Amounts.grouped(keptThere)) \(keptThere == 1 ? "existing item wins" : "existing items win")")
     }
     if summary.staysBehind > 0 { rest.append("\(Amounts.grouped(summary.staysBehind)) stayed behind") }
     if summary.unreadable > 0 { rest.append("\(Amounts.grouped(summary.unreadable)) could not be read") }

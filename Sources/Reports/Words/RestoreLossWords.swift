@@ -58,7 +58,7 @@ package struct RestoreLossWords {
     }
     let more = newer.count > most ? "; \(Amounts.grouped(newer.count - most)) more" : ""
     return (
-      "overwriting \(Amounts.count(newer.count, "item")) on \(device), though \(newerText)",
+      "overwriting \(Amounts.count(newer.count, "item")) on \(device), although \(newerText)",
       items.joined(separator: "; ") + more, "\(Commands.keepingExisting) keeps the newer ones"
     )
   }

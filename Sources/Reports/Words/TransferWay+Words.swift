@@ -5,7 +5,7 @@ extension TransferWay {
   package var words: String {
     switch self {
     case .encryptedBackup: "backup with a password"
-    case .unencryptedBackup: "backup without one"
+    case .unencryptedBackup: "backup without a password"
     case .directTransfer: "direct transfer (Quick Start)"
     case .iCloudKeychain: "iCloud Keychain"
     }
@@ -13,15 +13,15 @@ extension TransferWay {
 
   /// The page about all ways together.
   package static let explanation = Explanation(
-    id: "ways", headline: "on which ways an item can come to another device",
-    rule: "A restored backup brings what its keys let go. A direct transfer (Quick Start) brings items that do not "
-      + "synchronize without a password, unless their class is of this device only. iCloud Keychain brings what is "
-      + "marked to synchronize, apart from every backup, and only while it is turned on.",
-    effect: "An item of this device only takes none of the ways. What a direct transfer does with items that "
-      + "synchronize, have an access control or a token, are the system's, a group's or an App Clip's is not published: "
-      + "such an answer is \"not known\".",
-    action: "Take the way that brings most: \"\(Commands.comparing)\" counts the items, \"\(Commands.why)\" tells "
-      + "of one.",
+    id: "ways", headline: "how an item can get to another device",
+    rule: "A restored backup brings the items that its keys allow. A direct transfer (Quick Start) brings items that "
+      + "do not synchronize, without a password, unless their class is this-device-only. iCloud Keychain brings items "
+      + "that are flagged to synchronize, independently of any backup, and only while it is turned on.",
+    effect: "A this-device-only item cannot be transferred. How a direct transfer treats some items is not published, "
+      + "so the answer is \"not known\": items that synchronize, that have an access control or a token, and items of "
+      + "the system, a group or an App Clip.",
+    action: "Choose the method that brings the most items. \"\(Commands.comparing)\" counts them, and "
+      + "\"\(Commands.why)\" explains one item.",
     source: "Apple DTS, Developer Forums threads 788360 (Quick Start, classes) and 93373 (backups; iCloud Keychain can "
       + "be off); Apple, kSecAttrSynchronizable")
 }
@@ -57,10 +57,10 @@ extension TransferGround {
     switch self {
     case .restored: "a restore brings it"
     case .movableClass: "its class is not bound to the device"
-    case .synchronized: "it is marked to synchronize, where iCloud Keychain is on"
-    case .notSynchronized: "it is not marked to synchronize"
+    case .synchronized: "it is flagged to synchronize, if iCloud Keychain is on"
+    case .notSynchronized: "it is not flagged to synchronize"
     case .reason(let reason): reason.rawValue
-    case .sealed: "what decides it is sealed with the item"
+    case .sealed: "the deciding attribute is encrypted with the item"
     case .noSource: "no published source says it"
     }
   }
@@ -71,17 +71,17 @@ extension Reason {
   var otherWays: String {
     switch self {
     case .deviceBound, .passcodeOnly:
-      "None: what is of this device only takes neither a direct transfer nor iCloud Keychain."
+      "None: neither a direct transfer nor iCloud Keychain brings this-device-only items."
     case .backupNotEncrypted:
       "A backup with a password; a direct transfer (Quick Start), if the item does not synchronize; iCloud Keychain, if "
         + "it does."
     case .hardwareKey, .systemBound, .needsAuthentication, .appClip:
-      "iCloud Keychain, if the item is marked to synchronize and its class is not of this device only. What a direct "
-        + "transfer does with such an item is not known."
-    case .sharedGroup: "The group. What a direct transfer does with such an item is not known."
-    case .deleted: "None: there is nothing left to bring."
+      "iCloud Keychain, if the item is flagged to synchronize and its class is not this-device-only. Whether a direct "
+        + "transfer brings such an item is not known."
+    case .sharedGroup: "The group. Whether a direct transfer brings such an item is not known."
+    case .deleted: "None: the item no longer exists."
     case .noClassKey, .tagMismatch, .malformed, .unsupportedVersion:
-      "Those of the item on the device itself, which this copy cannot tell: see \"\(Commands.explaining("ways"))\"."
+      "The same as for the item on its device, which this copy does not show: see \"\(Commands.explaining("ways"))\"."
     }
   }
 }

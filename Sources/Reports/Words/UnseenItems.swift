@@ -16,7 +16,13 @@ public enum UnseenItems {
   /// "passcode-only items, keys held by a token, … and items of App Clips"
   public static let words = Amounts.list(reasons.compactMap(\.unseenWords))
 
-  /// The sentence that every report of a backup has once.
+  /// The topic of `explain` with the whole text.
+  package static let topic = "never-in-backup"
+
+  /// The line that every report of a backup has once, as text or page.
+  public static let line = "Items that no backup contains are not counted: \(Commands.explaining(topic))"
+
+  /// The whole sentence, in documents and in `explain`.
   public static let sentence =
     "A backup cannot show what never entered it, and no count of its items includes it: \(words)."
 
@@ -33,10 +39,10 @@ extension Reason {
   fileprivate var unseenWords: String? {
     switch self {
     case .passcodeOnly: "passcode-only items"
-    case .hardwareKey: "keys held by a token"
+    case .hardwareKey: "keys of a token"
     case .systemBound: "the system's own items"
-    case .needsAuthentication: "items that ask for a person"
-    case .sharedGroup: "shared groups' copies"
+    case .needsAuthentication: "items that require authentication"
+    case .sharedGroup: "copies of shared groups"
     case .appClip: "items of App Clips"
     case .deviceBound, .backupNotEncrypted, .deleted, .noClassKey, .tagMismatch, .malformed, .unsupportedVersion: nil
     }

@@ -48,7 +48,11 @@ struct ParsedChanges {
     }
     if code == .synchronizable, value.stringValue == "syna" { return }
     if definition.kind == .accessControl {
-      guard let control = value.accessControlValue else { throw SecItemError(.parameter, "accc is no access control") }
+      guard let control = value.accessControlValue else {
+        throw SecItemError(
+          .parameter,
+          "accc is not an access control")
+      }
       parsed.accessControl = control
       return
     }

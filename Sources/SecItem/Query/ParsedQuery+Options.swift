@@ -21,7 +21,7 @@ extension ParsedQuery {
       switch value {
       case .null: matches.validDate = now
       case .date(let date): matches.validDate = date
-      default: throw SecItemError(.parameter, "\(key) is neither a date nor null")
+      default: throw SecItemError(.parameter, "\(key) is not a date or null")
       }
     case "m_TrustedOnly":
       guard let isTrustedOnly = value.booleanValue else { throw SecItemError(.parameter, "\(key) is not a boolean") }
@@ -52,7 +52,7 @@ extension ParsedQuery {
       if isForbidden { interaction = .forbidden }
     case "u_AuthCtx":
       guard case .context(let given) = value else {
-        throw SecItemError(.parameter, "\(key) is no authentication context")
+        throw SecItemError(.parameter, "\(key) is not an authentication context")
       }
       guard context == nil else { throw SecItemError(.parameter, "a context and a credential exclude each other") }
       context = given
@@ -78,7 +78,7 @@ extension ParsedQuery {
     case "u_AuthUIF": interaction = .forbidden
     case "u_AuthUIS":
       guard call == .copyMatching else {
-        throw SecItemError(.parameter, "items are skipped by searches alone")
+        throw SecItemError(.parameter, "items are skipped by searches only")
       }
       interaction = .skipped
     default: break

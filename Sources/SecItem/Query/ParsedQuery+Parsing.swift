@@ -38,7 +38,7 @@ extension ParsedQuery {
     case "u" where key.utf16.count > 1: try takeUse(key, value, for: call)
     case "v" where key.utf16.count > 1: try takeValue(key, value)
     case "f" where key.utf16.count > 1: break
-    default: throw SecItemError(.parameter, "a key of the query is none of Apple's")
+    default: throw SecItemError(.parameter, "a key of the query is not one of Apple's")
     }
   }
 
@@ -53,7 +53,7 @@ extension ParsedQuery {
       return
     }
     let code = AttributeCode(rawValue: key)
-    guard code != .appClip else { throw SecItemError(.parameter, "the mark of App Clips is the keychain's own") }
+    guard code != .appClip else { throw SecItemError(.parameter, "the App Clip flag belongs to the keychain") }
     guard let definition = queryClass.definition(of: code) else {
       throw SecItemError(.noSuchAttribute, "the class \(queryClass.name) has no such attribute")
     }
@@ -62,7 +62,11 @@ extension ParsedQuery {
       if value.stringValue == "syna" { return }
     }
     if definition.kind == .accessControl {
-      guard let control = value.accessControlValue else { throw SecItemError(.parameter, "accc is no access control") }
+      guard let control = value.accessControlValue else {
+        throw SecItemError(
+          .parameter,
+          "accc is not an access control")
+      }
       accessControl = control
       return
     }
@@ -93,10 +97,10 @@ extension ParsedQuery {
       secrets[.valueData] = bytes
     case "v_PersistentRef":
       guard let found = value.dataValue.flatMap(QueryReference.parse) else {
-        throw SecItemError(.parameter, "v_PersistentRef is no persistent reference")
+        throw SecItemError(.parameter, "v_PersistentRef is not a persistent reference")
       }
       guard found.className == queryClass.name else {
-        throw SecItemError(.noSuchClass, "the persistent reference is of another class than the query")
+        throw SecItemError(.noSuchClass, "the persistent reference has another class than the query")
       }
       reference = found.reference
     default: throw SecItemError(.parameter, "there is no such value key")
@@ -137,7 +141,7 @@ extension AttributeConversion {
       break
     }
     guard let plain = value.attributeValue else {
-      throw SecItemError(.parameter, "\(code) does not take a value of this type")
+      throw SecItemError(.parameter, "\(code) does not accept a value of this type")
     }
     do throws(FormatError) {
       return normalizingName(try convert(plain, for: definition), definition.code)

@@ -56,14 +56,14 @@ struct SecItemAuthenticator {
 
   private func ask(_ request: AuthenticationRequest) throws(SecItemError) {
     if request.requirement.isForbidden {
-      throw SecItemError(.authFailed, "the item's access control allows this to nobody")
+      throw SecItemError(.authFailed, "the item's access control never allows this")
     }
     if let outcome = context?.outcome {
       if let error = outcome.error { throw error }
       return
     }
     guard interaction == .allowed, context?.isInteractionAllowed ?? true else {
-      throw SecItemError(.interactionNotAllowed, "the item asks for a person, and the call forbids to ask")
+      throw SecItemError(.interactionNotAllowed, "the item requires authentication, but the call forbids prompts")
     }
     if let error = authenticate(request).error { throw error }
   }

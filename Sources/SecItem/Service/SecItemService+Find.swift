@@ -86,10 +86,10 @@ extension ParsedQuery {
   /// - Throws: `.unimplemented` for match keys of another class, `.parameter` for a policy or a reference among attributes.
   func checkSearch() throws(SecItemError) {
     if matches.issuers != nil || matches.hasPolicy, !queryClass.hasCertificate {
-      throw SecItemError(.unimplemented, "issuers and policies are matched for certificates alone")
+      throw SecItemError(.unimplemented, "issuers and policies are matched only for certificates")
     }
     if matches.host != nil, queryClass != .items(.internetPassword) {
-      throw SecItemError(.unimplemented, "hosts are matched for internet passwords alone")
+      throw SecItemError(.unimplemented, "hosts are matched only for internet passwords")
     }
     if matches.hasPolicy { throw SecItemError(.parameter, "m_Policy is no policy") }
     switch reference {

@@ -15,9 +15,12 @@ public enum AuthenticationOutcome: String, Sendable, CaseIterable {
   var error: SecItemError? {
     switch self {
     case .allow: nil
-    case .deny: SecItemError(.authFailed, "the person could not be authenticated")
-    case .cancel: SecItemError(.userCanceled, "the person dismissed the dialog")
-    case .unavailable: SecItemError(.interactionNotAllowed, "the item asks for a person, and there is none to ask")
+    case .deny: SecItemError(.authFailed, "the user could not be authenticated")
+    case .cancel: SecItemError(.userCanceled, "the user dismissed the dialog")
+    case .unavailable:
+      SecItemError(
+        .interactionNotAllowed,
+        "the item requires authentication, but there is no user to ask")
     }
   }
 }

@@ -85,8 +85,8 @@ extension SecItemStatus {
 
   private static let adviceOnQuery = "compare the keys and their values with Apple's reference of the call"
   private static let adviceOnDirectory = "check that the device's folder is whole"
-  private static let adviceOnPerson = "let the person authenticate"
-  private static let adviceOnLock = "unlock the device, or let the call ask the person"
+  private static let adviceOnPerson = "let the user authenticate"
+  private static let adviceOnLock = "unlock the device, or let the call ask the user"
   private static let adviceOnSearch = "search with fewer attributes"
   private static let adviceOnDamage = "restore the item from a backup"
 
@@ -119,11 +119,11 @@ extension SecItemStatus {
         advice: Self.adviceOnDirectory)
     case .userCanceled:
       Facts(
-        "errSecUserCanceled", .refused, "The person dismissed the dialog.",
+        "errSecUserCanceled", .refused, "The user dismissed the dialog.",
         advice: Self.adviceOnPerson)
     case .badRequest:
       Facts(
-        "errSecBadReq", .failed, "The call does not fit the state that things are in.",
+        "errSecBadReq", .failed, "The call is not valid in the current state.",
         advice: Self.adviceOnQuery)
     case .missingEntitlement:
       Facts(
@@ -131,7 +131,7 @@ extension SecItemStatus {
         advice: "use one of the app's access groups")
     case .upgradePending:
       Facts(
-        "errSecUpgradePending", .locked, "The keychain is waiting to be converted to its newest form.",
+        "errSecUpgradePending", .locked, "The keychain is waiting to be converted to its newest format.",
         advice: Self.adviceOnLock)
     case .restrictedAPI:
       Facts(
@@ -148,12 +148,12 @@ extension SecItemStatus {
     case .authFailed:
       Facts(
         "errSecAuthFailed", .refused,
-        "The person could not be authenticated, or the device has no passcode and the item needs one.",
+        "The user could not be authenticated, or the device has no passcode and the item needs one.",
         advice: "set a passcode, or authenticate")
     case .duplicateItem:
       Facts(
-        "errSecDuplicateItem", .failed, "There is an item with the same primary key already.",
-        advice: "update the item that is there, or delete it first")
+        "errSecDuplicateItem", .failed, "An item with the same primary key already exists.",
+        advice: "update the existing item, or delete it first")
     case .itemNotFound:
       Facts(
         "errSecItemNotFound", .notFound, "No item matches.",
@@ -164,20 +164,20 @@ extension SecItemStatus {
         advice: Self.adviceOnQuery)
     case .invalidItemReference:
       Facts(
-        "errSecInvalidItemRef", .failed, "The reference leads to no item any more.",
+        "errSecInvalidItemRef", .failed, "The reference no longer refers to an item.",
         advice: Self.adviceOnSearch)
     case .noSuchClass:
       Facts(
-        "errSecNoSuchClass", .failed, "There is no such class of items, or the reference is to an item of another one.",
+        "errSecNoSuchClass", .failed, "The item class does not exist, or the reference is to an item of another class.",
         advice: Self.adviceOnQuery)
     case .interactionNotAllowed:
       Facts(
         "errSecInteractionNotAllowed", .locked,
-        "The device is locked, or a person would have to be asked and may not be.",
+        "The device is locked, or the call forbids a necessary prompt.",
         advice: Self.adviceOnLock)
     case .authNeeded:
       Facts(
-        "errSecAuthNeeded", .refused, "The person has to be authenticated first.",
+        "errSecAuthNeeded", .refused, "The user has to be authenticated first.",
         advice: Self.adviceOnPerson)
     case .policyDenied:
       Facts(
@@ -193,7 +193,7 @@ extension SecItemStatus {
         advice: Self.adviceOnDirectory)
     case .serviceNotAvailable:
       Facts(
-        "errSecServiceNotAvailable", .failed, "A service that the call needs is not there.",
+        "errSecServiceNotAvailable", .failed, "A service that the call needs is missing.",
         advice: Self.adviceOnDirectory)
     case .verifyFailed:
       Facts(

@@ -127,7 +127,7 @@ extension DeviceRecord {
     } catch {
       throw VirtualDeviceError(.damaged, device, "\(error.path) \(error.reason)")
     }
-    let reason = "device.json has the format \"\(format)\"; \"\(Self.format)\" is read"
+    let reason = "device.json has the format \"\(format)\"; Keyhaul reads \"\(Self.format)\""
     throw VirtualDeviceError(.unsupportedVersion, device, reason)
   }
 

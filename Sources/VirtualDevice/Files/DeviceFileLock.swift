@@ -70,7 +70,7 @@ struct DeviceFileLock: ~Copyable {
   /// Why a file or directory of a device cannot be opened.
   static func openingFailure(_ reason: Errno, _ path: String, device: String) -> VirtualDeviceError {
     guard reason.isAbsence else { return DeviceFiles.failure("open", path, reason) }
-    return VirtualDeviceError(.notFound, device, "its folder is not there")
+    return VirtualDeviceError(.notFound, device, "its folder is missing")
   }
 
   /// - Returns: `nil` where another holds it, or where the file was replaced meanwhile.
@@ -108,7 +108,7 @@ struct DeviceFileLock: ~Copyable {
 
   /// Who holds the lock, as far as the file tells.
   private static func holder(_ path: String, now: KeychainDate, _ files: DeviceFiles) -> String {
-    let unknown = "another process holds it"
+    let unknown = "another process uses it"
     guard let bytes = try? files.read(path, atMost: DeviceFile.lock.sizeLimit),
       let object = (try? JSONValue(parsing: bytes))?.objectValue, let number = object["pid"]?.integerValue,
       let process = pid_t(exactly: number), process > 0, kill(process, 0) == 0 || errno == EPERM
@@ -116,8 +116,8 @@ struct DeviceFileLock: ~Copyable {
     let verb = (object["verb"]?.stringValue ?? "").unicodeScalars.filter { (" "..."~").contains($0) }.prefix(40)
     var text = "process \(process)"
     if !verb.isEmpty { text += " (\(String(String.UnicodeScalarView(verb))))" }
-    guard let since = object["since"]?.stringValue.flatMap(Timestamp.date(from:)) else { return text + " holds it" }
+    guard let since = object["since"]?.stringValue.flatMap(Timestamp.date(from:)) else { return text + "uses it" }
     let seconds = max(0, now.secondsSinceReferenceDate - since.secondsSinceReferenceDate).rounded(.down)
-    return text + " has held it for \(Int(min(seconds, 1e9))) s"
+    return text + " has used it for \(Int(min(seconds, 1e9))) s"
   }
 }

@@ -80,7 +80,7 @@ package struct DeviceFiles: Sendable {
           try system.read(raw, at: Int64(count), into: .init(rebasing: buffer[count...]))
         }
       }.mapError { Self.failure("read", path, $0) }.get()
-      guard done > 0 else { throw VirtualDeviceError(.damaged, path, "\(path) became shorter while it was read") }
+      guard done > 0 else { throw VirtualDeviceError(.damaged, path, "\(path) became shorter while it was being read") }
       count += done
     }
     return bytes
@@ -137,7 +137,7 @@ package struct DeviceFiles: Sendable {
     do throws(Errno) {
       try system.makeDirectory(path)
     } catch {
-      if error == .fileExists { throw VirtualDeviceError(.exists, path, "\(path) is there already") }
+      if error == .fileExists { throw VirtualDeviceError(.exists, path, "\(path) already exists") }
       throw Self.failure("make", path, error)
     }
   }

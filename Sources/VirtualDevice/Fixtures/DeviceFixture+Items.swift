@@ -40,7 +40,7 @@ extension DeviceFixture {
       for group in try node.member("groups").elements() { groups.append(try group.nonEmptyString()) }
       guard !groups.isEmpty else { throw try node.member("groups").fault("is empty") }
       let name = try node.member("name").nonEmptyString()
-      guard names.insert(name).inserted else { throw node.fault("is the second app of its name") }
+      guard names.insert(name).inserted else { throw node.fault("is the second app with this name") }
       apps.append(DeviceApp(name: name, accessGroups: groups))
     }
 
@@ -84,7 +84,7 @@ extension DeviceFixture.Item {
         throw value.fault("is not an attribute of a \(kind.reportName)")
       }
       guard !Self.reserved.contains(code) else { throw value.fault("cannot be set among the attributes") }
-      guard named.insert(code).inserted else { throw value.fault("is there a second time, by its other name") }
+      guard named.insert(code).inserted else { throw value.fault("occurs a second time, under its other name") }
       item[code] = try value.attributeValue()
     }
     if let secret = try node.optional("secret") { item.secret = SensitiveBytes(copying: try secret.secretBytes()) }
@@ -95,7 +95,7 @@ extension DeviceFixture.Item {
       for element in try list.elements() {
         guard let constraint = AccessConstraint(rawValue: try element.string()) else {
           let known = AccessConstraint.allCases.map(\.rawValue).joined(separator: ", ")
-          throw element.fault("is not known; known here: \(known)")
+          throw element.fault("is not known; the known ones are \(known)")
         }
         accessConstraints.append(constraint)
       }
@@ -125,7 +125,7 @@ extension JSONNode {
       switch key {
       case "base64": return .data(try node.base64())
       case "date": return .date(try node.date())
-      default: throw node.fault("is not known; known here: base64, date")
+      default: throw node.fault("is not known; the known ones are base64, date")
       }
     case .null, .boolean, .number, .sensitive, .array, .elements:
       throw fault("should be a string, a whole number, {\"base64\"} or {\"date\"}, not \(value.typeName)")
@@ -141,7 +141,7 @@ extension JSONNode {
     switch key {
     case "text": return Array(try node.string().utf8)
     case "base64": return try node.base64()
-    default: throw node.fault("is not known; known here: text, base64")
+    default: throw node.fault("is not known; the known ones are text, base64")
     }
   }
 

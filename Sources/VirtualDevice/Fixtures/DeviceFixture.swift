@@ -63,7 +63,7 @@ extension DeviceFixture {
   ) throws(VirtualDeviceError) {
     guard bytes.count <= limit else {
       // It may have been read no further.
-      let reason = "it has more than \(Amounts.bytes(limit)), which is the most that is accepted"
+      let reason = "it has more than \(Amounts.bytes(limit)), which is the limit"
       throw VirtualDeviceError(.badFixture, source, reason)
     }
     let root: JSONNode
@@ -85,7 +85,7 @@ extension DeviceFixture {
       throw VirtualDeviceError(
         .badFixture, source, "\(error.path.isEmpty ? "the document" : error.path) \(error.reason)")
     }
-    let reason = "its format is \"\(format)\"; \"\(Self.format)\" is read"
+    let reason = "its format is \"\(format)\"; Keyhaul reads \"\(Self.format)\""
     throw VirtualDeviceError(.unsupportedVersion, source, reason)
   }
 }

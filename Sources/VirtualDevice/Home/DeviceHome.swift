@@ -131,9 +131,9 @@ public struct DeviceHome: Sendable {
     let directory = directory(of: name)
     guard try files.kind(of: directory) != nil else { return }
     guard try isDevice(name) else {
-      throw VirtualDeviceError(.occupied, name.text, "\(directory) is there and is not a device")
+      throw VirtualDeviceError(.occupied, name.text, "\(directory) exists and is not a device")
     }
-    throw VirtualDeviceError(.exists, name.text, "\(directory) is there already")
+    throw VirtualDeviceError(.exists, name.text, "\(directory) already exists")
   }
 
   /// What lies in a device's directory and is not a file of a device, by name.
@@ -189,7 +189,7 @@ public struct DeviceHome: Sendable {
     let temporary = temporaryDirectory(of: name)
     if try files.kind(of: temporary) != nil { try files.removeTree(temporary) }
     try files.rename(device.directory, to: temporary)
-    try files.committed("what is left of it stands at \(temporary)") { () throws(VirtualDeviceError) in
+    try files.committed("its remains are at \(temporary)") { () throws(VirtualDeviceError) in
       try files.syncDirectory(path)
       try files.removeTree(temporary)
     }

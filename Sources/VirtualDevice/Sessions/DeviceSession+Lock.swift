@@ -16,7 +16,7 @@ extension DeviceSession {
   public func lock() throws(VirtualDeviceError) {
     try requireWriting()
     guard isPasscodeSet else {
-      throw VirtualDeviceError(.noPasscode, name, "without a passcode its keys are never locked away")
+      throw VirtualDeviceError(.noPasscode, name, "a device without a passcode cannot be locked")
     }
     guard state == .unlocked else { return }
     if lockDeadline == nil { device.protectedData.tell(.willBecomeUnavailable(at: environment.clock.now())) }
@@ -37,7 +37,7 @@ extension DeviceSession {
     try requireWriting()
     guard isPasscodeSet else {
       if passcode.isEmpty { return }
-      throw VirtualDeviceError(.noPasscode, name, "a passcode was given, and none is set")
+      throw VirtualDeviceError(.noPasscode, name, "a passcode was given, but none is set")
     }
     let keys = try attempt(passcode) { (keybag, hardware) throws(DataProtectionError) in
       try keybag.unlock(passcode: passcode, hardware: hardware, progress: environment.derivation)

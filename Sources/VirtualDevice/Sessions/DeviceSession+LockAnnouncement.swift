@@ -16,7 +16,7 @@ extension DeviceSession {
   public func requestLock() throws(VirtualDeviceError) {
     try requireWriting()
     guard isPasscodeSet else {
-      throw VirtualDeviceError(.noPasscode, name, "without a passcode its keys are never locked away")
+      throw VirtualDeviceError(.noPasscode, name, "a device without a passcode cannot be locked")
     }
     guard state == .unlocked, lockDeadline == nil else { return }
     let bytes = try memoryAfterLock()

@@ -46,7 +46,7 @@ extension DeviceSession {
     } catch {
       switch error.code {
       case .damagedKeybag, .missingField, .wrongPasscode, .malformed:
-        throw VirtualDeviceError(.damaged, device, "its keybag does not fit its hardware key: \(error.reason)")
+        throw VirtualDeviceError(.damaged, device, "its keybag does not match its hardware key: \(error.reason)")
       default: throw VirtualDeviceError(device, error)
       }
     }

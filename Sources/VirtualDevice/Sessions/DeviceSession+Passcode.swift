@@ -8,7 +8,7 @@ extension DeviceSession {
   public func setPasscode(_ passcode: borrowing Secret) throws(VirtualDeviceError) {
     try requireWriting()
     guard !isPasscodeSet else {
-      throw VirtualDeviceError(.passcodeSet, name, "setting one is for devices that have none")
+      throw VirtualDeviceError(.passcodeSet, name, "set works only on a device without a passcode")
     }
     try refuseEmpty(passcode)
     let changed = try reporting { () throws(DataProtectionError) in

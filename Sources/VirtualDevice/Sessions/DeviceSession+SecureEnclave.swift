@@ -41,7 +41,7 @@ extension DeviceSession {
   ) throws(SecItemError) -> SensitiveBytes {
     guard let object = TokenValue(of: key)?.objectID, let end = object.firstIndex(of: 0),
       let protection = ProtectionClass(rawValue: String(decoding: object[..<end], as: UTF8.self))
-    else { throw SecItemError(.parameter, "the key is none of the Secure Enclave") }
+    else { throw SecItemError(.parameter, "the key is not a Secure Enclave key") }
     try requireKey(of: protection)
     try SecItemService.authorize(operation, with: key, environment: secItemEnvironment)
     let number: Secret?
@@ -51,7 +51,7 @@ extension DeviceSession {
       throw SecItemError(.internalError, error.reason)
     }
     guard let number else {
-      throw SecItemError(.decode, "the key is of another device's Secure Enclave, or was changed")
+      throw SecItemError(.decode, "the key belongs to another device's Secure Enclave, or was changed")
     }
     return number.withBytes { SensitiveBytes(copying: $0) }
   }
@@ -60,7 +60,7 @@ extension DeviceSession {
     settleLock()
     guard classKeys.hasKey(of: protection.keyClass) else {
       throw protection == .whenPasscodeSetThisDeviceOnly && !isPasscodeSet
-        ? SecItemError(.authFailed, "the key needs a passcode, and the device has none")
+        ? SecItemError(.authFailed, "the key needs a passcode, but the device has none")
         : SecItemError(.interactionNotAllowed, "the key's protection class is locked")
     }
   }

@@ -88,7 +88,7 @@ public final class DeviceSession {
       try closeKeychain()
     } catch {
       guard hasChangedItems else { throw error.at(.beforeCommit) }
-      throw error.at(.afterCommit, "until it is on the disk, a power cut may undo what was changed")
+      throw error.at(.afterCommit, "a power failure may undo the change until it is on the disk")
     }
   }
 
@@ -250,7 +250,7 @@ public final class DeviceSession {
     }
     do throws(VirtualDeviceError) {
       try change.commit(in: directory, files)
-      return try files.committed("whoever opens the device next finishes what is left of it") {
+      return try files.committed("the next command that opens the device finishes the change") {
         () throws(VirtualDeviceError) in try DeviceChange.finish(in: directory, device: name, files)
       }
     } catch {

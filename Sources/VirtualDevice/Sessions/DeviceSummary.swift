@@ -45,7 +45,7 @@ extension VirtualDevice {
   /// - Throws: `.damaged`, `.notFound`, `.unsupportedVersion`, `.io`.
   public func storedRecord() throws(VirtualDeviceError) -> DeviceRecord {
     guard let bytes = try environment.files.read(DeviceFile.record.path(in: directory), .record) else {
-      throw VirtualDeviceError(.notFound, name.text, "its folder is not there")
+      throw VirtualDeviceError(.notFound, name.text, "its folder is missing")
     }
     return try DeviceRecord(decoding: bytes, of: name.text)
   }

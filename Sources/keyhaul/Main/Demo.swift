@@ -18,7 +18,7 @@ struct Demo: RunnableVerb {
     flags: ["--keep"])
   static let configuration = described(as: "demo")
 
-  @Option(help: ArgumentHelp("Keep the devices and archives in this folder.", valueName: "dir"), completion: .directory)
+  @Option(help: ArgumentHelp("Keep the devices and backups in this folder.", valueName: "dir"), completion: .directory)
   var keep: String?
   @OptionGroup(title: "Flags of all commands") var common: CommonOptions
 
@@ -36,10 +36,10 @@ struct Demo: RunnableVerb {
         "device create new-phone --from new-phone --passcode-file new.pin", "device list", "item find old-phone",
       ]),
     Scene(
-      title: "A backup without a password. Nothing of it can move: its keys need old-phone's hardware.",
+      title: "A backup without a password. None of its items can move: its keys need old-phone's hardware key.",
       commands: ["backup old-phone -o plain.backup/ --no-password", "plan plain.backup/ --to new-phone"]),
     Scene(
-      title: "A backup with a password. What is not bound to old-phone can move.",
+      title: "A backup with a password. Items that are not bound to old-phone can move.",
       commands: [
         "backup old-phone -o family.backup --password-file password.txt",
         "plan family.backup --to new-phone --password-file password.txt -o move.plan",
@@ -51,7 +51,7 @@ struct Demo: RunnableVerb {
         "item find new-phone",
       ]),
     Scene(
-      title: "old-phone is erased and gets its own backup back, with what is bound to it.",
+      title: "old-phone is erased and restored from its own backup, including the items bound to it.",
       commands: [
         "device erase old-phone --yes", "restore family.backup --to old-phone --password-file password.txt",
         "item find old-phone",
@@ -63,7 +63,7 @@ struct Demo: RunnableVerb {
 
   func perform(in session: Session) throws -> CommandStatus {
     guard !session.isJSON else {
-      throw CommandFailure.usage("the demo has no form in JSON", try: "the verbs it shows have one")
+      throw CommandFailure.usage("the demo cannot print JSON", try: "the commands it shows can")
     }
     // Its folder has to go, whatever a verb of the story waits for.
     return try Interruption.returning { () throws in try tell(in: session) }
@@ -76,7 +76,7 @@ struct Demo: RunnableVerb {
     for (index, scene) in Self.story.enumerated() {
       try session.say("\(index == 0 ? "" : "\n")# \(scene.title)", .bold)
       for command in scene.commands {
-        try Interruption.check("nothing was left behind")
+        try Interruption.check("no files remain")
         try session.say("\n$ keyhaul \(command)", .green)
         try session.flush()
         let status = try run(command, in: session)
@@ -118,7 +118,7 @@ private final class DemoDirectory {
     isKept = keep != nil
     path = keep ?? files.temporaryDirectory.path + "/keyhaul-demo-" + UUID().uuidString
     if keep != nil, let names = try? files.contentsOfDirectory(atPath: path), !names.isEmpty {
-      throw .usage("\(path) is not empty", why: "the demo makes devices and archives in it", try: "another folder")
+      throw .usage("\(path) is not empty", why: "the demo creates devices and backups in it", try: "another folder")
     }
     do {
       try files.createDirectory(
@@ -143,6 +143,6 @@ private final class DemoDirectory {
   var closingLine: String {
     isKept
       ? "Everything is in \(path); --home \(path)/devices finds the devices."
-      : "The demo's files are gone; nothing of it is left on this machine."
+      : "The demo's files have been deleted from this machine."
   }
 }

@@ -72,7 +72,7 @@ struct Program {
       try command.run()
       return .ok
     } catch {
-      return answer(error) ?? unparsedSession().fail(.usage("a verb is missing", try: "keyhaul -h"))
+      return answer(error) ?? unparsedSession().fail(.usage("a command is missing", try: "keyhaul -h"))
     }
   }
 

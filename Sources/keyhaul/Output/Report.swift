@@ -93,7 +93,7 @@ extension Session {
     do throws(DataProtectionError) {
       text = try page.html()
     } catch {
-      throw CommandFailure(.failed, "the page cannot be made", why: error.reason)
+      throw CommandFailure(.failed, "the page cannot be created", why: error.reason)
     }
     if let output, output != "-" {
       try ReportFile.write(Array(text.utf8), to: output)
@@ -107,6 +107,6 @@ extension Session {
   /// Refuses a page that has nowhere to go, before anything is opened or asked for.
   func requirePlaceForPage(_ output: String?) throws(CommandFailure) {
     guard common.isHTML, output == nil, resultIsOnTerminal else { return }
-    throw .usage("a page is nothing to read on a terminal", try: "-o FILE, or -o - to see its source")
+    throw .usage("an HTML page cannot be read on a terminal", try: "-o FILE, or -o - to see its source")
   }
 }

@@ -85,7 +85,7 @@ struct CertificatesAndKeysTests {
       ], as: .certificatesAndKeys)
     #expect(export.counts.count == 0 && export.contents.isEmpty)
     #expect(export.leftOut.count == 6)
-    #expect(export.leftOut.first?.reason == "a token holds it, and the keychain only a reference")
+    #expect(export.leftOut.first?.reason == "a token holds it; the keychain has only a reference")
     #expect(export.leftOut.last?.reason == "it has no bytes")
   }
 }

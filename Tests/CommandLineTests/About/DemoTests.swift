@@ -43,7 +43,7 @@ struct DemoTests {
         rest = rest[range.upperBound...]
       }
     }
-    #expect(outcome.output.hasSuffix("\nThe demo's files are gone; nothing of it is left on this machine.\n"))
+    #expect(outcome.output.hasSuffix("\nThe demo's files have been deleted from this machine.\n"))
     #expect(try FileManager.default.contentsOfDirectory(atPath: world.home.path) == ["tmp"])
     #expect(try FileManager.default.contentsOfDirectory(atPath: world.home.appending(path: "tmp").path) == [])
   }

@@ -64,7 +64,7 @@ struct ArchiveKillTests {
   }
 
   @Test(
-    "by convert is not there, or whole; what it replaces stands until then: killed ten times, or four in a quick run",
+    "by convert is missing, or whole; what it replaces stands until then: killed ten times, or four in a quick run",
     arguments: [("b", "c.tar.gz"), ("b.tar", "c/")])
   func converted(from source: String, to target: String) throws {
     let world = try world()

@@ -36,7 +36,7 @@ struct CostlyInputTests {
     Trick(
       testDescription: "Manifest.plist of nested arrays", file: "Manifest.plist",
       bytes: { _ in CostlyPlists.nestedArrays }, inspect: .refused, verify: .refused, restore: .refused,
-      words: "shared ones"),
+      words: "shared values"),
     Trick(
       testDescription: "Info.plist of twenty million elements", file: "Info.plist",
       bytes: { _ in CostlyPlists.manyElements(20_000_000) }, inspect: .ok, verify: .refused, restore: .ok,

@@ -25,8 +25,8 @@ struct DatabaseVerbTests {
     let fingerprint = "cd sim/data/Library/Keychains && ls -la --time-style=full-iso && sha256sum *"
     let before = try world.run(fingerprint).output
     try world.run("keyhaul device create new-phone -q")
-    let keys = "its keys in clear in it, as a Simulator's"
-    // The log holds one item more than the file; a mark of a deleted item is no item to a device.
+    let keys = "with its keys stored unencrypted in it, like a Simulator's"
+    // The log holds one item more than the file; a tombstone of a deleted item is no item to a device.
     for (line, words) in [
       ("inspect sim", "13 items: 7 generic, 3 internet, 1 certificate, 2 key"),
       ("inspect sim --list", "notes · in t"), ("verify sim", "13 of 13 open"),
@@ -51,10 +51,13 @@ struct DatabaseVerbTests {
     let world = try Self.world()
     try world.run("cp sim/data/Library/Keychains/keychain-2-debug.db k.db; printf 'no log at all' > k.db-wal")
     let verified = try world.run("keyhaul verify k.db")
-    #expect(verified.status == 3 && flat(verified.output).contains("as far as can be seen here"), "\(verified)")
+    #expect(verified.status == 3 && flat(verified.output).contains("No visible error in"), "\(verified)")
     let inspected = try world.run("keyhaul inspect k.db")
     #expect(inspected.status == 0 && flat(inspected.output).contains("12 items"))
-    #expect(flat(inspected.output).contains("has no finished change that can be read: nothing of it is shown"))
+    #expect(
+      flat(inspected.output).contains(
+        "Its log (-wal) has no committed change that can be read, so nothing from "
+          + "the log is shown."))
   }
 
   @Test("whose last change was not finished is read as it was before, and said to be")
@@ -73,10 +76,16 @@ struct DatabaseVerbTests {
     let before = try world.run("sha256sum cut.db*").output
     let inspected = try world.run("keyhaul inspect cut.db")
     #expect(inspected.status == 0 && flat(inspected.output).contains("12 items"), "\(inspected)")
-    #expect(flat(inspected.output).contains("A change of it was not finished: it was read as it was before"))
+    #expect(
+      flat(inspected.output).contains(
+        "One of its changes was not finished. It was read in its earlier state, "
+          + "from its journal (-journal). SQLite restores the same state when it next opens the database."))
     let verified = try world.run("keyhaul verify cut.db")
     #expect(
-      verified.status == 0 && flat(verified.output).contains("a change that was not finished is taken back"),
+      verified.status == 0
+        && flat(verified.output).contains(
+          "an unfinished change was rolled back, as its journal "
+            + "specifies"),
       "\(verified)")
     #expect(try world.run("keyhaul verify cut.db --json").output.contains("\"log\": \"taken-back\""))
     #expect(try world.run("sha256sum cut.db*").output == before)
@@ -98,27 +107,31 @@ struct DatabaseVerbTests {
     #expect(document["damaged"] == .boolean(true) && document["whole"] == .boolean(false))
   }
 
-  @Test("is no answer to what is about backups, and what is none of a keychain is not called one")
+  @Test("is no answer to what applies only to backups, and what is none of a keychain is not called one")
   func refused() throws {
     let world = try Self.world()
     try world.run("keyhaul device create new-phone -q; cp sim/data/Library/Keychains/keychain-2-debug.db k.db")
     try world.run("head -c 20000 k.db > cut.db; printf 'SQLite format 3\\0' > short.db")
     try world.run("umask 077; printf '{\"6\": \"00\"}' > short.keys; printf x > .bp")
     for (line, status, words) in [
-      ("restore k.db --to new-phone --yes", Int32(14), "k.db is a keychain's own database, and no backup"),
-      ("why k.db --account x --password-file .bp", 64, "k.db takes no password and no key"),
+      ("restore k.db --to new-phone --yes", Int32(14), "k.db is a keychain database, not a backup"),
+      ("why k.db --account x --password-file .bp", 64, "k.db needs no password and no key"),
       ("why k.db --item 12 --class-keys-file short.keys", 14, "the key of class 6 has 2 digits; it has 64"),
       ("why k.db --item 99", 64, "k.db has 12 items, counted from 0"),
       ("inspect k.db --keybag", 64, "k.db is a database: it has no keybag and no files"),
-      ("inspect k.db --password-file .bp", 64, "k.db takes no password and no key"),
-      ("verify k.db --quick", 64, "--quick is about backups"),
+      ("inspect k.db --password-file .bp", 64, "k.db needs no password and no key"),
+      ("verify k.db --quick", 64, "--quick applies only to backups"),
       ("plan k.db", 64, "a plan of a database needs --to"),
-      ("plan k.db --to new-phone --compare", 64, "a database is not compared in four restores"),
+      ("plan k.db --to new-phone --compare", 64, "--compare and --audit do not work with a database"),
       ("inspect cut.db", 13, "cannot read cut.db"),
-      ("inspect short.db", 14, "short.db is neither a backup nor a keychain's database"),
+      ("inspect short.db", 14, "short.db is not a backup or a keychain database"),
       ("inspect k.db --class-keys short.keys", 14, "the key of class 6 has 2 digits; it has 64"),
       ("inspect k.db --class-keys absent.keys", 10, "absent.keys"),
-      ("plan new-phone --to new-phone --class-keys-file short.keys", 64, "about a keychain's own database"),
+      (
+        "plan new-phone --to new-phone --class-keys-file short.keys", 64,
+        "--class-keys-file applies only to a keychain "
+          + "database"
+      ),
     ] {
       let outcome = try world.run("keyhaul \(line)")
       #expect(outcome.status == status && flat(outcome.errors).contains(words), "\(line): \(outcome)")
@@ -149,8 +162,8 @@ struct DatabaseVerbTests {
     let verified = try world.run("keyhaul verify keychain-2.db")
     // Nothing opens without the keys of its classes, and nothing is wrong.
     #expect(verified.status == 3, "\(verified)")
-    #expect(flat(verified.output).contains("all four tables of items are there"))
-    #expect(flat(verified.output).contains("there are none: its schema has no column sha1"))
+    #expect(flat(verified.output).contains("all four item tables are present"))
+    #expect(flat(verified.output).contains("none: its schema has no column sha1"))
   }
 
   @Test("A macOS file keychain is named for what it is by every verb that reads a source")
@@ -169,12 +182,15 @@ struct DatabaseVerbTests {
       let outcome = try world.run("keyhaul \(line)")
       #expect(
         outcome.status == 14
-          && flat(outcome.errors).contains("login.keychain-db is a macOS file keychain, and is not read"),
+          && flat(outcome.errors).contains("login.keychain-db is a macOS file keychain, which Keyhaul cannot read"),
         "\(line): \(outcome)")
     }
     let stream = try world.run("keyhaul inspect - < login.keychain-db")
     #expect(
-      stream.status == 14 && flat(stream.errors).contains("it is a macOS file keychain, which is not read"), "\(stream)"
+      stream.status == 14
+        && flat(stream.errors).contains(
+          "it is a macOS file keychain, which Keyhaul cannot read"),
+      "\(stream)"
     )
   }
 
@@ -210,7 +226,11 @@ struct DatabaseVerbTests {
     let cases: [(change: String, line: String, status: Int32, words: [String])] = [
       (
         "printf 'more' >> \(place)-wal", "verify sim", 3,
-        ["- log", "behind that it is damaged, cut off or not finished", "as far as can be seen here"]
+        [
+          "- log",
+          "its committed changes were read up to a position; the rest is damaged, cut off or "
+            + "unfinished", ", as far as Keyhaul could check:",
+        ]
       ),
       ("cp \(place) sim/data/Library/Keychains/keychain-2.db", "inspect sim", 64, ["sim has more than one keychain"]),
     ]
@@ -233,12 +253,16 @@ struct DatabaseVerbTests {
       try $0.execute(sql: "DELETE FROM keys")
     }
     let shut = try world.run("keyhaul inspect lost.db")
-    #expect(shut.status == 3 && flat(shut.errors).contains("its keys are not in it try: --class-keys-file"), "\(shut)")
+    #expect(
+      shut.status == 3
+        && flat(shut.errors).contains(
+          "it does not contain its keys try: --class-keys-file"),
+      "\(shut)")
     let unchecked = try world.run("keyhaul verify lost.db")
-    #expect(unchecked.output.contains("not checked: no secret is open"), "\(unchecked)")
+    #expect(unchecked.output.contains("not checked: no secret can be decrypted"), "\(unchecked)")
     let key = String(repeating: "0f", count: 32)
     try world.run("umask 077; printf '{\"7\": \"\(key)\"}' > wrong.keys")
     let wrong = try world.run("keyhaul inspect lost.db --class-keys-file wrong.keys")
-    #expect(wrong.status == 12 && wrong.errors.contains("the class keys do not open lost.db"), "\(wrong)")
+    #expect(wrong.status == 12 && wrong.errors.contains("the class keys cannot decrypt lost.db"), "\(wrong)")
   }
 }

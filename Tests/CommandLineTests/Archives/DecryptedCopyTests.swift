@@ -14,10 +14,10 @@ struct DecryptedCopyTests {
   func copied(to target: String) throws {
     let world = try world()
     let outcome = try world.keyhaul("convert b.tar --decrypted -o \(target) --password-file .bp")
-    #expect(outcome.status == 0 && outcome.output.hasPrefix("Copied b.tar in clear to \(target) ("))
+    #expect(outcome.status == 0 && outcome.output.hasPrefix("Copied b.tar unencrypted to \(target) ("))
     #expect(
       outcome.errors.hasPrefix(
-        "Anybody can read its files. The items of its keychain stay sealed: they need the password.\n"))
+        "Anyone can read its files. Its keychain items stay encrypted with the password.\n"))
     let sizes = try target == "clear/" ? world.files(in: "clear").map { "clear/\($0)" } : [target]
     let byteCount = try sizes.reduce(0) { try $0 + world.read($1).count }
     #expect(outcome.output.contains(", \(Amounts.bytes(Int64(byteCount))))."), "\(byteCount): \(outcome.output)")
@@ -39,7 +39,7 @@ struct DecryptedCopyTests {
     #expect(plain.status == 0)
     #expect(plain.output.contains("unencrypted files, items under a password"))
     #expect(
-      plain.errors.contains("clear is a decrypted copy: anybody can read its files; its items need the password."))
+      plain.errors.contains("clear is a decrypted copy: anyone can read its files, but its items need the password."))
     func items(_ name: String) throws -> String {
       try world.succeed("export \(name) -o - --reveal --format json -q --password-file .bp --home elsewhere")
         .replacing("\"\(name)\"", with: "")
@@ -61,9 +61,10 @@ struct DecryptedCopyTests {
     #expect(outcome.status == 0, "\(outcome)")
     let text = outcome.output.split(whereSeparator: \.isWhitespace).joined(separator: " ")
     #expect(text.contains("ok database integrity check"))
-    #expect(text.contains("ok keychain 18 items in ") && text.contains("none of them tried"))
+    #expect(text.contains("ok keychain 18 items in ") && text.contains("none of them checked"))
     #expect(text.contains("- items not checked: needs the password"))
-    #expect(text.hasSuffix("as far as can be seen without its password; with its password verify looks at the rest."))
+    #expect(
+      text.hasSuffix("as far as Keyhaul can check without the password; verify checks the rest with its password."))
     let payload = try #require(try world.files(in: "clear").first { $0.contains("/") })
     var bytes = try world.read("clear/\(payload)")
     bytes[bytes.count / 2] ^= 1
@@ -92,8 +93,14 @@ struct DecryptedCopyTests {
       ("convert b.tar -o x/ --reveal", 64, "--reveal is for a decrypted copy"),
       ("convert b.tar -o x/ --password-file .bp", 64, "a password is for a decrypted copy"),
       ("convert b.tar --decrypted -o x/ --password-file .none", 10, ""),
-      ("restore clear --to new-phone --password-file .bp --yes", 14, "clear is a decrypted copy, to be read alone"),
-      ("rekey clear --password-file .bp --new-password-file .bp", 14, "clear is a decrypted copy, to be read alone"),
+      (
+        "restore clear --to new-phone --password-file .bp --yes", 14,
+        "clear is a decrypted copy, which can only be read"
+      ),
+      (
+        "rekey clear --password-file .bp --new-password-file .bp", 14,
+        "clear is a decrypted copy, which can only be read"
+      ),
     ] {
       let outcome = try world.keyhaul(line)
       #expect(message.isEmpty || outcome.status == status, "\(line): \(outcome.status)")
@@ -102,28 +109,32 @@ struct DecryptedCopyTests {
     #expect(try !world.names().contains("x"))
   }
 
-  @Test("is planned for as the backup that it was made of, and each report says that no restore takes the copy")
+  @Test("is planned for as the backup that it was made from, and each report says that no restore takes the copy")
   func planned() throws {
     let world = try world()
     try world.succeed("convert b.tar --decrypted -o clear/ --password-file .bp -q")
     let plan = try world.keyhaul("plan clear --to new-phone --password-file .bp -o p")
-    #expect(plan.status == 0 && plan.errors.contains("warning: a restore refuses clear as it is\n"))
+    #expect(plan.status == 0 && plan.errors.contains("warning: restore refuses clear in its current state\n"))
     #expect(
-      flat(plan.output).contains("no restore takes it as it is: Manifest.plist: it says that this is a decrypted copy"))
-    #expect(plan.output.hasSuffix("Saved to p. No restore takes this backup as it is.\n"), "\(plan.output)")
+      flat(plan.output).contains(
+        "it cannot be restored as it is: Manifest.plist: it says that this is a decrypted copy"))
+    #expect(plan.output.hasSuffix("Saved to p. This backup cannot be restored as it is.\n"), "\(plan.output)")
     let findings = try #require(
       try world.object(String(decoding: world.read("p"), as: UTF8.self))["findings"] as? [[String: Any]])
     #expect(findings.count == 1 && findings.first?["id"] as? String == "decrypted-copy")
     #expect(findings.first?["restorable"] as? Bool == false && findings.first?["lost"] as? Bool == false)
     let page = try world.succeed("plan clear --to new-phone --password-file .bp --format html -q")
-    #expect(page.contains("Plan with the backup that this decrypted copy was made of"))
+    #expect(page.contains("Plan with the backup that this decrypted copy was made from: the copy cannot be restored."))
     #expect(!page.contains("keyhaul restore"))
     let overview = try world.succeed("inspect clear -q")
-    #expect(flat(overview).contains("No restore takes a decrypted copy; use the backup that it was made of."))
+    #expect(flat(overview).contains("A decrypted copy cannot be restored; use the backup that it was made from."))
     let inspection = try world.succeed("inspect clear --format html -q")
-    #expect(inspection.contains("No restore takes this decrypted copy") && !inspection.contains("without a password"))
+    #expect(
+      inspection.contains(
+        "This decrypted copy cannot be restored: use the backup that it was made "
+          + "from") && !inspection.contains("without a password"))
     // What is lost, the four ways and the words for CI say it too, and a phone is not wiped for the sake of a copy.
-    let obstacle = "no restore takes it as it is: Manifest.plist: it says that this is a decrypted copy"
+    let obstacle = "it cannot be restored as it is: Manifest.plist: it says that this is a decrypted copy"
     for view in ["", "--to new-phone --compare", "--to new-phone --by-app"] {
       let line = "plan clear \(view) --password-file .bp -q"
       #expect(flat(try world.succeed(line)).contains(obstacle), "\(view)")
@@ -131,8 +142,8 @@ struct DecryptedCopyTests {
       #expect((document["findings"] as? [[String: Any]])?.first?["restorable"] as? Bool == false, "\(view)")
     }
     let lost = try world.succeed("plan clear --password-file .bp --format html -q --redact")
-    #expect(lost.contains("and no restore takes a backup with it") && lost.contains("Make a backup with a password"))
-    #expect(!lost.contains("Check that the backup is whole"))
+    #expect(lost.contains(", but such a backup cannot be restored.") && lost.contains("Make a backup with a password"))
+    #expect(!lost.contains("Check that the backup is intact."))
     // It is what was copied, and nothing of it is damaged.
     #expect(try world.keyhaul("verify clear --password-file .bp -q").status == 0)
   }

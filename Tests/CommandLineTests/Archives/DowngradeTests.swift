@@ -54,9 +54,9 @@ struct DowngradeTests {
   }
 
   private static let fact = """
-    the keys of classes 6, 7 and 8 in its keybag are not wrapped with the hardware of any device, as every device wraps \
-    them in a backup without a password: no device's hardware is needed for their items; with no password either, as \
-    its manifest says, everybody can open them, and anybody can have written them
+    the keys of classes 6, 7 and 8 in its keybag are not wrapped with a device's hardware key, although every device wraps \
+    them in a backup without a password: their items need no device's hardware key; because the backup has no \
+    password (as Manifest.plist says), anyone can decrypt them, and anyone may have written them
     """
 
   private func words(_ text: String) -> String { text.split(whereSeparator: \.isWhitespace).joined(separator: " ") }
@@ -71,8 +71,8 @@ struct DowngradeTests {
         let outcome = try world.devices.run("\(setting) keyhaul \(line)")
         #expect(outcome.status == 14 && outcome.output == "", "\(setting) \(line): \(outcome)")
         #expect(
-          words(outcome.errors) == "error: b holds what no device writes why: \(Self.fact) "
-            + "try: don't trust this backup; use the copy that its device made", "\(outcome)")
+          words(outcome.errors) == "error: b contains what no device writes why: \(Self.fact) try: don't trust this "
+            + "backup; use the source device's own copy", "\(outcome)")
       }
     }
     #expect(try world.keyhaul("why b --account 'planted ak' --to new-phone").status == 14)
@@ -90,12 +90,12 @@ struct DowngradeTests {
       let outcome = try world.keyhaul(line)
       #expect(outcome.status == status, "\(line): \(outcome)")
       #expect(
-        words(outcome.errors).contains("warning: b holds what no device writes why: \(Self.fact)"),
+        words(outcome.errors).contains("warning: b contains what no device writes why: \(Self.fact)"),
         "\(line): \(outcome)")
     }
     let inspected = words(try world.keyhaul("inspect b").output)
-    #expect(inspected.contains("keychain present, and not to be trusted: the keys of classes 6, 7 and 8"))
-    #expect(inspected.contains("no restore takes them") && inspected.contains("2 open to everybody"))
+    #expect(inspected.contains("keychain present, but not trustworthy: the keys of classes 6, 7 and 8"))
+    #expect(inspected.contains("they cannot be restored.") && inspected.contains("2 that anyone can decrypt"))
     #expect(!inspected.contains("no other device") && !inspected.contains("could go to any device"))
     let document = try world.object(world.keyhaul("inspect b --json -q").output)
     let findings = try #require(document["findings"] as? [[String: Any]])
@@ -103,7 +103,7 @@ struct DowngradeTests {
     #expect(findings[0]["classes"] as? [Int] == [6, 7, 8] && findings[0]["refused"] as? Bool == true)
     try world.succeed("inspect b --format html -o b.html -q")
     let page = String(decoding: try world.read("b.html"), as: UTF8.self)
-    #expect(page.contains("No restore takes this keychain") && !page.contains("go only back to"))
+    #expect(page.contains("No device accepts this keychain:") && !page.contains("go only back to"))
     #expect(!page.contains("keyhaul plan"))
   }
 
@@ -115,8 +115,8 @@ struct DowngradeTests {
     #expect(outcome.status == 14, "\(outcome)")
     #expect(
       words(outcome.output).hasSuffix(
-        "b holds what no device writes: its keybag leaves keys of the keychain bound to no device. Don't trust it; "
-          + "nothing was written."), "\(outcome.output)")
+        "b contains what no device writes: its keybag contains keychain keys that are not bound to a device. Don't "
+          + "trust it; nothing was written."), "\(outcome.output)")
     let document = try world.object(world.keyhaul("verify b \(flag) --json").output)
     let faults = try #require(document["faults"] as? [[String: Any]])
     #expect(faults.map { $0["id"] as? String } == ["hardware-layer-missing"])
@@ -129,15 +129,15 @@ struct DowngradeTests {
     try world.write([UInt8](repeating: 1, count: 16), to: ".key")
     let before = try world.read("b/Manifest.plist")
     let outcome = try world.keyhaul("rekey b --new-password-file .bp --rounds 1 --device-key-file .key --yes")
-    #expect(outcome.status == 14 && outcome.errors.contains("error: b holds what no device writes\n"), "\(outcome)")
+    #expect(outcome.status == 14 && outcome.errors.contains("error: b contains what no device writes\n"), "\(outcome)")
     #expect(try world.read("b/Manifest.plist") == before)
   }
 
-  @Test("with a password, items of this device only that are bound to no device are told of, and may be restored")
+  @Test("with a password, this-device-only items that are bound to no device are told of, and may be restored")
   func encrypted() throws {
     let world = try MoveWorld()
     try craft(in: world, to: "b", password: MoveWorld.password, unbound: [6, 7, 8, 9])
-    let fact = "the key of class 9 in its keybag is not wrapped with the hardware of any device"
+    let fact = "the key of class 9 in its keybag is not wrapped with a device's hardware key"
     for line in ["inspect b", "plan b --to new-phone", "restore b --to new-phone -n", "export b -o -"] {
       let outcome = try world.keyhaul("\(line) --password-file .bp")
       #expect(outcome.status == 0 && words(outcome.errors).contains(fact), "\(line): \(outcome)")
@@ -147,7 +147,8 @@ struct DowngradeTests {
     #expect(locked.status == 12 && words(locked.errors).contains(fact), "\(locked)")
     let inspected = words(try world.keyhaul("inspect b --password-file .bp").output)
     #expect(
-      inspected.contains("none that a device wrote: \(fact)") && inspected.contains("3 any device, 0 this device"))
+      inspected.contains("but no device writes such a keychain: \(fact)")
+        && inspected.contains("3 any device, 0 this device"))
     let verified = try world.keyhaul("verify b --password-file .bp")
     #expect(verified.status == 13 && words(verified.output).contains(fact), "\(verified)")
     try world.write([UInt8](repeating: 1, count: 16), to: ".key")
@@ -155,7 +156,7 @@ struct DowngradeTests {
   }
 }
 
-@Suite("A password that is given for a backup without one")
+@Suite("A password that is given for a backup without a password")
 struct NeedlessPasswordTests {
   private static let ways = [
     ("", "--password-file .bp", "--password-file"), ("", "--password-fd 5 5< .bp", "--password-fd"),
@@ -173,7 +174,7 @@ struct NeedlessPasswordTests {
       for (setting, flag, name) in Self.ways {
         let outcome = try world.devices.run("\(setting) keyhaul \(line) -q \(flag)")
         #expect(outcome.status == 14 && outcome.output == "", "\(setting) \(line) \(flag): \(outcome)")
-        #expect(outcome.errors.hasPrefix("error: b has no password, and \(name) names one\n"), "\(outcome)")
+        #expect(outcome.errors.hasPrefix("error: b has no password, but \(name) gives one\n"), "\(outcome)")
       }
       // Without one it goes as ever: a restore onto another device would only remove, which is refused for that reason.
       let outcome = try world.keyhaul("\(line) -q")
@@ -181,10 +182,10 @@ struct NeedlessPasswordTests {
       #expect(outcome.status == (isPointless ? 14 : 0), "\(line): \(outcome)")
     }
     let file = try world.devices.run("KEYHAUL_PASSWORD_FILE=.bp keyhaul verify b")
-    #expect(file.errors.hasSuffix("try: if it is meant, put KEYHAUL_PASSWORD_FILE= before the command\n"))
+    #expect(file.errors.hasSuffix("try: if it is the right backup, put KEYHAUL_PASSWORD_FILE= before the command\n"))
     #expect(try world.devices.run("KEYHAUL_PASSWORD_FILE= keyhaul verify b").status == 0)
     let first = try world.keyhaul("rekey b --password-file .bp --new-password-file .np -n")
-    #expect(first.errors.hasSuffix("try: --new-password-file for the one that it gets\n"), "\(first)")
+    #expect(first.errors.hasSuffix("try: --new-password-file with the new password\n"), "\(first)")
   }
 
   private func set(isEncrypted: Bool, of backup: String, in world: MoveWorld) throws {
@@ -203,7 +204,9 @@ struct NeedlessPasswordTests {
     for line in ["inspect b", "verify b", "export b -o -"] {
       let outcome = try world.keyhaul("\(line) --password-file .bp")
       #expect(outcome.status == 14, "\(line): \(outcome)")
-      #expect(outcome.errors.contains("error: b says that it has no password, and was made under one\n"), "\(outcome)")
+      #expect(
+        outcome.errors.contains(
+          "error: b says that it has no password, but it was made with one\n"), "\(outcome)")
       #expect(flat(outcome.errors).contains("set IsEncrypted to true"), "\(outcome)")
       #expect(!outcome.errors.contains("leave --password-file out"), "\(outcome)")
     }
@@ -219,8 +222,8 @@ struct NeedlessPasswordTests {
     #expect(try world.keyhaul("inspect b").status == 0)
     let outcome = try world.keyhaul("inspect b --password-file .bp")
     #expect(outcome.status == 14, "\(outcome)")
-    #expect(outcome.errors.contains("error: b has no password, and --password-file names one\n"), "\(outcome)")
-    #expect(outcome.errors.hasSuffix("try: if it is meant, leave --password-file out\n"), "\(outcome)")
+    #expect(outcome.errors.contains("error: b has no password, but --password-file gives one\n"), "\(outcome)")
+    #expect(outcome.errors.hasSuffix("try: if it is the right backup, leave --password-file out\n"), "\(outcome)")
   }
 
   @Test("A keybag that is not a backup's is named by its type, and its password is not called wrong")
@@ -244,7 +247,11 @@ struct NeedlessPasswordTests {
     try world.succeed("item add solo --service s --account a --secret-command 'echo s' -q")
     try world.succeed("backup solo --no-password -o b/ -q")
     let outcome = try world.keyhaul("verify b --home elsewhere")
-    #expect(outcome.status == 0 && flat(outcome.output).hasSuffix("its 1 item opens only on solo."), "\(outcome)")
+    #expect(
+      outcome.status == 0
+        && flat(outcome.output).hasSuffix(
+          "its 1 item can be decrypted only on solo."),
+      "\(outcome)")
   }
 
   @Test("is used for the other of two backups where that has one, and then said")

@@ -60,7 +60,7 @@ struct ExportReadingTests {
     }
     #expect(error?.status == .failed)
     let fact = "a temporary file: input/output error"
-    #expect(error?.why == (isPrinted ? "\(fact); what was printed is not whole" : fact))
+    #expect(error?.why == (isPrinted ? "\(fact); what was printed is not complete" : fact))
     #expect(items.count > 0 && items.count < Self.count)
   }
 }

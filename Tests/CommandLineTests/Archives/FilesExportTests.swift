@@ -82,7 +82,7 @@ struct FilesExportTests {
     let one = try world.keyhaul("export b --domain HomeDomain --path Library/notes.txt -o one --json")
     let document = try world.object(one.output)
     #expect(document["digest_fits"] is NSNull && document["as_sealed"] as? Bool == !isChanged)
-    #expect(one.errors.contains("it is not what was sealed") == isChanged, "\(one)")
+    #expect(one.errors.contains("it has changed since it was sealed") == isChanged, "\(one)")
     #expect(all.status == one.status && one.status == (isChanged ? 3 : 0))
   }
 
@@ -94,7 +94,7 @@ struct FilesExportTests {
     #expect(outcome.output == "Wrote 7 files of b to out (46 bytes).\n")
     #expect(
       outcome.errors == """
-        out/keyhaul-files.jsonl names each, with its SHA-256.
+        out/keyhaul-files.jsonl lists each file with its SHA-256.
           digests of 7 files right
 
         """)
@@ -103,11 +103,11 @@ struct FilesExportTests {
     let again = try backup.world.keyhaul("export b --files out")
     #expect(
       again.output
-        == "Nothing to do: 7 files of b were in out already, and are not compared with it again.\n")
+        == "Nothing to do: 7 files of b were already in out, and are not compared again.\n")
     // What the backup has lost since is not certified by a file that an earlier run wrote.
     try backup.world.devices.run("rm $(grep -lx messages b/*)")
     let less = try backup.world.keyhaul("export b --files out")
-    #expect(less.status == 3 && less.errors.contains("1 file could not be read, and is not there"), "\(less)")
+    #expect(less.status == 3 && less.errors.contains("1 file could not be read, and is missing"), "\(less)")
     #expect(less.output.hasPrefix("Wrote 6 files of b to out ("), "\(less)")
   }
 
@@ -156,7 +156,7 @@ struct FilesExportTests {
     try backup.world.devices.run("rm \(stored(0)); printf Notes > \(stored(1))")
     let outcome = try backup.world.keyhaul("export b --files out -q")
     #expect(outcome.status == 3 && outcome.output.isEmpty)
-    #expect(outcome.errors.contains("warning: 1 file could not be read, and is not there"))
+    #expect(outcome.errors.contains("warning: 1 file could not be read, and is missing"))
     #expect(outcome.errors.contains("warning: 1 file not what was backed up"))
     #expect(outcome.errors.contains("\"HomeDomain/Library/notes.txt\""))
     #expect(try backup.tree("out").count == 6)
@@ -168,11 +168,11 @@ struct FilesExportTests {
   @Test(
     "refuses what cannot be meant, and touches no folder that is not its own",
     arguments: [
-      ("export b --files b/x", 64, "b/x lies in what is read"), ("export b --files taken", 64, "could not write taken"),
-      ("export b --files out -o x", 64, "--files and --output cannot go together"),
-      ("export b --files out --reveal", 64, "--files and --reveal cannot go together"),
-      ("export b --files out --service x", 64, "--files cannot go with attributes of items"),
-      ("export b --files out --format pem", 64, "the result is not made as pem"),
+      ("export b --files b/x", 64, "b/x is inside the input"), ("export b --files taken", 64, "could not write taken"),
+      ("export b --files out -o x", 64, "--files and --output cannot be used together"),
+      ("export b --files out --reveal", 64, "--files and --reveal cannot be used together"),
+      ("export b --files out --service x", 64, "--files cannot be used with attributes of items"),
+      ("export b --files out --format pem", 64, "the result has no pem format"),
       ("export b --files -", 64, "--files cannot be \"-\""), ("export b", 64, "keyhaul export needs --output PATH"),
       ("export b --files out --domain HomeDomian", 4, "b has no such file"),
       ("export b -o x --domain A --domain B", 64, "--domain is given twice"),

@@ -51,7 +51,7 @@ struct HiddenKeychainTests {
     let keychain = try #require(try world.object(world.keyhaul("\(line) --json").output)["keychain"] as? [String: Any])
     #expect(keychain["items"] is NSNull)
     let page = try world.keyhaul("\(line) --format html -o -").output
-    #expect(page.contains("The keychain in this backup cannot be read: what it holds is not known."))
+    #expect(page.contains("The keychain in this backup cannot be read, so its contents are not known."))
     #expect(!page.contains("is empty"))
   }
 }
@@ -79,7 +79,12 @@ struct DamageCarriedOnTests {
     let world = try MoveWorld(backedUpTo: "b/")
     try world.write(try world.read("b/Manifest.db") + [1, 2, 3, 4, 5, 6, 7], to: "b/Manifest.db")
     let copy = try world.keyhaul("convert b --decrypted -o clear/ --password-file .bp")
-    #expect(copy.status == 3 && copy.errors.contains("its decrypted copy does not show it"), "\(copy)")
+    #expect(
+      copy.status == 3
+        && copy.errors.contains(
+          "is damaged, and its decrypted copy would hide the "
+            + "damage"),
+      "\(copy)")
     let files = try world.keyhaul("export b --files out --password-file .bp")
     #expect(files.status == 3 && files.errors.contains("behind its last page"), "\(files)")
   }

@@ -86,7 +86,7 @@ struct InspectionFactsTests {
     let line = "inspect b.tar --password-file .bp --home elsewhere"
     let text = try world.succeed(line)
     #expect(
-      words(text).hasPrefix("Most of its items (3 of 4 items) are of this device only: none but phone can take them. "),
+      words(text).hasPrefix("Most of its items (3 of 4 items) are this-device-only: only phone can restore them. "),
       "\(text)")
     #expect(
       words(text).contains(

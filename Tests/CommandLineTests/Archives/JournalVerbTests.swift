@@ -13,7 +13,7 @@ struct JournalVerbTests {
     try world.succeed("convert b.tar -o b/ -q")
     try world.write(Array("rows that nobody reads".utf8), to: "b/Manifest.db-wal")
     let fact =
-      "Manifest.db-wal: it stands beside Manifest.db, and 22 bytes of it are not read: Manifest.db is encrypted, or not "
+      "Manifest.db-wal: it is stored next to Manifest.db, and 22 bytes of it are not read: Manifest.db is encrypted, or not "
       + "a database"
     for (line, status) in [
       ("inspect b --password-file .bp", Int32(0)), ("verify b --password-file .bp", 13), ("verify b --quick", 13),

@@ -26,9 +26,9 @@ struct LeftoverWarningTests {
     // The backup as it was before it had a password: what a kill between the exchange and the removal leaves.
     try world.succeed("backup old-phone -o .b.1f2e.tmp/ --no-password -q")
     let errors = try unwrapped(world.keyhaul(line).errors)
-    #expect(errors.contains("warning: a run that was ended left something beside b"))
+    #expect(errors.contains("warning: an interrupted run left a file or folder next to b"))
     #expect(errors.contains("/.b.1f2e.tmp: it is a backup whose files are not encrypted"))
-    #expect(errors.contains("try: delete it; the next rekey of b does that too"))
+    #expect(errors.contains("try: delete it; the next rekey of b also deletes it"))
   }
 
   @Test("goes with the next rekey, and stays with a dry run")
@@ -96,7 +96,7 @@ struct FalseClaimTests {
     for (line, status) in lines {
       let outcome = try world.keyhaul(line)
       #expect(outcome.status == status, "\(line): \(outcome.errors)")
-      #expect(outcome.errors.contains("warning: p says that it is encrypted, and it is not"))
+      #expect(outcome.errors.contains("warning: p says that it is encrypted, but it is not"))
     }
     #expect(try world.object(world.keyhaul("inspect p --json").output)["encrypted"] as? Bool == false)
   }
@@ -112,8 +112,8 @@ struct FalseClaimTests {
     let before = try world.contents(of: "old-phone")
     let outcome = try world.keyhaul(line)
     #expect(outcome.status == 14)
-    #expect(outcome.errors.contains("p says that it is encrypted, and it is not"))
-    #expect(unwrapped(outcome.errors).contains("its list of files is in clear, and no file has a key"))
+    #expect(outcome.errors.contains("p says that it is encrypted, but it is not"))
+    #expect(unwrapped(outcome.errors).contains("its manifest is unencrypted, and no file has a key"))
     #expect(try world.contents(of: "old-phone") == before)
   }
 }

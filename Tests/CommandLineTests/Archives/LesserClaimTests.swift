@@ -58,40 +58,42 @@ struct LesserClaimTests {
       testDescription: "IsEncrypted false, over a keybag and a list that are under a password",
       make: { world in try edit("b", of: world) { $0["IsEncrypted"] = false } },
       says:
-        "it says that it is not encrypted, and holds the key of an encrypted list of files (ManifestKey) and a keybag "
-        + "with the rounds of a password (DPIC)", refusal: 14),
+        "it says that it is not encrypted, and holds the key of an encrypted manifest (ManifestKey) and a keybag with "
+        + "a password's iteration count (DPIC)", refusal: 14),
     Claim(
-      testDescription: "the keybag of a password in a backup without one",
+      testDescription: "the keybag of a password in a backup without a password",
       make: { world in
         var keybag: Any?
         try edit("b", of: world) { keybag = $0["BackupKeyBag"] }
         try edit("plain", of: world) { $0["BackupKeyBag"] = keybag }
       },
       backup: "plain/",
-      says: "it says that it is not encrypted, and holds a keybag with the rounds of a password (DPIC)", refusal: 14),
+      says: "it says that it is not encrypted, and holds a keybag with a password's iteration count "
+        + "(DPIC)", refusal: 14),
     Claim(
       testDescription: "IsEncrypted true, over unencrypted files",
       make: { world in try edit("plain", of: world) { $0["IsEncrypted"] = true } }, backup: "plain/",
-      says: "says that it is encrypted, and it is not", refusal: 14),
+      says: "says that it is encrypted, but it is not", refusal: 14),
     Claim(
       testDescription: "WRAP 2 to 3 of a class that moves", make: wrap([7], [.device, .password]),
       says:
-        "the key of class 7 in its keybag is wrapped with the hardware of a device, as no device wraps it in a backup "
-        + "with a password: what moves would seem to stay", refusal: 13),
+        "the key of class 7 in its keybag is wrapped with a device's hardware key. No device does this in a backup "
+        + "with a password, and it makes migratable items appear to stay behind", refusal: 13),
     Claim(
       testDescription: "WRAP 2 to 3 of all classes that move", make: wrap([6, 7, 8], [.device, .password]),
-      says: "the keys of classes 6, 7 and 8 in its keybag are wrapped with the hardware of a device", refusal: 13),
+      says: "the keys of classes 6, 7 and 8 in its keybag are wrapped with the hardware key of a device", refusal: 13),
     Claim(
       testDescription: "WRAP 3 to 1: a key without the password's layer", make: wrap([9], .device, cutTo: 32),
-      says: "the key of class 9 in its keybag is not wrapped with the password, as every device wraps them", refusal: 13
+      says: "the key of class 9 in its keybag is not wrapped with the password, although every device wraps "
+        + "them", refusal: 13
     ),
     Claim(
       testDescription: "WRAP 3 to 2: a key without the hardware's layer", make: wrap([5, 9, 10, 11], .password),
-      says: "the keys of classes 5, 9, 10 and 11 in its keybag are not wrapped with the hardware of any device",
+      says: "the keys of classes 5, 9, 10 and 11 in its keybag are not wrapped with the hardware key of any device",
       refusal: nil),
     Claim(
       testDescription: "DPIC lowered", make: { world in try world.ask(for: 40, in: "DPIC", of: "b") },
-      says: "asks for 40 rounds of its password's key, where a device asks for 10,000,000", refusal: nil),
+      says: "asks for 40 rounds to derive its password's key; a device asks for 10,000,000", refusal: nil),
     Claim(
       testDescription: "DPIC by one lower than any device's",
       make: { world in try world.ask(for: 9_999_999, in: "DPIC", of: "b") },
@@ -103,16 +105,16 @@ struct LesserClaimTests {
     Claim(
       testDescription: "DPIC and DPSL taken out",
       make: { world in try keybag("b", of: world) { $0.secondRound = nil } },
-      says: "leaves out the slow rounds of its password's key, where a device asks for 10,000,000", refusal: nil),
+      says: "skips the slow iterations to derive its password's key; a device asks for 10,000,000", refusal: nil),
     Claim(
       testDescription: "ITER lowered, beside rounds as they should be",
       make: { world in
         try world.ask(for: 10_000_000, in: "DPIC", of: "b")
         try world.ask(for: 9_999, in: "ITER", of: "b")
       },
-      says: "asks for 9,999 rounds of its password's key, where a device asks for 10,000", refusal: nil),
+      says: "asks for 9,999 rounds to derive its password's key; a device asks for 10,000", refusal: nil),
     Claim(
-      testDescription: "a seal that anybody can make, on a backup with a password",
+      testDescription: "a seal that anyone can make, on a backup with a password",
       make: { world in
         try world.backUp(to: "sealed/")
         let text = String(decoding: try world.read("sealed/Keyhaul.seal"), as: UTF8.self)
@@ -121,7 +123,8 @@ struct LesserClaimTests {
         let code = try Digest.sha256(Array(listed.utf8)).map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
         try world.write(Array((listed + code + "\n").utf8), to: "sealed/Keyhaul.seal", keepingSeal: true)
       },
-      backup: "sealed/", says: "it is a list of digests, which everybody can write, and the backup has a password",
+      backup: "sealed/",
+      says: "it is a plain list of digests, which anyone can write, although the backup has a password",
       refusal: 13),
   ]
 
@@ -151,7 +154,7 @@ struct LesserClaimTests {
       let shown = try world.devices.runOnTerminal([verb, claim.backup, "--to", "new-phone"], typed: [""])
       let said = shown.terminal.split(separator: "Password of", maxSplits: 1, omittingEmptySubsequences: false)
       // That nothing guards the items, as the keybag shows, comes before what the manifest claims.
-      let says = [claim.says] + (claim.refusal == 14 ? ["everybody can open them"] : [])
+      let says = [claim.says] + (claim.refusal == 14 ? ["anyone can decrypt them"] : [])
       #expect(says.contains { words(said[0]).contains($0) }, "\(verb): \(shown)")
       // Also with -q, and where nobody can be asked.
       let quiet = try world.keyhaul("\(verb) \(claim.backup) --to new-phone -q --no-input --yes")

@@ -7,7 +7,7 @@ import Testing
 @Suite("A copy of a backup without Manifest.plist, at the command line")
 struct MissingManifestVerbTests {
   private static let fact =
-    "Manifest.plist: it is missing; the manifest database was read as an unencrypted list of files"
+    "Manifest.plist: it is missing; the manifest database was read as an unencrypted manifest"
 
   @Test("Commands that read show its files and name the missing Manifest.plist; the others refuse it")
   func commands() throws {

@@ -33,7 +33,7 @@ struct OpeningTests {
     for sides in ["b new-phone", "new-phone b"] {
       let outcome = try world.keyhaul("diff \(sides) --password-file .bp")
       #expect(outcome.status == 0 && !outcome.output.contains("not comparable"), "\(outcome)")
-      #expect(outcome.errors == "b: items of this device only were opened with the key of old-phone\n")
+      #expect(outcome.errors == "b: this-device-only items were decrypted with the key of old-phone\n")
     }
     // Where only the other device is available, nobody opens them.
     try world.succeed("device delete old-phone --confirm old-phone -q")
@@ -47,7 +47,7 @@ struct OpeningTests {
     let (composed, decomposed) = ("caf\u{E9}", "cafe\u{301}")
     let world = try world(password: composed)
     for (typed, said) in [
-      (decomposed, "b: the password fitted with its accents in the letters (Unicode form NFC)\n"), (composed, ""),
+      (decomposed, "b: the password was accepted with composed accents (Unicode form NFC)\n"), (composed, ""),
     ] {
       try world.write(Array("\(typed)\n".utf8), to: ".typed")
       for line in OpeningLines.all {
@@ -74,7 +74,7 @@ struct OpeningTests {
     for flags in ["--password-file .marked", "-p - < .marked", "--password-command 'cat .marked'"] {
       let outcome = try world.keyhaul("verify b \(flags)")
       #expect(outcome.status == 0, "\(flags): \(outcome)")
-      #expect(outcome.errors.contains("b: the password fitted without the byte order mark before it\n"), "\(outcome)")
+      #expect(outcome.errors.contains("b: the password was accepted without its byte order mark\n"), "\(outcome)")
     }
     try world.write(Array("\u{FEFF}* file:.marked\r\n".utf8), to: ".list")
     #expect(try world.keyhaul("verify b --passwords .list").status == 0)
@@ -85,7 +85,7 @@ struct OpeningTests {
   @Test("the key of a device of the home folder is used, and that is said")
   func homeDevice() throws {
     let world = try world()
-    let said = "b: items of this device only were opened with the key of old-phone"
+    let said = "b: this-device-only items were decrypted with the key of old-phone"
     for line in [
       "inspect b --list", "verify b", "export b -o -", "why b --account 'push token'", "rekey b --no-password -n",
     ] {
@@ -94,11 +94,14 @@ struct OpeningTests {
       #expect(try !world.keyhaul("\(line) --password-file .bp -q").errors.contains(said))
     }
     let plan = try world.succeed("plan b --to new-phone --password-file .bp")
-    #expect(plan.contains("names of sealed items: by the hardware key of old-phone"))
+    #expect(plan.contains("names of encrypted items: decrypted with the hardware key of old-phone"))
     // A device that is compared with was named by the user.
-    #expect(try !world.keyhaul("diff b old-phone --password-file .bp").errors.contains("were opened with the key"))
+    #expect(
+      try !world.keyhaul("diff b old-phone --password-file .bp").errors.contains(
+        "were decrypted with the key "
+          + "of"))
     let foreign = try world.keyhaul("inspect b --list --password-file .bp --home elsewhere")
-    #expect(foreign.status == 0 && foreign.errors == "" && foreign.output.contains("(sealed)"))
+    #expect(foreign.status == 0 && foreign.errors == "" && foreign.output.contains("(encrypted)"))
   }
 
   @Test("a device of the home folder whose key cannot be read is named, unless another key was given")
@@ -106,7 +109,7 @@ struct OpeningTests {
     let world = try world()
     try FileManager.default.removeItem(at: world.home.appending(path: "devices/old-phone/hardware.uid"))
     let said = """
-      warning: the key of old-phone cannot be read: items of this device only stay
+      warning: the key of old-phone cannot be read: this-device-only items stay
                closed in b
         why: the device is damaged: its hardware key (hardware.uid) is missing
         try: delete the device and restore a backup of it to a new one
@@ -134,10 +137,10 @@ struct OpeningTests {
     for line in ["inspect b --list", "verify b", "export b -o -", "diff b b", "why b --account 'push token'"] {
       let own = try world.keyhaul("\(line) --password-file .bp --device-key-file .key")
       // Beside an export stands what a backup cannot show, too.
-      let notes = own.errors.split(separator: "\n").filter { $0 != UnseenItems.sentence }
+      let notes = own.errors.split(separator: "\n").filter { $0 != UnseenItems.line }
       #expect(own.status == 0 && notes.count <= 1, "\(line): \(own)")
-      #expect(!own.output.contains("(sealed)") && !own.output.contains(#""readable": false"#), "\(line): \(own)")
-      if line.hasPrefix("why") { #expect(own.output.contains("it opens with the available keys")) }
+      #expect(!own.output.contains("(encrypted)") && !own.output.contains(#""readable": false"#), "\(line): \(own)")
+      if line.hasPrefix("why") { #expect(own.output.contains("it can be decrypted with the available keys")) }
       let fd = try world.keyhaul("\(line) --password-file .bp --device-key-fd 5 5< .key")
       #expect(fd == own, "\(line)")
     }
@@ -153,7 +156,7 @@ struct OpeningTests {
     }
   }
 
-  private static let foreignKey = "warning: the device key that was given is not of the device that made b\n"
+  private static let foreignKey = "warning: the given device key does not belong to the source device of b\n"
 
   @Test("a device's key that does not fit is told, and takes no place: the home folder's device opens its items")
   func foreignKeyBesideHomeDevice() throws {
@@ -170,7 +173,7 @@ struct OpeningTests {
     // Of a stream, too, which passes by once.
     try world.succeed("convert b -o b.tar -q")
     let stream = try world.keyhaul("inspect - --list --password-file .bp --device-key-file .other < b.tar")
-    #expect(stream.status == 0 && !stream.output.contains("(sealed)"), "\(stream)")
+    #expect(stream.status == 0 && !stream.output.contains("(encrypted)"), "\(stream)")
   }
 
   @Test("a backup of iOS 9 is not given a password, and that is said before its device's key is asked for")
@@ -183,7 +186,7 @@ struct OpeningTests {
       #expect(
         outcome.errors == """
           error: old cannot be given a password
-            why: it is of iOS 9 or earlier; this works with backups of iOS 10 and later
+            why: it is from iOS 9 or earlier; this works with backups of iOS 10 and later
             try: a new backup of its device, made with a password
 
           """)
@@ -253,7 +256,7 @@ struct OpeningTests {
     #expect(
       copy.errors == """
         error: --max-rounds is for a decrypted copy
-          why: every stored byte stays what it is
+          why: a packed copy keeps every stored byte
           try: --decrypted, or leave it out
 
         """)
@@ -264,7 +267,7 @@ struct OpeningTests {
     #expect(near.errors == "error: keyhaul convert has no flag --memry\n  why: --memory is near\n  try: --memory\n")
   }
 
-  @Test("refuses what is about archives beside a device")
+  @Test("refuses what applies only to backups beside a device")
   func devices() throws {
     let world = try MoveWorld()
     for line in [
@@ -272,10 +275,10 @@ struct OpeningTests {
       "diff old-phone new-phone",
     ] {
       for (flag, message) in [
-        ("--password-file .bp", "takes no"), ("--device-key-file k", "--device-key-file is about archives"),
-        ("--device-key-fd 3", "--device-key-fd is about archives"),
-        ("--max-rounds 5", "--max-rounds is about archives"),
-        ("--memory", "--memory is about archives"),
+        ("--password-file .bp", "takes no"), ("--device-key-file k", "--device-key-file applies only to backups"),
+        ("--device-key-fd 3", "--device-key-fd applies only to backups"),
+        ("--max-rounds 5", "--max-rounds applies only to backups"),
+        ("--memory", "--memory applies only to backups"),
       ] {
         let outcome = try world.keyhaul("\(line) \(flag)")
         #expect(outcome.status == 64 && outcome.errors.contains(message), "\(line) \(flag): \(outcome)")
@@ -283,6 +286,6 @@ struct OpeningTests {
     }
     try world.backUp(to: "b.tar")
     let quick = try world.keyhaul("verify b.tar --quick --device-key-file k")
-    #expect(quick.status == 64 && quick.errors.hasPrefix("error: --quick and a device key cannot go together\n"))
+    #expect(quick.status == 64 && quick.errors.hasPrefix("error: --quick and a device key cannot be used together\n"))
   }
 }

@@ -27,19 +27,19 @@ struct RoundQuestionTests {
       let text = outcome.errors.split(separator: "\n").map { $0.trimmingCharacters(in: .whitespaces) }
         .joined(separator: " ")
       let expected =
-        /error: refused to open b\/ why: it asks for 4,000,000 rounds of key derivation, 400 times the usual 10,000; about [0-9.]+ s on this machine; there is no terminal to ask on try: don't trust this file; --max-rounds 4000001 accepts so many/
+        /error: refused to open b\/ why: it asks for 4,000,000 iterations of key derivation, 400 times the usual 10,000; about [0-9.]+ s on this machine; there is no terminal to ask on try: don't trust this file; --max-rounds 4000001 accepts this many/
       #expect(text.wholeMatch(of: expected) != nil, "\(verb): \(text)")
       #expect(try !world.names().contains("asked"), "\(verb)")
     }
     let forbidden = try world.keyhaul("plan b/ --to new-phone --password-file .bp --no-input", typed: ["y"])
     #expect(forbidden.status == 14 && forbidden.terminal.isEmpty)
-    #expect(forbidden.errors.contains("--no-input forbids"))
+    #expect(forbidden.errors.contains("--no-input prevents"))
   }
 
   @Test("is asked about on a terminal, once, and goes on after a yes alone")
   func asked() throws {
     let world = try Self.world(asking: 60_000)
-    let question = "b/ asks for 60,000 rounds of key derivation, 6 times the usual 10,000; "
+    let question = "b/ asks for 60,000 iterations of key derivation, 6 times the usual 10,000; "
     for answer in ["", "n", "no", "yess"] {
       let outcome = try world.keyhaul("plan b/ --to new-phone --password-file .bp", typed: [answer])
       #expect(outcome.status == 1 && outcome.terminal.hasPrefix(question), "\(outcome)")
@@ -50,12 +50,12 @@ struct RoundQuestionTests {
       // What was changed is not the count alone: the password's key is another one, too.
       let outcome = try world.keyhaul("\(verb) --password-file .bp", typed: ["y", "y", "y"])
       #expect(outcome.status == 12, "\(verb): \(outcome)")
-      #expect(outcome.terminal.ranges(of: "asks for 60,000 rounds").count == archives, "\(verb): \(outcome)")
+      #expect(outcome.terminal.ranges(of: "asks for 60,000 iterations").count == archives, "\(verb): \(outcome)")
     }
     // The flag that answers every question answers this one, and what it stands for is said.
     let answered = try world.keyhaul("inspect b/ --list --password-file .bp --yes", typed: [])
     #expect(answered.status == 12 && answered.terminal.isEmpty)
-    #expect(answered.errors.hasPrefix("warning: b/ asks for 60,000 rounds"))
+    #expect(answered.errors.hasPrefix("warning: b/ asks for 60,000 iterations"))
   }
 
   @Test("is not asked about where the limit that the user named covers it")
@@ -77,7 +77,7 @@ struct RoundQuestionTests {
   @Test("can be looked at without its password all the same")
   func unopened() throws {
     let world = try Self.world(asking: 4_000_000)
-    #expect(try world.succeed("inspect b/ --keybag").contains("1 + 4,000,000 rounds, about "))
+    #expect(try world.succeed("inspect b/ --keybag").contains("1 + 4,000,000 iterations, about "))
   }
 
   // How soon is counted in rounds, by `KeyDerivationTests`: the answer is asked for after each portion of them.

@@ -21,21 +21,21 @@ struct SealVerbTests {
     #expect(dry.output == "Would seal b.\n" && dry.status == 0)
     #expect(try world.files(in: "b") == before)
     let sealed = try world.succeed("seal b --password-file .bp")
-    #expect(flat(sealed).hasPrefix("Sealed b: 5 files. Whatever is changed in it from now on shows;"), "\(sealed)")
+    #expect(flat(sealed).hasPrefix("Sealed b: 5 files. Later changes can be detected;"), "\(sealed)")
     #expect(try world.files(in: "b") == (before + ["Keyhaul.seal"]).sorted())
     let seal = try world.read("b/Keyhaul.seal")
     let again = try world.succeed("seal b --password-file .bp")
-    #expect(again.hasPrefix("b is sealed already;"))
+    #expect(again.hasPrefix("b is already sealed;"))
     #expect(try world.read("b/Keyhaul.seal") == seal)
     let verified = try world.succeed("verify b --password-file .bp")
     #expect(verified.contains("ok   seal         5 files as sealed with its password\n"), "\(verified)")
     #expect(try world.keyhaul("seal b --password-command 'echo wrong'").status == 12)
   }
 
-  @Test("is missed once before a restore, which a backup without one cannot show everything to")
+  @Test("is missed once before a restore, which a backup without a password cannot show everything to")
   func missed() throws {
     let world = try foreign()
-    let note = "b is not sealed: an older keychain or list of files of the same backup would not show."
+    let note = "b has no seal: an older keychain or manifest of the same backup would not be noticed."
     let restore = "restore b --to new-phone --password-file .bp -n"
     #expect(flat(try world.keyhaul(restore).errors).ranges(of: note).count == 1)
     try world.succeed("seal b --password-file .bp -q")
@@ -63,9 +63,12 @@ struct SealVerbTests {
     try world.succeed("backup old-phone -o plain/ --no-password -q")
     try world.unseal("plain")
     let sealed = try world.succeed("seal plain")
-    #expect(flat(sealed).contains("an attack does not, because no password protects the seal"))
+    #expect(
+      flat(sealed).contains(
+        "Later accidental changes can be detected; an attack cannot, because no password "
+          + "protects the seal."))
     let verified = flat(try world.keyhaul("verify plain").output)
-    #expect(verified.contains("as sealed, without a password: accidents show, attacks do not"), "\(verified)")
+    #expect(verified.contains("as sealed, without a password: detects accidents, but not attacks"), "\(verified)")
     #expect(try world.keyhaul("seal plain --password-file .bp").status == 14)
   }
 
@@ -81,7 +84,7 @@ struct SealVerbTests {
     let verified = try world.keyhaul("verify b --password-file .bp")
     #expect(verified.status == 13)
     for name in ["Manifest.plist", "Manifest.db", "Status.plist", "51/51a4616e576dd33cd2abadfea874eb8ff246bf0e"] {
-      #expect(flat(verified.output).contains("\(name): it is not what was sealed"), "\(name): \(verified)")
+      #expect(flat(verified.output).contains("\(name): it has changed since it was sealed"), "\(name): \(verified)")
     }
     #expect(!verified.output.contains("Info.plist: it is not"))
     for line in [
@@ -89,7 +92,11 @@ struct SealVerbTests {
       "seal b",
     ] {
       let outcome = try world.keyhaul("\(line) --password-file .bp")
-      #expect(outcome.status == 13 && flat(outcome.errors).contains("it is not what was sealed"), "\(line): \(outcome)")
+      #expect(
+        outcome.status == 13
+          && flat(outcome.errors).contains(
+            "it has changed since it was sealed"),
+        "\(line): \(outcome)")
     }
     #expect(try world.contents(of: "new-phone") == before)
     // A look at it is given, with a word of it that no flag silences, and a code that says that not all is well.
@@ -101,7 +108,7 @@ struct SealVerbTests {
     ] {
       let password = line.hasPrefix("convert") ? "" : " --password-file .bp"
       let outcome = try world.keyhaul(line + password)
-      #expect(flat(outcome.errors).contains("warning: b is not what was sealed"), "\(line): \(outcome)")
+      #expect(flat(outcome.errors).contains("warning: b has changed since it was sealed"), "\(line): \(outcome)")
       #expect(outcome.status == 3, "\(line): \(outcome)")
     }
   }
@@ -119,9 +126,14 @@ struct SealVerbTests {
     try world.write(Array((forged.joined(separator: "\n") + "\n").utf8), to: "b/Keyhaul.seal", keepingSeal: true)
     // Whoever has no password sees nothing wrong, and is told what was not looked at.
     let quick = try world.keyhaul("verify b --quick")
-    #expect(flat(quick.output).contains("whether the seal is genuine needs the password"), "\(quick)")
+    #expect(flat(quick.output).contains("checking whether the seal is genuine needs the password"), "\(quick)")
     let verified = try world.keyhaul("verify b --password-file .bp")
-    #expect(verified.status == 13 && flat(verified.output).contains("its code does not fit"), "\(verified)")
+    #expect(
+      verified.status == 13
+        && flat(verified.output).contains(
+          "its authentication code does not match: it was "
+            + "made for another backup, or has changed since"),
+      "\(verified)")
     #expect(!verified.output.contains("more"), "\(verified)")
     // Whatever reads with the password finds it out, and so does a look at what a decrypted copy would be.
     for line in [
@@ -129,13 +141,23 @@ struct SealVerbTests {
       "convert b --decrypted -o clear/ --dry-run -q", "convert b --decrypted -o clear/ -q", "inspect b -q",
     ] {
       let outcome = try world.keyhaul("\(line) --password-file .bp")
-      #expect(outcome.status == 3 && flat(outcome.errors).contains("its code does not fit"), "\(line): \(outcome)")
+      #expect(
+        outcome.status == 3
+          && flat(outcome.errors).contains(
+            "its authentication code does not match: it was "
+              + "made for another backup, or has changed since"),
+        "\(line): \(outcome)")
     }
     // Nor does a list of many call it whole: there the verdict is all that is read.
     let listed = try world.keyhaul("verify b b --quick --format csv")
     #expect(listed.output.contains("unproven") && !listed.output.contains(",whole"), "\(listed)")
     let restored = try world.keyhaul("restore b --to new-phone --yes --password-file .bp")
-    #expect(restored.status == 13 && flat(restored.errors).contains("its code does not fit"), "\(restored)")
+    #expect(
+      restored.status == 13
+        && flat(restored.errors).contains(
+          "its authentication code does not match: it was "
+            + "made for another backup, or has changed since"),
+      "\(restored)")
   }
 
   @Test("a seal that was changed is named before the files that it lists, and each file once")
@@ -151,7 +173,7 @@ struct SealVerbTests {
     #expect(verified.status == 13)
     let text = flat(verified.output)
     let own = try #require(text.range(of: "Keyhaul.seal: "), "\(verified)")
-    let other = try #require(text.range(of: "Manifest.db: it is not what was sealed"), "\(verified)")
+    let other = try #require(text.range(of: "Manifest.db: it has changed since it was sealed"), "\(verified)")
     #expect(own.lowerBound < other.lowerBound && !text.contains("more"), "\(verified)")
   }
 
@@ -178,7 +200,7 @@ struct SealVerbTests {
     let world = try MoveWorld(backedUpTo: "b/")
     try world.write(Array(world.read("b/Manifest.plist").prefix(900)), to: "b/Manifest.plist", keepingSeal: true)
     let seen = try world.keyhaul("inspect b")
-    #expect(seen.status == 3 && seen.output.contains("Manifest.plist: it is not what was sealed"), "\(seen)")
+    #expect(seen.status == 3 && seen.output.contains("Manifest.plist: it has changed since it was sealed"), "\(seen)")
     #expect(!flat(seen.output + seen.errors).contains("says that it has none"), "\(seen)")
   }
 }

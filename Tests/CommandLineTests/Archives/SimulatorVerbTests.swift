@@ -115,12 +115,12 @@ struct SimulatorVerbTests {
     let added = try world.run("keyhaul item add Devices/UDID \(new)")
     #expect(
       added.output
-        == "Added generic password \"fresh.example · zoe\" to Devices/UDID (in clear, as a Simulator keeps it).\n",
+        == "Added generic password \"fresh.example · zoe\" to Devices/UDID (unencrypted, as a Simulator stores it).\n",
       "\(added)")
     #expect(added.errors.contains("was never tried"))
     #expect(try world.run("keyhaul item find Devices/UDID --service 'fresh.*' --reveal").output == "new secret")
     let again = try world.run("keyhaul item add Devices/UDID \(new)")
-    #expect(again.status == 1 && again.errors.contains("Devices/UDID has this item already"), "\(again)")
+    #expect(again.status == 1 && again.errors.contains("Devices/UDID already has this item"), "\(again)")
     let changed = try world.run(
       "keyhaul item update Devices/UDID --service fresh.example --new-account zara --new-protection always --yes")
     #expect(changed.output == "Changed 1 item in Devices/UDID.\n" && changed.status == 0, "\(changed)")
@@ -165,9 +165,9 @@ struct SimulatorVerbTests {
     let imported = try world.run(
       "keyhaul device create part --import b.zip --password-file .bp --home elsewhere; keyhaul device show part --home elsewhere --json"
     )
-    #expect(imported.errors.contains("cannot be read and stayed out"), "\(imported)")
+    #expect(imported.errors.contains("cannot be read and was left out"), "\(imported)")
     let both = try world.run("keyhaul device create x --import b.zip --from old-phone --password-file .bp")
-    #expect(both.status == 64 && both.errors.contains("--from and --import cannot go together"))
+    #expect(both.status == 64 && both.errors.contains("--from and --import cannot be used together"))
     let locked = try world.run("keyhaul device lock phone; keyhaul device export phone -o locked.db")
     #expect(locked.status == 15, "\(locked)")
     #expect(try world.run("ls locked.db").status != 0)
@@ -208,7 +208,12 @@ struct SimulatorVerbTests {
     let synchronized = after.filter { $0["attributes"]?["sync"] == 1 }.count
     #expect(left >= 0 && left <= synchronized, "\(left) \(synchronized)")
     #expect(try world.run("keyhaul verify Devices/UDID").status == 0)
-    for (flags, words) in [("--accept-damage", "--accept-damage is about devices"), ("", "needs to be confirmed")] {
+    for (flags, words) in [
+      (
+        "--accept-damage",
+        "--accept-damage applies only to devices"
+      ), ("", "must be confirmed"),
+    ] {
       let refused = try world.run("\(restore) \(flags)")
       #expect(refused.status == 64 && refused.errors.contains(words), "\(refused)")
     }
@@ -246,7 +251,9 @@ struct SimulatorVerbTests {
       #expect(refused.status == 11, "\(refused)")
       #expect(
         refused.errors.contains("Devices/UDID is in use")
-          && refused.errors.contains("something has written to it since it was read; nothing was changed"), "\(refused)"
+          && refused.errors.contains(
+            "another process has changed it since Keyhaul read it; nothing was changed"),
+        "\(refused)"
       )
       #expect(try Data(contentsOf: path) == written, "what the other wrote stands")
       #expect(try program.shell(line, typed: ["yes"]).status == 0)
@@ -263,13 +270,13 @@ struct SimulatorVerbTests {
       "cp -r Devices/UDID Devices/odd; printf x >> Devices/odd/data/Library/Keychains/keychain-2-debug.db-wal")
     try world.run("printf 'no log' > Devices/odd/data/Library/Keychains/keychain-2-debug.db-wal")
     for (line, status, words) in [
-      ("simulator seed Devices/UDID --from phone", Int32(64), "needs to be confirmed"),
+      ("simulator seed Devices/UDID --from phone", Int32(64), "must be confirmed"),
       ("simulator seed Devices/UDID --from nothing --yes", 10, "nothing"),
-      ("simulator seed Devices/UDID --from phone --app nobody --yes", 4, "Nothing of phone matches."),
-      ("simulator reset Devices/UDID --app ABCDE12345.com.example.note", 4, "ABCDE12345.com.example.notes is near."),
+      ("simulator seed Devices/UDID --from phone --app nobody --yes", 4, "Nothing in phone matches."),
+      ("simulator reset Devices/UDID --app ABCDE12345.com.example.note", 4, "ABCDE12345.com.example.notes is similar."),
       ("simulator reset phone --app x --yes", 64, "phone"),
-      ("simulator snapshot Devices/odd -o saved.db", 14, "its log (-wal) does not fit it"),
-      ("simulator snapshot Devices/UDID -o -", 64, "a snapshot goes into a file"),
+      ("simulator snapshot Devices/odd -o saved.db", 14, "its log (-wal) does not match it, and may contain items"),
+      ("simulator snapshot Devices/UDID -o -", 64, "a snapshot must be written to a file"),
       ("simulator list nowhere", 10, "there are no Simulators in nowhere"),
       ("device lock ./Devices/UDID", 10, "keyhaul simulator seed ./Devices/UDID --from BACKUP"),
     ] {

@@ -43,7 +43,7 @@ struct DeviceVerbTests {
     try #require(made.status == 0, "\(made)")
     let outcome = try world.run("keyhaul device list")
     #expect(outcome.status == 3 && outcome.output.contains("cannot be read"), "\(outcome)")
-    #expect(outcome.errors.contains("cannot be named, and was not looked into"))
+    #expect(outcome.errors.contains("cannot be a device's name, and was skipped"))
     let listed = try world.run("keyhaul device list --json")
     #expect(listed.output.contains("\"p\u{FFFD}x\"") || listed.output.contains("\\ufffd"), "\(listed.output)")
   }
@@ -89,7 +89,7 @@ struct DeviceVerbTests {
     "change not one byte of the device in a dry run",
     arguments: [
       "device passcode change d --passcode-command 'echo 135790' --new-passcode-command 'echo 2'",
-      "device passcode remove d --passcode-command 'echo 135790'", "device erase d", "device delete d",
+      "device passcode remove d --passcode-command 'echo 135790'", ", use device erase", "device delete d",
       "item add d --label x --secret-command 'echo 1'",
     ])
   func dryRun(line: String) throws {
@@ -135,7 +135,7 @@ struct DeviceVerbTests {
       #expect(outcome.status == 11)
       let pattern = """
         error: new-phone is in use
-          why: process \(getpid()) (keyhaul restore) has held it for [..] s
+          why: process \(getpid()) (keyhaul restore) has used it for [..] s
           try: wait, or add --wait 30s
         """
       #expect(SessionScript.matches(outcome.errors, pattern.split(separator: "\n").map(String.init)))

@@ -4,7 +4,7 @@ import Testing
 @testable import CommandArguments
 @testable import keyhaul
 
-@Suite("A device whose hardware key everybody can compute")
+@Suite("A device whose hardware key anyone can compute")
 struct PublishedKeyTests {
   private func sealedCount(_ world: DeviceWorld, _ line: String) throws -> Int {
     let items = try #require(
@@ -12,7 +12,7 @@ struct PublishedKeyTests {
     return try #require(items["items"] as? [[String: Any]]).count { $0["readable"] as? Bool == false }
   }
 
-  @Test("is not what a description gives: its items of this device only stay closed in another home")
+  @Test("is not what a description gives: its this-device-only items in another cannot be decrypted home")
   func random() throws {
     let world = try MoveWorld()
     try world.backUp(to: "b.tar")
@@ -34,7 +34,7 @@ struct PublishedKeyTests {
     try Data("correct horse\n".utf8).write(to: world.home.appending(path: ".bp"))
     try world.run("chmod 600 .bp")
     let made = try world.run("keyhaul device create old-phone --from old-phone --published-hardware-key")
-    #expect(made.status == 0 && made.errors.hasPrefix("warning: everybody can compute the hardware key of old-phone\n"))
+    #expect(made.status == 0 && made.errors.hasPrefix("warning: anyone can compute the hardware key of old-phone\n"))
     try check(world)
     let alone = try world.run("keyhaul device create x --published-hardware-key")
     #expect(alone.status == 64 && alone.errors.hasPrefix("error: --published-hardware-key needs --from\n"))
@@ -55,15 +55,15 @@ struct PublishedKeyTests {
 
   private func check(_ world: DeviceWorld) throws {
     let shown = try world.run("keyhaul device show old-phone").output
-    #expect(shown.contains("hardware key") && shown.contains("published: everybody can compute it"), "\(shown)")
+    #expect(shown.contains("hardware key") && shown.contains("published: anyone can compute it"), "\(shown)")
     #expect(try world.run("keyhaul device show old-phone --json").output.contains(#""published_hardware_key": true"#))
     #expect(try world.run("keyhaul device list --json").output.contains(#""published_hardware_key": true"#))
     for (flags, said) in [
       (
         "--password-file .bp --rounds 1",
-        "everybody who has its password can open this backup's items of this device only, on any device"
+        "anyone with its password can decrypt this backup's this-device-only items, on any device"
       ),
-      ("--no-password", "everybody can open the keychain in this backup"),
+      ("--no-password", "anyone can decrypt the keychain in this backup"),
     ] {
       for dry in [" -n", ""] {
         let outcome = try world.run("keyhaul backup old-phone -o b.tar --yes \(flags)\(dry)")
@@ -78,6 +78,6 @@ struct PublishedKeyTests {
     #expect(try sealedCount(world, "inspect b.tar --list --json -q --password-file .bp --home elsewhere") == 0)
     let taken = try world.run("keyhaul rekey b.tar --no-password --password-file .bp")
     #expect(taken.status == 0 && !taken.output.contains("opens only on"), "\(taken)")
-    #expect(taken.errors.contains("everybody can open the keychain in b.tar"), "\(taken)")
+    #expect(taken.errors.contains("anyone can decrypt the keychain in b.tar"), "\(taken)")
   }
 }

@@ -22,7 +22,7 @@ struct BalanceTests {
 
   /// - old-phone: 22 items. Never: `card 4` (akpu), `vault key` (access control), `peer key` (the system's group), the
   ///   Secure Enclave's key. This device only, in the backup: `push token`, `device id`, the tracker's and the VPN's.
-  /// - every-rule: 15 rows, one of them the mark of a deleted item. Never: one each of akpu, token, App Clip, shared
+  /// - every-rule: 15 rows, one of them the tombstone of a deleted item. Never: one each of akpu, token, App Clip, shared
   ///   group, system, access control. This device only: `device-bound`. A key of the Secure Enclave in a password that
   ///   goes anywhere: `migrates-but-unusable`.
   /// - every-rule-target: 7 items; the one in `lockdown-identities` is the system's.
@@ -75,17 +75,17 @@ struct BalanceTests {
       let warned =
         phone.enclaveKeys == 0
         ? ""
-        : (dead == 0 ? "" : "of them of no use there \(dead) 0 ")
-          + "of them whose use there is not known 0 \(phone.enclaveKeys) "
+        : (dead == 0 ? "" : "of them unusable there \(dead) 0 ")
+          + "of them whose keys may not work there 0 \(phone.enclaveKeys) "
       let stay = archive == phone.name ? "< stay behind" : "< stay behind, of the backup's"
       #expect(
         text.contains(
-          "+ arrive \(new.arrive) \(own.arrive) \(warned)\(stay) \(new.stay) \(own.stay) ! cannot be read 0 0 "
-            + "x never in a backup \(phone.never) \(phone.never) all together \(phone.items) \(phone.items)"),
+          "+ arrive \(new.arrive) \(own.arrive) \(warned)\(stay) \(new.stay) \(own.stay) ! cannot be read 0 0 x never "
+            + "in a backup \(phone.never) \(phone.never) total \(phone.items) \(phone.items)"),
         "\(text)")
       let page = try world.succeed("plan \(archive) \(flags) --format html -o -")
       for (counts, words) in [
-        (new, "\(dead) of no use there"), (own, "\(phone.enclaveKeys) whose use there is not known"),
+        (new, "\(dead) unusable there"), (own, "\(phone.enclaveKeys) whose keys may not work there"),
       ] {
         let warned = words.hasPrefix("0") ? "" : "\(words) · "
         let left = counts.stay == 0 ? "" : "\(counts.stay) \(counts.stay == 1 ? "stays" : "stay") behind · "
@@ -115,7 +115,7 @@ struct BalanceTests {
         let absence =
           phone.never == 0
           ? "wiped"
-          : "Besides, \(phone.never) \(phone.never == 1 ? "item" : "items") of \(phone) \(phone.never == 1 ? "is" : "are") in no backup."
+          : "In addition, \(phone.never) \(phone.never == 1 ? "item" : "items") of \(phone) \(phone.never == 1 ? "is" : "are") in no backup."
         #expect(text.contains(absence), "\(line): \(text.suffix(200))")
         #expect(text.contains("\(counts.arrive) will migrate"), "\(line)")
         if counts.stay > 0 { #expect(text.contains(", \(counts.stay) \(counts.stay == 1 ? "stays" : "stay") behind")) }

@@ -79,7 +79,7 @@ struct ChosenFieldsTests {
       #expect(refused.status == 64 && refused.errors.contains("--fields needs a result with rows"), "\(refused)")
     }
     let csv = try world.keyhaul("item find old-phone --fields acct --format csv")
-    #expect(csv.status == 64 && csv.errors.contains("--fields and --format csv cannot go together"), "\(csv)")
+    #expect(csv.status == 64 && csv.errors.contains("--fields and --format csv cannot be used together"), "\(csv)")
     let other = try world.keyhaul("device show old-phone --fields name")
     #expect(other.status == 64 && other.errors.contains("--fields"), "\(other)")
   }

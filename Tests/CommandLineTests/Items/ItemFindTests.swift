@@ -125,7 +125,7 @@ struct ItemFindTests {
     let refused = try world.runOnTerminal(search + ["--reveal"])
     #expect(refused.status == 64)
     #expect(!refused.terminal.contains("4929-0000"))
-    #expect(refused.terminal.contains("a secret is not shown on a terminal unasked"))
+    #expect(refused.terminal.contains("a secret is not shown on a terminal by default"))
     let asked = try world.runOnTerminal(search + ["--reveal", "-o", "-"])
     #expect(asked.status == 0)
     #expect(asked.terminal.contains("4929-0000-0000-0004"))
@@ -142,7 +142,7 @@ struct ItemFindTests {
     ] {
       let unasked = try world.run("keyhaul item find old-phone \(flags) -o out")
       #expect(unasked.status == 64)
-      #expect(unasked.errors.contains("replacing out needs to be confirmed"))
+      #expect(unasked.errors.contains("replacing out must be confirmed"))
       let outcome = try world.run("umask 0; keyhaul item find old-phone \(flags) -o out --yes")
       #expect(outcome.output == "")
       #expect(outcome.status == 0)
@@ -162,7 +162,7 @@ struct ItemFindTests {
     for output in ["devices/d/\(name)", "link"] {
       let outcome = try world.run("keyhaul item find d -o \(output) --label x")
       #expect(outcome.status == 64)
-      #expect(outcome.errors.hasPrefix("error: \(output) is what is read"))
+      #expect(outcome.errors.hasPrefix("error: \(output) is the input"))
     }
     #expect(try world.files(of: "d") == before)
   }

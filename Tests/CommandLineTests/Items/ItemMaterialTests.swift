@@ -109,7 +109,7 @@ struct ItemMaterialTests {
     for (name, status, words) in [
       ("a key behind a password, old form", 14, "the private key is encrypted"),
       ("PKCS#8 behind a password, PEM", 14, "the private key is encrypted"),
-      ("a certificate in PEM", 14, "it holds a certificate and no key"),
+      ("a certificate in PEM", 14, "it contains a certificate, not a key"),
       ("a key on secp256k1", 14, "another curve"), ("another prime", 13, "contradict each other"),
     ] as [(String, Int32, String)] {
       let found = try #require(try cases.first { try $0["name"].string == name })

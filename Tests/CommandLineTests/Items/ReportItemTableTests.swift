@@ -52,12 +52,12 @@ struct ReportItemTableTests {
   func sealed() {
     let items =
       (0..<12).map { (place: Int) in
-        Item(name: "(sealed, item \(place))", group: nil, place: place, isSealed: true)
+        Item(name: "(encrypted, item \(place))", group: nil, place: place, isSealed: true)
       }
-      + [Item(name: "(sealed, item 12)", group: nil, protection: .always, isSealed: true), Item()]
+      + [Item(name: "(encrypted, item 12)", group: nil, protection: .always, isSealed: true), Item()]
     #expect(
       lines(items) == [
-        "  + generic      (12 sealed)        when unlocked", "  + generic      (sealed, item 12)  always",
+        "  + generic      (12 encrypted)        when unlocked", "  + generic      (encrypted, item 12)  always",
         "  + generic      chat · anna        when unlocked",
       ])
     #expect(lines(items, showsAll: true).count == 14)
@@ -66,7 +66,7 @@ struct ReportItemTableTests {
   @Test("says how many items it does not show, those of a row together")
   func hidden() {
     let named = (0..<12).map { (place: Int) in Item(name: "account \(place)") }
-    let sealed = (0..<5).map { (place: Int) in Item(name: "(sealed, item \(place))", isSealed: true) }
+    let sealed = (0..<5).map { (place: Int) in Item(name: "(encrypted, item \(place))", isSealed: true) }
     // The row of five and nine others are shown.
     #expect(lines(sealed + named).last == "    … 3 more (-v shows all)")
     #expect(lines(named + sealed).last == "    … 7 more (-v shows all)")

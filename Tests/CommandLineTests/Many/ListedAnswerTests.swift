@@ -23,7 +23,7 @@ struct ListedAnswerTests {
     asking.maximumValueCount = 10
     let part = asking.answer(about: place, nil).answer
     #expect(part.code == 0 && part.document == nil && part.error == nil)
-    #expect(part.warnings.map(\.message) == ["its answer is left out here"])
+    #expect(part.warnings.map(\.message) == ["its result is left out here"])
     #expect(part.warnings.first?.advice == "keyhaul inspect \(place.path)")
   }
 
@@ -44,7 +44,7 @@ struct ListedAnswerTests {
   @Test(
     "flags that cannot be are refused once, before any backup is read",
     arguments: [
-      ("verify shelf --quick --password-file .bp", "--quick and a password cannot go together"),
+      ("verify shelf --quick --password-file .bp", "--quick and a password cannot be used together"),
       ("plan shelf --to new-phone --password-file .bp -o move.plan", "-o saves the plan of one backup"),
     ])
   func refused(call: String, message: String) throws {

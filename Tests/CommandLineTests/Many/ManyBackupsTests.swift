@@ -21,7 +21,7 @@ struct ManyBackupsTests {
     #expect(
       outcome.errors == """
         4 backups: 4 ended with 0.
-        Passed over in folders: 2 links, 1 other file, 1 special file and 1 hidden name.
+        Skipped in folders: 2 links, 1 other file, 1 special file and 1 hidden name.
 
         """)
     // The same order and rows, named one by one and mixed with a folder.
@@ -100,7 +100,7 @@ struct ManyBackupsTests {
     #expect(
       lines.suffix(5) == [
         "", "5 backups: 3 ended with 0 and 2 with 14 (refused).",
-        "Passed over in folders: 2 links, 1 other file, 1 special file and 1 hidden name.",
+        "Skipped in folders: 2 links, 1 other file, 1 special file and 1 hidden name.",
         "One of them in full: keyhaul verify shelf/deep/er/two.zip", "",
       ])
   }
@@ -142,10 +142,10 @@ struct ManyBackupsTests {
       "mkfifo p; (printf shelf/one > p) & keyhaul inspect --paths-from p --format ndjson")
     #expect(paths(try shelf.rows(pipe.output)) == ["shelf/one"])
     let empty = try shelf.world.devices.run(": | keyhaul verify --paths-from -")
-    #expect(empty.status == 4 && empty.errors.hasPrefix("error: no backup is named\n"))
+    #expect(empty.status == 4 && empty.errors.hasPrefix("error: no backup was given\n"))
     let bytes = try shelf.world.devices.run(
       "printf 'a\\377b\\nshelf/one\\n' | keyhaul inspect --paths-from - --format csv")
-    #expect(bytes.status == 3 && bytes.output.contains(",64,usage,a path of the list cannot be read,"))
+    #expect(bytes.status == 3 && bytes.output.contains(",64,usage,a path in the list cannot be read,"))
     #expect(bytes.output.contains("\r\nshelf/one,0,ok,"))
   }
 
@@ -154,12 +154,22 @@ struct ManyBackupsTests {
     let shelf = try Shelf()
     for (line, message) in [
       ("verify shelf/one hunter2", "an argument of keyhaul verify is not a file"),
-      ("inspect shelf --format html", "shelf/"), ("inspect shelf/one shelf/deep --format html", "is of one backup"),
+      ("inspect shelf --format html", "shelf/"),
+      (
+        "inspect shelf/one shelf/deep --format html",
+        "works with only one "
+          + "backup"
+      ),
       ("inspect shelf/one -", "standard input is one backup"), ("verify shelf --jobs 0", "--jobs cannot be \"0\""),
       ("verify shelf --jobs 257", "--jobs cannot be \"257\""), ("inspect", "keyhaul inspect needs ARCHIVE"),
-      ("plan", "keyhaul plan needs SOURCE"), ("inspect shelf --device-key-fd 0", "is read from a file"),
-      ("inspect shelf --passwords x --password-file .bp", "cannot go together"),
-      ("inspect shelf --resume shelf/one/Manifest.plist", "is what is read"),
+      ("plan", "keyhaul plan needs SOURCE"),
+      (
+        "inspect shelf --device-key-fd 0",
+        "for many backups, the device key "
+          + "must come from a file"
+      ),
+      ("inspect shelf --passwords x --password-file .bp", "cannot be used together"),
+      ("inspect shelf --resume shelf/one/Manifest.plist", "is the input"),
       ("plan shelf --existing merge", "--existing needs --to"),
     ] {
       let outcome = try shelf.world.keyhaul(line)

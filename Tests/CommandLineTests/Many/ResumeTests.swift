@@ -21,14 +21,14 @@ struct ResumeTests {
     let marked = first.output.replacing("backup-inspection/1", with: "backup-inspection/9")
     try shelf.world.write(Array(marked.utf8), to: "answers")
     let second = try shelf.world.keyhaul(line)
-    #expect(second.output == marked && second.errors.contains("4 answers were there before.\n"))
+    #expect(second.output == marked && second.errors.contains("4 results were already there.\n"))
     #expect(String(decoding: try shelf.world.read("answers"), as: UTF8.self) == marked)
 
     // Another manifest: another digest.
     let manifest = try shelf.world.read("shelf/one/Manifest.plist")
     try shelf.world.write(manifest + [0], to: "shelf/one/Manifest.plist")
     let third = try shelf.world.keyhaul(line)
-    #expect(third.errors.contains("3 answers were there before.\n"), "\(third.errors)")
+    #expect(third.errors.contains("3 results were already there.\n"), "\(third.errors)")
     #expect(try shelf.rows(third.output).count == 4)
 
   }
@@ -42,7 +42,7 @@ struct ResumeTests {
     let information = try shelf.world.read("shelf/one/Info.plist")
     try shelf.world.write(information + [10], to: "shelf/one/Info.plist", keepingSeal: true)
     let sealed = try shelf.world.keyhaul(line)
-    #expect(sealed.errors.contains("3 answers were there before.\n"), "\(sealed.errors)")
+    #expect(sealed.errors.contains("3 results were already there.\n"), "\(sealed.errors)")
     #expect(try shelf.rows(sealed.output).contains { $0["code"] as? Int == 3 }, "\(sealed.output)")
   }
 
@@ -59,7 +59,7 @@ struct ResumeTests {
     try shelf.world.write(Array(written.dropLast(40)), to: "answers")
     let resumed = try shelf.world.keyhaul("\(line) --password-file .bp")
     #expect(resumed.output == opened.output)
-    #expect(resumed.errors.contains("answers were there before.\n"))
+    #expect(resumed.errors.contains("results were already there.\n"))
     // Another question has other answers.
     let quick = try shelf.world.keyhaul("verify shelf --quick --format ndjson --resume answers")
     #expect(!quick.errors.contains("there before") && quick.status == 0, "\(quick.errors)")
@@ -70,7 +70,7 @@ struct ResumeTests {
     let shelf = try Shelf()
     try shelf.world.write(Array("my notes\nand more\n".utf8), to: "notes")
     let outcome = try shelf.world.keyhaul("inspect shelf --resume notes")
-    #expect(outcome.status == 14 && outcome.errors.hasPrefix("error: notes holds no answers\n"), "\(outcome)")
+    #expect(outcome.status == 14 && outcome.errors.hasPrefix("error: notes does not contain results\n"), "\(outcome)")
     #expect(String(decoding: try shelf.world.read("notes"), as: UTF8.self) == "my notes\nand more\n")
     let busy = try shelf.world.devices.run(": > answers; flock answers keyhaul inspect shelf --resume answers")
     #expect(busy.status == 11 && busy.errors.contains("another run"), "\(busy)")
@@ -90,12 +90,12 @@ struct ResumeTests {
       """)
     #expect(outcome.status == 130, "\(outcome)")
     #expect(
-      outcome.errors.hasSuffix("error: stopped by Ctrl-C\n  why: 3 backups had been answered\n"), "\(outcome.errors)")
+      outcome.errors.hasSuffix("error: stopped by Ctrl-C\n  why: 3 backups had results\n"), "\(outcome.errors)")
     #expect(outcome.output.hasSuffix("\n"))
     #expect(try shelf.rows(outcome.output).count == 3)
     #expect(String(decoding: try shelf.world.read("answers"), as: UTF8.self) == outcome.output)
     try shelf.world.devices.run("rm -r shelf/slow")
     let resumed = try shelf.world.keyhaul(line)
-    #expect(resumed.output.hasPrefix(outcome.output) && resumed.errors.contains("3 answers were there before."))
+    #expect(resumed.output.hasPrefix(outcome.output) && resumed.errors.contains("3 results were already there."))
   }
 }

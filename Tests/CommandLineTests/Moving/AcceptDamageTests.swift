@@ -12,15 +12,15 @@ struct AcceptDamageTests {
     /// The fact that is named.
     var fact: String {
       switch self {
-      case .cutKeychain: "the digest recorded for the keychain file does not fit"
-      case .noStatus: "there is no Status.plist that says the backup was finished"
+      case .cutKeychain: "the digest recorded for the keychain file does not match"
+      case .noStatus: "there is no Status.plist to show that the backup was finished"
       }
     }
 
     var verdict: String {
       switch self {
       case .cutKeychain: "is damaged"
-      case .noStatus: "may not be whole"
+      case .noStatus: "may not be complete"
       }
     }
 
@@ -70,7 +70,7 @@ struct AcceptDamageTests {
     for flags in ["", "--yes", "--no-input --yes"] {
       let refused = try world.keyhaul("restore b/ --to old-phone \(flags)")
       #expect(refused.status == 13 && refused.output == "", "\(refused)")
-      #expect(refused.errors.contains("error: b/ \(damage.verdict), and nothing was restored to old-phone\n"))
+      #expect(refused.errors.contains("error: b/ \(damage.verdict), so nothing was restored to old-phone\n"))
       #expect(flat(refused.errors).contains("why: \(damage.fact)"), "\(refused.errors)")
     }
     #expect(try state(of: world) == before)
@@ -113,28 +113,28 @@ struct AcceptDamageTests {
     let world = try world(.cutKeychain)
     try world.devices.run("printf x | keyhaul item add old-phone --service mine --account me --secret-file - -q")
     let before = try state(of: world)
-    let fact = "the 1 item removed from old-phone may be the only good copy of what is lost in b/"
+    let fact = "the 1 item removed from old-phone may be the only intact copy of an item that is lost in b/"
     let line = "restore b/ --to old-phone --accept-damage"
     let refused = try world.keyhaul("\(line) --yes")
     #expect(refused.status == 13 && refused.output == "" && flat(refused.errors).contains("why: \(fact)"), "\(refused)")
-    #expect(flat(refused.errors).contains("--existing merge keeps what is there"))
+    #expect(flat(refused.errors).contains("--existing merge keeps the existing items"))
     let dry = try world.keyhaul("\(line) -n")
     #expect(dry.status == 3 && flat(dry.errors).contains(fact), "\(dry)")
-    #expect(flat(dry.output).contains("1 of them may be the only good copy of what is lost in b/."), "\(dry)")
+    #expect(flat(dry.output).contains("1 of them may be the only intact copy of an item that is lost in b/."), "\(dry)")
     let plan = try world.object(try world.keyhaul("plan b/ --to old-phone --json").output)
     #expect(plan["removed_only_copies"] as? Int == 1)
     let no = try world.keyhaul(line, typed: ["n"])
     #expect(no.status == 1 && flat(no.errors).contains(fact), "\(no)")
     #expect(try state(of: world) == before)
     let merged = try world.keyhaul("\(line) --yes --existing merge")
-    #expect(merged.status == 3 && !merged.errors.contains("only good copy"), "\(merged)")
+    #expect(merged.status == 3 && !merged.errors.contains("only intact copy"), "\(merged)")
     #expect(try world.succeed("item find old-phone --service mine").contains("me"))
     let replaced = try world.keyhaul("\(line) --yes --existing replace --json")
-    #expect(replaced.status == 3 && flat(replaced.errors).contains("the only good copy"), "\(replaced)")
+    #expect(replaced.status == 3 && flat(replaced.errors).contains("the only intact copy"), "\(replaced)")
     #expect(try world.object(replaced.output)["removed_only_copies"] as? Int == 1)
   }
 
-  @Test("is a class key that items need and that is not there, as one that is changed is")
+  @Test("is a class key that items need and that is missing, as one that is changed is")
   func absentKey() throws {
     let world = try MoveWorld()
     try world.succeed("backup old-phone -o b/ --no-password -q")
@@ -169,7 +169,7 @@ struct AcceptDamageTests {
       let outcome = try world.keyhaul("\(verb) --password-file .bp")
       #expect(outcome.status == 0)
       // Before it stands that the backup, which has no seal any more, was made with one round.
-      #expect(outcome.errors.hasPrefix("warning: b/ asks for 1 round of its password's key"))
+      #expect(outcome.errors.hasPrefix("warning: b/ asks for 1 iteration to derive its password's key"))
       #expect(
         outcome.errors.hasSuffix(
           """
@@ -182,7 +182,7 @@ struct AcceptDamageTests {
     #expect(try world.succeed("item find new-phone --service chat.example").contains("anna"))
   }
 
-  @Test("is seen by every check alike where a field of a class key is not there")
+  @Test("is seen by every check alike where a field of a class key is missing")
   func absentField() throws {
     let world = try MoveWorld()
     try world.backUp(to: "b/")

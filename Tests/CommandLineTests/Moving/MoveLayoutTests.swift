@@ -88,7 +88,7 @@ struct MoveLayoutTests {
   @Test("says once that the names of sealed items are not known, and only where there are some")
   func sealed() throws {
     let world = try world(fixture: "old-phone")
-    let sentence = "A sealed item's name is sealed too; its number is its place in the backup."
+    let sentence = "An encrypted item's name is encrypted too; its number is its position in the backup."
     func times(_ line: String) throws -> Int { try world.succeed(line).components(separatedBy: sentence).count - 1 }
     #expect(try times("plan b.tar --to phone --password-file .bp") == 0)
     // While the phone that made it is available, its key gives the names.

@@ -11,7 +11,7 @@ struct MovePromptTests {
   func newPassword() throws {
     let world = try MoveWorld()
     let different = try world.keyhaul("backup old-phone -o b.tar --rounds 1", typed: ["one", "two"])
-    #expect(different.status == 1 && different.errors.contains("differ\n  why: they were typed for b.tar\n"))
+    #expect(different.status == 1 && different.errors.contains("differ\n  why: both were typed for b.tar\n"))
     #expect(try !world.names().contains("b.tar"))
     let same = try world.keyhaul("backup old-phone -o b.tar --rounds 1 -q", typed: ["s3cret", "s3cret"])
     #expect(same.status == 0 && !same.terminal.contains("s3cret"))
@@ -95,7 +95,7 @@ struct MovePromptTests {
         made [..] by old-phone · encrypted · 18 items
         new-phone: unlocked, passcode set, 3 items
         existing items: replace, as iOS does (--existing replace)
-        names of sealed items: by the hardware key of old-phone, which is available
+        names of encrypted items: decrypted with old-phone's available hardware key
 
       Removed from new-phone (1)
         - generic      mine · me
@@ -118,7 +118,7 @@ struct MovePromptTests {
       #expect(outcome.errors == "error: stopped: the answer was not yes\n  why: nothing was changed\n")
     }
     let unasked = try world.keyhaul("restore b.tar --to new-phone --password-file .bp --no-input", typed: [])
-    #expect(unasked.status == 64 && unasked.errors.contains("--no-input forbids to ask"))
+    #expect(unasked.status == 64 && unasked.errors.contains("--no-input prevents Keyhaul from asking"))
     #expect(try world.contents(of: "new-phone") == before)
     let merged = try world.keyhaul("restore b.tar --to new-phone --existing merge -n --password-file .bp", typed: [])
     #expect(merged.status == 0 && merged.terminal == "")
@@ -218,7 +218,7 @@ struct MovePasswordTests {
     #expect(outcome.status == 0)
     #expect(
       outcome.errors
-        == "warning: .bp can be read by others\n  why: it holds the password of b.tar\n  try: chmod 600 .bp\n")
+        == "warning: .bp can be read by other users\n  why: it contains the password of b.tar\n  try: chmod 600 .bp\n")
     // What is to be typed is one word for a shell.
     try world.devices.run("cp -p .bp 'my password'")
     let spaced = try world.keyhaul("plan b.tar --to new-phone --password-file 'my password'")
@@ -240,7 +240,7 @@ struct MoveWorldTests {
     #expect(
       SessionScript.matches(
         refused.errors,
-        ["error: new-phone is in use", "  why: another process holds it", "  try: wait, or add --wait 30s"]),
+        ["error: new-phone is in use", "  why: another process uses it", "  try: wait, or add --wait 30s"]),
       "\(refused.errors)")
     #expect(try world.keyhaul("item delete new-phone --service AirPort --yes").status == 11)
     #expect(try world.keyhaul("plan b.tar --to new-phone --password-file .bp").status == 0)

@@ -69,7 +69,7 @@ struct MoveReportTests {
       else { continue }
       let text = try world.keyhaul("plan b/ --to new-phone --password-file .bp")
       #expect(text.status == 3 && text.output.contains("\nCannot be read (1)  tag-mismatch: "))
-      #expect(text.output.contains("\n  ! ") && text.output.contains("  (sealed)  "))
+      #expect(text.output.contains("\n  ! ") && text.output.contains("  (encrypted)  "))
       try Self.expectUnreadableOnBoth(world)
       let refused = try world.keyhaul("restore b/ --to new-phone --password-file .bp --yes")
       #expect(refused.status == 13 && refused.output == "")
@@ -227,7 +227,7 @@ struct MoveReportTests {
     #expect(dry.errors == "" && dry.output.hasPrefix("Plan: "))
     #expect(try world.succeed("device list").contains("new-phone  unlocked  yes           2"))
     let both = try world.keyhaul("plan a.tar --to new-phone -q -v")
-    #expect(both.status == 64 && both.errors.hasPrefix("error: --quiet and --verbose cannot go together"))
+    #expect(both.status == 64 && both.errors.hasPrefix("error: --quiet and --verbose cannot be used together"))
   }
 
   @Test(

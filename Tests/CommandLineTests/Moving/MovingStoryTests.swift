@@ -15,11 +15,11 @@ struct MovingStoryTests {
     #expect(plan.status == 0)
     #expect(
       flat(plan.errors)
-        == "warning: nothing in plain.tar can move to new-phone why: a backup without a password opens only on "
-        + "old-phone try: make a new backup of old-phone with a password")
+        == "warning: no item in plain.tar can move to new-phone why: a backup without a password can be decrypted only "
+        + "on old-phone try: make a new backup of old-phone with a password")
     #expect(flat(plan.output).contains("0 will migrate, 18 stay behind"))
     let compared = flat(try world.succeed("plan plain.tar --to new-phone --compare"))
-    #expect(compared.contains("A password would bring 14 more items; 4 stay whatever you do"))
+    #expect(compared.contains("A password would bring 14 more items; 4 stay in any case"))
     // And it is true: a password is all it takes.
     try world.backUp(to: "b.tar")
     let restored = try world.succeed("restore b.tar --to new-phone --password-file .bp --yes")
@@ -34,7 +34,9 @@ struct MovingStoryTests {
     try world.backUp(to: "b.tar")
     #expect(try world.plan("b.tar")["items"].map { "\($0)".contains("codes.example") } == false)
     let plan = flat(try world.succeed("plan old-phone --to new-phone -v"))
-    #expect(plan.contains("needs-authentication: the item opens only for a person in front of the device"))
+    #expect(
+      plan.contains(
+        "needs-authentication: the item can be decrypted only after the user authenticates on the device"))
     let story = flat(try world.succeed("why b.tar --service codes.example --password-file .bp"))
     #expect(story.contains("not in b.tar; on old-phone, whose backup left it out"))
     #expect(story.contains("(for one-time passwords: its own export) before you erase the old device"))
@@ -54,12 +56,22 @@ struct MovingStoryTests {
     let story = flat(
       try world.succeed("why b.tar --account 'database key' --to new-phone --password-file .bp"))
     #expect(story.contains("stays behind (device-bound)"))
-    #expect(story.contains("where the item is the key of an app's data, export these inside the app first"))
+    #expect(
+      story.contains(
+        "Sign in again on the new device. If the item is the key of an app's data, export that data "
+          + "inside the app first."))
     let plan = flat(try world.succeed("plan b.tar --to new-phone --password-file .bp"))
     #expect(plan.contains("notes.example · database key"))
-    #expect(plan.contains("an app's database that one of them is the key of cannot be read there"))
+    #expect(
+      plan.contains(
+        "to replace them. If one of them is the key of an app's database, that database cannot be "
+          + "read there."))
     let explained = flat(try world.succeed("explain device-bound"))
-    #expect(explained.contains("an app's encrypted database, may move all the same and cannot be read there"))
+    #expect(
+      explained.contains(
+        "The item can be restored to the same device. Any other device skips it without a "
+          + "message. Data that the item is the key of, such as an app's encrypted database, may still move, but cannot be "
+          + "read there."))
     // Back on the old phone it is there again.
     try world.succeed("device erase old-phone --yes -q")
     try world.succeed("restore b.tar --to old-phone --password-file .bp -q")

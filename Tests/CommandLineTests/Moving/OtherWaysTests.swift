@@ -72,12 +72,12 @@ struct OtherWaysTests {
     #expect(warned.first?["outcome"] as? String == "migrates" && warned.first?["change"] as? String == "new")
 
     let text = try world.succeed("plan rules.tar --to every-rule-target --password-file .bp")
-    #expect(text.contains("Will migrate, and be of no use there (1)  migrates-but-unusable: "))
-    #expect(text.contains("7 will migrate (4 new, 2 replaces, 1 already there), of them 1 of no use there,"))
+    #expect(text.contains("Will migrate, but be unusable there (1)  migrates-but-unusable: "))
+    #expect(text.contains("7 will migrate (4 new, 2 replaces, 1 already there), of them 1 unusable there,"))
     try world.succeed("plan rules.tar --to every-rule-target --password-file .bp --format html -o plan.html")
     let page = String(decoding: try world.read("plan.html"), as: UTF8.self)
-    #expect(page.contains("What arrives, and may be of no use there"))
-    #expect(page.contains("of them 1 of no use there"))
+    #expect(page.contains("Arrives, but may be unusable there"))
+    #expect(page.contains("of them 1 unusable there"))
     let why = try world.succeed(
       "why rules.tar --account migrates-but-unusable --to every-rule-target --password-file .bp")
     #expect(why.contains("Warning") && why.contains("(migrates-but-unusable)"))
@@ -97,10 +97,11 @@ struct OtherWaysTests {
       separator: " ")
     #expect(
       text.contains(
-        "1 of those has the form of a key that only the Secure Enclave of every-rule can use, and is of no use there."))
-    #expect(text.contains("On both afterwards, and of no use on a new iPhone (1) migrates-but-unusable: "), "\(text)")
+        "1 of those has the format of a key that only the Secure Enclave of every-rule can use, and is unusable "
+          + "there."))
+    #expect(text.contains("On both afterwards, but unusable on a new iPhone (1) migrates-but-unusable: "), "\(text)")
     let page = try world.succeed("plan rules.tar \(password) --format html -o -")
-    #expect(page.contains("1 of no use there") && page.contains("1 whose use there is not known"))
+    #expect(page.contains("1 unusable there") && page.contains("1 whose keys may not work there"))
 
     let compared = try world.object(
       world.succeed("plan rules.tar --to every-rule-target \(password) --compare --json"))
@@ -135,7 +136,7 @@ struct OtherWaysTests {
     let summary = try #require(plan["summary"] as? [String: Any])
     #expect(summary["by_warning"] as? [String: Int] == ["use-not-known": 1])
     let text = try world.succeed("plan rules.tar --to every-rule --password-file .bp")
-    #expect(text.contains("of them 1 whose use there is not"))
+    #expect(text.contains("of them 1 whose keys may not work"))
     let alone = try story(world, "every-rule --account migrates-but-unusable")
     #expect(alone["holds_enclave_key"] as? Bool == true)
     let other = try story(world, "every-rule --account identical")

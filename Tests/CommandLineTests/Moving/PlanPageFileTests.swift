@@ -35,7 +35,7 @@ struct PlanPageFileTests {
     let arguments = line.split(separator: " ").map(String.init)
     let refused = try world.devices.runOnTerminal(arguments)
     #expect(refused.status == 64)
-    #expect(refused.terminal.contains("a page is nothing to read on a terminal"))
+    #expect(refused.terminal.contains("an HTML page cannot be read on a terminal"))
     #expect(!refused.terminal.contains("<!DOCTYPE"))
   }
 
@@ -49,7 +49,7 @@ struct PlanPageFileTests {
     let refused = try world.devices.runOnTerminal(
       "\(call) --format html".split(separator: " ").map(String.init))
     #expect(refused.status == 64)
-    #expect(refused.terminal.contains("a page is nothing to read on a terminal"))
+    #expect(refused.terminal.contains("an HTML page cannot be read on a terminal"))
     #expect(!refused.terminal.contains("Password"))
   }
 
@@ -82,14 +82,14 @@ struct PlanPageFileTests {
     #expect(outcome.errors == "Wrote compare.html; open it in a browser.\n")
     #expect(try world.devices.permissions(of: "compare.html") == 0o600)
     let page = String(decoding: try world.read("compare.html"), as: UTF8.self)
-    #expect(page.contains(">The password brings 14 of 18 items, all of them that can move;"))
+    #expect(page.contains(">The password brings 14 of 18 items, which are all that can move;"))
     #expect(page.contains("Before you wipe <bdi>old-phone</bdi>"))
     #expect(!page.contains("plum-orchard-42"))
     // What is no page is no plan to save either.
     #expect(try world.keyhaul("plan b.tar --to new-phone --password-file .bp --compare -o compare").status == 64)
     // A device names what no backup holds, app by app.
     let device = try world.succeed("plan old-phone --to new-phone --compare --format html -o -")
-    #expect(device.contains("Move or export inside the app what it guards."))
+    #expect(device.contains("Move or export inside the app the data that this item protects."))
     #expect(device.contains("<span>old-phone.backup</span>"))
   }
 

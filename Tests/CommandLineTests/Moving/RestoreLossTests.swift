@@ -24,7 +24,8 @@ struct RestoreLossTests {
     #expect(unasked.status == 64 && unasked.output == "")
     #expect(
       unasked.errors.split(whereSeparator: \.isWhitespace).joined(separator: " ").hasPrefix(
-        "error: removing 1 item from new-phone and overwriting 1 there, of which 1 is newer than the backup's, needs to be confirmed"
+        "error: removing 1 item from new-phone and overwriting 1 there, of which 1 is newer than the backup's, must be "
+          + "confirmed"
       ), "\(unasked.errors)")
     let no = try world.keyhaul(line, typed: ["n"])
     #expect(no.status == 1)
@@ -32,8 +33,8 @@ struct RestoreLossTests {
     let shown = [
       "Plan: b.tar → new-phone (another device)", "  made [..] by old-phone · encrypted · 18 items",
       "  new-phone: unlocked, passcode set, 3 items", "  existing items: replace, as iOS does (--existing replace)",
-      "  names of sealed items: by the hardware key of old-phone, which is available", "",
-      "Newer on new-phone, and overwritten by what is in b.tar (1)",
+      "  names of encrypted items: decrypted with old-phone's available hardware key", "",
+      "Newer on new-phone, but overwritten by b.tar (1)",
       "  ~ generic      AirPort · Home  after first unlock",
       "      there [..], in the backup [..]; the one there is newer, and", "      removed first", "",
       "Removed from new-phone (1)", "  - generic      mine · me", "",
@@ -46,7 +47,7 @@ struct RestoreLossTests {
     let merged = try world.keyhaul("\(line) --existing merge")
     #expect(
       merged.output
-        == "Restored 12 items to new-phone in one step; 1 was there already, 1 differs there and wins, 4 stayed behind.\n",
+        == "Restored 12 items to new-phone in one step; 1 was there already, 1 existing item wins, 4 stayed behind.\n",
       "\(merged)")
     #expect(try world.succeed("item find new-phone --service mine").contains("me"))
   }

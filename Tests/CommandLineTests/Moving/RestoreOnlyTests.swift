@@ -56,7 +56,8 @@ struct RestoreOnlyTests {
     let replaced = try world.keyhaul("restore b.tar --to new-phone --only few --password-file .bp --yes")
     #expect(
       replaced.status == 14
-        && replaced.errors.hasSuffix("try: few names none; --only without --existing merge removes what is there\n"),
+        && flat(replaced.errors).hasSuffix(
+          "try: few lists none; --only without --existing merge removes the existing items"),
       "\(replaced)")
     #expect(try accounts(world, on: "new-phone") == before)
   }
@@ -66,7 +67,7 @@ struct RestoreOnlyTests {
     let world = try MoveWorld(backedUpTo: "b.tar")
     try world.write(Array(#"{"indexes": [2]}"#.utf8), to: "few")
     let asked = try world.keyhaul("restore b.tar --to new-phone --only few --password-file .bp")
-    #expect(asked.status == 64 && asked.errors.contains("removing 2 items from new-phone needs to be confirmed"))
+    #expect(asked.status == 64 && asked.errors.contains("removing 2 items from new-phone must be confirmed"))
     #expect(
       try world.succeed("restore b.tar --to new-phone --only few --password-file .bp --yes")
         == "Restored 1 item to new-phone in one step; 2 removed.\n")
@@ -81,7 +82,7 @@ struct RestoreOnlyTests {
     for flags in ["-n", "--yes"] {
       let outcome = try world.keyhaul("restore b.tar --to old-phone --plan p --only few --password-file .bp \(flags)")
       #expect(outcome.status == 64, "\(outcome)")
-      #expect(outcome.errors.hasPrefix("error: few leaves out what p brings back\n"), "\(outcome)")
+      #expect(outcome.errors.hasPrefix("error: few leaves out items that p brings back\n"), "\(outcome)")
     }
     #expect(try world.contents(of: "old-phone") == before)
   }
@@ -130,27 +131,22 @@ struct ExpectVerbTests {
       Array(#"{"format":"plan-expectations/1","expectations":[{"account":"push token","expect":"absent"}]}"#.utf8),
       to: "absent.json")
     let unseen = """
-      A backup cannot show what never entered it, and no count of its items includes
-      it: passcode-only items, keys held by a token, the system's own items, items
-      that ask for a person, shared groups' copies and items of App Clips. They may be
-      the keys of payment and banking apps, passkeys only their own chip can use, and
-      an authenticator's codes behind Face ID. Before the device is wiped, open each
-      app that matters on it and move or export there what it guards.
+      Items that no backup contains are not counted: keyhaul explain never-in-backup
 
       """
     let unknown = try world.keyhaul("plan stranger.tar --to new-phone --password-file .bp --expect absent.json")
     #expect(unknown.status == 2)
     #expect(
       unknown.output
-        == "missed: account push token: expected absent, which cannot be known: 3 sealed items in the plan have no "
+        == "missed: account push token: expected absent, which cannot be known: 3 encrypted items in the plan have no "
         + "name\n\(unseen)0 of 1 expectation met.\n")
     let object = try world.object(
       world.keyhaul("plan stranger.tar --to new-phone --password-file .bp --expect absent.json --json").output)
     #expect((object["misses"] as? [[String: Any]])?.first?["sealed"] as? Int == 3)
     #expect(
       unknownIndex.output
-        == "missed: account push token: expected stays-behind, but no item matches (3 sealed items in the plan have no "
-        + "name)\n\(unseen)0 of 1 expectation met.\n")
+        == "missed: account push token: expected stays-behind, but no item matches (3 encrypted items in the plan have "
+        + "no name)\n\(unseen)0 of 1 expectation met.\n")
   }
 
   @Test("are refused where the file says something else")
@@ -161,27 +157,27 @@ struct ExpectVerbTests {
       (#"{"format":"plan-expectations/1"}"#, #"the list: it has no "expectations""#),
       (
         #"{"format":"plan-expectations/1","expectations":[{"account":"a","expect":"migrates"},{"acount":"a"}]}"#,
-        #"expectation 2, line 1: "acount" is not known here; "account" is near try: "account" in its place"#
+        #"expectation 2, line 1: "acount" is not a known member; "account" is similar try: "account" in its place"#
       ),
       (
         #"{"format":"plan-expectations/1","expectations":[{"userid":"a","expect":"migrates"}]}"#,
-        #"expectation 1, line 1: "userid" is not known here; known are access_group, account, expect, kind, label, password, reason,"#
+        #"expectation 1, line 1: "userid" is not a known member; known are access_group, account, expect, kind, label, password, reason,"#
       ),
       (
         #"{"format":"plan-expectations/1","expectation":[]}"#,
-        #"the list, line 1: "expectation" is not known here; "expectations" is near try: "expectations" in its place"#
+        #"the list, line 1: "expectation" is not a known member; "expectations" is similar try: "expectations" in its place"#
       ),
       (
         #"{"format":"plan-expectations/1","expectations":[{"account":"a","expect":"migrate"}]}"#,
-        #"expectation 1, line 1: "migrate" cannot be expected; "migrates" is near try: "migrates" in its place"#
+        #"expectation 1, line 1: "migrate" cannot be expected; "migrates" is similar try: "migrates" in its place"#
       ),
       (
         #"{"format":"plan-expectations/1","expectations":[{"kind":"certifcate","expect":"absent"}]}"#,
-        #"expectation 1, line 1: "certifcate" is not a kind; "certificate" is near try: "certificate" in its place"#
+        #"expectation 1, line 1: "certifcate" is not a kind; "certificate" is similar try: "certificate" in its place"#
       ),
       (
         #"{"format":"plan-expectations/1","expectations":[{"kind":"key","expect":"stays-behind","reason":"device_bound"}]}"#,
-        #"expectation 1, line 1: "device_bound" is not a reason; "device-bound" is near try: "device-bound" in its place"#
+        #"expectation 1, line 1: "device_bound" is not a reason; "device-bound" is similar try: "device-bound" in its place"#
       ),
       (
         #"{"format":"plan-expectations/1","expectations":[{"kind":"key","expect":"stays-behind","reason":"because"}]}"#,

@@ -42,8 +42,8 @@ struct RestorePlanFileTests {
     #expect(outcome.status == 16)
     #expect(
       outcome.errors == """
-        error: p no longer fits new-phone
-          why: it was made for revision r2, new-phone is at r3
+        error: p no longer matches new-phone
+          why: it was made for revision r2; new-phone is at revision r3
           try: plan again
 
         """)
@@ -57,7 +57,7 @@ struct RestorePlanFileTests {
     try world.backUp(to: "b.tar")
     let outcome = try world.keyhaul("restore b.tar --to new-phone --plan p")
     #expect(outcome.status == 16)
-    #expect(outcome.errors.contains("why: b.tar is another archive, or has changed since\n"))
+    #expect(outcome.errors.contains("why: b.tar is another backup, or has changed since\n"))
   }
 
   static let edits = [
@@ -88,7 +88,7 @@ struct RestorePlanFileTests {
       try world.write(Array(plan.replacing(good, with: bad, maxReplacements: 1).utf8), to: "edited")
       let outcome = try world.keyhaul("restore b.tar --to new-phone --plan edited --password-file .bp --yes")
       #expect(outcome.status == 16, "\(bad): \(outcome)")
-      #expect(outcome.errors.hasPrefix("error: edited no longer fits new-phone\n  why: "), "\(outcome.errors)")
+      #expect(outcome.errors.hasPrefix("error: edited no longer matches new-phone\n  why: "), "\(outcome.errors)")
     }
     // An item more, and one less to be removed.
     for wrong in [
@@ -121,21 +121,21 @@ struct RestorePlanFileTests {
     ("an item's name", { $0.items[0].identity.account = "eve" }, "item 0 is decided differently now"),
     ("an item's class", { $0.items[0].protection = "dku" }, "item 0 is decided differently now"),
     ("two items' order", { $0.items.swapAt(0, 1) }, "item 0 is decided differently now"),
-    ("an item less", { $0.items.removeLast() }, "it lists 17 items, the archive has 18"),
-    ("an item twice", { $0.items.append($0.items[0]) }, "it lists 19 items, the archive has 18"),
-    ("no item at all", { $0.items = [] }, "it lists 0 items, the archive has 18"),
+    ("an item less", { $0.items.removeLast() }, "it lists 17 items, the backup has 18"),
+    ("an item twice", { $0.items.append($0.items[0]) }, "it lists 19 items, the backup has 18"),
+    ("no item at all", { $0.items = [] }, "it lists 0 items, the backup has 18"),
     ("nothing removed", { $0.removed = [] }, "other items would be removed"),
     ("one more removed", { $0.removed.append($0.removed[0]) }, "other items would be removed"),
-    ("a count", { $0.summary.migrates += 1 }, "its summary does not fit its items"),
+    ("a count", { $0.summary.migrates += 1 }, "its summary does not match its items"),
     ("the device", { $0.target.sameDevice = true }, "it was made for another device"),
     ("the target's name", { $0.target.name = "old-phone" }, "it was made for old-phone"),
-    ("the revision", { $0.target.revision = "r2" }, "it was made for revision r2, new-phone is at r3"),
-    ("the archive", { $0.source.digest = "sha256:00" }, "b.tar is another archive, or has changed since"),
+    ("the revision", { $0.target.revision = "r2" }, "it was made for revision r2; new-phone is at revision r3"),
+    ("the backup", { $0.source.digest = "sha256:00" }, "b.tar is another backup, or has changed since"),
     (
       "a plan of a device", { $0.source.kind = .device },
-      "it was made of b.tar itself, of which there was no backup yet"
+      "it was made from b.tar itself, not from a backup"
     ),
-    ("a redacted plan", { $0.redacted = true }, "its names were left out, so that it can be shown and not carried out"),
+    ("a redacted plan", { $0.redacted = true }, "its names were left out, so it can be shown but not carried out"),
   ]
 
   @Test("that was edited and given a checksum that fits is refused, since everything is decided again")
@@ -151,7 +151,7 @@ struct RestorePlanFileTests {
       forgery.edit(&forged)
       try world.write(PlanFile.bytes(of: forged), to: "forged")
       let outcome = try world.keyhaul("restore b.tar --to new-phone --plan forged --password-file .bp --yes")
-      let why = "error: forged no longer fits new-phone why: \(forgery.why) try: plan again"
+      let why = "error: forged no longer matches new-phone why: \(forgery.why) try: plan again"
       #expect(outcome.status == 16, "\(forgery.name)")
       #expect(outcome.errors.split(whereSeparator: \.isWhitespace).joined(separator: " ") == why, "\(forgery.name)")
     }
@@ -195,7 +195,7 @@ struct RestorePlanFileTests {
     try world.succeed("device lock new-phone")
     let plan = try world.succeed("plan b.tar --to new-phone --password-file .bp -o p")
     #expect(
-      plan.hasSuffix("Saved to p. It is a report to read: unlock new-phone and plan again to carry it out.\n"),
+      plan.hasSuffix("Saved to p. It is only a report: unlock new-phone and plan again to carry it out.\n"),
       "\(plan)")
     try world.devices.run("keyhaul device unlock new-phone --passcode-command 'echo 2468'")
     let outcome = try world.keyhaul("restore b.tar --to new-phone --plan p --password-file .bp --yes")
@@ -217,7 +217,7 @@ struct RestorePlanFileTests {
     let plan = try world.succeed("plan plain --to new-phone -o p")
     #expect(
       plan.hasSuffix(
-        "Saved to p. It is a report to read: nothing would arrive in place of what is removed, and restore refuses that.\n"
+        "Saved to p. It is only a report: items would be removed but none would arrive, and restore refuses that.\n"
       ),
       "\(plan)")
     #expect(try world.keyhaul("restore plain --to new-phone --plan p --yes").status == 14)
@@ -246,16 +246,16 @@ struct RestorePlanFileTests {
     }
   }
 
-  @Test("that merges says of an item that stays that it differs, and not that it is there already")
+  @Test("that merges says of an item that stays that it differs, and not that it already exists")
   func merging() throws {
     let world = try MoveWorld(backedUpTo: "b.tar")
     let merge = "--to new-phone --existing merge --password-file .bp"
     try world.succeed("restore b.tar \(merge) --yes -q")
     try world.succeed("item update new-phone --service chat.example --account anna --new-label later --yes -q")
     let plan = try world.succeed("plan b.tar \(merge)")
-    #expect(plan.contains("  = already there    ^ the one there wins    < stays behind\n"), "\(plan)")
+    #expect(plan.contains("  = already there    ^ the existing item wins    < stays behind\n"), "\(plan)")
     #expect(plan.contains("\n  ^ generic      chat.example · anna "))
-    #expect(plan.contains("\n14 will migrate (13 already there, 1 differs there and wins), "))
-    #expect(try world.succeed("restore b.tar \(merge) --yes").contains("1 differs there and wins"))
+    #expect(plan.contains("\n14 will migrate (13 already there, 1 existing item wins), "))
+    #expect(try world.succeed("restore b.tar \(merge) --yes").contains("1 existing item wins"))
   }
 }

@@ -71,7 +71,7 @@ struct WhyTests {
       #expect(document["dump"] as? NSDictionary == plan["dump"] as? NSDictionary)
     }
     let text = try world.succeed("why k.db --service 'chat*' --account anna")
-    #expect(text.contains("a backup of the device that the database is of takes it along"), "\(text)")
+    #expect(text.contains("a backup of the device that the database is of contains it"), "\(text)")
     #expect(text.contains("k.db is a keychain's own database"), "\(text)")
   }
 
@@ -90,7 +90,7 @@ struct WhyTests {
     }
   }
 
-  @Test("says that the key of the device that made the backup is available, and what is sealed without it")
+  @Test("says that the key of the source device is available, and what is sealed without it")
   func keysAtHand() throws {
     let world = try MoveWorld(backedUpTo: "b.tar")
     func words(_ line: String) throws -> String {
@@ -99,18 +99,19 @@ struct WhyTests {
     }
     #expect(
       try words("--account 'push token' --to new-phone").contains(
-        "it opens with the key of the device that made the backup, which is available, and with no other"))
+        "it can be decrypted only with the key of the source device, which is available"))
     #expect(
-      try words("--item 3 --home elsewhere").contains("(sealed, item 3)\" Class after first unlock, this device"))
+      try words("--item 3 --home elsewhere").contains("(encrypted, item 3)\" Class after first unlock, this device"))
     #expect(
-      try words("--item 3 --home elsewhere").contains("it does not open with the available keys: its key also needs"))
+      try words("--item 3 --home elsewhere").contains(
+        "it cannot be decrypted with the available keys: its key also needs"))
     #expect(
       try words("--account 'push token' --home elsewhere").contains(
-        "Nothing in b.tar matches. 3 items of it are sealed and may be meant. inspect --list shows the places, "
-          + "--item N tells one's story."))
+        "Nothing in b.tar matches. 3 items of it are encrypted and may match. inspect --list shows their numbers, "
+          + "--item N explains one."))
   }
 
-  @Test("an item that is not in the backup: the rule that left it out, from the device that made it")
+  @Test("an item that is not in the backup: the rule that left it out, from the source device")
   func leftOut() throws {
     let world = try MoveWorld(backedUpTo: "b.tar")
     for (attributes, reason) in [
@@ -142,7 +143,7 @@ struct WhyTests {
           outcome.errors == """
             error: there is no item \(place)
               why: \(count) items, counted from 0
-              try: plan --json gives the index of each item
+              try: plan --json shows the index of each item
 
             """)
       }
@@ -155,7 +156,7 @@ struct WhyTests {
     try world.succeed("device create every-rule --from every-rule -q")
     let mark = try story(world, "every-rule --account deleted")
     #expect(here(mark, "state") == "stays-behind" && here(mark, "reason") == "deleted" && mark["index"] is NSNull)
-    #expect(try world.succeed("why every-rule --account deleted").contains("a backup of every-rule leaves it out: "))
+    #expect(try world.succeed("why every-rule --account deleted").contains("a backup of every-rule omits it: "))
     try world.backUp("every-rule", to: "r.tar")
     let missing = try story(world, "r.tar --account deleted --password-file .bp")
     #expect(here(missing, "state") == "not-in-archive" && here(missing, "reason") == "deleted")
@@ -192,8 +193,8 @@ struct WhyTests {
     #expect(none.status == 4 && none.output == "")
     #expect(
       none.errors
-        == "b.tar: items of this device only were opened with the key of old-phone\nNothing in b.tar matches.\n"
-        + UnseenItems.sentence + "\n")
+        == "b.tar: this-device-only items were decrypted with the key of old-phone\nNothing in b.tar matches.\n"
+        + UnseenItems.line + "\n")
     let json = try world.keyhaul("why b.tar --service nothing --password-file .bp --json")
     #expect(json.status == 4)
     #expect((try world.object(json.output)["stories"] as? [Any])?.isEmpty == true)
@@ -233,7 +234,7 @@ struct WhyTests {
     for verb in ["why", "item find"] {
       let open = try world.keyhaul("\(verb) b --service chat.example --account anna")
       #expect(open.status == 3 && open.output.contains("anna"), "\(open)")
-      #expect(open.errors.contains("1 item of b does not open here and may be meant"), "\(open)")
+      #expect(open.errors.contains("1 item of b does not can be decrypted here and may be meant"), "\(open)")
       let closed = try world.keyhaul("\(verb) b --server imap.example.org")
       #expect(closed.status == 0 && !closed.errors.contains("may be meant"), "\(closed)")
     }

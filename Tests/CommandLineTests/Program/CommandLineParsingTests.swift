@@ -92,17 +92,19 @@ struct CommandLineParsingTests {
   @Test(
     "gets an error in our form where it is wrong",
     arguments: [
-      ("bakup old", "keyhaul has no verb \"bakup\"", "\"backup\" is near", "keyhaul backup"),
-      ("device lisst", "keyhaul device has no verb \"lisst\"", "\"list\" is near", "keyhaul device list"),
-      ("unlock x", "keyhaul has no verb \"unlock\"", "\"unlock\" is a verb of device", "keyhaul device unlock"),
-      ("frobnicate", "keyhaul has no verb \"frobnicate\"", nil, "keyhaul -h"),
-      ("back x", "keyhaul has no verb \"back\"", "\"backup\" is near", "keyhaul backup"),
+      ("bakup old", "keyhaul has no command \"bakup\"", "\"backup\" is similar", "keyhaul backup"),
+      ("device lisst", "keyhaul device has no command \"lisst\"", "\"list\" is similar", "keyhaul device list"),
+      ("unlock x", "keyhaul has no command \"unlock\"", "\"unlock\" is a command of device", "keyhaul device unlock"),
+      ("frobnicate", "keyhaul has no command \"frobnicate\"", nil, "keyhaul -h"),
+      ("back x", "keyhaul has no command \"back\"", "\"backup\" is similar", "keyhaul backup"),
       (
-        "backup x -o y --no-pasword", "keyhaul backup has no flag --no-pasword", "--no-password is near",
+        "backup x -o y --no-pasword", "keyhaul backup has no flag --no-pasword", "--no-password is similar",
         "--no-password"
       ),
       (
-        "plan x --to y --password z", "keyhaul plan has no flag --password", "a password is never an argument",
+        "plan x --to y --password z", "keyhaul plan has no flag --password",
+        "and is not repeated here, because it may "
+          + "be a password",
         "--password-file, --password-fd or --password-command"
       ),
       (
@@ -112,22 +114,23 @@ struct CommandLineParsingTests {
       ),
       ("backup", "keyhaul backup needs DEVICE", nil, "keyhaul backup -h"),
       ("backup x", "keyhaul backup needs --output ARCHIVE", nil, "keyhaul backup -h"),
-      ("device list y", "keyhaul device list takes no argument \"y\"", nil, "keyhaul device list -h"),
+      ("device list y", "keyhaul device list does not accept the argument \"y\"", nil, "keyhaul device list -h"),
       (
-        "device list a b", "keyhaul device list takes fewer arguments", "2 are too many: a, b", "keyhaul device list -h"
+        "device list a b",
+        "keyhaul device list accepts fewer arguments", "2 are too many: a, b", "keyhaul device list -h"
       ),
       (
-        "why x word", "keyhaul why takes fewer arguments",
-        "an argument is too many: flags say which item is meant, and a password is never an argument",
+        "why x word", "keyhaul why accepts fewer arguments",
+        "an argument is too many: flags select the item, and a password is never an argument",
         "--service NAME or --account NAME; for a password --password-file, --password-fd or --password-command"
       ),
       (
-        "convert / /tmp -o x", "keyhaul convert takes fewer arguments", "\"/tmp\" is one too many",
-        "a call for each, or keyhaul diff A B to compare two backups"
+        "convert / /tmp -o x", "keyhaul convert accepts fewer arguments", "\"/tmp\" is one argument too many",
+        "run one command for each, or keyhaul diff A B to compare two backups"
       ),
       (
         "item update x --account a --secret-file p", "keyhaul item update has no flag --secret-file",
-        "what an item gets is said by the flags --new-...", "--new-secret-file"
+        "the flags --new-... set an item's new values", "--new-secret-file"
       ),
       ("backup x -o", "-o needs a value", nil, "-o ARCHIVE"),
       ("plan x --to y --existing keep", "--existing cannot be \"keep\"", "it is replace or merge", "keyhaul plan -h"),
@@ -143,14 +146,14 @@ struct CommandLineParsingTests {
         "rekey x --rounds 4294967296", "--rounds cannot be \"4294967296\"", "it is a number from 1 to 19,990,000",
         "keyhaul rekey -h"
       ),
-      ("compare x y", "keyhaul has no verb \"compare\"", "\"diff\" does that", "keyhaul diff"),
-      ("info x", "keyhaul has no verb \"info\"", "\"inspect\" does that", "keyhaul inspect"),
-      ("decrypt x", "keyhaul has no verb \"decrypt\"", "\"export\" does that", "keyhaul export"),
-      ("Passwords x", "keyhaul has no verb \"Passwords\"", "\"export\" does that", "keyhaul export"),
+      ("compare x y", "keyhaul has no command \"compare\"", "\"diff\" does that", "keyhaul diff"),
+      ("info x", "keyhaul has no command \"info\"", "\"inspect\" does that", "keyhaul inspect"),
+      ("decrypt x", "keyhaul has no command \"decrypt\"", "\"export\" does that", "keyhaul export"),
+      ("Passwords x", "keyhaul has no command \"Passwords\"", "\"export\" does that", "keyhaul export"),
       ("plan x --to y --wait 5", "--wait cannot be \"5\"", nil, "keyhaul plan -h"),
       ("completions tcsh", "SHELL cannot be \"tcsh\"", "it is bash, zsh or fish", "keyhaul completions -h"),
-      ("explain --json=yes", "--json takes no value", nil, "--json alone"),
-      ("inspect x --list --keybag", "--list and --keybag cannot go together", nil, "one of them"),
+      ("explain --json=yes", "--json does not accept a value", nil, "--json alone"),
+      ("inspect x --list --keybag", "--list and --keybag cannot be used together", nil, "use only one of them"),
       ("device list -x", "keyhaul device list has no flag -x", nil, "keyhaul device list -h"),
     ] as [(String, String, String?, String)])
   func wrong(line: String, message: String, why: String?, advice: String) {

@@ -27,7 +27,7 @@ struct DoneButTests {
       #expect(isUnchanged == (outcome.status == 1), "\(count): \(outcome)")
       let told = flat(outcome.errors)
       #expect(told.contains("error: done, but ") == (outcome.status == 5), "\(count): \(told)")
-      #expect(told.contains("\(done), and that stands; ") == (outcome.status == 5), "\(count): \(told)")
+      #expect(told.contains("\(done), and this change is final; ") == (outcome.status == 5), "\(count): \(told)")
       #expect(outcome.status != 5 || !told.contains("nothing was"), "\(count): \(told)")
     }
     return statuses
@@ -61,9 +61,9 @@ struct DoneButTests {
     #expect(outcome.output == "5\n")
     #expect(
       outcome.errors == """
-        error: done, but the reader of the result has gone
-          why: 13 items were restored to new-phone, and that stands
-          try: don't run it again; keyhaul device show new-phone says how it is now
+        error: done, but the program that reads the result has ended
+          why: 13 items were restored to new-phone, and this change is final
+          try: don't run it again; keyhaul device show new-phone shows its current state
 
         """)
     #expect(try world.object(world.succeed("device show new-phone --json"))["items"] as? Int == 14)
@@ -94,8 +94,8 @@ struct DoneButTests {
     #expect(outcome.status == 5, "\(outcome)")
     let told = flat(outcome.errors)
     #expect(told.hasPrefix("error: done, but old-phone: the file system refused why: "), "\(told)")
-    #expect(told.contains("the backup of old-phone was written to b.tar, and that stands; "), "\(told)")
-    #expect(told.hasSuffix("try: don't run it again; keyhaul inspect b.tar says how it is now"), "\(told)")
+    #expect(told.contains("the backup of old-phone was written to b.tar, and this change is final; "), "\(told)")
+    #expect(told.hasSuffix("try: don't run it again; keyhaul inspect b.tar shows its current state"), "\(told)")
     try world.succeed("verify b.tar --password-file .bp")
   }
 

@@ -29,7 +29,7 @@ struct FullDiskTests {
     #expect(try world.devices.run("diff -r b kept && cmp b.tar kept.tar").status == 0)
     for line in ["convert b -o -", "backup old-phone -o - --password-file .bp --rounds 1"] {
       let cut = try world.devices.run("keyhaul \(line) > /dev/full")
-      #expect(cut.status == 1 && cut.errors.contains("the output is not whole"), "\(line): \(cut)")
+      #expect(cut.status == 1 && cut.errors.contains("the output is not complete"), "\(line): \(cut)")
       #expect(!cut.errors.contains("no partial file"), "\(line): \(cut)")
     }
     let lost = try world.devices.run("keyhaul export b -o - --password-file .bp > /dev/full")
@@ -94,7 +94,7 @@ struct LostResultTests {
       #expect(outcome.errors.contains("could not write "), "\(line): \(outcome.errors)")
       #expect(!outcome.errors.contains(" to standard output"), "\(line): \(outcome.errors)")
       let told = outcome.errors.split(whereSeparator: \.isWhitespace).joined(separator: " ")
-      #expect(told.contains(", and that stands; standard output: ") == isChange, "\(line): \(told)")
+      #expect(told.contains(", and this change is final; standard output: ") == isChange, "\(line): \(told)")
       let says = line.hasSuffix("--json") ? #""id":"done-but""# : "error: done, but could not write the result"
       #expect(told.contains(says) == isChange, "\(line): \(told)")
       #expect(told.contains("don't run it again") == isChange, "\(line): \(told)")

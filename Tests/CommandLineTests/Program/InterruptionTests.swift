@@ -58,7 +58,7 @@ struct InterruptionTests {
     await #expect(processExitsWith: .exitCode(0)) {
       hearSignals()
       Interruption.install()
-      let stopped = VirtualDeviceError("phone", KeychainStoreError(.cancelled, "it was told to stop"))
+      let stopped = VirtualDeviceError("phone", KeychainStoreError(.cancelled, "it was stopped"))
       // Where no signal came, it is an error as any other.
       guard CommandFailure(stopped, device: "phone").status == .failed else { exit(1) }
       raise(SIGINT)
@@ -175,8 +175,10 @@ struct ProgressLineTests {
     let terminal = try PseudoTerminal()
     let descriptor = open(terminal.path, O_RDWR | O_NOCTTY)
     defer { close(descriptor) }
-    let line = ProgressLine("Deriving key: 10,000,000 rounds", style: .plain, descriptor: descriptor)
-    while !terminal.transcript.contains("Deriving key: 10,000,000 rounds ...") { terminal.collect(milliseconds: 50) }
+    let line = ProgressLine("Deriving key: 10,000,000 iterations", style: .plain, descriptor: descriptor)
+    while !terminal.transcript.contains(
+      "Deriving key: 10,000,000 iterations ...")
+    { terminal.collect(milliseconds: 50) }
     line.update(done: 9, total: 16)
     while !terminal.transcript.contains("rounds  9 of 16") { terminal.collect(milliseconds: 50) }
     line.end()

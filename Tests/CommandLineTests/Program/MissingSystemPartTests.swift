@@ -61,7 +61,7 @@ struct MissingProcTests {
 }
 
 @Suite(
-  "Where libarchive is not there",
+  "Where libarchive is missing",
   .enabled(if: Hiding.libarchive.namespace != nil, "the program has it inside, or this system lets no test hide it"))
 struct MissingLibraryTests {
   @Test("what needs no container works, and version says which library is missing")

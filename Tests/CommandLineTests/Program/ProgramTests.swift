@@ -124,7 +124,7 @@ struct ProgramTests {
     }
   }
 
-  @Test("knows its environment as everybody does")
+  @Test("knows its environment as anyone does")
   func environment() {
     #expect(ProgramEnvironment.all == ProcessInfo.processInfo.environment)
     #expect(!ProgramEnvironment.all.isEmpty)

@@ -90,7 +90,9 @@ struct PromptTests {
     }
     #expect(
       failure
-        == .usage("removing 2 items needs to be confirmed", why: "--no-input forbids to ask", try: "add --yes"))
+        == .usage(
+          "removing 2 items must be confirmed",
+          why: "--no-input prevents Keyhaul from asking", try: "add --yes"))
     let unattended = ending { try TestSession().session.confirm("Remove?", refusal: "removing 2 items") }
     #expect(unattended?.why == "there is no terminal to ask on")
     #expect(unattended?.status == .usage)

@@ -83,7 +83,7 @@ struct SessionTests {
     try world.session.flush()
     #expect(
       try world.told
-        == "warning: the backup as it was could not be removed\n  why: it stands at /home/old\n  try: delete it\n")
+        == "warning: the previous backup could not be removed\n  why: it is now at /home/old\n  try: delete it\n")
   }
 
   @Test("quiet leaves results and errors")

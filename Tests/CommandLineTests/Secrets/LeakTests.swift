@@ -202,7 +202,7 @@ struct LeakTests {
     for file in try world.files(in: ".") where file != ".bp" && file != ".np" {
       places[file] = try Data(contentsOf: world.home.appending(path: file))
     }
-    places["what was printed"] = printed
+    places["the printed output is incomplete"] = printed
     #expect(
       places["b.gz.raw"].map { $0.count > 40_000 } == true && places["b.zip.raw"].map { $0.count > 40_000 } == true)
     for name in [
@@ -250,7 +250,7 @@ struct LeakTests {
       #expect(planted.found(in: ["file": file]).count >= count, "\(line)")
     }
     var places = try files.contents().filter { !$0.key.contains("revealed") }
-    places["what was printed"] = printed
+    places["the printed output is incomplete"] = printed
     #expect(planted.found(in: places) == [])
     // And so would a file of a device that is not sealed.
     var hardware = PlantedSecrets()

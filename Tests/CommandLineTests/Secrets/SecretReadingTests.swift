@@ -159,7 +159,7 @@ struct SecretReadingTests {
   @Test("reads standard input for one thing only")
   func standardInputOnce() throws {
     let world = try TestSession()
-    try world.session.claimStandardInput(for: "the archive")
+    try world.session.claimStandardInput(for: "the backup")
     let failure = ending { _ = try password(world, ["--password-file", "-"]) }
     #expect(failure?.status == .usage)
     #expect(failure?.message == "standard input cannot be both the archive and the password")
@@ -175,6 +175,6 @@ struct SecretReadingTests {
           try: "--password-file, --password-fd or --password-command"))
     let forbidden = ending { _ = try password(try TestSession(["--no-input"], terminalPath: "/dev/null"), []) }
     #expect(forbidden?.status == .wrongPassword)
-    #expect(forbidden?.why == "--no-input forbids to ask")
+    #expect(forbidden?.why == "--no-input prevents Keyhaul from asking")
   }
 }

@@ -40,7 +40,7 @@ struct SecretSourceTests {
   func conflict(flags: [String]) {
     let failure = ending { _ = try choose(flags) }
     #expect(failure?.status == .usage)
-    #expect(failure?.message == "\(flags[0]) and \(flags[2]) cannot go together")
+    #expect(failure?.message == "\(flags[0]) and \(flags[2]) cannot be used together")
   }
 
   @Test(

@@ -87,7 +87,7 @@ struct TreeNames {
     if let number = numbers[original] { return number }
     guard directories.count < Self.maximumDirectoryCount else {
       throw BackupArchiveError(
-        .overLimit, "its files lie in more than \(Amounts.grouped(Int64(Self.maximumDirectoryCount))) folders")
+        .overLimit, "its files are in more than \(Amounts.grouped(Int64(Self.maximumDirectoryCount))) folders")
     }
     let name = try free(try SafeName.name(of: part), in: parent, distinguishedBy: Array("\(parent)/".utf8) + part)
     directories.append(Directory(parent: parent, name: name))
@@ -112,7 +112,7 @@ struct TreeNames {
       let other = try SafeName.distinguished(name, by: original, digits: count)
       if taken.insert(Sibling(other, in: parent)).inserted { return other }
     }
-    throw BackupArchiveError(.hostile, "\(HostileText.quoted(name)) and names made of it are listed again and again")
+    throw BackupArchiveError(.hostile, "\(HostileText.quoted(name)) and names derived from it are listed repeatedly")
   }
 
   /// The names that lead to a directory, from the folder on.

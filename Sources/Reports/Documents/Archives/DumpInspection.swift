@@ -55,7 +55,7 @@ package struct DumpInspection {
     }
     let counts = statement.counts
     let absent = "not in the \(dump.form.noun)"
-    let secrets = [(counts.open, "in clear"), (counts.absent, absent), (counts.shut, "not readable")]
+    let secrets = [(counts.open, "not encrypted"), (counts.absent, absent), (counts.shut, "not readable")]
       .filter { $0.0 > 0 }.map { "\(Amounts.grouped($0.0)) \($0.1)" }
     let rows = [
       (dump.form.noun, dump.form.phrase),
@@ -79,7 +79,7 @@ package struct DumpInspection {
   private static let labelColumns = 10
 
   private func listLines(_ style: TextStyle) -> [String] {
-    guard !dump.items.isEmpty else { return ["The \(dump.form.noun) holds no item."] }
+    guard !dump.items.isEmpty else { return ["The \(dump.form.noun) contains no item."] }
     return itemTable(isShort: false).lines(style: style) { itemTable(isShort: true) }
   }
 

@@ -54,13 +54,13 @@ package struct ExpectationWords: Sendable {
   /// Why an expectation is missed of which no item is known.
   private func missing(_ miss: PlanExpectation.Miss) -> String {
     let sealed = miss.sealedCount
-    let words = "\(Amounts.count(sealed, "sealed item")) in the plan \(sealed == 1 ? "has" : "have") no name"
+    let words = "\(Amounts.count(sealed, "encrypted item")) in the plan \(sealed == 1 ? "has" : "have") no name"
     if sealed > 0, miss.expectation.fate == .absent || miss.isAnyItemMeant { return "which cannot be known: \(words)" }
     var hint = ""
     if sealed > 0 {
       hint = " (\(words))"
     } else if source.kind == .archive, miss.expectation.fate == .staysBehind {
-      hint = " (what never enters a backup is absent from a plan of one)"
+      hint = " (a plan of a backup does not list items that no backup contains)"
     }
     return "but no item matches\(hint)"
   }

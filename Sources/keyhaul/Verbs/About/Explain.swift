@@ -16,7 +16,7 @@ struct Explain: RunnableVerb {
 
   @Argument(
     help: ArgumentHelp(
-      "A reason such as device-bound, a class such as cku, a finding such as digest-mismatch, or an exit code; without "
+      "A term such as keybag, a reason such as device-bound, a class such as cku, a finding such as digest-mismatch, or an exit code; without "
         + "it, the list.",
       valueName: "topic"),
     completion: .list(Explanation.all.map(\.id)))
@@ -39,7 +39,7 @@ struct Explain: RunnableVerb {
 
   /// Finds a topic by its id or its exit code.
   static func explanation(of topic: String) throws(CommandFailure) -> Explanation {
-    let word = topic.lowercased()
+    let word = topic.lowercased().replacing(" ", with: "-")
     if let found = Explanation.all.first(where: { $0.id == word || $0.code.map(String.init) == word }) { return found }
     if let named = ProtectionClass.allCases.first(where: { $0.word == word || $0.constant.lowercased() == word }) {
       return named.explanation
@@ -47,8 +47,8 @@ struct Explain: RunnableVerb {
     if let code = Int(word), (129...192).contains(code), let signal = Explanation.exitCodes.last { return signal }
     let near = EditDistance.nearest(to: word, among: Explanation.all.map(\.id))
     throw .usage(
-      "there is nothing to explain about \"\(HostileText.shortened(topic, columns: 40))\"",
-      why: near.map { "\"\($0)\" is near" },
+      "there is no explanation of \"\(HostileText.shortened(topic, columns: 40))\"",
+      why: near.map { "\"\($0)\" is similar" },
       try: near.map { "keyhaul explain \($0)" } ?? "keyhaul explain")
   }
 
@@ -66,14 +66,17 @@ struct Explain: RunnableVerb {
       let lines = WordWrap.labeled(label, explanation.headline, columns: session.resultStyle.width)
       for line in lines { try session.say(line) }
     }
-    try session.say("What becomes of an item", .bold)
+    try session.say("Possible results for an item", .bold)
     for explanation in Explanation.fates { try entry(explanation, isCode: false) }
     try session.say()
     try session.say("Reasons in a report", .bold)
     for explanation in Explanation.terms { try entry(explanation, isCode: false) }
     try session.say()
-    try session.say("Ways to another device", .bold)
+    try session.say("Ways to transfer items to another device", .bold)
     for explanation in Explanation.ways { try entry(explanation, isCode: false) }
+    try session.say()
+    try session.say("Terms", .bold)
+    for explanation in Explanation.vocabulary { try entry(explanation, isCode: false) }
     try session.say()
     try session.say("Protection classes", .bold)
     for explanation in Explanation.classes { try entry(explanation, isCode: false) }

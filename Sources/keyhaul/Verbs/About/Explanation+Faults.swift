@@ -23,38 +23,39 @@ extension Explanation {
     switch kind {
     case .payloadMissing:
       of(
-        kind, "a file is listed and not stored",
-        "The list of files names what the backup holds; the bytes of each file stand under a name of their own.",
-        "This file cannot be had; the others are not touched by it.",
-        "Use another copy of the backup for it. A copy that was not carried to its end looks like this.")
+        kind, "a file is listed but not stored",
+        "The manifest lists the files of the backup. The bytes of each file are stored under a separate name.",
+        "This file is lost in this copy. The other files are not affected.",
+        "Use another copy of the backup for this file. An interrupted copy looks like this.")
     case .payloadCut:
       of(
-        kind, "a stored file ends before its content does",
-        "An encrypted file is whole blocks of 16 bytes, the last of them padding, and the list knows its size.",
-        "This file is not what was written; the others are not touched by it.", forThatFile)
+        kind, "a stored file is cut short",
+        "An encrypted file consists of whole blocks of 16 bytes and ends with padding. The manifest records its size.",
+        "This file is not what was written. The other files are not affected.", forThatFile)
     case .payloadUnreadable:
       of(
         kind, "a stored file's bytes cannot be read",
-        "The system does not give them, the container that they are in does not, or a link stands in their place.",
+        "The system or the backup's container reports an error, or a link is in the file's place.",
         "Whether the file is whole is not known.", "Check the disk and the permissions, and verify again.")
     case .digestMismatch:
       of(
-        kind, "a file's bytes do not have the digest that the list records",
-        "Some lists record a digest of what is stored, and it is computed again.",
-        "The file or its record was changed. Of the keychain's file nothing has to be lost: each item has a tag of its "
-          + "own.",
+        kind, "a file's bytes do not match the digest in the manifest",
+        "Some manifests record a digest of the stored bytes. Keyhaul computes it again.",
+        "The file or its record was changed. In the keychain file, items may still be whole, because each has its own "
+          + "tag.",
         forThatFile)
     case .paddingInvalid:
       of(
-        kind, "a file does not end in its padding",
-        "What was encrypted ends in padding (AES-CBC, PKCS #7), which a wrong key or other bytes hardly ever give.",
-        "The file is not what was written, at its end at least.", forThatFile)
+        kind, "a file does not end with valid padding",
+        "An encrypted file ends with padding (AES-CBC, PKCS #7). A wrong key or changed bytes almost never produce "
+          + "valid padding.",
+        "At least the end of the file is not what was written.", forThatFile)
     case .recordMalformed:
       of(
-        kind, "a row of the list of files is not one that a device writes",
-        "A row has a record with size, protection class and key; its identifier is the SHA-1 of domain and path, and is "
-          + "there once.",
-        "What the row names is not read, or not taken for certain.", forThatFile)
+        kind, "a row of the manifest is not one that a device writes",
+        "A row has a record with size, protection class and key. Its identifier is the SHA-1 of domain and path, and "
+          + "occurs once.",
+        "The file that the row describes is not read, or not relied on.", forThatFile)
     default: nil
     }
   }
@@ -65,39 +66,41 @@ extension Explanation {
       of(
         kind, "a property list that every backup has is damaged or missing",
         "A backup has Manifest.plist, Status.plist and Info.plist.",
-        "Without a whole Manifest.plist or Status.plist nothing is restored; without Info.plist reports have fewer names.",
+        "Without a complete Manifest.plist or Status.plist nothing is restored. Without Info.plist reports contain "
+          + "fewer names.",
         anotherCopy)
     case .unfinished:
       of(
-        kind, "the device did not come to the end of the backup",
-        "Status.plist says how far the device came; \"finished\" is the end.",
-        "Files and items may be missing, and nothing tells which. plan and restore refuse the backup (exit code 13).",
+        kind, "the device did not finish the backup",
+        "Status.plist records the device's progress; \"finished\" means that the backup is complete.",
+        "Files and items may be missing, and Keyhaul cannot tell which. plan and restore refuse the backup (exit code "
+          + "13).",
         "Make the backup again, or use an older one.")
     case .keybagDamaged:
       of(
-        kind, "the keybag contradicts itself, or a key of it does not unwrap",
-        "The keybag holds a wrapped key for each protection class; unwrapping one shows whether its bytes are right.",
-        "What is under such a key cannot be had; everything else opens.", anotherCopy)
+        kind, "the keybag contradicts itself, or one of its keys does not unwrap",
+        "The keybag holds a wrapped key for each protection class; unwrapping a key shows whether its bytes are right.",
+        "Items and files that need such a key cannot be decrypted. All others can.", anotherCopy)
     case .hardwareLayerMissing:
       of(
-        kind, "class keys are not bound to the device, though every device binds them",
-        "A device wraps with its hardware the keys of items of this device only and, in a backup without a password, "
-          + "every key of the keychain.",
-        "With a password, the items under these keys open on any device. Without one, anybody can open them and can "
-          + "have written them: plan and restore refuse the backup (exit code 14).",
-        "Do not rely on these items being bound; make the backup again.")
+        kind, "class keys are not bound to the device, although every device binds them",
+        "A device wraps the keys of this-device-only items with its hardware key. In a backup without a password, it "
+          + "wraps every keychain key this way.",
+        "With a password, items with these keys can be decrypted on any device. Without one, anyone can decrypt them "
+          + "and may have written them: plan and restore refuse the backup (exit code 14).",
+        "Do not rely on these items being bound. Make the backup again.")
     case .databaseDamaged:
       of(
-        kind, "the list of files cannot be read to its end",
+        kind, "the manifest cannot be read to its end",
         "Manifest.db, and Manifest.mbdb in old backups, say which stored file is which.",
-        "What the lost part names cannot be had. The report says how much can be read, where anything tells.",
+        "Files that the lost part lists are lost. The report says how much can be read, if that is known.",
         anotherCopy)
     case .itemDamaged:
       of(
-        kind, "an item does not open, or no device takes it",
-        "Each item has a tag over its bytes (AES-GCM), and what it holds has to make an item of its kind.",
-        "This item does not come along; the others do. Beside it stands the reason, which has a page of its own.",
-        "Use another copy of the backup for it.")
+        kind, "an item cannot be decrypted, or no device accepts it",
+        "Each item has an authentication tag over its bytes (AES-GCM), and its contents must form an item of its kind.",
+        "This item is not restored; the others are. The report gives the reason, which has its own page.",
+        "Use another copy of the backup for this item.")
     default: nil
     }
   }

@@ -24,9 +24,10 @@ extension Explanation {
     switch kind {
     case .manifestUnreadable:
       of(
-        kind, "nothing of Manifest.plist can be read",
-        "Every backup says in Manifest.plist whether it has a password, and holds its keybag there.",
-        "No key can be had without it. inspect shows what is left; every other verb refuses the backup (exit code 13).",
+        kind, "Manifest.plist cannot be read",
+        "Manifest.plist says whether the backup has a password, and contains its keybag.",
+        "Without it, no key is available. inspect shows what is left; every other command refuses the backup (exit "
+          + "code 13).",
         anotherCopy)
     case .manifestMissing:
       of(
@@ -40,52 +41,52 @@ extension Explanation {
       of(
         kind, "Manifest.plist does not say its version", "Every device writes Version into Manifest.plist.",
         "Nothing is lost, and everything can be read. A restore and a change of the password are refused (exit code "
-          + "13): no device wrote the file as it is.",
-        "Use another copy of the backup, or take its items out with export.")
+          + "13), because no device writes such a file.",
+        "Use another copy of the backup, or export its items.")
     case .keybagUnusable:
       of(
-        kind, "the manifest holds no keybag that can be used",
-        "The keybag holds, wrapped, the keys of all items, and of all files of a backup with a password.",
-        "No item can be had, and of a backup with a password no file. A restore and a change of the password are "
-          + "refused (exit code 13).",
+        kind, "Manifest.plist contains no usable keybag",
+        "The keybag contains the wrapped keys of all items and, in a backup with a password, of all files.",
+        "No item can be decrypted. In a backup with a password, no file can either. A restore and a change of the "
+          + "password are refused (exit code 13).",
         anotherCopy)
     case .classKeysDamaged:
       of(
         kind, "some class keys of the keybag do not unwrap",
-        "Each protection class has a key of its own in the keybag, and unwrapping one shows whether its bytes are "
-          + "right (RFC 3394).",
-        "What is under these keys cannot be had; everything else opens. A restore asks where items need them; a change "
-          + "of the password is refused (exit code 13).",
-        "Use another copy of the backup, or restore what opens.")
+        "Each protection class has a key of its own in the keybag, and unwrapping it shows whether its bytes are right "
+          + "(RFC 3394).",
+        "Items and files that need these keys cannot be decrypted; all others can. A restore asks if items need them. "
+          + "A change of the password is refused (exit code 13).",
+        "Use another copy of the backup, or restore the items that can be decrypted.")
     case .falseClaim:
       of(
-        kind, "the manifest says that there is a password, and everything is in clear",
-        "Where IsEncrypted is true, a device encrypts the list of files and the files.",
-        "Nothing is lost, and the backup protects less than it claims. It can be looked at; a restore and a change of "
+        kind, "Manifest.plist says that there is a password, but everything is unencrypted",
+        "If IsEncrypted is true, a device encrypts the manifest and the files.",
+        "Nothing is lost, but the backup protects less than it claims. It can be inspected. A restore and a change of "
           + "the password are refused (exit code 14).",
-        "Use another copy of the backup; do not rely on this one's password.")
+        "Use another copy of the backup; do not rely on the password of this copy.")
     case .decryptedCopy:
       of(
         kind, "the backup is a decrypted copy, made by convert --decrypted",
-        "Its files are not encrypted, and only the items of its keychain need the password. No device writes such a backup, or "
-          + "takes one.",
-        "Nothing is lost, and anybody can read the files. A restore and a change of the password are refused (exit code "
-          + "14); a plan says what the backup that it was made of would do.",
-        "Restore the backup that it was made of.")
+        "Its files are not encrypted, and only its keychain items need the password. No device writes or accepts such "
+          + "a backup.",
+        "Nothing is lost, but anyone can read the files. A restore and a change of the password are refused (exit code "
+          + "14). A plan shows the result for the original backup.",
+        "Restore the original backup.")
     case .passwordDenied:
       of(
-        kind, "the manifest says that there is no password, and its parts were made under one",
-        "A ManifestKey, and a keybag with the count DPIC, are only in a backup with a password.",
-        "The claim was changed, by accident or on purpose. It can be looked at; a restore and a change of the password "
-          + "are refused (exit code 14).",
+        kind, "Manifest.plist says that there is no password, but its parts were made with one",
+        "A ManifestKey, and a keybag with the count DPIC, exist only in a backup with a password.",
+        "Manifest.plist was changed, by accident or on purpose. The backup can be inspected. A restore and a change of "
+          + "the password are refused (exit code 14).",
         "Use another copy of the backup.")
     case .wrapsUnusual:
       of(
-        kind, "class keys are wrapped as no device wraps them",
-        "With a password, a device wraps the keys of the classes that may move with the password alone, and no class "
-          + "key without it.",
-        "A layer too many keeps items from opening; one too few protects less. A restore and a change of the password "
-          + "are refused (exit code 13).",
+        kind, "class keys are wrapped in a way that no device uses",
+        "With a password, a device wraps the keys of migratable classes with the password only. It wraps every class "
+          + "key with the password.",
+        "An extra layer prevents items from being decrypted. A missing layer protects less. A restore and a change of "
+          + "the password are refused (exit code 13).",
         anotherCopy)
     default: nil
     }
@@ -96,16 +97,18 @@ extension Explanation {
     case .stateMissing:
       of(
         kind, "Status.plist does not say whether the backup was finished",
-        "A device writes into SnapshotState of Status.plist how far it came; \"finished\" is the end.",
-        "Nothing shows that a part is missing, and nothing that none is. A restore is refused (exit code 13).",
-        "Use another copy of the backup, or take its items out with export.")
+        "A device records its progress in SnapshotState of Status.plist; \"finished\" means that the backup is "
+          + "complete.",
+        "Nothing shows whether a part is missing. A restore is refused (exit code 13).",
+        "Use another copy of the backup, or export its items.")
     case .propertyListUnreadable:
       of(
         kind, "Info.plist or Status.plist cannot be read",
-        "Info.plist tells of the device, its apps and the date; Status.plist how far the backup came.",
-        "No item and no file is lost. Without Info.plist reports have fewer names; without Status.plist a restore is "
-          + "refused (exit code 13).",
-        "Nothing where Info.plist is meant; else another copy of the backup, or export.")
+        "Info.plist describes the device, its apps and the date. Status.plist records the progress of the backup.",
+        "No item and no file is lost. Without Info.plist, reports contain fewer names. Without Status.plist, a restore "
+          + "is refused (exit code 13).",
+        "For Info.plist, nothing needs to be done. For Status.plist, use another copy of the backup, or export its "
+          + "items.")
     default: nil
     }
   }
@@ -114,44 +117,45 @@ extension Explanation {
     switch kind {
     case .listTrailingBytes:
       of(
-        kind, "bytes stand behind the last page of Manifest.db",
-        "The header of an SQLite file counts its pages, and nobody reads what stands behind the last one.",
-        "Nothing is lost. SQLite itself may leave whole pages, and a restore takes those; other bytes tell of a cut or "
-          + "of a foreign hand, and a restore is refused. A change of the password is refused with either (exit code 13).",
-        "Use another copy of the backup where the bytes are not whole pages.")
+        kind, "Manifest.db has bytes after its last page",
+        "The header of an SQLite file counts its pages. SQLite does not read bytes after the last page.",
+        "Nothing is lost. SQLite itself may leave whole pages, and a restore accepts those. Other bytes show that the "
+          + "file was cut or changed by another program, and a restore is refused. A change of the password is refused "
+          + "in both cases (exit code 13).",
+        "If the bytes are not whole pages, use another copy of the backup.")
     case .listJournalUnread:
       of(
-        kind, "a log or a journal beside Manifest.db is not read",
-        "Manifest.db-wal and Manifest.db-journal are read with the list as SQLite reads them. What does not fit the list, "
-          + "and a change that was not finished, is not read.",
-        "Files that only this part names are not seen. A restore and a change of the password are refused (exit code 13).",
-        "Use another copy of the backup; export --files takes out what the list names.")
+        kind, "part of a log or a journal next to Manifest.db is not read",
+        "Manifest.db-wal and Manifest.db-journal are read with the manifest, as SQLite reads them. A part is not read if it "
+          + "does not fit the manifest or belongs to an unfinished change.",
+        "Files that only this part lists are not seen. A restore and a change of the password are refused (exit code 13).",
+        "Use another copy of the backup; export --files writes the files that the manifest lists.")
     case .listNamesNotUTF8:
       of(
-        kind, "a name in the list of files is not UTF-8",
-        "A name is shown with %F5 for the byte F5. Identifiers are the hash of the bytes as they are in the list.",
-        "Nothing is lost. export --files writes the file under the name that is shown, and its manifest has the bytes; "
-          + "export --domain --path takes the name as it is shown.",
-        "Nothing; rename the files where you need other names.")
+        kind, "a name in the manifest is not UTF-8",
+        "The byte F5, for example, is shown as %F5. Identifiers are the hash of the original bytes.",
+        "Nothing is lost. export --files writes the file under the name that is shown, and the export's manifest has "
+          + "the bytes. export --domain --path accepts the name as it is shown.",
+        "Nothing needs to be done. Rename the files if you need other names.")
     case .payloadsRenamed:
       of(
         kind, "payloads have other names than a device gives them",
-        "Since iOS 10 payload 7dfd... belongs in the folder 7d, before that beside the list of files. If nothing has its "
-          + "own name, it is found in capitals and in the other place too. Of several such files none is read.",
-        "Nothing of a payload that is found is lost. Programs that look for its own name alone do not find it.",
+        "Since iOS 10 payload 7dfd... belongs in the folder 7d, and before that next to the manifest. If its own name does "
+          + "not exist, Keyhaul looks for it in capitals and in the other place. If several such files exist, none is read.",
+        "A payload that is found is not lost. Programs that look only for its own name do not find it.",
         "Make a copy with convert, which gives each payload its own name.")
     case .listDamaged:
       of(
-        kind, "a part of the list of files is damaged or cut off",
-        "The pages of Manifest.db are checked. Where one fails, each row of the list is tried for itself.",
-        "Files whose rows can be read can be had; the others are counted where anything names them. A restore and a "
-          + "change of the password are refused (exit code 13).",
-        "Use another copy of the backup; export --files takes out what is left.")
+        kind, "part of the manifest is damaged or cut off",
+        "Keyhaul checks the pages of Manifest.db. If a page fails, Keyhaul tries each row separately.",
+        "Files with readable rows can be read. The others are counted if anything lists them. A restore and a change "
+          + "of the password are refused (exit code 13).",
+        "Use another copy of the backup; export --files writes what is left.")
     case .listUnreadable:
       of(
-        kind, "nothing of the list of files can be read",
+        kind, "no part of the manifest can be read",
         "Manifest.db, and Manifest.mbdb in old backups, say which stored file is which; the keychain is one of them.",
-        "No file and no item can be had. A restore is refused (exit code 13).", anotherCopy)
+        "No file and no item can be read. A restore is refused (exit code 13).", anotherCopy)
     default: nil
     }
   }
@@ -160,26 +164,26 @@ extension Explanation {
     switch kind {
     case .keychainMissing:
       of(
-        kind, "the keychain's file is listed and not stored", inOneFile,
-        "No item can be had; the other files can. plan, restore, diff and an export of items refuse the backup (exit "
-          + "code 13).",
-        "Use another copy of the backup; export --files takes out its files.")
+        kind, "the keychain file is listed but not stored", inOneFile,
+        "No item can be read, but the other files can. plan, restore, diff and an export of items refuse the backup "
+          + "(exit code 13).",
+        "Use another copy of the backup; export --files writes its files.")
     case .keychainDamaged:
       of(
-        kind, "nothing of the keychain's file can be read", inOneFile,
-        "No item can be had; the other files can. plan, restore, diff and an export of items refuse the backup (exit "
-          + "code 13).",
-        "Use another copy of the backup; export --files takes out its files.")
+        kind, "the keychain file cannot be read", inOneFile,
+        "No item can be read, but the other files can. plan, restore, diff and an export of items refuse the backup "
+          + "(exit code 13).",
+        "Use another copy of the backup; export --files writes its files.")
     case .keychainInXML:
       of(
-        kind, "the keychain's file is a property list in XML", "Devices write it in the binary form.",
-        "Nothing is lost: each item opens as it was written. Another program than a device wrote the file.",
+        kind, "the keychain file is an XML property list", "Devices write the binary format.",
+        "Nothing is lost: each item can be decrypted as it was written. A program, not a device, wrote the file.",
         "Nothing needs to be done.")
     case .keychainKeysUnknown:
       of(
-        kind, "the keychain's file has keys that are no kind of item",
-        "It holds a list for each kind of item: passwords, certificates, keys.",
-        "Every item of a known kind is read; what stands under the other keys is left alone.",
+        kind, "the keychain file has keys that do not name a kind of item",
+        "It contains a list for each kind of item: passwords, certificates, keys.",
+        "Every item of a known kind is read. The values of the other keys are ignored.",
         "Nothing needs to be done.")
     default: nil
     }

@@ -4,7 +4,7 @@ import Reports
 
 extension Explanation {
   /// Every page there is.
-  static let all = fates + terms + ways + classes + findings + faults + exitCodes
+  static let all = fates + terms + ways + vocabulary + classes + findings + faults + exitCodes
 
   /// The page on a terminal.
   func lines(style: TextStyle) -> [String] {

@@ -40,12 +40,12 @@ struct DeviceCreate: RunnableVerb {
   var imported: String?
   @Flag(
     help: ArgumentHelp(
-      "With --from, for tests: the same hardware key each time for a name, which everybody can compute.",
-      discussion: "Items of this device only then open wherever a device of the same name is made."))
+      "With --from, for tests: the same hardware key each time for a name, which anyone can compute.",
+      discussion: "This-device-only items can then be decrypted on any device created with the same name."))
   var publishedHardwareKey = false
   @Flag(help: "Erase the device after ten wrong passcodes.") var eraseAfterFailures = false
   @OptionGroup(title: "The passcode") var passcode: PasscodeFlags
-  @OptionGroup(title: "The imported archive's password") var password: PasswordFlags
+  @OptionGroup(title: "The imported backup's password") var password: PasswordFlags
   @OptionGroup(title: "Opening it") var opening: OpeningOptions
   @OptionGroup var databaseKeys: DatabaseKeyOptions
   @OptionGroup var wait: WaitOptions
@@ -55,7 +55,7 @@ struct DeviceCreate: RunnableVerb {
   func perform(in session: Session) throws -> CommandStatus {
     let (home, deviceName) = try place(in: session)
     if from != nil, imported != nil {
-      throw CommandFailure.usage("--from and --import cannot go together", try: "one of them")
+      throw CommandFailure.usage("--from and --import cannot be used together", try: "use only one of them")
     }
     let source = try source(in: session)
     let newDevice = try NewDevice(
@@ -92,9 +92,10 @@ struct DeviceCreate: RunnableVerb {
     if publishedHardwareKey { session.warnOfPublishedKey(of: deviceName.text) }
     guard let source, source.unreadableCount > 0 else { return .ok }
     session.warn(
-      "\(Amounts.count(source.unreadableCount, "item")) of \(source.name) cannot be read and stayed out",
+      "\(Amounts.count(source.unreadableCount, "item")) of \(source.name) cannot be read and was left out",
       why: source.unreadableCount == 1
-        ? "it opens only on its device, or is damaged" : "they open only on their device, or are damaged",
+        ? "it can be decrypted only on its device, or is damaged"
+        : "they can be decrypted only on their device, or are damaged",
       try: "keyhaul inspect \(ShellWord.quoted(source.name)) --list")
     return .partial
   }
@@ -116,7 +117,7 @@ struct DeviceCreate: RunnableVerb {
     guard count > 0, !passcode.isGiven else { return }
     throw .usage(
       "\(Amounts.count(count, "item")) of \(source.name) \(count == 1 ? "needs" : "need") a device with a passcode",
-      why: "their class exists only while one is set", try: "--passcode-file PATH")
+      why: "their class exists only while a passcode is set", try: "--passcode-file PATH")
   }
 
   private var isPath: Bool { name.contains("/") && !name.hasPrefix("device:") }

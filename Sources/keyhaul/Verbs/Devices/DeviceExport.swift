@@ -30,7 +30,7 @@ struct DeviceExport: RunnableVerb {
   func perform(in session: Session) throws -> CommandStatus {
     if output == "-" {
       throw CommandFailure.usage(
-        "the database goes into a file", why: "it is the whole keychain, not encrypted", try: "-o FILE")
+        "the database must be written to a file", why: "it contains the whole keychain unencrypted", try: "-o FILE")
     }
     let device = try target.find(in: session)
     try session.prepareOutput(output, inputs: device.files)
@@ -42,7 +42,7 @@ struct DeviceExport: RunnableVerb {
     let items = rows.compactMap(\.item)
     try write(items, of: device.name, in: session)
     let count = Amounts.count(items.count, "item")
-    session.note("That a real Simulator takes what is written was never tried.")
+    session.note("This was never tested with a real Simulator.")
     try session.announce(
       "Wrote \(count) of \(device.name) as \(output), a Simulator's keychain of iOS 18 or later. Its secrets are not encrypted in it."
     )
@@ -55,7 +55,7 @@ struct DeviceExport: RunnableVerb {
     }
     guard rows.count > items.count else { return .ok }
     session.warn(
-      "\(Amounts.count(rows.count - items.count, "item")) of \(device.name) cannot be read and stayed out",
+      "\(Amounts.count(rows.count - items.count, "item")) of \(device.name) cannot be read and was left out",
       try: "keyhaul item find \(ShellWord.quoted(device.name))")
     return .partial
   }
@@ -74,7 +74,7 @@ struct DeviceExport: RunnableVerb {
         try ReportFile.write(bytes, to: output)
       }
       guard written != nil else {
-        throw CommandFailure(.failed, "cannot write \(name) as a database", why: "SQLite does not give its bytes")
+        throw CommandFailure(.failed, "cannot write \(name) as a database", why: "SQLite does not return its bytes")
       }
     }
   }

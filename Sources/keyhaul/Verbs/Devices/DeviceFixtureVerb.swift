@@ -27,7 +27,7 @@ struct DeviceFixtureVerb: RunnableVerb {
       let near = EditDistance.nearest(to: name, among: BundledFixtures.names)
       throw CommandFailure(
         .notFound, "no description named \(HostileText.shown(name)) comes with the program",
-        why: near.map { "\"\($0)\" is near" } ?? "there are \(Amounts.list(BundledFixtures.names))",
+        why: near.map { "\"\($0)\" is similar" } ?? "there are \(Amounts.list(BundledFixtures.names))",
         try: near.map { "keyhaul device fixture \($0)" })
     }
     try session.writeRaw(bytes)

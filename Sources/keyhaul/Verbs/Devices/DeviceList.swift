@@ -61,9 +61,9 @@ struct DeviceList: TabularVerb {
 
   private static func unreadable(_ name: String) -> CommandFailure {
     CommandFailure(
-      .partial, "\"\(HostileText.shortened(name, columns: 60))\" cannot be named, and was not looked into",
-      why: "it has bytes that are no UTF-8, or the sign that stands for such: keyhaul gives no device such a name",
-      try: "rename its folder with mv, where it is a device")
+      .partial, "\"\(HostileText.shortened(name, columns: 60))\" cannot be a device's name, and was skipped",
+      why: "it has bytes that are not UTF-8, or the character that replaces them: Keyhaul gives no device such a name",
+      try: "rename its folder with mv if it is a device")
   }
 
   private func table(_ reports: [DeviceReport], broken: [String]) -> Table {

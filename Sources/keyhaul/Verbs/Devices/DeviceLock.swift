@@ -24,7 +24,7 @@ struct DeviceLock: RunnableVerb {
         try openDevice.lock()
       }
       if wasLocked {
-        session.note("\(openDevice.name) is locked already.")
+        session.note("\(openDevice.name) is already locked.")
       } else {
         session.detail("\(openDevice.name) is locked")
       }

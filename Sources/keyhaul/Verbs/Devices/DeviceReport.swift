@@ -93,7 +93,7 @@ struct DeviceReport {
     let apps = record.apps.map(\.name).joined(separator: ", ")
     let published =
       isHardwareKeyPublished == true
-      ? [("hardware key", "published: everybody can compute it, so that this device's backups bind nothing to it")] : []
+      ? [("hardware key", "published: anyone can compute it, so this device's backups bind no item to it")] : []
     return [
       (name, "\(record.productType), iOS \(record.productVersion)\(build)"),
       ("identifier", record.udid),
@@ -113,8 +113,8 @@ extension Session {
   /// - Parameter consequence: What follows from it here.
   func warnOfPublishedKey(of device: String, _ consequence: String? = nil) {
     warn(
-      consequence ?? "everybody can compute the hardware key of \(device)",
+      consequence ?? "anyone can compute the hardware key of \(device)",
       why: "the hardware key of \(device) is published: it derives from a description's seed and the device's name",
-      try: "a device made without --published-hardware-key, for anything but tests", evenQuiet: true)
+      try: "outside tests, a device created without --published-hardware-key", evenQuiet: true)
   }
 }

@@ -21,7 +21,7 @@ struct DeviceUnlock: RunnableVerb {
     let before = try device.hold(.reading) { try DeviceReport($0) }
     let name = before.name
     if !passcode.isGiven, before.state == .unlocked {
-      session.note("\(name) is unlocked already.")
+      session.note("\(name) is already unlocked.")
       if session.isJSON { try session.answer(before.document()) }
       return .ok
     }
@@ -32,7 +32,7 @@ struct DeviceUnlock: RunnableVerb {
         try openDevice.unlock(passcode: secret)
       }
       if before.state == .unlocked {
-        session.note("\(name) is unlocked already.")
+        session.note("\(name) is already unlocked.")
       } else {
         session.detail("\(name) is unlocked")
       }

@@ -25,7 +25,7 @@ struct NewDevice {
     if let productType, productType.wholeMatch(of: /[A-Za-z]{1,20}[0-9]{1,4},[0-9]{1,4}/) == nil {
       throw .usage(
         "\"\(productType)\" is not a model",
-        why: "a model is a word and two numbers, as Apple writes its product types", try: "--model iPhone15,2")
+        why: "a model is a word and two numbers, like Apple's product types", try: "--model iPhone15,2")
     }
     if hasPublishedKeys, fixture == nil {
       throw .usage(

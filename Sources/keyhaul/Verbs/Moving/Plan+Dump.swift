@@ -12,7 +12,7 @@ extension Plan {
   ) throws -> CommandStatus {
     guard maker == nil else {
       throw CommandFailure.usage(
-        "--source is about a backup", why: "\(found.typed) is a \(found.noun), and nothing says of which device",
+        "--source is about a backup", why: "\(found.typed) is a \(found.noun), which does not name its source device",
         try: "leave --source out")
     }
     try found.refuse(unlocking)
@@ -20,8 +20,8 @@ extension Plan {
     guard let target else {
       throw CommandFailure.usage(
         "a plan of a \(found.noun) needs --to",
-        why: "nothing says of which device \(found.typed) is, so that nothing can be lost "
-          + "with it", try: "--to DEVICE; keyhaul device create NAME makes one")
+        why: "\(found.typed) does not name its source device, so Keyhaul cannot say what would be "
+          + "lost", try: "--to DEVICE; keyhaul device create NAME makes one")
     }
     return try target.hold(.reading) { device in
       let plan: MigrationPlan
@@ -37,7 +37,7 @@ extension Plan {
         report: try report(plan, of: source, onto: device, in: session), word: found.typed, isSameDevice: nil
       ) { () throws(CommandFailure) in
         throw .usage(
-          "a \(found.noun) is not compared in four restores", why: "nothing says of which device it is",
+          "--compare and --audit do not work with a \(found.noun)", why: "it does not name its source device",
           try: "leave --compare or --audit out")
       }
       return try finish(outlook, expectations, isDamaged: false, in: session)

@@ -10,14 +10,17 @@ extension Plan {
     guard expect != nil else {
       guard common.isJUnit else { return }
       throw .usage(
-        "--format junit needs --expect", why: "its tests are the expectations of a list", try: "--expect FILE")
+        "--format junit needs --expect", why: "its tests come from a list of expectations", try: "--expect FILE")
     }
     if common.isHTML {
       throw .usage(
-        "--expect and --format html cannot go together", why: "the page is that of the plan", try: "one of them")
+        "--expect and --format html cannot be used together", why: "the page shows the plan",
+        try: "use only one of them")
     }
     if redact {
-      throw .usage("--redact and --expect cannot go together", why: "an expectation is about names", try: "one of them")
+      throw .usage(
+        "--redact and --expect cannot be used together", why: "an expectation uses names",
+        try: "use only one of them")
     }
   }
 
@@ -35,7 +38,7 @@ extension Plan {
       : ExpectationCheck(expectations, report.plan, in: setting)
     guard !check.cases.isEmpty else {
       throw .usage(
-        "no expectation is for this restore", why: "it is one \(ExpectationWords.words(setting))",
+        "no expectation is for this restore", why: "it is a restore \(ExpectationWords.words(setting))",
         try: "--compare, which checks all four, or expectations without password and same_device")
     }
     let result = ExpectationReport(check, report)

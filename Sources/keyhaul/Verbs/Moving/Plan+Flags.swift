@@ -7,7 +7,7 @@ extension Plan {
     try common.check(output: output)
     if move.to == nil, move.existing.given != nil {
       throw .usage(
-        "--existing needs --to", why: "without it the devices are thought of, and nothing is on them",
+        "--existing needs --to", why: "without a target, the plan assumes empty devices",
         try: "--to DEVICE, or leave --existing out")
     }
     if let name = view?.flag {
@@ -16,17 +16,18 @@ extension Plan {
       let savesResults = expect != nil && common.isJUnit
       if output != nil, !(hasPage && common.isHTML), !savesResults {
         throw .usage(
-          "\(name) and -o cannot go together", why: "it is not a plan to save", try: "a plan without \(name)")
+          "\(name) and -o cannot be used together", why: "it is not a plan to save", try: "a plan without \(name)")
       }
       if common.isHTML, !hasPage {
         throw .usage(
-          "\(name) and --format html cannot go together", why: "the page is that of the plan", try: "one of them")
+          "\(name) and --format html cannot be used together", why: "the page shows the plan",
+          try: "use only one of them")
       }
       if expect != nil, view != .compare {
-        throw .usage("\(name) and --expect cannot go together", try: "one of them, or --compare --expect")
+        throw .usage("\(name) and --expect cannot be used together", try: "one of them, or --compare --expect")
       }
       if redact {
-        throw .usage("\(name) and --redact cannot go together", why: "it is about names", try: "one of them")
+        throw .usage("\(name) and --redact cannot be used together", why: "it shows names", try: "use only one of them")
       }
     }
     try checkExpectationFlags()

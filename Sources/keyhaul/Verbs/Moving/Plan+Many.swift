@@ -32,17 +32,17 @@ extension Plan {
     try checkFlags()
     if redact {
       throw .usage(
-        "--redact is for the plan of one backup", why: "each row of many says which backup it is about",
+        "--redact works only with the plan of one backup", why: "each row names its backup",
         try: "plan BACKUP --redact, one after the other")
     }
     if output != nil, common.format == nil, !common.json {
       throw .usage(
-        "-o saves the plan of one backup", why: "of many there is a table, which no restore takes",
+        "-o saves the plan of one backup", why: "for many backups there is a table, which restore does not accept",
         try: "--format text, json, ndjson or csv for a file with their answers")
     }
     guard expect == "-" else { return }
     throw .usage(
-      "the expectations of many plans are read from a file", why: "standard input can be read once",
+      "for many plans, --expect needs a file", why: "standard input can be read only once",
       try: "--expect FILE")
   }
 
@@ -53,7 +53,7 @@ extension Plan {
     let isFileToo = ((try? FileSystem.real.status(of: target)) ?? nil) != nil
     guard Self.isDevice(target, home: home), !isFileToo, !Self.isDevice(paths[0], home: home) else { return }
     session.warn(
-      "\(target) is planned as a device that is moved away from", why: "the device that is moved to follows --to",
+      "\(target) would be planned as the source device", why: "the target device follows --to",
       try: "--to \(ShellWord.quoted(target))")
   }
 

@@ -22,7 +22,7 @@ struct Plan: BackupVerb {
     ],
     flags: [
       .init("--to", "the target (default: a new device and the same one)"),
-      .init("--source", "the device that made the backup"),
+      .init("--source", "the source device"),
       "--existing", "--output", "--format", .init("--compare", "compare backups with and without a password"),
       .init("--by-app", "group the items by app, most losses first"), "--audit", "--expect", "--exit-code",
       "--redact", "--no-password", "--password-file", "--json",
@@ -57,7 +57,7 @@ struct Plan: BackupVerb {
   @Option(
     name: .customLong("source"),
     help: ArgumentHelp(
-      "Of a backup: the device that made it, to name what never entered the backup. One in the home folder is found.",
+      "Of a backup: the source device, to name what never entered the backup. One in the home folder is found.",
       valueName: "device"),
     completion: .deviceNames)
   var maker: String?
@@ -80,7 +80,7 @@ struct Plan: BackupVerb {
   @Flag(help: "Remove all names from the plan; messages on the terminal keep them.")
   var redact = false
   @Flag(help: "Plan for a backup without a password (devices only).") var noPassword = false
-  @OptionGroup(title: "The archive's password") var password: PasswordFlags
+  @OptionGroup(title: "The backup's password") var password: PasswordFlags
   @OptionGroup(title: "Opening") var opening: OpeningOptions
   @OptionGroup var databaseKeys: DatabaseKeyOptions
   @OptionGroup var wait: WaitOptions
@@ -109,7 +109,7 @@ struct Plan: BackupVerb {
       let named = try archive.open(storage: unlocking.storage, for: .planning, in: session)
       if noPassword {
         throw CommandFailure.usage(
-          "\(named.name) is a backup that is there already", why: "--no-password is about one of a device that is not",
+          "\(named.name) is an existing backup", why: "--no-password plans a new backup of a device",
           try: "leave --no-password out")
       }
       let unlocker = ArchiveUnlocker(named, unlocking.opening, in: session)
@@ -129,12 +129,12 @@ struct Plan: BackupVerb {
     case .device(let origin):
       if maker != nil {
         throw CommandFailure.usage(
-          "--source is about a backup", why: "\(source) is a device, of which every item is known",
+          "--source is about a backup", why: "\(source) is a device, so every item is known",
           try: "leave --source out")
       }
       if unlocking.password.isGiven {
         throw CommandFailure.usage(
-          "a plan of a device takes no password", why: "no backup is opened; one with a password is assumed",
+          "a plan of a device needs no password", why: "the plan opens no backup; it assumes one with a password",
           try: "leave the password out, or --no-password")
       }
       try unlocking.opening.refuse(for: source)
@@ -281,7 +281,7 @@ struct Plan: BackupVerb {
     try session.say()
     let saved = "Saved to \(HostileText.shown(output))."
     guard !redact, report.source.isArchive, let to = move.to else {
-      try session.say("\(saved) It is a report to read: restore --plan takes the plan of an archive, with names.")
+      try session.say("\(saved) It is only a report: restore --plan needs the plan of a backup, with names.")
       return
     }
     if let obstacle = report.obstacle { return try session.say("\(saved) \(obstacle)") }

@@ -40,7 +40,7 @@ struct PreparedRestore {
   ) throws(CommandFailure) -> PlanReport {
     try Self.check(device, named, saved)
     guard device.record.udid == identifier, shown.map({ $0.revision == device.record.revision }) ?? true else {
-      throw changed(device, "it is no longer as it was then")
+      throw changed(device, "it has changed since then")
     }
     var plan = try opened.plan(onto: device, policy: policy)
     if let saved { try saved.check(against: try report(plan, onto: device).document, target: device.name) }
@@ -63,8 +63,8 @@ struct PreparedRestore {
     let count = part.removed.count - whole.removed.count
     guard count > 0 else { return }
     throw .usage(
-      "\(selection.path) leaves out what \(saved.path) brings back",
-      why: "\(Amounts.count(count, "item")) would be gone from \(device.name) of which the plan says that "
+      "\(selection.path) leaves out items that \(saved.path) brings back",
+      why: "\(Amounts.count(count, "item")) would be lost on \(device.name), although the plan says that "
         + "\(count == 1 ? "it stays" : "they stay")",
       try: "a plan with --existing merge, or the whole plan")
   }

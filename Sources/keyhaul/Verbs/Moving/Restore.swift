@@ -46,7 +46,7 @@ struct Restore: RunnableVerb {
       "Restore what is left of a backup that is known to be damaged; --yes does not answer that.",
       discussion: "This does not accept a broken seal; use export to get items out of such a backup."))
   var acceptDamage = false
-  @OptionGroup(title: "The archive's password") var password: PasswordFlags
+  @OptionGroup(title: "The backup's password") var password: PasswordFlags
   @OptionGroup(title: "Opening") var opening: OpeningOptions
   @OptionGroup var dryRun: DryRunOptions
   @OptionGroup var wait: WaitOptions
@@ -143,7 +143,7 @@ struct Restore: RunnableVerb {
     } catch {
       // The counter that tells a saved plan from a stale one was raised before, so that it tells of a crash too.
       if error.isCancelled {
-        try Interruption.check("no item of \(device.name) was changed; a saved plan has to be made again")
+        try Interruption.check("no item of \(device.name) was changed; make a saved plan again")
       }
       throw CommandFailure(error, doing: "nothing was restored to \(device.name)")
     }

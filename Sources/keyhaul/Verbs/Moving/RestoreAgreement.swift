@@ -34,10 +34,10 @@ struct RestoreAgreement {
     let removed = Amounts.count(report.plan.removed.count, "item")
     let emptyList = prepared.selection.flatMap { $0.indexes.isEmpty ? $0.path : nil }
     let advice =
-      emptyList.map { "\($0) names none; --only without --existing merge removes what is there" }
-      ?? report.warning?.advice ?? "plan says why none arrives; to empty \(report.target.name), device erase does that"
+      emptyList.map { "\($0) lists none; --only without --existing merge removes the existing items" }
+      ?? report.warning?.advice ?? "plan says why none arrives; to empty \(report.target.name), use device erase"
     throw CommandFailure(
-      .refused, "nothing of \(report.source.name) arrives on \(report.target.name), and nothing was removed there",
+      .refused, "no item of \(report.source.name) would arrive on \(report.target.name), so nothing was removed there",
       why: "the restore would bring none of \(Amounts.count(prepared.opened.archive.items.count, "item")) and remove "
         + "\(removed)", try: advice)
   }
@@ -58,16 +58,17 @@ struct RestoreAgreement {
       : count == removed
         ? "each of the \(Amounts.grouped(removed)) items removed from \(target)"
         : "\(Amounts.grouped(count)) of the \(Amounts.grouped(removed)) items removed from \(target)"
-    let why = "\(which) may be the only good copy of what is lost in \(source)"
+    let why = "\(which) may be the only intact copy of an item that is lost in \(source)"
     guard !isChange || !session.common.yes || isPolicyChosen else {
       throw CommandFailure(
-        .damaged, "\(source) is damaged and cannot replace all that would be removed; nothing was restored", why: why,
-        try: "\(Commands.keepingExisting) keeps what is there; --existing replace removes it all the same; either with "
-          + "--accept-damage")
+        .damaged,
+        "\(source) is damaged and cannot replace all items that would be removed; nothing was restored", why: why,
+        try: "\(Commands.keepingExisting) keeps the existing items; --existing replace removes them anyway; use either "
+          + "with --accept-damage")
     }
     session.warn(
-      "\(source) is damaged and cannot replace all that is removed from \(target)", why: why,
-      try: "\(Commands.keepingExisting) keeps what is there", evenQuiet: true)
+      "\(source) is damaged and cannot replace all items that are removed from \(target)", why: why,
+      try: "\(Commands.keepingExisting) keeps the existing items", evenQuiet: true)
   }
 
   /// Asks for what has to be agreed to, or takes the flags for an answer.

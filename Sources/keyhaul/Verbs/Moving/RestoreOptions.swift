@@ -32,9 +32,9 @@ struct MoveOptions: ParsableArguments {
     if let to { return to }
     let isStream = archive == "-"
     throw .usage(
-      "restore does not say to which device", why: "--to is missing",
+      "the command does not name the target device", why: "--to is missing",
       try: "--to DEVICE"
-        + (isStream ? "" : "; keyhaul plan \(ShellWord.quoted(archive)) says without one what would be lost"))
+        + (isStream ? "" : "; keyhaul plan \(ShellWord.quoted(archive)) shows, without a target, what would be lost"))
   }
 
   @OptionGroup var existing: ExistingItemOptions

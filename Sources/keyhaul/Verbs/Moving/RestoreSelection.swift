@@ -19,8 +19,8 @@ struct RestoreSelection {
     self.path = path
     guard let indexes = Self.indexes(in: bytes) else {
       throw CommandFailure(
-        .refused, "\(path) is not a list of items", why: "it has to be an object with the one member \"indexes\"",
-        try: #"{"indexes": [0, 3]}, the places that plan --json gives"#)
+        .refused, "\(path) is not a list of items", why: "it must be an object with the single member \"indexes\"",
+        try: #"{"indexes": [0, 3]}, the item indexes from plan --json"#)
     }
     self.indexes = Set(indexes)
   }
@@ -42,7 +42,7 @@ struct RestoreSelection {
       throw .usage(
         "\(path) names item \(unknownIndex)",
         why: "\(named.name) has \(Amounts.count(known.count, "item")), counted from 0",
-        try: "plan --json gives the index of each item")
+        try: "plan --json shows the index of each item")
     }
     let staying = plan.decisions.filter { indexes.contains($0.index) && $0.outcome.change == nil }
     guard let first = staying.first, let reason = first.outcome.reason else { return }

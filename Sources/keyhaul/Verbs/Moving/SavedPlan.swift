@@ -26,7 +26,7 @@ struct SavedPlan {
         throw CommandFailure(
           .refused, "\(path) is not a saved plan", why: error.reason, try: "keyhaul plan ARCHIVE --to DEVICE -o FILE")
       case .otherPlanFormat:
-        throw CommandFailure(.refused, "\(path) is of another format", why: error.reason, try: "plan again")
+        throw CommandFailure(.refused, "\(path) has another format", why: error.reason, try: "plan again")
       case .stalePlan:
         throw CommandFailure(
           .stalePlan, "\(path) is no longer the plan that was saved", why: error.reason, try: "plan again")
@@ -45,7 +45,7 @@ struct SavedPlan {
   func check(_ named: NamedArchive, _ device: DeviceSession) throws(CommandFailure) {
     try checkWhole(for: device.name)
     if document.source.digest != named.archive.digest {
-      throw stale(device.name, "\(named.name) is another archive, or has changed since")
+      throw stale(device.name, "\(named.name) is another backup, or has changed since")
     }
     if document.target.name != device.name {
       throw stale(device.name, "it was made for \(document.target.name)")
@@ -53,7 +53,7 @@ struct SavedPlan {
     if document.target.revision != device.record.revision {
       throw stale(
         device.name,
-        "it was made for revision \(document.target.revision), \(device.name) is at \(device.record.revision)")
+        "it was made for revision \(document.target.revision); \(device.name) is at revision \(device.record.revision)")
     }
   }
 
@@ -63,6 +63,6 @@ struct SavedPlan {
   }
 
   private func stale(_ target: String, _ why: String) -> CommandFailure {
-    CommandFailure(.stalePlan, "\(path) no longer fits \(target)", why: why, try: "plan again")
+    CommandFailure(.stalePlan, "\(path) no longer matches \(target)", why: why, try: "plan again")
   }
 }

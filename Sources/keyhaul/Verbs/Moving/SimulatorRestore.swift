@@ -54,7 +54,7 @@ struct SimulatorRestore {
     ]
     guard let flag = given.compactMap(\.self).first else { return }
     throw .usage(
-      "\(flag) is about devices", why: "\(simulator.name) is a Simulator's keychain, and no hardware guards it",
+      "\(flag) applies only to devices", why: "\(simulator.name) is a Simulator's keychain, which no hardware protects",
       try: "leave it out")
   }
 
@@ -71,7 +71,7 @@ struct SimulatorRestore {
   private func refusePointless(_ plan: MigrationPlan, _ named: NamedArchive) throws(CommandFailure) {
     guard plan.onlyRemoves || plan.decisions.isEmpty && !plan.removed.isEmpty else { return }
     throw CommandFailure(
-      .refused, "nothing of \(named.name) arrives in \(simulator.name), and nothing was removed there",
+      .refused, "no item of \(named.name) would arrive in \(simulator.name), so nothing was removed there",
       why: "the restore would bring no item and remove \(Amounts.grouped(plan.removed.count))",
       try: "keyhaul plan \(ShellWord.quoted(named.name)) says why none arrives")
   }

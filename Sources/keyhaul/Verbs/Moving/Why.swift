@@ -43,7 +43,7 @@ struct Why: RunnableVerb {
     completion: .deviceNames)
   var to: String?
   @OptionGroup var existing: ExistingItemOptions
-  @OptionGroup(title: "The archive's password") var password: PasswordFlags
+  @OptionGroup(title: "The backup's password") var password: PasswordFlags
   @OptionGroup(title: "Opening") var opening: OpeningOptions
   @OptionGroup var databaseKeys: DatabaseKeyOptions
   @OptionGroup var wait: WaitOptions
@@ -56,12 +56,12 @@ struct Why: RunnableVerb {
     let selection = try ItemSelection(chosen)
     guard selection.isRestricted || chosen.attributes.protection != nil || item != nil else {
       throw CommandFailure.usage(
-        "no attribute says which item is meant", why: "why tells one item's story",
+        "no attribute selects an item", why: "why explains a single item",
         try: "--service NAME, --account NAME, or --item N")
     }
     if chosen.attributes.app != nil {
       throw CommandFailure.usage(
-        "--app does not say which item is meant", why: "it acts as an app, and nothing is done here",
+        "--app does not select an item", why: "it acts as an app, but why does nothing as an app",
         try: "--access-group GROUP")
     }
     let wanted = StoryFinder.Wanted(selection.query, index: item, admits: selection.admits)
@@ -156,17 +156,17 @@ struct Why: RunnableVerb {
       if session.isJSON { try session.say(report) }
       session.note("Nothing in \(HostileText.shown(report.source.name)) matches.")
       if sealed > 0 {
-        session.note("\(Amounts.count(sealed, "item")) of it \(sealed == 1 ? "is" : "are") sealed and may be meant.")
-        session.note("inspect --list shows the places, --item N tells one's story.")
+        session.note("\(Amounts.count(sealed, "item")) of it \(sealed == 1 ? "is" : "are") encrypted and may match.")
+        session.note("inspect --list shows their numbers, --item N explains one.")
       }
-      if !report.source.isDevice { session.note(UnseenItems.sentence) }
+      if !report.source.isDevice { session.note(UnseenItems.line) }
       return .noMatch
     }
     try session.say(report)
     guard isDamaged else { return .ok }
     let count = "\(Amounts.count(sealed, "item")) of \(HostileText.shown(report.source.name))"
     session.note(
-      "\(count) \(sealed == 1 ? "does" : "do") not open here and may be meant too, a damaged one among them.")
+      "\(count) cannot be decrypted here and may match too, including damaged ones.")
     return .partial
   }
 }

@@ -47,8 +47,8 @@ struct ComparisonPasswords {
     for named in plain {
       guard isTaken else { throw named.needlessPassword(source) }
       session.warn(
-        "\(named.name) has no password", why: "it is not encrypted; the password is used for the other backup alone",
-        try: "make sure that it is the backup which is meant")
+        "\(named.name) has no password", why: "it is not encrypted; the password is used only for the other backup",
+        try: "make sure that this is the right backup")
     }
   }
 
@@ -94,7 +94,7 @@ struct ComparisonPasswords {
       guard error.status == .wrongPassword else { throw error }
       guard try first.source(environment: session.environment) == .prompt else {
         var failure = error
-        failure.advice = "\(SecretFamily.otherPassword.flags), where it has another one"
+        failure.advice = "\(SecretFamily.otherPassword.flags), if it differs"
         throw failure
       }
     }

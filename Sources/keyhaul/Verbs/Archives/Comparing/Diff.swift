@@ -34,8 +34,8 @@ struct Diff: RunnableVerb {
   @Flag(help: "Exit with code 2 if anything differs, or 3 if nothing differs but not everything could be compared.")
   var exitCode = false
   @OptionGroup var report: ReportOptions
-  @OptionGroup(title: "The archives' password") var password: PasswordFlags
-  @OptionGroup(title: "The second archive's password, where it is another one") var otherPassword: OtherPasswordFlags
+  @OptionGroup(title: "The backups' password") var password: PasswordFlags
+  @OptionGroup(title: "The second backup's password, if it differs") var otherPassword: OtherPasswordFlags
   @OptionGroup(title: "Opening") var opening: OpeningOptions
   @OptionGroup var databaseKeys: DatabaseKeyOptions
   @OptionGroup var wait: WaitOptions

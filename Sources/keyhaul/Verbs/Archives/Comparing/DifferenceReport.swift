@@ -45,7 +45,7 @@ struct DifferenceReport: Report {
       emptySentences
       + [showsAll ? nil : leftOutSentence, difference.sealed.alikeSentence, sealedSentence].compactMap(\.self)
       + [openSecretSentence].compactMap(\.self) + doubtSentences
-      + (meetsArchive ? [UnseenItems.sentence] : [])
+      + (meetsArchive ? [UnseenItems.line] : [])
     if showsAll { lines += leftOutLines(style) }
     for side in [first, second] { lines += side.statement?.lines(style: style) ?? [] }
     for sentence in sentences + [summary] {
@@ -119,7 +119,7 @@ struct DifferenceReport: Report {
     guard count > 0 else { return nil }
     let (was, its) = count == 1 ? ("was", "its secret") : ("were", "their secrets")
     return
-      "\(Amounts.count(count, "item")) that both have \(was) compared without \(its): not both sides tell \(count == 1 ? "it" : "them")."
+      "\(Amounts.count(count, "item")) on both sides \(was) compared without \(its), which one side does not show."
   }
 
   /// Which items may be among the other side's sealed ones.
@@ -136,8 +136,8 @@ struct DifferenceReport: Report {
   ) -> String? {
     guard !items.isEmpty else { return nil }
     let those = items.count == 1 ? "it is" : "they are"
-    return "\(Amounts.count(items.count, "item")) of \(side.name) may be among what is sealed in \(other.name): "
-      + "whether \(those) \(word) is not known."
+    return "\(Amounts.count(items.count, "item")) of \(side.name) may be among the encrypted items of \(other.name): "
+      + "it is not known whether \(those) \(word)."
   }
 
   /// "4 items of old-phone are never in a backup; -v names them."
@@ -146,7 +146,7 @@ struct DifferenceReport: Report {
     guard let side = sides.first else { return nil }
     let count = side.leftOut.count
     let (are, them) = count == 1 ? ("is", "it") : ("are", "them")
-    return "\(Amounts.count(count, "item")) of \(side.name) \(are) never in a backup; -v names \(them)."
+    return "\(Amounts.count(count, "item")) of \(side.name) \(are) never in a backup; -v lists \(them)."
   }
 
   private var sealedSentence: String? {
@@ -156,7 +156,7 @@ struct DifferenceReport: Report {
     if sealed.inBoth > 0 {
       parts.append("\(Amounts.grouped(sealed.inBoth)) in both")
       for (count, side) in [(sealed.openInFirst, first), (sealed.openInSecond, second)] where count > 0 {
-        parts.append("\(Amounts.grouped(count)) of them \(count == 1 ? "opens" : "open") in \(side.name)")
+        parts.append("\(Amounts.grouped(count)) of them can be decrypted in \(side.name)")
       }
     }
     if sealed.onlyInFirst > 0 { parts.append("\(Amounts.grouped(sealed.onlyInFirst)) in \(first.name)") }
@@ -166,17 +166,17 @@ struct DifferenceReport: Report {
     if bound > 0 {
       // Where none of them opens on either side, this needs no saying.
       let isOpenOnOneSide = sealed.openInFirst + sealed.openInSecond > 0
-      let place = isOpenOnOneSide ? "where \(bound == 1 ? "it is" : "they are") sealed, " : ""
+      let place = isOpenOnOneSide ? "where \(bound == 1 ? "it is" : "they are") encrypted, " : ""
       reasons.append(
         place
           + (bound == 1
-            ? "1 opens only on the device that made it"
-            : "\(Amounts.grouped(bound)) open only on the device that made them"))
+            ? "1 can be decrypted only on the source device"
+            : "\(Amounts.grouped(bound)) can be decrypted only on the source device"))
     }
     if sealed.damaged > 0 { reasons.append("\(Amounts.grouped(sealed.damaged)) cannot be read in this copy") }
     let least = sealed.possiblePairs > 0 ? "at least " : ""
-    let pairs = sealed.possiblePairs > 0 ? "; which of them are the same ones is not known" : ""
-    let head = "\(least)\(Amounts.count(sealed.total, "sealed item")) could not be compared"
+    let pairs = sealed.possiblePairs > 0 ? "; it is not known which of them match" : ""
+    let head = "\(least)\(Amounts.count(sealed.total, "encrypted item")) could not be compared"
     return "\(head.prefix(1).uppercased())\(head.dropFirst()) (\(parts.joined(separator: ", "))\(pairs)): "
       + "\(reasons.joined(separator: ", "))."
   }

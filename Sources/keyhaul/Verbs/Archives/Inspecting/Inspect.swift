@@ -49,7 +49,7 @@ struct Inspect: BackupVerb {
   var paths: [String] = []
   @Flag var part: Part?
   @OptionGroup var report: ReportOptions
-  @OptionGroup(title: "The archive's password") var password: PasswordFlags
+  @OptionGroup(title: "The backup's password") var password: PasswordFlags
   @OptionGroup(title: "Opening") var opening: OpeningOptions
   @OptionGroup var databaseKeys: DatabaseKeyOptions
   @OptionGroup(title: "Many backups") var many: ManyBackupsOptions
@@ -62,7 +62,7 @@ struct Inspect: BackupVerb {
     let archive = paths.first ?? ""
     if common.isHTML, let part {
       throw CommandFailure.usage(
-        "--\(part.rawValue) and --format html cannot go together", why: "the page shows every part",
+        "--\(part.rawValue) and --format html cannot be used together", why: "the page shows every part",
         try: "leave --\(part.rawValue) out")
     }
     let found: FoundArchive
@@ -107,7 +107,8 @@ struct Inspect: BackupVerb {
     try found.refusePage(in: session)
     if let part, part != .list {
       throw .usage(
-        "--\(part.rawValue) is about backups", why: "\(found.typed) is a \(found.noun): it has no keybag and no files",
+        "--\(part.rawValue) applies only to "
+          + "backups", why: "\(found.typed) is a \(found.noun): it has no keybag and no files",
         try: "--list")
     }
     try report.prepare(inputs: found.files, in: session)
@@ -191,6 +192,7 @@ extension DumpInspection: Report {
     let items = found.dump.items.map(\.item)
     self.init(
       found.dump, named: found.typed, digest: found.digest, listsItems: listsItems,
-      names: items.map { $0.map { ItemText.name(of: $0) } ?? "(sealed)" }, distinctions: ItemText.distinctions(items))
+      names: items.map { $0.map { ItemText.name(of: $0) } ?? "(encrypted)" }, distinctions: ItemText.distinctions(items)
+    )
   }
 }

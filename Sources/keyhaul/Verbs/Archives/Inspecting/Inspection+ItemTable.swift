@@ -21,7 +21,7 @@ extension Inspection {
         + (showsDistinctions ? [.init(ItemText.distinctionTitle, flexible: true)] : []), count: items.count
     ) { position in
       let item = items[position]
-      let name = item.item.map { ItemText.name(ItemIdentity($0)) } ?? "(sealed)"
+      let name = item.item.map { ItemText.name(ItemIdentity($0)) } ?? "(encrypted)"
       return [
         String(item.index), ItemText.kind(item.kind), name, ItemText.protection(item.protection, isShort: isShort),
       ] + (showsState ? [reason(of: item)?.rawValue ?? "readable"] : [])

@@ -34,18 +34,18 @@ extension Inspection {
   /// What leads where most items go nowhere else: "Most of its items, 14 of 18, are of this device only: …".
   var boundText: String? {
     guard let contents, contents.total > 0, unbound == nil else { return nil }
-    let maker = archive.device.name ?? "the device that made it"
+    let maker = archive.device.name ?? "the source device"
     let total = Amounts.count(contents.total, "item")
-    if isKeybagUnusable { return "Its keybag cannot be used: of its \(total) none opens, on any device." }
+    if isKeybagUnusable { return "Its keybag is unusable: none of its \(total) can be decrypted, on any device." }
     guard archive.isEncrypted else {
       let verb = contents.total == 1 ? "goes" : "go"
-      return contents.secretOnly > 0 ? nil : "No password: its \(total) \(verb) back to \(maker) alone."
+      return contents.secretOnly > 0 ? nil : "No password: its \(total) \(verb) back only to \(maker)."
     }
     guard contents.thisDeviceOnly * 2 > contents.total else { return nil }
     let (few, are) = (Amounts.grouped(contents.thisDeviceOnly), contents.thisDeviceOnly == 1 ? "is" : "are")
     return contents.thisDeviceOnly == contents.total
-      ? "All of its items (\(few)) \(are) of this device only: none but \(maker) can take them."
-      : "Most of its items (\(few) of \(total)) \(are) of this device only: none but \(maker) can take them."
+      ? "All of its items (\(few)) \(are) this-device-only: only \(maker) can restore them."
+      : "Most of its items (\(few) of \(total)) \(are) this-device-only: only \(maker) can restore them."
   }
 
   /// "3 device-bound: 2 generic (when unlocked, this device), 1 key (…)", for each reason; `nil` where all open. What the

@@ -21,7 +21,7 @@ extension Inspection {
   /// Nothing where there is no keychain that anybody could take for the whole.
   private func unseenLines(_ style: TextStyle, _ showsAll: Bool) -> [String] {
     guard archive.hasKeychain, !archive.isRemainder else { return [] }
-    return (maker?.lines(style: style, showsAll: showsAll) ?? []) + UnseenItems.lines(style: style, isAdvised: true)
+    return (maker?.lines(style: style, showsAll: showsAll) ?? []) + UnseenItems.lines(style: style)
   }
 
   // MARK: The overview
@@ -33,7 +33,7 @@ extension Inspection {
   private func overview(_ style: TextStyle, _ showsAll: Bool) -> [String] {
     let state =
       archive.isManifestUnreadable
-      ? "nothing says whether it has a password"
+      ? "it is not known whether it has a password"
       : archive.isManifestMissing
         ? "no Manifest.plist, \(archive.areFilesEncrypted ? "encrypted" : "unencrypted") files"
         : archive.areFilesEncrypted
@@ -52,9 +52,9 @@ extension Inspection {
       (
         "keybag",
         archive.isManifestUnreadable
-          ? "unreadable, as Manifest.plist is"
+          ? "unreadable, like Manifest.plist"
           : archive.isManifestMissing
-            ? "missing, as Manifest.plist is"
+            ? "missing, like Manifest.plist"
             : "version \(archive.keybag.version.map(String.init) ?? "?"), \(keybagKind), "
               + "\(Amounts.count(classes, "class key")) · \(facts.classes) · \(roundsText)"
       ),
@@ -129,34 +129,38 @@ extension Inspection {
   private var keychainText: String {
     if archive.isRemainder {
       return archive.hasKeychain
-        ? "its file is stored; what it holds is not known" : "no file is stored where its file would be"
+        ? "its file is stored; its contents are not known" : "its file is not stored"
     }
-    if let hidden = opened?.hiddenKeychain { return "cannot be read: \(hidden.fact). What it holds is not known." }
+    if let hidden = opened?.hiddenKeychain { return "cannot be read: \(hidden.fact). Its contents are not known." }
     guard archive.hasKeychain else {
       return archive.isEncrypted && !isUnlocked
-        ? "its file is not there; whether there should be one, the list of files says with the password"
+        ? "its file is missing; the manifest shows, with the password, whether there should be one"
         : "none in this backup"
     }
     if let unbound, unbound.isRefused {
-      return "present, and not to be trusted: \(unbound.fact). So \(unbound.meaning); no restore takes them."
+      return "present, but not trustworthy: \(unbound.fact). As a result, \(unbound.meaning); they cannot be restored."
     }
     if let contents, contents.secretOnly > 0, contents.secretOnly == contents.total {
-      return "present. Its items are secrets that nothing names, as iOS 4 stored them: no restore takes them, and "
+      return "present. Its items are secrets without names, as iOS 4 stored them. They cannot be restored, but "
         + "\"export --reveal\" saves them."
     }
     if findings.contains(.decryptedCopy) {
-      return "present. No restore takes a decrypted copy; use the backup that it was made of."
+      return "present. A decrypted copy cannot be restored; use the backup that it was made from."
     }
-    if isKeybagUnusable { return "present, and sealed: its keybag cannot be used, so nothing of it opens anywhere." }
-    let maker = archive.device.name ?? "the device that made it"
+    if isKeybagUnusable {
+      return "present, but encrypted: its keybag is unusable, so no item can be decrypted anywhere."
+    }
+    let maker = archive.device.name ?? "the source device"
     guard archive.isEncrypted else {
-      return "present. The backup has no password, so what is in it goes back to \(maker) and to no other device."
+      return "present. The backup has no password, so its items can go back only to \(maker)."
     }
-    let seal = isUnlocked ? "present" : "present, sealed"
+    let seal = isUnlocked ? "present" : "present, encrypted"
     if let unbound {
-      return "\(seal), and none that a device wrote: \(unbound.fact). So \(unbound.meaning), like those that may move."
+      return "\(seal), but no device writes such a keychain: \(unbound.fact). As a result, \(unbound.meaning), like "
+        + "migratable items."
     }
-    return "\(seal). With the password its items can go to any device, those of \"this device\" only back to \(maker)."
+    return "\(seal). With the password its items can go to any device; its this-device-only items can go only back to "
+      + "\(maker)."
   }
 
   private func itemsText(_ contents: ArchiveContents) -> String {
@@ -178,7 +182,7 @@ extension Inspection {
       : archive.isEncrypted
         ? "\(free) any device, \(Amounts.grouped(contents.thisDeviceOnly - openCount)) this device only"
         : unbound == nil
-          ? "with a password \(free) could go to any device" : "\(Amounts.grouped(openCount)) open to everybody"
+          ? "with a password \(free) could go to any device" : "\(Amounts.grouped(openCount)) that anyone can decrypt"
     if contents.secretOnly > 0 { reach += ", \(Amounts.grouped(contents.secretOnly)) nowhere" }
     return "\(Amounts.count(contents.total, "item")): \(kinds.joined(separator: ", ")) · \(reach)"
   }
@@ -189,7 +193,7 @@ extension Inspection {
     let keybag = archive.keybag
     let head = [
       "uuid      \(keybag.uuidText ?? "none")", "version   \(keybag.version.map(String.init) ?? "none")",
-      "type      \(keybag.type.map { String($0.rawValue) } ?? "none")", "rounds    \(roundsText)", "",
+      "type      \(keybag.type.map { String($0.rawValue) } ?? "none")", "iterations \(roundsText)", "",
     ]
     var table = Table([
       .init("CLASS", rightAligned: true), .init("PROTECTS"), .init("WRAPPED WITH"), .init("KEY"),
@@ -208,10 +212,10 @@ extension Inspection {
     if let hidden = opened?.hiddenKeychain {
       return WordWrap.lines(
         of: style.adapted(
-          HostileText.shown("Its keychain cannot be read: \(hidden.fact). What it holds is not known.")),
+          HostileText.shown("Its keychain cannot be read: \(hidden.fact). Its contents are not known.")),
         columns: style.width)
     }
-    guard let opened, archive.hasKeychain else { return ["The archive holds no keychain."] }
+    guard let opened, archive.hasKeychain else { return ["The backup contains no keychain."] }
     // Where names would be cut, classes go by their codes.
     return itemTable(opened, isShort: false).lines(style: style) { itemTable(opened, isShort: true) }
   }
@@ -249,7 +253,7 @@ extension Inspection {
     add(tree.root.children, indent: 0)
     row("all", tree.root)
     let hint =
-      showsAll || tree.root.fileCount == 0 ? [] : ["-v names every file; export --domain D --path P takes one out."]
+      showsAll || tree.root.fileCount == 0 ? [] : ["-v lists every file; export --domain D --path P exports one."]
     return table.lines(style: style) + hint
   }
 

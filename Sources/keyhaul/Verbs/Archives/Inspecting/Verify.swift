@@ -33,7 +33,7 @@ struct Verify: BackupVerb {
     completion: .file())
   var paths: [String] = []
   @Flag(help: "Check what needs no password, and list what was not checked.") var quick = false
-  @OptionGroup(title: "The archive's password") var password: PasswordFlags
+  @OptionGroup(title: "The backup's password") var password: PasswordFlags
   @OptionGroup(title: "Opening") var opening: OpeningOptions
   @OptionGroup var databaseKeys: DatabaseKeyOptions
   @OptionGroup(title: "Many backups") var many: ManyBackupsOptions
@@ -45,7 +45,10 @@ struct Verify: BackupVerb {
   /// Refuses flags that contradict each other, of whatever backup.
   func checkFlags() throws(CommandFailure) {
     guard quick, unlocking.password.isGiven else { return }
-    throw .usage("--quick and a password cannot go together", why: "it checks what needs none", try: "one of them")
+    throw .usage(
+      "--quick and a password cannot be used together",
+      why: "it checks only what needs no password",
+      try: "use only one of them")
   }
 
   func performAlone(in session: Session) throws -> CommandStatus {
@@ -81,7 +84,7 @@ struct Verify: BackupVerb {
       throw CommandFailure(.damaged, "\(report.name) is damaged", why: report.text.loss, try: "use another copy")
     case .refused:
       throw CommandFailure(
-        .refused, "\(report.name) holds what no device writes", why: report.text.loss, try: "don't trust this file")
+        .refused, "\(report.name) contains what no device writes", why: report.text.loss, try: "don't trust this file")
     default: return report.status
     }
   }
@@ -91,7 +94,8 @@ struct Verify: BackupVerb {
     guard let rows = found.database else { throw found.refusal }
     try found.refuse(unlocking)
     if quick {
-      throw .usage("--quick is about backups", why: "\(found.typed) is checked at once", try: "leave --quick out")
+      throw .usage(
+        "--quick applies only to backups", why: "\(found.typed) is checked in one step", try: "leave --quick out")
     }
     let verification = DatabaseVerification(rows.database, opened: rows.rows, named: found.typed)
     if session.isJSON {
@@ -133,8 +137,9 @@ struct Verify: BackupVerb {
     if quick, named.archive.isEncrypted {
       if try unlocking.opening.deviceKeySource() != nil {
         throw .usage(
-          "--quick and a device key cannot go together", why: "without the password nothing of \(named.name) opens",
-          try: "one of them")
+          "--quick and a device key cannot be used together",
+          why: "without the password nothing in \(named.name) can be decrypted",
+          try: "use only one of them")
       }
       return try verification(of: named, with: nil, nil, in: session)
     }

@@ -33,10 +33,10 @@ struct Backup: RunnableVerb {
   @Flag(help: "Make a backup without a password; only this device can decrypt its keychain.")
   var noPassword = false
   @Option(
-    help: ArgumentHelp("Rounds of key derivation (default 10,000,000).", valueName: "n"),
+    help: ArgumentHelp("The number of PBKDF2 iterations (default 10,000,000).", valueName: "n"),
     transform: RoundCount.parseWritten)
   var rounds: RoundCount?
-  @OptionGroup(title: "The new archive's password") var password: PasswordFlags
+  @OptionGroup(title: "The new backup's password") var password: PasswordFlags
   @OptionGroup var dryRun: DryRunOptions
   @OptionGroup var wait: WaitOptions
   @OptionGroup(title: "Flags of all commands") var common: CommonOptions
@@ -86,12 +86,13 @@ struct Backup: RunnableVerb {
 
   private func checkFlags(_ session: Session) throws(CommandFailure) {
     if noPassword, password.isGiven {
-      throw .usage("--no-password and a password cannot go together", try: "one of them")
+      throw .usage("--no-password and a password cannot be used together", try: "use only one of them")
     }
     if noPassword, rounds != nil {
       throw .usage(
-        "--no-password and --rounds cannot go together", why: "without a password nothing slow is derived",
-        try: "one of them")
+        "--no-password and --rounds cannot be used together",
+        why: "a backup without a password needs no slow key derivation",
+        try: "use only one of them")
     }
     try ArchiveOutput.check(output, differsFrom: [password.file], in: session)
   }
@@ -103,15 +104,15 @@ struct Backup: RunnableVerb {
       session.warnOfPublishedKey(
         of: device.name,
         noPassword
-          ? "everybody can open the keychain in this backup"
-          : "everybody who has its password can open this backup's items of this device only, on any device")
+          ? "anyone can decrypt the keychain in this backup"
+          : "anyone with its password can decrypt this backup's this-device-only items, on any device")
     }
     if noPassword, isPublished { return try prepared(device, nil, in: session) }
     if noPassword {
       session.warn(
-        "this backup's keychain opens only on \(device.name)",
-        why: "without a password every keychain key also needs that device's hardware",
-        try: "leave --no-password out to be able to move it")
+        "this backup's keychain can be decrypted only on \(device.name)",
+        why: "without a password every keychain key also needs that device's hardware key",
+        try: "leave --no-password out if its items should move")
       return try prepared(device, nil, in: session)
     }
     let secret = try session.password(password, of: output == "-" ? "the backup" : output, isNew: true)
@@ -203,7 +204,7 @@ struct Backup: RunnableVerb {
     let names = tombstones.map { "\"\(HostileText.shown(ItemText.name($0.item.identity), columns: 32))\"" }
     return WordWrap.labeled(
       "  not counted  ",
-      Amounts.count(tombstones.count, "mark of a deleted item", plural: "marks of deleted items")
+      Amounts.count(tombstones.count, "tombstone of a deleted item", plural: "tombstones of deleted items")
         + ": " + names.joined(separator: ", "), columns: style.width)
   }
 

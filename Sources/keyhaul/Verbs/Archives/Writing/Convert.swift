@@ -35,7 +35,7 @@ struct Convert: RunnableVerb {
   var decrypted = false
   @Flag(help: "Also write the items, with their secrets in plain text, next to the copy (with --decrypted).")
   var reveal = false
-  @OptionGroup(title: "The archive's password") var password: PasswordFlags
+  @OptionGroup(title: "The backup's password") var password: PasswordFlags
   @OptionGroup(title: "Opening") var opening: OpeningOptions
   @OptionGroup var dryRun: DryRunOptions
   @OptionGroup(title: "Flags of all commands") var common: CommonOptions
@@ -138,7 +138,8 @@ struct Convert: RunnableVerb {
     ].compactMap(\.self)
     guard let first = given.first else { return }
     throw .usage(
-      "\(first) is for a decrypted copy", why: "every stored byte stays what it is", try: "--decrypted, or leave it out"
+      "\(first) is for a decrypted copy",
+      why: "a packed copy keeps every stored byte", try: "--decrypted, or leave it out"
     )
   }
 
@@ -166,7 +167,7 @@ struct Convert: RunnableVerb {
     let size = outcome.map { " (\(Amounts.count($0.fileCount, "file")), \(Amounts.bytes($0.byteCount)))" } ?? ""
     if isThere {
       return try session.announce(
-        "Nothing to do: \(place) is a copy of \(HostileText.shown(named.name)) already, file by file.")
+        "Nothing to do: \(place) is already a copy of \(HostileText.shown(named.name)), file by file.")
     }
     let sentence =
       "\(outcome == nil ? "Would copy" : "Copied") \(HostileText.shown(named.name)) to \(place)\(kind)\(size)."

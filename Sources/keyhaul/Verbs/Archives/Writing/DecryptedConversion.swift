@@ -27,13 +27,15 @@ struct DecryptedConversion {
         "\(named.name) is not encrypted", why: "there is nothing to decrypt", try: "leave --decrypted out")
     }
     guard !verb.reveal || verb.output != "-" else {
-      throw .usage("--reveal and -o - cannot go together", why: "the items are written beside the copy", try: "-o FILE")
+      throw .usage(
+        "--reveal and -o - cannot be used together",
+        why: "the items are written next to the copy", try: "-o FILE")
     }
     do throws(BackupArchiveError) {
       try BackupRewriter.checkReencryption(of: named.archive)
     } catch {
       throw CommandFailure(
-        CommandStatus(error.category), "\(named.name) cannot be copied in clear", why: error.reason,
+        CommandStatus(error.category), "\(named.name) cannot be decrypted into a copy", why: error.reason,
         try: "keyhaul export \(ShellWord.quoted(named.name)) --files DIR writes its files")
     }
     self.verb = verb
@@ -53,7 +55,7 @@ struct DecryptedConversion {
     let damage = try damage(with: key)
     for fact in damage {
       session.warn(
-        "\(named.name) is damaged, and its decrypted copy does not show it", why: fact.description,
+        "\(named.name) is damaged, and its decrypted copy would hide the damage", why: fact.description,
         try: "keyhaul verify \(ShellWord.quoted(named.name)) says what can be saved", evenQuiet: true)
     }
     guard !verb.dryRun.isOn else {
@@ -89,7 +91,7 @@ struct DecryptedConversion {
 
   private func decrypt(_ keys: consuming ClassKeys, in session: Session) throws(CommandFailure) -> DecryptedBackup {
     let keys = HandedOver(keys)
-    let done = DoneChange("\(named.name) was copied in clear to \(verb.output)")
+    let done = DoneChange("\(named.name) was copied unencrypted to \(verb.output)")
     do throws(BackupArchiveError) {
       return try session.progress("Decrypting \(named.name)", phase: "copy", unit: .byte) {
         (report) throws(BackupArchiveError) in
@@ -132,11 +134,11 @@ struct DecryptedConversion {
     let place = verb.output == "-" ? "standard output" : HostileText.shown(copy?.path ?? verb.output)
     let size = copy.map { " (\(Amounts.count($0.fileCount, "file")), \(Amounts.bytes($0.byteCount)))" } ?? ""
     let did = written == nil ? "Would copy" : "Copied"
-    let sentence = "\(did) \(HostileText.shown(named.name)) in clear to \(place)\(size)."
+    let sentence = "\(did) \(HostileText.shown(named.name)) unencrypted to \(place)\(size)."
     if verb.output == "-" { session.note(sentence) } else { try session.announce(sentence) }
     session.note(
-      "Anybody can read its files. The items of its keychain stay sealed: they need the password"
-        + (verb.reveal ? ", but in \(itemsPath) they are in plain text." : "."))
+      "Anyone can read its files. Its keychain items stay encrypted with the password"
+        + (verb.reveal ? ", but \(itemsPath) contains them in plain text." : "."))
     if verb.dryRun.isOn { session.note("Nothing was written (--dry-run).") }
   }
 
@@ -146,13 +148,13 @@ struct DecryptedConversion {
       session.warn(
         "\(Amounts.count(written.copy.foreignFiles.count, "file")) not copied",
         why:
-          "the list of files does not have \(written.copy.foreignFiles.count == 1 ? "it" : "them"); the first: \(first)"
+          "not listed in the manifest; the first: \(first)"
       )
     }
     if let first = written.faults.first {
       session.warn(
         "\(Amounts.count(written.faults.count, "file")) could not be read, and \(written.faults.count == 1 ? "is" : "are") not in the copy",
-        why: "the first: \(first.error.reason)", try: "keyhaul verify \(ShellWord.quoted(named.name)) names them",
+        why: "the first: \(first.error.reason)", try: "keyhaul verify \(ShellWord.quoted(named.name)) lists them",
         evenQuiet: true)
     }
     warn(ofDiffering: differing(written).map(Self.name), in: session)
@@ -172,13 +174,14 @@ struct DecryptedConversion {
   private func warn(ofDiffering names: [String], in session: Session) {
     guard !names.isEmpty else { return }
     session.warn(
-      "\(Amounts.count(names.count, "file")) not what was backed up, and copied as \(names.count == 1 ? "it is" : "they are")",
-      why: "the digest in the list of files or in the seal is another one; the copy is sealed as it is",
+      "\(Amounts.count(names.count, "file")) not what was backed up, but copied as "
+        + "\(names.count == 1 ? "it is" : "they are")",
+      why: "the digest in the manifest or in the seal differs; the copy is sealed in its current state",
       try: "another copy of the backup", evenQuiet: true)
     let shown = verb.common.verbose > 0 ? names[...] : names.prefix(VerificationText.shortList)
     for name in shown { session.note("  \(HostileText.quoted(name))") }
     if shown.count < names.count {
-      session.note("  \(Amounts.grouped(names.count - shown.count)) more (-v names all)")
+      session.note("  \(Amounts.grouped(names.count - shown.count)) more (-v lists all)")
     }
   }
 }

@@ -25,7 +25,7 @@ struct HardwareRekey {
   func protect(in session: Session) throws {
     try requireBound()
     try requireReplaceable()
-    let old = try unlocker.key(verb.password, needlessPassword: "--new-password-file for the one that it gets")
+    let old = try unlocker.key(verb.password, needlessPassword: "--new-password-file with the new password")
     let candidate = try hardwareKey(to: "set a password on")
     let hardware = try proven(candidate, old, in: session)
     let new = try session.password(verb.newPassword, of: named.name)
@@ -46,7 +46,7 @@ struct HardwareRekey {
   func unprotect(in session: Session) throws {
     try requireBound()
     try requireReplaceable()
-    let candidate = try hardwareKey(to: "take the password off")
+    let candidate = try hardwareKey(to: "remove the password of")
     let old = try unlocker.key(verb.password)
     let hardware = try proven(candidate, old, in: session)
     let keybag: Keybag
@@ -58,15 +58,15 @@ struct HardwareRekey {
     }
     try rewrite(with: keybag, old, in: session)
     let name = HostileText.shown(named.name)
-    let device = named.archive.device.name.map { HostileText.shown($0) } ?? "the device that made it"
+    let device = named.archive.device.name.map { HostileText.shown($0) } ?? "the source device"
     if hardware.isPublished, let maker = hardware.homeDevice {
-      session.warnOfPublishedKey(of: maker, "everybody can open the keychain in \(named.name) without its password")
+      session.warnOfPublishedKey(of: maker, "anyone can decrypt the keychain in \(named.name) without its password")
     }
-    let reach = hardware.isPublished ? "" : " Its keychain opens only on \(device) from now on."
+    let reach = hardware.isPublished ? "" : " From now on its keychain can be decrypted only on \(device)."
     try verb.report(
       named, keybag,
-      did: "Took the password off \(name).\(reach)",
-      would: "Would take the password off \(name).", in: session)
+      did: "Removed the password of \(name).\(reach)",
+      would: "Would remove the password of \(name).", in: session)
   }
 
   /// Refuses a backup that no device wrote: with other keys around it, it would look like any other.
@@ -86,7 +86,7 @@ struct HardwareRekey {
   private func hardwareKey(to action: String) throws -> HardwareKey {
     if let hardware = try unlocker.hardwareKey() { return hardware }
     // The backup's word for it: a device of that name may be there, with another key.
-    let device = "the device that made it" + (named.archive.device.name.map { ", by its own word \($0)" } ?? "")
+    let device = "the source device" + (named.archive.device.name.map { ", which calls itself \($0)" } ?? "")
     throw CommandFailure.usage(
       "cannot \(action) \(named.name) without its device's key",
       why: "without a password the keychain's keys are wrapped with the hardware key of \(device)",
@@ -117,8 +117,8 @@ struct HardwareRekey {
       let classes = unproven.map { String($0.rawValue) }
       throw CommandFailure(
         .refused, "not every key of \(named.name) is known to be right",
-        why: "the device's hardware opens some of its items, and none of class \(Amounts.list(classes)): "
-          + "a wrong key would lose these for good",
+        why: "the device's hardware key decrypts some of its items, but none of class \(Amounts.list(classes)): with a "
+          + "wrong key these would be lost for good",
         try: "another copy")
     case .foreign(let itemCount):
       if let other = hardware.otherwise {
@@ -126,12 +126,12 @@ struct HardwareRekey {
         return try proven(other, key, in: session)
       }
       throw CommandFailure(
-        .refused, "this is not the key of the device that made \(named.name)",
-        why: "none of \(Amounts.count(itemCount, "item")) that need it opens with it",
+        .refused, "this is not the source device's key of \(named.name)",
+        why: "it decrypts none of the \(Amounts.count(itemCount, "item")) that need such a key",
         try: "the key 0x835 of that device")
     case .unshown:
       try session.confirm(
-        "No item of \(named.name) shows that the key is its device's. Use it all the same?",
+        "No item of \(named.name) proves that the key belongs to its source device. Use it anyway?",
         refusal: "using a key that no item proves")
     }
     return hardware
@@ -151,7 +151,7 @@ struct HardwareRekey {
     do throws(BackupArchiveError) {
       outcome = try session.progress("Writing \(named.name)", phase: "write") {
         (report) throws(BackupArchiveError) -> RewrittenBackup in
-        let what = verb.noPassword ? "has no password any more" : "has the new password"
+        let what = verb.noPassword ? "no longer has a password" : "has the new password"
         return try session.changing(Rekey.done("\(named.name) \(what)", named)) {
           () throws(BackupArchiveError) -> RewrittenBackup in
           guard let keys = keys.take() else {
@@ -169,7 +169,7 @@ struct HardwareRekey {
     if let first = outcome.foreignFiles.first {
       session.warn(
         "\(Amounts.count(outcome.foreignFiles.count, "payload")) left out",
-        why: "the list of files does not have \(outcome.foreignFiles.count == 1 ? "" : "them, the first is ")\(first)")
+        why: "not listed in the manifest: \(outcome.foreignFiles.count == 1 ? "" : "the first is ")\(first)")
     }
   }
 }

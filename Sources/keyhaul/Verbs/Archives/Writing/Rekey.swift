@@ -36,7 +36,7 @@ struct Rekey: RunnableVerb {
     help: ArgumentHelp("The number of PBKDF2 iterations (default: unchanged).", valueName: "n"),
     transform: RoundCount.parseWritten)
   var rounds: RoundCount?
-  @OptionGroup(title: "The archive's password") var password: PasswordFlags
+  @OptionGroup(title: "The backup's password") var password: PasswordFlags
   @OptionGroup(title: "Its new password") var newPassword: NewPasswordFlags
   @OptionGroup(title: "Opening") var opening: OpeningOptions
   @OptionGroup var dryRun: DryRunOptions
@@ -68,19 +68,20 @@ struct Rekey: RunnableVerb {
 
   private func change(_ named: NamedArchive) throws(CommandFailure) -> Change {
     if noPassword, newPassword.isGiven {
-      throw .usage("--no-password and a new password cannot go together", try: "one of them")
+      throw .usage("--no-password and a new password cannot be used together", try: "use only one of them")
     }
     if noPassword, rounds != nil {
       throw .usage(
-        "--no-password and --rounds cannot go together", why: "without a password nothing slow is derived",
-        try: "one of them")
+        "--no-password and --rounds cannot be used together",
+        why: "a backup without a password needs no slow key derivation",
+        try: "use only one of them")
     }
     switch (named.archive.isEncrypted, noPassword) {
     case (true, true):
-      try requireReencryptable(named, "the password of \(named.name) cannot be taken off")
+      try requireReencryptable(named, "the password of \(named.name) cannot be removed")
       return .none
     case (false, true):
-      throw .usage("\(named.name) has no password to take off", why: "it is not encrypted")
+      throw .usage("\(named.name) has no password to remove", why: "it is not encrypted")
     case (false, false):
       try requireReencryptable(named, "\(named.name) cannot be given a password")
       return .first
@@ -88,7 +89,7 @@ struct Rekey: RunnableVerb {
       guard rounds == nil || named.archive.keybag.secondRound != nil else {
         throw .usage(
           "--rounds cannot be set for \(named.name)",
-          why: "its keybag has one round, as those of iOS 10.1 and earlier", try: "leave --rounds out")
+          why: "its keybag has one iteration, like backups of iOS 10.1 and earlier", try: "leave --rounds out")
       }
       return .another
     }
@@ -102,7 +103,7 @@ struct Rekey: RunnableVerb {
       throw CommandFailure(
         CommandStatus(error.category), message, why: error.reason,
         try: named.archive.isEncrypted
-          ? "keyhaul rekey \(ShellWord.quoted(named.name)) gives it another one"
+          ? "keyhaul rekey \(ShellWord.quoted(named.name)) gives it another password"
           : "a new backup of its device, made with a password")
     }
   }
@@ -119,7 +120,7 @@ struct Rekey: RunnableVerb {
     if try opening.deviceKeySource() != nil {
       throw CommandFailure.usage(
         "a device key is not used to change the password of \(named.name)",
-        why: "its class keys are wrapped again, and nothing else changes", try: "leave the device key out")
+        why: "only its class keys are wrapped again", try: "leave the device key out")
     }
     // Tried before the new one is asked for: nobody types two passwords in vain.
     let unlocker = ArchiveUnlocker(named, opening, in: session)
@@ -145,7 +146,7 @@ struct Rekey: RunnableVerb {
       rounds == nil || rounds.map({ Int($0.value) }) == keybag.secondRound.map({ Int($0.rounds) })
     {
       if !dryRun.isOn { BackupRewriter().sweepLeftovers(of: named.archive, at: path) }
-      let sentence = "Nothing to do: that is the password of \(HostileText.shown(named.name)) already."
+      let sentence = "Nothing to do: \(HostileText.shown(named.name)) already has this password."
       return try report(named, keybag, did: sentence, would: sentence, isWritten: false, in: session)
     }
     let changed = try unlocker.deriving(rounds: count) { (progress) throws(DataProtectionError) in
@@ -158,8 +159,8 @@ struct Rekey: RunnableVerb {
       named, changed,
       did: "Rekeyed \(HostileText.shown(named.name)). "
         + (isSame
-          ? "Its password is the same as before; its rounds are others."
-          : "The old password no longer opens it; other copies still open with the old one."),
+          ? "Its password is the same as before; its iteration count has changed."
+          : "The old password no longer works; other copies still use it."),
       would: "Would rekey \(HostileText.shown(named.name)).",
       in: session)
   }
@@ -176,7 +177,7 @@ struct Rekey: RunnableVerb {
   private func warnOfLosses(of named: NamedArchive, keys: borrowing ClassKeys, in session: Session) {
     for loss in named.archive.visibleLosses(with: keys) {
       session.warn(
-        "\(named.name) is damaged, and stays so under another password", why: loss,
+        "\(named.name) is damaged, and stays damaged with another password", why: loss,
         try: "keyhaul verify \(ShellWord.quoted(named.name)) says what can be saved")
     }
   }

@@ -26,7 +26,7 @@ struct Seal: RunnableVerb {
 
   @Argument(help: "The backup: a folder or a file. Keyhaul seals the backups that it writes.", completion: .file())
   var archive: String
-  @OptionGroup(title: "The archive's password") var password: PasswordFlags
+  @OptionGroup(title: "The backup's password") var password: PasswordFlags
   @OptionGroup(title: "Opening") var opening: OpeningOptions
   @OptionGroup var dryRun: DryRunOptions
   @OptionGroup(title: "Flags of all commands") var common: CommonOptions
@@ -38,7 +38,7 @@ struct Seal: RunnableVerb {
     let named = try found.open(storage: opening.storage, for: .copying, in: session)
     if try opening.deviceKeySource() != nil {
       throw CommandFailure.usage(
-        "a device key is not used to seal \(named.name)", why: "a seal needs no key but the password's",
+        "a device key is not used to seal \(named.name)", why: "a seal needs only the password's key",
         try: "leave the device key out")
     }
     let unlocker = ArchiveUnlocker(named, opening, in: session)
@@ -47,7 +47,7 @@ struct Seal: RunnableVerb {
     if let seal = named.archive.seal { return try keep(seal, of: named, keys: keys, in: session) }
     for loss in named.archive.visibleLosses(with: keys) {
       session.warn(
-        "\(named.name) is damaged, and is sealed as it is", why: loss,
+        "\(named.name) is damaged, and is sealed in this state", why: loss,
         try: "keyhaul verify \(ShellWord.quoted(named.name)) says what can be saved")
     }
     guard !dryRun.isOn else {
@@ -89,12 +89,12 @@ struct Seal: RunnableVerb {
     }
     if let fault {
       throw CommandFailure(
-        .damaged, "\(named.name) is not what was sealed", why: ArchiveFinding.sealBroken(fault).description,
-        try: "another copy; what you changed yourself is sealed again once Keyhaul.seal is deleted")
+        .damaged, "\(named.name) has changed since it was sealed", why: ArchiveFinding.sealBroken(fault).description,
+        try: "another copy; to seal your own changes, delete Keyhaul.seal first")
     }
     if session.isJSON { return try answer(named, fileCount: seal.fileCount, wrote: false, in: session) }
     try session.announce(
-      "\(HostileText.shown(named.name)) is sealed already; \"keyhaul verify\" holds its files against the seal.")
+      "\(HostileText.shown(named.name)) is already sealed; \"keyhaul verify\" compares its files with the seal.")
     return .ok
   }
 
@@ -117,8 +117,8 @@ struct Seal: RunnableVerb {
     let name = HostileText.shown(named.name)
     let shows =
       named.archive.takesKeyedSeal
-      ? "Whatever is changed in it from now on shows; what was changed before does not."
-      : "Accidents show from now on; an attack does not, because no password protects the seal."
+      ? "Later changes can be detected; earlier changes cannot."
+      : "Later accidental changes can be detected; an attack cannot, because no password protects the seal."
     guard let fileCount else { return try session.announce("Would seal \(name).") }
     try session.announce("Sealed \(name): \(Amounts.count(fileCount, "file")). \(shows)")
   }

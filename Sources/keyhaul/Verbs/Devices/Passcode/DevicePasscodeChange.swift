@@ -35,7 +35,7 @@ struct DevicePasscodeChange: RunnableVerb {
     let isSame = new.matches(old)
     if dryRun.isOn {
       try session.announce(
-        "Would change the passcode of \(name), if the one that was given is right: a dry run does not try it.")
+        "Would change the passcode of \(name), if the given one is right: a dry run does not try it.")
       if session.isJSON { try session.answer(before.document([("dry_run", true)])) }
       return .ok
     }

@@ -30,7 +30,7 @@ struct DevicePasscodeRemove: RunnableVerb {
     if dryRun.isOn {
       _ = try session.password(passcode, of: name)
       try session.announce(
-        "Would remove the passcode of \(name), if the one that was given is right: a dry run does not try it; "
+        "Would remove the passcode of \(name), if the given one is right: a dry run does not try it; "
           + (passcodeOnlyCount == 0 ? "no item needs it." : "\(items) would be destroyed."))
       if session.isJSON {
         try session.answer(before.document([("dry_run", true), ("destroyed_items", .count(passcodeOnlyCount))]))
@@ -52,7 +52,8 @@ struct DevicePasscodeRemove: RunnableVerb {
     }
     let end =
       destroyed == 0
-      ? "no item needed it" : "\(Amounts.count(destroyed, "passcode-only item")) \(destroyed == 1 ? "is" : "are") gone"
+      ? "no item needed it"
+      : "\(Amounts.count(destroyed, "passcode-only item")) \(destroyed == 1 ? "was" : "were") destroyed"
     try session.announce("Removed the passcode of \(name); \(end).")
     if session.isJSON { try session.answer(report.document([("destroyed_items", .count(destroyed))])) }
     return .ok

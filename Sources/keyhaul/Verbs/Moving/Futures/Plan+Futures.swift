@@ -85,7 +85,7 @@ extension Plan {
       guard error.status == .notFound, DeviceName.isValid(name) else { throw error }
       var failure = error
       let near = error.advice == "keyhaul device list" ? "" : "\(error.advice ?? ""), "
-      failure.advice = "\(near)keyhaul device create \(name), or plan without --to: it answers for a new device too"
+      failure.advice = "\(near)keyhaul device create \(name), or plan without --to, which also covers a new device"
       throw failure
     }
   }

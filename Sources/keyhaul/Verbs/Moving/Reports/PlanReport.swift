@@ -85,13 +85,13 @@ struct PlanReport {
 
   /// Why nobody carries out this very plan, as one sentence; `nil` where that can be done.
   var obstacle: String? {
-    if source.obstacle != nil { return "No restore takes this backup as it is." }
+    if source.obstacle != nil { return "This backup cannot be restored as it is." }
     if plan.onlyRemoves {
-      return "It is a report to read: nothing would arrive in place of what is removed, and restore refuses that."
+      return "It is only a report: items would be removed but none would arrive, and restore refuses that."
     }
     // What has no name while the device is locked has one when it is restored to, which is another plan.
     if target.state != .unlocked, plan.removed.contains(where: \.isSealed) {
-      return "It is a report to read: unlock \(HostileText.shown(target.name)) and plan again to carry it out."
+      return "It is only a report: unlock \(HostileText.shown(target.name)) and plan again to carry it out."
     }
     return nil
   }
@@ -125,7 +125,7 @@ struct PlanReport {
         "\(target.name): \(state), passcode \(target.isPasscodeSet ? "set" : "not set"), "
           + Amounts.count(target.itemCount, "item")
       ),
-      ("  ", target.isImagined ? "there is no such device here: it is only thought of" : "existing items: \(policy)"),
+      ("  ", target.isImagined ? "no such device exists here; the plan assumes one" : "existing items: \(policy)"),
     ]
     if target.state != .unlocked {
       parts.append(
@@ -133,7 +133,7 @@ struct PlanReport {
     }
     if let obstacle = source.obstacle { parts.append(("  ", obstacle)) }
     if let device = source.namesFrom {
-      parts.append(("  ", "names of sealed items: by the hardware key of \(device), which is available"))
+      parts.append(("  ", "names of encrypted items: decrypted with \(device)'s available hardware key"))
     }
     return parts.flatMap { indent, text in
       WordWrap.labeled(indent, style.adapted(HostileText.shown(text)), columns: style.width)
@@ -147,7 +147,7 @@ struct PlanReport {
       return "\(made)\(source.sourceDevice) · \(source.protection) · \(count)"
     }
     let password = source.isEncrypted ? "with a password (--no-password: without)" : "without a password"
-    let made = source.isDevice ? "as backed up now" : "as a backup of \(source.sourceDevice) would hold it,"
+    let made = source.isDevice ? "as backed up now" : "as a backup of \(source.sourceDevice) would contain it,"
     return "\(made) \(password) · \(count)"
   }
 
@@ -166,8 +166,8 @@ struct PlanReport {
     let stays = plan.summary.byReason[.backupNotEncrypted, default: 0]
     guard stays > 0, plan.summary.migrates == 0 else { return nil }
     return (
-      "nothing in \(source.name) can move to \(target.name)",
-      "a backup without a password opens only on \(source.sourceDevice)",
+      "no item in \(source.name) can move to \(target.name)",
+      "a backup without a password can be decrypted only on \(source.sourceDevice)",
       "make a new backup of \(source.sourceDevice) with a password"
     )
   }

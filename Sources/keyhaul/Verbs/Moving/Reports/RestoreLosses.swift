@@ -26,7 +26,7 @@ struct RestoreLosses {
     }
     let losses =
       overwritten(
-        "Newer on \(report.target.name), and overwritten by what is in \(report.source.name)",
+        "Newer on \(report.target.name), but overwritten by \(report.source.name)",
         words.newer)
       + group(
         "Removed from \(report.target.name)",

@@ -26,7 +26,7 @@ struct StoryReport: Report {
     }
     return lines
       + WordWrap.lines(
-        of: "More attributes, or --item N, mean one of them; -v tells all.", columns: style.width)
+        of: "More attributes, or --item N, select one of them; -v shows all.", columns: style.width)
       + source.unseenLines(style: style)
   }
 
@@ -37,7 +37,7 @@ struct StoryReport: Report {
       .init(ItemText.protectionTitle(isShort: isShort)), .init("OUTCOME"),
     ])
     for story in stories.prefix(ReportItemTable.shortGroup) {
-      let name = story.identity.isSealed ? "(sealed)" : ItemText.name(story.identity)
+      let name = story.identity.isSealed ? "(encrypted)" : ItemText.name(story.identity)
       table.add([
         story.index.map(String.init) ?? "–", ItemText.kind(story.identity.kind), name,
         ItemText.protection(story.protection, isShort: isShort), StoryText.outcome(of: story),

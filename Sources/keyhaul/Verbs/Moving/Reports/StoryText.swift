@@ -24,7 +24,7 @@ struct StoryText {
     }
     if let protection = story.protection {
       add("Class", "\(protection.phrase) (\(protection.rawValue))")
-      add("Readable", protection.readability + (isGuarded ? "; and only for a person who proves to be there" : ""))
+      add("Readable", protection.readability + (isGuarded ? "; only after the user authenticates" : ""))
     }
     let app = source.apps.app(of: story.identity)
     if let group = story.identity.accessGroup, app.isKnown {
@@ -43,7 +43,7 @@ struct StoryText {
 
   private var name: String {
     guard story.identity.isSealed else { return ItemText.name(story.identity) }
-    return story.index.map { "(sealed, item \($0))" } ?? "(cannot be read)"
+    return story.index.map { "(encrypted, item \($0))" } ?? "(cannot be read)"
   }
 
   /// An access control guards it, as far as that is known.
@@ -106,7 +106,7 @@ struct StoryText {
   /// How an item of an archive ended that was tried with the available keys.
   private var endInArchive: String {
     guard let decision = story.decision, let reason = decision.outcome.reason else {
-      return "opens with the available keys"
+      return "can be decrypted with the available keys"
     }
     let why = decision.detail ?? reason.explanation.headline
     switch decision.outcome {
@@ -114,14 +114,14 @@ struct StoryText {
     case .staysBehind, .migrates:
       // Its name is known where the device that made the backup is available.
       return story.identity.isSealed
-        ? "does not open with the available keys: \(why)"
-        : "opens with the key of the device that made the backup, which is available, and with no other"
+        ? "cannot be decrypted with the available keys: \(why)"
+        : "can be decrypted only with the key of the source device, which is available"
     }
   }
 
   private var factsOfDevice: [(String, String)] {
     guard let decision = story.decision, let reason = decision.outcome.reason else {
-      return [("Here", "a backup of \(source.sourceDevice) takes it along")]
+      return [("Here", "a backup of \(source.sourceDevice) contains it")]
     }
     return leftOut(because: reason) + (decision.detail.map { [("Found", $0)] } ?? [])
   }
@@ -130,9 +130,9 @@ struct StoryText {
   private func facts(ofItemOn device: String, leftOutBy rule: Reason?) -> [(String, String)] {
     let place = "not in \(source.name); on \(device)"
     guard let rule = rule?.explanation else {
-      return [("Here", "\(place) no rule keeps it from a backup: it came after this one was made")]
+      return [("Here", "\(place) no rule keeps it out of a backup: it was added after this backup was made")]
     }
-    return [("Here", "\(place), whose backup left it out: \(rule.headline)"), ("Rule", rule.rule)]
+    return [("Here", "\(place), whose backup omits it: \(rule.headline)"), ("Rule", rule.rule)]
   }
 
   private func factsOfTarget(_ fate: ReportTerm) -> [(String, String)] {
@@ -144,7 +144,7 @@ struct StoryText {
 
   private func leftOut(because reason: Reason) -> [(String, String)] {
     [
-      ("Here", "a backup of \(source.sourceDevice) leaves it out: \(reason.explanation.headline)"),
+      ("Here", "a backup of \(source.sourceDevice) omits it: \(reason.explanation.headline)"),
       ("Rule", reason.explanation.rule),
     ]
   }
@@ -163,7 +163,7 @@ struct StoryText {
     if let reason = story.reason { return reason.rawValue }
     switch story.place {
     case .targetOnly(let isRemoved): return isRemoved ? "removed" : "preserved"
-    case .missing: return "not in the archive"
+    case .missing: return "not in the backup"
     case .archive, .device, .deleted: return story.onTarget?.outcome.change?.rawValue ?? ItemFate.migrates.rawValue
     }
   }
