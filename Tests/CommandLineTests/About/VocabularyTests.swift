@@ -42,7 +42,9 @@ struct VocabularyTests {
   private static let everyday: Set = [
     "ITEM", "ITEMS", "KIND", "NAME", "STATE", "FILES", "BYTES", "SIZE", "APP", "APPS", "YES", "NO", "NOT KNOWN",
     "MODEL",
-    "IOS", "STATUS", "LAST BACKUP", "PASSCODE", "A NEW IPHONE", "CHECK", "PATH", "READABLE",
+    "IOS", "STATUS", "LAST BACKUP", "PASSCODE", "A NEW IPHONE", "CHECK", "PATH", "READABLE", "ACCOUNT", "BACKUP",
+    "CHANGED", "CODE", "DEVICE", "DIRECT", "ICLOUD", "KEY", "MADE", "OUTCOME", "PASSWORD", "PROTECTION", "PROTECTS",
+    "REASON", "RESULT", "WITHOUT",
   ]
 
   private static let topics = [
