@@ -115,7 +115,7 @@ fuzz-long: deps
 	@KEYHAUL_FUZZ_KEEP=1 .ci/fuzz 1200
 
 every-bit:
-	@set -o pipefail; export KEYHAUL_TESTED_PARTS=ArchivedKeychain KEYHAUL_EVERY_BIT=1; \
+	@set -o pipefail; export KEYHAUL_TESTED_PARTS=Backups KEYHAUL_EVERY_BIT=1; \
 	options="-c release --scratch-path .build-every-bit -Xswiftc -enable-testing"; \
 	swift build $$options --product keyhaulPackageTests && \
 	.ci/test --skip-build --disable-xctest $$options --filter EveryBitTests | grep -E "^every|Test run|error"
@@ -333,4 +333,4 @@ contention: deps
 clean:
 	swift package clean
 	rm -rf packaging/python/src/*.egg-info packaging/python/.*_cache packaging/python/build
-	rm -rf .venv Tests/Support/__pycache__ Tests/Support/*/__pycache__ Sources/*/*.docc/Pages
+	rm -rf .venv Tests/Support/__pycache__ Tests/Support/*/__pycache__ Sources/*/*/*.docc/Pages

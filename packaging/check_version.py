@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Compares every place that names the version with the one that decides, Sources/keyhaul/Output/ProgramVersion.swift.
+"""Compares every place that names the version with the one that decides, Sources/CommandLine/keyhaul/Output/ProgramVersion.swift.
 
     packaging/check_version.py [--release]
 
@@ -28,7 +28,7 @@ def text(place):
 
 
 def main():
-    version = re.search(r'static let number = "([^"]+)"', text("Sources/keyhaul/Output/ProgramVersion.swift"))[1]
+    version = re.search(r'static let number = "([^"]+)"', text("Sources/CommandLine/keyhaul/Output/ProgramVersion.swift"))[1]
     faults = []
     for place, pattern in PLACES.items():
         found = re.findall(pattern, text(place), re.M)

@@ -1,6 +1,7 @@
+import Basics
 import KeychainFormats
-import TestSupport
 import Testing
+import TestSupport
 
 /// A binary property list put together by hand.
 struct PlistRecipe {

@@ -1,5 +1,6 @@
-import TestSupport
+import Basics
 import Testing
+import TestSupport
 
 @Suite("The cases that a quick run takes")
 struct CasesTests {

@@ -1,6 +1,7 @@
+import Basics
 import KeychainFormats
-import TestSupport
 import Testing
+import TestSupport
 
 @Suite("DER property lists with one fault")
 struct DERFaultTests {

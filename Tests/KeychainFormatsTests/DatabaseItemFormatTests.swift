@@ -1,5 +1,6 @@
-import TestSupport
+import Basics
 import Testing
+import TestSupport
 
 @testable import KeychainFormats
 

@@ -1,6 +1,7 @@
+import Basics
 import KeychainFormats
-import TestSupport
 import Testing
+import TestSupport
 
 /// Bytes with one thing wrong, and the error that names it.
 struct Fault: CustomTestStringConvertible, Sendable {

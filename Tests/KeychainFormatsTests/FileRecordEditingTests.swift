@@ -1,7 +1,8 @@
+import Basics
 import Foundation
 import KeychainFormats
-import TestSupport
 import Testing
+import TestSupport
 
 @Suite("A file's record with another key")
 struct FileRecordEditingTests {

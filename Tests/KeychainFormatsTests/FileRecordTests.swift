@@ -1,7 +1,8 @@
+import Basics
 import Foundation
 import KeychainFormats
-import TestSupport
 import Testing
+import TestSupport
 
 @Suite("What a manifest says about a file")
 struct FileRecordTests {

@@ -1,5 +1,5 @@
+import Basics
 import Foundation
-import ParallelWork
 import Testing
 
 @testable import KeychainFormats

@@ -1,6 +1,7 @@
+import Basics
 import KeychainFormats
-import TestSupport
 import Testing
+import TestSupport
 
 /// A small bag as records, so that a test can spoil one of them.
 struct BagRecipe {

@@ -1,7 +1,8 @@
+import Basics
 import Foundation
 import KeychainFormats
-import TestSupport
 import Testing
+import TestSupport
 
 @Suite("The keychain file of a backup")
 struct KeychainBackupFileTests {

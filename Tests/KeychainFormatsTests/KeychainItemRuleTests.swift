@@ -1,7 +1,8 @@
+import Basics
 import Foundation
 import KeychainFormats
-import TestSupport
 import Testing
+import TestSupport
 
 @Suite("An item's attributes and secrets")
 struct KeychainItemRuleTests {

@@ -1,6 +1,7 @@
+import Basics
 import KeychainFormats
-import TestSupport
 import Testing
+import TestSupport
 
 @Suite("Decrypted items")
 struct KeychainItemTests {

@@ -1,6 +1,7 @@
+import Basics
 import KeychainFormats
-import TestSupport
 import Testing
+import TestSupport
 
 @Suite("The manifest of iOS 4 to 9")
 struct OldManifestTests {

@@ -1,6 +1,7 @@
+import Basics
 import KeychainFormats
-import TestSupport
 import Testing
+import TestSupport
 
 @Suite("Bytes that are read a page at a time")
 struct PagedBytesTests {

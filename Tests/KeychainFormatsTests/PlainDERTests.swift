@@ -1,6 +1,7 @@
+import Basics
 import KeychainFormats
-import TestSupport
 import Testing
+import TestSupport
 
 @Suite("An item that is read straight into the form in which it is held")
 struct PlainDERTests {

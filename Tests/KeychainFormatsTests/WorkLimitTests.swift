@@ -1,6 +1,7 @@
+import Basics
 import KeychainFormats
-import TestSupport
 import Testing
+import TestSupport
 
 @Suite("Bytes that stand for more than they hold")
 struct WorkLimitTests {

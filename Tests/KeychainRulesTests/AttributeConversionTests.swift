@@ -1,3 +1,4 @@
+import Basics
 import KeychainFormats
 import KeychainRules
 import Testing

@@ -1,7 +1,8 @@
+import Basics
 import KeychainFormats
 import KeychainRules
-import TestSupport
 import Testing
+import TestSupport
 
 @Suite("An item of a backup, as it would be stored")
 struct IncomingItems {

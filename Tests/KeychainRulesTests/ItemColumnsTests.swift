@@ -1,4 +1,5 @@
-import DataProtection
+import Basics
+import KeychainCrypto
 import KeychainFormats
 import Testing
 

@@ -1,7 +1,8 @@
+import Basics
 import KeychainFormats
 import KeychainRules
-import TestSupport
 import Testing
+import TestSupport
 
 @Suite("What a backup leaves out")
 struct ExportRuleTests {

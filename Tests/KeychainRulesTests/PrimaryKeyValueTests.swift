@@ -1,7 +1,8 @@
+import Basics
 import KeychainFormats
 import KeychainRules
-import TestSupport
 import Testing
+import TestSupport
 
 @Suite("A primary key without a database")
 struct PrimaryKeyValues {

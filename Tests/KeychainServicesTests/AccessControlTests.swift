@@ -1,6 +1,6 @@
+import Basics
 import Foundation
 import KeychainServices
-import SecItem
 import Testing
 import VirtualDevice
 

@@ -1,7 +1,8 @@
+import Basics
 import Foundation
 import KeychainServices
-import TestSupport
 import Testing
+import TestSupport
 
 /// A certificate or key of the vectors that OpenSSL made.
 private func vector(_ list: String, _ name: String) throws -> TestVectors {

@@ -1,7 +1,7 @@
+import Basics
 import Foundation
 import KeychainFormats
 import KeychainServices
-import ParallelWork
 import Testing
 import VirtualDevice
 

@@ -1,10 +1,10 @@
-import DataProtection
+import Basics
 import Foundation
+import KeychainCrypto
 import KeychainServices
-import ParallelWork
 import SystemPackage
-import TestSupport
 import Testing
+import TestSupport
 import VirtualDevice
 
 #if canImport(Glibc)

@@ -1,7 +1,8 @@
+import Basics
 import Foundation
 import KeychainServices
-import TestSupport
 import Testing
+import TestSupport
 
 /// A pair of the vectors, with what Python's cryptography made with it.
 struct KeyOperations: CustomTestStringConvertible, Sendable {

@@ -1,7 +1,8 @@
+import Basics
 import Foundation
 import KeychainServices
-import TestSupport
 import Testing
+import TestSupport
 
 /// Some apps keep a small database or pictures as one item. Apple's keychain sets no limit that is written down; here it
 /// is the whole sealed item that has one, of 72 MiB.

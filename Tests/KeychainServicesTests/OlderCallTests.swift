@@ -1,7 +1,8 @@
+import Basics
 import Foundation
 import KeychainServices
-import TestSupport
 import Testing
+import TestSupport
 
 /// Apple `SecKey.m`, `SecSharedCredential.h`, `SecPolicy.c`, `SecCertificate.c`.
 @Suite("Calls that published packages make beside the newer ones")

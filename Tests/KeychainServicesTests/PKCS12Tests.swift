@@ -1,7 +1,8 @@
+import Basics
 import Foundation
 import KeychainServices
-import TestSupport
 import Testing
+import TestSupport
 
 /// A PKCS#12 file of the vectors.
 struct PKCS12Case: CustomTestStringConvertible, Sendable {

@@ -1,8 +1,8 @@
+import Basics
 import Foundation
 import KeychainServices
-import SecItem
-import TestSupport
 import Testing
+import TestSupport
 import VirtualDevice
 
 @Suite("Keys in the Secure Enclave", .onAPhone)

@@ -1,7 +1,8 @@
+import Basics
 import Foundation
 import KeychainServices
-import TestSupport
 import Testing
+import TestSupport
 
 /// A chain of the vectors, with what is wrong in it.
 struct TrustCase: CustomTestStringConvertible, Sendable {

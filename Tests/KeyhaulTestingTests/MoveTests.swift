@@ -1,7 +1,8 @@
-import BundledFixtures
+import Basics
 import Foundation
 import KeyhaulTesting
 import Testing
+import VirtualDevice
 
 @Suite("A move")
 struct MoveTests {

@@ -1,7 +1,8 @@
+import Basics
 import Foundation
 import KeyhaulTesting
-import TestSupport
 import Testing
+import TestSupport
 
 @Suite("What the pages show")
 struct PageTests {

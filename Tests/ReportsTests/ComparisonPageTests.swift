@@ -1,9 +1,9 @@
-import ArchivedKeychain
+import Backups
 import KeychainFormats
 import KeychainRules
 import Testing
 
-@testable import Migration
+@testable import KeyhaulKit
 @testable import Reports
 
 @Suite("The page of four restores")

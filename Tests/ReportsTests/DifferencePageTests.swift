@@ -1,4 +1,5 @@
-import ArchivedKeychain
+import Backups
+import Basics
 import KeychainFormats
 import KeychainRules
 import Testing

@@ -1,8 +1,6 @@
+import Basics
 import KeychainFormats
-import PageLayout
-import ShownNames
 import Testing
-import TextLayout
 import VirtualDevice
 
 @testable import Reports

@@ -1,7 +1,7 @@
-import ArchivedKeychain
+import Backups
 import KeychainFormats
 import KeychainRules
-import Migration
+import KeyhaulKit
 import Testing
 
 @testable import Reports

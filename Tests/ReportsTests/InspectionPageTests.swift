@@ -1,10 +1,9 @@
 import KeychainFormats
 import KeychainRules
-import Migration
+import KeyhaulKit
 import Testing
 
-@testable import ArchivedKeychain
-@testable import BackupArchive
+@testable import Backups
 @testable import Reports
 
 @Suite("The page of an archive")

@@ -1,11 +1,9 @@
-import ArchivedKeychain
 import KeychainFormats
 import KeychainRules
-import Migration
-import PageLayout
+import KeyhaulKit
 import Testing
 
-@testable import BackupArchive
+@testable import Backups
 @testable import Reports
 
 /// Each page ends with what to do next, and nothing of it is in vain.

@@ -1,3 +1,4 @@
+import Basics
 import Testing
 
 /// Reads a page as strictly as XML is read, which a browser would not: every element closed in its order, every

@@ -1,8 +1,8 @@
-import ArchivedKeychain
-import DataProtection
+import Backups
+import KeychainCrypto
 import KeychainFormats
 import KeychainRules
-import Migration
+import KeyhaulKit
 import Testing
 
 @testable import Reports

@@ -1,8 +1,8 @@
-import ArchivedKeychain
+import Backups
 import KeychainFormats
 import KeychainRules
 
-@testable import Migration
+@testable import KeyhaulKit
 @testable import Reports
 
 typealias Decision = MigrationPlan.Decision

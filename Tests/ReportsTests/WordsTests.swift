@@ -1,6 +1,6 @@
 import Foundation
 import KeychainRules
-import Migration
+import KeyhaulKit
 import Reports
 import Testing
 

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""The structure of the sources: which part imports which, and which folder of a part uses which.
+"""Checks the structure of the sources: the layers, and the folders inside each target.
 
     check_structure.py [--draw] [FOLDER]
 
-Imports are read from the sources, targets from Package.swift. Inside a target a folder uses another one where one of
-its files names a type, a protocol or a free function that the other declares; what both declare does not count. Exit 1
-where an arrow points upwards or in a circle, or where a folder, a target or a file is larger than the figures below.
---draw prints the graph, lowest part first.
+A target imports targets of lower layers only. Inside a target, folders do not use each other in a circle: a folder uses
+another one if one of its files names a type, a protocol or a free function that the other declares. A name that both
+declare does not count. Exits with 1 if an import points sideways or upwards, or if folders form a circle. --draw prints
+the graph, lowest layer first.
 """
 
 import argparse
@@ -15,22 +15,19 @@ import re
 import sys
 from collections import defaultdict
 
-MOST_FILES = 15
-MOST_LINES_OF_A_TARGET = 9_000
-MOST_LINES_OF_A_FILE = 300
-
-# From the bottom: a part imports parts that stand before it, and nothing else of ours.
-PARTS = [
-    "ParallelWork", "Files", "SecretMemory", "KeychainFormats", "ShownNames", "TextLayout", "DataProtection", "PageLayout", "Certificates",
-    "KeychainRules",
-    "KeychainDumps", "KeychainDatabases", "KeychainStore", "SecItem", "VirtualDevice", "BackupArchive", "BackupWriting", "BackupRewriting",
-    "ArchivedKeychain", "Migration",
-    "KeyhaulKit", "Reports", "KeychainServices", "Security", "LocalAuthentication", "KeyhaulTesting", "CommandSession",
-    "CommandArguments", "ManyBackups", "ExportVerb", "SimulatorVerbs", "ItemVerbs", "keyhaul",
+# From the bottom. A target imports targets of the layers above its own line in this list, and none of its own line.
+LAYERS = [
+    ["Library/Basics"],
+    ["Library/KeychainFormats"],
+    ["Library/KeychainCrypto"],
+    ["Library/KeychainRules"],
+    ["Library/Keychains"],
+    ["Library/Backups", "Library/VirtualDevice"],
+    ["Library/KeyhaulKit", "Apple/KeychainServices"],
+    ["Library/Reports", "Apple/Security", "Apple/LocalAuthentication"],
+    ["CommandLine/keyhaul", "Apple/KeyhaulTesting"],
 ]
-
-# Larger than a target should be, and how large it may be: what is left to be divided does not grow meanwhile.
-LARGER_FOR_NOW = {}
+LAYER = {target.split("/")[1]: number for number, layer in enumerate(LAYERS) for target in layer}
 
 COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.S)
 TEXT = re.compile(r'#*"""(?:.*?)"""#*|"(?:\\.|[^"\\\n])*"', re.S)
@@ -113,42 +110,33 @@ def main():
     parser.add_argument("folder", nargs="?", default=pathlib.Path(__file__).resolve().parents[2], type=pathlib.Path)
     arguments = parser.parse_args()
     root, findings, checked = arguments.folder.resolve(), [], 0
-    present = sorted(path.name for path in (root / "Sources").iterdir() if any(path.rglob("*.swift")))
-    for name in present:
-        if name not in PARTS:
-            findings.append(f"Sources/{name}: this part has no place in the order of {pathlib.Path(__file__).name}")
-    for part in PARTS:
-        target = pathlib.Path("Sources") / part
+    targets = [target for layer in LAYERS for target in layer]
+    for path in sorted((root / "Sources").glob("*/*")):
+        if str(path.relative_to(root / "Sources")) not in targets and any(path.rglob("*.swift")):
+            findings.append(f"{path.relative_to(root)}: this target has no layer in {pathlib.Path(__file__).name}")
+    for name in targets:
+        target, part = pathlib.Path("Sources") / name, name.split("/")[1]
         files = [Source(path, root) for path in sorted((root / target).rglob("*.swift"))]
         if not files:
             findings.append(f"{target}: there is nothing of it")
-        below = set(PARTS[:PARTS.index(part)])
         imported = set()
         for file in files:
             checked += 1
-            # What is built on Apple's systems alone imports Apple's modules, which have the names of two of ours.
-            ours = set() if "Apple" in file.path.parts else file.imports & set(PARTS)
+            # The folders named Apple are built on Apple's systems only and import Apple's modules, which have names of ours.
+            ours = set() if "Apple" in file.path.parts[3:] else file.imports & LAYER.keys()
             imported |= ours
-            for upward in sorted(ours - below):
-                findings.append(f"{file.path}: imports {upward}, which does not stand below {part}")
-            if file.lines > MOST_LINES_OF_A_FILE:
-                findings.append(f"{file.path}: {file.lines} lines; at most {MOST_LINES_OF_A_FILE}")
+            for upward in sorted(module for module in ours if LAYER[module] >= LAYER[part]):
+                findings.append(f"{file.path}: imports {upward}, which is not in a layer below {part}")
         total = sum(file.lines for file in files)
-        most = LARGER_FOR_NOW.get(part, MOST_LINES_OF_A_TARGET)
-        if total > most:
-            findings.append(f"{target}: {total} lines; at most {most}")
         places = defaultdict(int)
         for file in files:
             places[file.folder(target)] += 1
-        for folder, count in sorted(places.items()):
-            if count > MOST_FILES:
-                findings.append(f"{target / folder}: {count} files; at most {MOST_FILES}")
         uses, why = folder_uses(files, target)
         for way in circles(uses):
             steps = "; ".join(why[step] for step in zip(way, way[1:]))
             findings.append(f"{target}: folders use each other: {' -> '.join(way)} ({steps})")
         if arguments.draw:
-            print(f"{part}  ({len(files)} files, {total:,} lines)  -> {', '.join(p for p in PARTS if p in imported) or 'nothing'}")
+            print(f"{part}  ({len(files)} files, {total:,} lines)  -> {', '.join(sorted(imported, key=LAYER.get)) or 'nothing'}")
             for folder in lowest_first(uses):
                 print(f"    {folder}  ({places[folder]})  -> {', '.join(sorted(uses[folder])) or 'nothing'}")
     for finding in findings:

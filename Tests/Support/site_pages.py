@@ -15,12 +15,12 @@ import shutil
 import sys
 
 PAGES = {
-    "Sources/Migration/Migration.docc": [
+    "Sources/Library/KeyhaulKit/KeyhaulKit.docc": [
         "docs/Install.md", "docs/Tutorials/GettingStarted.md", "docs/Tutorials/ReadABackup.md", "docs/Rules.md",
         "docs/Format.md", "docs/Threats.md", "docs/SECURITY.md", "docs/Scripting.md", "docs/Fleet.md", "docs/Performance.md",
         "docs/Reports.md", "docs/Troubleshooting.md",
     ],
-    "Sources/KeychainServices/KeychainServices.docc": [
+    "Sources/Apple/KeychainServices/KeychainServices.docc": [
         "docs/Tutorials/TestYourAppsMigration.md", "docs/Tutorials/1-password-manager.md", "docs/Tutorials/2-duplicates.md",
         "docs/Tutorials/3-keychain-wrapper.md", "docs/Tutorials/4-on-off-game.md", "docs/Tutorials/5-plain-functions.md",
         "docs/Tutorials/6-backup-on-the-desk.md", "docs/Tutorials/7-four-digits.md", "docs/Tutorials/8-app-test-suite.md",

@@ -1,4 +1,5 @@
-public import KeychainFormats
+public import Basics
+import KeychainFormats
 
 extension SensitiveBytes {
   /// The bytes in clear, to compare them.

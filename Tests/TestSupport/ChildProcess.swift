@@ -1,3 +1,4 @@
+import Basics
 public import Foundation
 
 #if canImport(Glibc)

@@ -1,3 +1,4 @@
+public import Basics
 public import KeychainFormats
 
 /// Items by the few attributes that a test is about.

@@ -1,3 +1,4 @@
+import Basics
 import Synchronization
 
 /// Wants work to go on so many more times that it is asked, and then no longer: Ctrl-C at a place that a test chooses.

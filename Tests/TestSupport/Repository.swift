@@ -1,3 +1,4 @@
+import Basics
 public import Foundation
 
 /// The files that are checked in, for tests that hold the program against them.

@@ -1,5 +1,5 @@
+import Basics
 public import Foundation
-import ParallelWork
 
 /// A new directory that is removed with everything in it when its last reference goes.
 public final class TemporaryDirectory: Sendable {

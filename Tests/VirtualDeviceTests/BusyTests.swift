@@ -1,14 +1,13 @@
-import DataProtection
+import Basics
 import Foundation
+import KeychainCrypto
 import KeychainFormats
 import KeychainRules
-import KeychainStore
-import ParallelWork
-import SecItem
-import TestSupport
+import Keychains
 import Testing
-
+import TestSupport
 @testable import VirtualDevice
+
 
 @Suite("Two who want one device")
 struct BusyTests {

@@ -1,6 +1,7 @@
+import Basics
 import KeychainFormats
 
-@testable import DataProtection
+@testable import KeychainCrypto
 
 extension ClassKeys {
   /// The 32 bytes of a class key, which the library itself never hands out.

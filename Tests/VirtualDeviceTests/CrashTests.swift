@@ -1,10 +1,11 @@
-import DataProtection
+import Basics
 import Foundation
+import KeychainCrypto
 import KeychainFormats
-import KeychainStore
+import Keychains
 import SystemPackage
-import TestSupport
 import Testing
+import TestSupport
 
 @testable import VirtualDevice
 

@@ -1,7 +1,8 @@
-import DataProtection
+import Basics
 import Foundation
+import KeychainCrypto
 import KeychainFormats
-import KeychainStore
+import Keychains
 import Testing
 
 @testable import VirtualDevice

@@ -1,3 +1,4 @@
+import Basics
 import Foundation
 import KeychainFormats
 import Testing
@@ -74,13 +75,13 @@ struct FinishedSessionTests {
     }
     #expect(
       openers.sorted() == [
-        "CommandArguments/Finding/FoundDevice.swift", "KeychainServices/Client/KeychainClient+Device.swift",
-        "VirtualDevice/Sessions/KeptSessions.swift", "VirtualDevice/Sessions/VirtualDevice+Sessions.swift",
+        "CommandLine/keyhaul/Arguments/Finding/FoundDevice.swift", "Apple/KeychainServices/Client/KeychainClient+Device.swift",
+        "Library/VirtualDevice/Sessions/KeptSessions.swift", "Library/VirtualDevice/Sessions/VirtualDevice+Sessions.swift",
       ])
     for name in [
-      "KeychainServices/Client/DeviceGate.swift", "VirtualDevice/Sessions/VirtualDevice+Sessions.swift",
-      "VirtualDevice/Sessions/KeptSessions.swift",
-      "CommandArguments/Finding/FoundDevice.swift",
+      "Apple/KeychainServices/Client/DeviceGate.swift", "Library/VirtualDevice/Sessions/VirtualDevice+Sessions.swift",
+      "Library/VirtualDevice/Sessions/KeptSessions.swift",
+      "CommandLine/keyhaul/Arguments/Finding/FoundDevice.swift",
     ] {
       #expect(try String(contentsOf: sources.appending(path: name), encoding: .utf8).contains(".finish()"))
     }

@@ -1,5 +1,6 @@
-import DataProtection
+import Basics
 import Foundation
+import KeychainCrypto
 import KeychainFormats
 import Testing
 

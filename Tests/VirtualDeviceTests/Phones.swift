@@ -1,14 +1,12 @@
-import DataProtection
-import Files
+import Basics
 import Foundation
+import KeychainCrypto
 import KeychainFormats
-import KeychainStore
-import ParallelWork
-import SecItem
+import Keychains
 import SystemPackage
 import TestSupport
-
 @testable import VirtualDevice
+
 
 /// A directory of devices for one test: cheap passcodes, repeatable randomness, a clock that stands still.
 struct Phones {

@@ -1,8 +1,9 @@
-import DataProtection
+import Basics
 import Foundation
+import KeychainCrypto
 import KeychainFormats
-import TestSupport
 import Testing
+import TestSupport
 
 @testable import VirtualDevice
 

@@ -1,8 +1,9 @@
-import DataProtection
+import Basics
 import Foundation
+import KeychainCrypto
 import KeychainFormats
 import KeychainRules
-import KeychainStore
+import Keychains
 import Testing
 
 @testable import VirtualDevice

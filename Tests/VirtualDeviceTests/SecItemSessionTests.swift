@@ -1,11 +1,10 @@
-import DataProtection
+import Basics
+import KeychainCrypto
 import KeychainFormats
-import ParallelWork
-import SecItem
-import TestSupport
 import Testing
-
+import TestSupport
 @testable import VirtualDevice
+
 
 /// A clock that tests move.
 private final class HandClock: Sendable {

@@ -1,7 +1,7 @@
-import DataProtection
+import Basics
 import Foundation
+import KeychainCrypto
 import KeychainFormats
-import ParallelWork
 import Testing
 
 @testable import VirtualDevice

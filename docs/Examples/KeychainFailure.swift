@@ -1,3 +1,4 @@
+import Basics
 public import Foundation
 public import KeychainServices
 

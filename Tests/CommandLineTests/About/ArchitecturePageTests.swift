@@ -1,8 +1,8 @@
 import Foundation
-import TestSupport
 import Testing
+import TestSupport
 
-@testable import CommandArguments
+@testable import keyhaul
 
 @Suite("The page about the architecture")
 struct ArchitecturePageTests {
@@ -10,14 +10,10 @@ struct ArchitecturePageTests {
   private static func declared() throws -> [String: Set<String>] {
     let sources = Repository.root.appending(path: "Sources")
     var names: [String: Set<String>] = [:]
-    for part in try FileManager.default.contentsOfDirectory(atPath: sources.path) where part.first?.isUppercase == true
-    {
-      for path in try FileManager.default.subpathsOfDirectory(atPath: sources.appending(path: part).path)
-      where path.hasSuffix(".swift") {
-        let text = try String(contentsOf: sources.appending(path: "\(part)/\(path)"), encoding: .utf8)
-        for match in text.matches(of: /public (?:struct|enum) (\w+): ExplainedError/) {
-          names[part, default: []].insert(String(match.1))
-        }
+    for path in try FileManager.default.subpathsOfDirectory(atPath: sources.path) where path.hasSuffix(".swift") {
+      let text = try String(contentsOf: sources.appending(path: path), encoding: .utf8)
+      for match in text.matches(of: /public (?:struct|enum) (\w+): ExplainedError/) {
+        names[String(path.split(separator: "/")[1]), default: []].insert(String(match.1))
       }
     }
     return names
@@ -31,7 +27,7 @@ struct ArchitecturePageTests {
     var told: [String: Set<String>] = [:]
     for row in section.split(separator: "\n") {
       let cells = row.split(separator: "|").map { $0.trimmingCharacters(in: .whitespaces) }
-      guard cells.count == 2, !cells[1].hasPrefix("none"), cells[0] != "CommandSession" else { continue }
+      guard cells.count == 2, !cells[1].hasPrefix("none"), cells[0] != "keyhaul" else { continue }
       let names = Set(cells[1].matches(of: /`(\w+)`/).map { String($0.1) })
       if !names.isEmpty { told[cells[0]] = names }
     }
@@ -49,7 +45,7 @@ struct ArchitecturePageTests {
     #expect(steps.count == 15)
     let sources = Repository.root.appending(path: "Sources")
     let paths = try FileManager.default.subpathsOfDirectory(atPath: sources.path)
-      .filter { $0.hasPrefix("keyhaul/") || $0.hasPrefix("Command") }
+      .filter { $0.hasPrefix("CommandLine/") }
     for (file, function) in steps {
       let path = try #require(paths.first { $0.hasSuffix("/" + file) }, "\(file)")
       let text = try String(contentsOf: sources.appending(path: path), encoding: .utf8)

@@ -1,13 +1,7 @@
-import ArchivedKeychain
-import BackupArchive
-import KeychainFormats
-import KeychainRules
-import Migration
+import KeyhaulKit
 import Reports
 import Testing
 
-@testable import CommandArguments
-@testable import CommandSession
 @testable import keyhaul
 
 @Suite("What explain can say")

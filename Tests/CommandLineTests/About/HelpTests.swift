@@ -1,8 +1,6 @@
 import ArgumentParser
 import Testing
 
-@testable import CommandArguments
-@testable import CommandSession
 @testable import keyhaul
 
 @Suite("Help")

@@ -1,10 +1,8 @@
 import ArgumentParser
 import Foundation
-import TestSupport
 import Testing
+import TestSupport
 
-@testable import CommandArguments
-@testable import CommandSession
 @testable import keyhaul
 
 @Suite("The calls that pages show")

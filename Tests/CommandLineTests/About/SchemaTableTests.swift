@@ -1,8 +1,8 @@
 import Foundation
-import TestSupport
 import Testing
+import TestSupport
 
-@testable import CommandArguments
+@testable import keyhaul
 
 @Suite("Every form of JSON is described")
 struct SchemaTableTests {

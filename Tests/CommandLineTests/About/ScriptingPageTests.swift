@@ -1,9 +1,8 @@
-import CommandSession
 import Foundation
-import TestSupport
 import Testing
+import TestSupport
+@testable import keyhaul
 
-@testable import CommandArguments
 
 @Suite("The page for scripts")
 struct ScriptingPageTests {

@@ -1,9 +1,7 @@
 import Foundation
-import TestSupport
 import Testing
+import TestSupport
 
-@testable import CommandArguments
-@testable import CommandSession
 @testable import keyhaul
 
 /// Reports as they look, whole and at two widths. `KEYHAUL_RECORD_SNAPSHOTS=1 swift test --filter SnapshotTests` writes

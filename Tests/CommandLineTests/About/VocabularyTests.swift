@@ -1,11 +1,9 @@
 import Foundation
-import TestSupport
 import Testing
+import TestSupport
 
-@testable import CommandArguments
-@testable import CommandSession
-@testable import Reports
 @testable import keyhaul
+@testable import Reports
 
 @Suite("The terms of reports in explain")
 struct VocabularyTests {
@@ -43,12 +41,12 @@ struct VocabularyTests {
     "ITEM", "ITEMS", "KIND", "NAME", "STATE", "FILES", "BYTES", "SIZE", "APP", "APPS", "YES", "NO", "NOT KNOWN",
     "MODEL",
     "IOS", "STATUS", "LAST BACKUP", "PASSCODE", "A NEW IPHONE", "CHECK", "PATH", "READABLE", "ACCOUNT", "BACKUP",
-    "CHANGED", "CODE", "DEVICE", "DIRECT", "ICLOUD", "KEY", "MADE", "OUTCOME", "PASSWORD", "PROTECTION", "PROTECTS",
-    "REASON", "RESULT", "WITHOUT",
+    "CHANGED", "CODE", "DEVICE", "KEY", "MADE", "OUTCOME", "PASSWORD", "REASON", "RESULT", "WITHOUT",
   ]
 
   private static let topics = [
-    "CLASS": "protection-class", "WRAPPED WITH": "class-key", "WHY IT STAYS": "stays-behind", "DOMAIN": "domain",
+    "CLASS": "protection-class", "PROTECTION": "protection-class", "PROTECTS": "protection-class", "DIRECT": "ways",
+    "ICLOUD": "ways", "WRAPPED WITH": "class-key", "WHY IT STAYS": "stays-behind", "DOMAIN": "domain",
     "TRANSFER METHOD": "ways", "DIFFERS IN": "primary-key", "THE SAME, ERASED": "forecast",
     "ACCESS GROUP": "access-group", "REVISION": "revision",
   ]

@@ -1,13 +1,9 @@
-import ArchivedKeychain
-import DataProtection
 import Foundation
-import KeychainFormats
+import KeyhaulKit
 import Reports
-import TestSupport
 import Testing
+import TestSupport
 
-@testable import CommandArguments
-@testable import CommandSession
 @testable import keyhaul
 
 @Suite("Checking and comparing archives, as a script sees it")

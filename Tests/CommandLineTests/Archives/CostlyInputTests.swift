@@ -1,9 +1,7 @@
 import Foundation
-import TestSupport
 import Testing
+import TestSupport
 
-@testable import CommandArguments
-@testable import CommandSession
 @testable import keyhaul
 
 @Suite("A small backup that asks for much")

@@ -1,9 +1,8 @@
 import Foundation
-import KeychainFormats
-import TestSupport
+import KeyhaulKit
 import Testing
+import TestSupport
 
-@testable import CommandArguments
 @testable import keyhaul
 
 @Suite("convert --decrypted")

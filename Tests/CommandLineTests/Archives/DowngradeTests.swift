@@ -1,11 +1,8 @@
-import BackupArchive
-import BackupWriting
 import Foundation
-import KeychainFormats
+import KeyhaulKit
 import Testing
 
-@testable import CommandArguments
-@testable import DataProtection
+@testable import KeychainCrypto
 @testable import keyhaul
 
 @Suite("A crafted backup in the place of one with a password")

@@ -1,17 +1,11 @@
-import ArchivedKeychain
 import ArgumentParser
-import CommandSession
-import DataProtection
-import Files
 import Foundation
-import KeychainFormats
-import ParallelWork
+import KeyhaulKit
 import SystemPackage
 import Testing
+@testable import keyhaul
 
-@testable import BackupArchive
-@testable import CommandArguments
-@testable import ExportVerb
+@testable import Backups
 
 @Suite("A disk that fails while items are exported")
 struct ExportReadingTests {

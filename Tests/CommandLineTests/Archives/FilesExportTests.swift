@@ -1,10 +1,8 @@
-import DataProtection
 import Foundation
-import KeychainFormats
-import TestSupport
+import KeyhaulKit
 import Testing
+import TestSupport
 
-@testable import CommandArguments
 @testable import keyhaul
 
 /// A backup with unencrypted files, as iOS 9 laid it out, which is quickly made by hand.

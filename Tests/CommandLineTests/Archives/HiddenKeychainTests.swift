@@ -1,7 +1,6 @@
 import Foundation
 import Testing
 
-@testable import CommandArguments
 @testable import keyhaul
 
 /// The keychain file is there and is none, or is listed and not there: what it held nobody knows, and no report may say

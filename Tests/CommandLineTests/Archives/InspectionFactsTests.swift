@@ -1,11 +1,10 @@
 import Foundation
-import KeychainFormats
-import TestSupport
+import KeyhaulKit
 import Testing
+import TestSupport
 
-@testable import CommandArguments
-@testable import Reports
 @testable import keyhaul
+@testable import Reports
 
 @Suite("What inspect says of the device and of the making of a backup")
 struct InspectionFactsTests {

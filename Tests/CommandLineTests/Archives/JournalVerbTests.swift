@@ -1,6 +1,6 @@
 import Foundation
 import GRDB
-import KeychainFormats
+import KeyhaulKit
 import Testing
 
 @testable import keyhaul

@@ -1,9 +1,8 @@
 import Foundation
-import KeychainFormats
-import TestSupport
+import KeyhaulKit
 import Testing
+import TestSupport
 
-@testable import CommandArguments
 @testable import keyhaul
 
 @Suite("The key of a backup's password")
@@ -43,9 +42,9 @@ struct KeyDerivationTests {
   func onePlace() throws {
     let sources = Repository.root.appending(path: "Sources")
     let places = try FileManager.default.subpathsOfDirectory(atPath: sources.path)
-      .filter { $0.hasSuffix(".swift") && ($0.hasPrefix("keyhaul/") || $0.hasPrefix("Command")) }
+      .filter { $0.hasSuffix(".swift") && $0.hasPrefix("CommandLine/") }
       .filter { try String(contentsOf: sources.appending(path: $0), encoding: .utf8).contains(/\bArchiveKey\(/) }
-    #expect(places == ["CommandArguments/Unlocking/ArchiveUnlocker.swift"])
+    #expect(places == ["CommandLine/keyhaul/Arguments/Unlocking/ArchiveUnlocker.swift"])
   }
 
   /// How many derivations the status lines of `--json` tell of: each ends with all of its rounds.

@@ -1,7 +1,6 @@
 import Foundation
 import Testing
 
-@testable import CommandArguments
 @testable import keyhaul
 
 @Suite("A large keychain that is backed up")

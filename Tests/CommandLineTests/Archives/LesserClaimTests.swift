@@ -1,9 +1,9 @@
 import Foundation
-import KeychainFormats
+import KeyhaulKit
 import Testing
 
-@testable import CommandArguments
-@testable import DataProtection
+@testable import KeychainCrypto
+@testable import keyhaul
 
 /// What anybody can write into a copy who has no password for it.
 @Suite("A backup that claims less protection than its parts show")

@@ -1,5 +1,5 @@
 import Foundation
-import KeychainFormats
+import KeyhaulKit
 import Testing
 
 @testable import keyhaul

@@ -1,11 +1,9 @@
-import ArchivedKeychain
-import DataProtection
 import Foundation
 import GRDB
+import KeyhaulKit
 import Reports
 import Testing
 
-@testable import CommandArguments
 @testable import keyhaul
 
 /// The lines of every verb that opens a backup named `b` and changes nothing.

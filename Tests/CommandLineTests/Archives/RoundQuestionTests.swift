@@ -1,7 +1,6 @@
 import Foundation
 import Testing
 
-@testable import CommandArguments
 @testable import keyhaul
 
 @Suite("A backup that asks for far more rounds than is usual")

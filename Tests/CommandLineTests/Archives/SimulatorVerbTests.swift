@@ -1,8 +1,8 @@
 import Foundation
 import GRDB
-import KeychainFormats
-import TestSupport
+import KeyhaulKit
 import Testing
+import TestSupport
 
 @testable import keyhaul
 

@@ -1,11 +1,7 @@
-import BundledFixtures
 import Foundation
-import KeychainFormats
+import KeyhaulKit
 import Testing
-import VirtualDevice
 
-@testable import CommandArguments
-@testable import CommandSession
 @testable import keyhaul
 
 @Suite("The verbs of a device")

@@ -1,7 +1,6 @@
 import Foundation
 import Testing
 
-@testable import CommandArguments
 @testable import keyhaul
 
 /// Each phone that comes with the program, with what its description says of it, counted by hand: every item of it is in

@@ -1,13 +1,8 @@
 import Foundation
-import KeychainFormats
-import TestSupport
+import KeyhaulKit
 import Testing
+import TestSupport
 
-@testable import CommandArguments
-@testable import CommandSession
-@testable import ItemVerbs
-@testable import ManyBackups
-@testable import SimulatorVerbs
 @testable import keyhaul
 
 @Suite("Chosen fields of a table")
@@ -97,7 +92,7 @@ struct ChosenFieldsTests {
         "dump-inspection-1.schema.json#/properties/items/items",
       ]
     ),
-    (Plan.table, ["migration-plan-1.schema.json#/properties/items/items"]),
+    (PlanCommand.table, ["migration-plan-1.schema.json#/properties/items/items"]),
     (BackupAnswer.table, ["backup-answer-1.schema.json#/$defs/answer"]),
   ]
 

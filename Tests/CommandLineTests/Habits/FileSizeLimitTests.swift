@@ -1,9 +1,7 @@
 import Foundation
-import KeychainDatabases
-import KeychainFormats
+import KeyhaulKit
 import Testing
 
-@testable import CommandArguments
 @testable import keyhaul
 
 /// A file that is named on the command line, and how many bytes of one are read.

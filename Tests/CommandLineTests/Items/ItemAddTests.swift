@@ -1,8 +1,7 @@
 import Foundation
-import KeychainFormats
+import KeyhaulKit
 import Testing
 
-@testable import CommandArguments
 @testable import keyhaul
 
 @Suite("Adding items")

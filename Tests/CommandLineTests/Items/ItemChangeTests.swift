@@ -1,9 +1,8 @@
 import Foundation
 import GRDB
-import KeychainFormats
+import KeyhaulKit
 import Testing
 
-@testable import CommandArguments
 @testable import keyhaul
 
 @Suite("Changing, deleting and listing items")

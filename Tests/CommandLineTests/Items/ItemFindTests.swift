@@ -1,11 +1,9 @@
 import Foundation
 import GRDB
-import KeychainFormats
-import TestSupport
+import KeyhaulKit
 import Testing
+import TestSupport
 
-@testable import CommandArguments
-@testable import CommandSession
 @testable import keyhaul
 
 @Suite("Finding items")

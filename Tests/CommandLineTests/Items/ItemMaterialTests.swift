@@ -1,9 +1,8 @@
 import Foundation
-import KeychainFormats
-import TestSupport
+import KeyhaulKit
 import Testing
+import TestSupport
 
-@testable import CommandArguments
 @testable import keyhaul
 
 /// Certificates and keys come from `openssl` and Python's `cryptography`, with what a keychain keeps of them.

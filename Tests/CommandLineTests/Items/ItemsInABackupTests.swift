@@ -1,7 +1,7 @@
 import Foundation
-import KeychainFormats
-import TestSupport
+import KeyhaulKit
 import Testing
+import TestSupport
 
 @testable import keyhaul
 

@@ -1,6 +1,5 @@
-import KeychainFormats
+import KeyhaulKit
 import Testing
-import TextLayout
 
 @testable import Reports
 

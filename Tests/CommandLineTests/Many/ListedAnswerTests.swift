@@ -1,11 +1,8 @@
 import ArgumentParser
 import Foundation
-import KeychainFormats
+import KeyhaulKit
 import Testing
 
-@testable import CommandArguments
-@testable import CommandSession
-@testable import ManyBackups
 @testable import keyhaul
 
 @Suite("What one of many calls is about, and how the list says so")

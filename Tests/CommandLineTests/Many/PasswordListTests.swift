@@ -2,9 +2,6 @@ import ArgumentParser
 import Foundation
 import Testing
 
-@testable import CommandArguments
-@testable import CommandSession
-@testable import ManyBackups
 @testable import keyhaul
 
 @Suite("A list of passwords")

@@ -1,8 +1,6 @@
 import Foundation
 import Testing
 
-@testable import CommandArguments
-@testable import ManyBackups
 @testable import keyhaul
 
 @Suite("Where backups are looked for, at a limit and above it")

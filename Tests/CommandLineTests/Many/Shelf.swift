@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-@testable import CommandArguments
+@testable import keyhaul
 
 /// A folder with backups of every form in it and below it, and with what is none.
 struct Shelf {

@@ -1,8 +1,6 @@
 import Foundation
 import Testing
 
-@testable import CommandArguments
-@testable import CommandSession
 @testable import keyhaul
 
 @Suite("What moving a keychain looks like")

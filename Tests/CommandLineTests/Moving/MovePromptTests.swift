@@ -1,8 +1,7 @@
 import Foundation
+import KeyhaulKit
 import Testing
-import VirtualDevice
 
-@testable import CommandArguments
 @testable import keyhaul
 
 @Suite("Asked on a terminal")

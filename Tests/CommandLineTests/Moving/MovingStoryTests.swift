@@ -1,7 +1,6 @@
 import Foundation
 import Testing
 
-@testable import CommandArguments
 @testable import keyhaul
 
 @Suite("What people ask before they move to a new phone")

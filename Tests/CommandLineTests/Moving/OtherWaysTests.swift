@@ -2,7 +2,6 @@ import Foundation
 import Reports
 import Testing
 
-@testable import CommandArguments
 @testable import keyhaul
 
 /// The bundled phones: every-rule has one password that holds a key of the Secure Enclave, and no program made its form.

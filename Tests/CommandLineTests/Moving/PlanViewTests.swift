@@ -1,9 +1,7 @@
-import BackupArchive
 import Foundation
+import KeyhaulKit
 import Testing
 
-@testable import CommandArguments
-@testable import CommandSession
 @testable import keyhaul
 
 @Suite("A plan of a device, and the other ways to look at a plan")

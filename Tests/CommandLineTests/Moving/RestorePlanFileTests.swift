@@ -1,10 +1,7 @@
 import Foundation
-import KeychainFormats
-import KeychainRules
-import Migration
+import KeyhaulKit
 import Testing
 
-@testable import CommandArguments
 @testable import keyhaul
 
 @Suite("A saved plan")

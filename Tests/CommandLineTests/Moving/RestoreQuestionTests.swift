@@ -1,8 +1,7 @@
 import Foundation
-import TestSupport
 import Testing
+import TestSupport
 
-@testable import CommandArguments
 @testable import keyhaul
 
 @Suite("What a restore shows before it asks")

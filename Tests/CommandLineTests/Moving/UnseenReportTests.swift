@@ -1,10 +1,8 @@
-import ArchivedKeychain
 import Foundation
+import KeyhaulKit
 import Reports
 import Testing
 
-@testable import CommandArguments
-@testable import CommandSession
 @testable import keyhaul
 
 /// A phone with 22 items, four of which no backup holds: whoever reads a report of its backup alone has to learn that

@@ -1,7 +1,6 @@
 import Foundation
 import Testing
 
-@testable import CommandArguments
 @testable import keyhaul
 
 /// A password command stands for a person who takes their time: while it runs, somebody else uses the devices.

@@ -1,10 +1,9 @@
-import ArchivedKeychain
 import Foundation
+import KeyhaulKit
 import Reports
-import TestSupport
 import Testing
+import TestSupport
 
-@testable import CommandArguments
 @testable import keyhaul
 
 @Suite("Why an item is where it is")

@@ -1,7 +1,5 @@
 import Testing
 
-@testable import CommandArguments
-@testable import CommandSession
 @testable import keyhaul
 
 @Suite("What an argument refers to")

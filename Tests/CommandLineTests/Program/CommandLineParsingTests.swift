@@ -1,10 +1,7 @@
 import ArgumentParser
-import KeychainFormats
+import KeyhaulKit
 import Testing
 
-@testable import CommandArguments
-@testable import CommandSession
-@testable import ItemVerbs
 @testable import keyhaul
 
 @Suite("A line that is typed")
@@ -21,7 +18,7 @@ struct CommandLineParsingTests {
       "--json backup -n --home /h -o x.backup -v old-phone --verbose --password-file /p --wait=30s",
     ])
   func anywhere(line: String) throws {
-    let backup = try #require(try parse(line) as? Backup)
+    let backup = try #require(try parse(line) as? BackupCommand)
     #expect(backup.device == "old-phone")
     #expect(backup.output == "x.backup")
     #expect(backup.common.home == "/h")

@@ -1,11 +1,8 @@
-import KeychainFormats
-import ShownNames
+import KeyhaulKit
 import Testing
 
-@testable import CommandArguments
-@testable import CommandSession
-@testable import Reports
 @testable import keyhaul
+@testable import Reports
 
 @Suite("A name out of a backup, shown on a terminal")
 struct HostileTextTests {

@@ -1,13 +1,8 @@
 import ArgumentParser
-import DataProtection
 import Foundation
-import KeychainFormats
-import KeychainStore
+import KeyhaulKit
 import Testing
-import VirtualDevice
 
-@testable import CommandArguments
-@testable import CommandSession
 @testable import keyhaul
 
 #if canImport(Glibc)

@@ -1,7 +1,6 @@
 import Foundation
 import Testing
 
-@testable import CommandArguments
 @testable import keyhaul
 
 /// A mount namespace in which a part of the system is hidden, where the system lets a test have one.

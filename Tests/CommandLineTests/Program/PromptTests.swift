@@ -1,11 +1,8 @@
 import ArgumentParser
-import DataProtection
 import Foundation
-import KeychainFormats
+import KeyhaulKit
 import Testing
 
-@testable import CommandArguments
-@testable import CommandSession
 @testable import keyhaul
 
 @Suite("Being asked on a terminal")

@@ -1,11 +1,8 @@
 import ArgumentParser
 import Foundation
-import KeychainFormats
-import ShownNames
+import KeyhaulKit
 import Testing
 
-@testable import CommandArguments
-@testable import CommandSession
 @testable import keyhaul
 
 @Suite("What is said where")

@@ -1,9 +1,7 @@
 import Foundation
-import KeychainFormats
+import KeyhaulKit
 import Testing
 
-@testable import CommandArguments
-@testable import CommandSession
 @testable import keyhaul
 
 @Suite("How text looks, by where it goes")

@@ -1,10 +1,10 @@
 #if os(Linux)
   import Foundation
   import Glibc
-  import TestSupport
   import Testing
+  import TestSupport
 
-  @testable import CommandArguments
+  @testable import keyhaul
 
   @Suite("A program that crashes while it holds a secret")
   struct CoreDumpTests {

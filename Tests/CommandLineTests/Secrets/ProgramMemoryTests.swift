@@ -1,14 +1,12 @@
 #if os(Linux)
-  import ArchivedKeychain
-  import BackupArchive
   import Foundation
   import Glibc
-  import KeychainFormats
-  import TestSupport
+  import KeyhaulKit
   import Testing
+  import TestSupport
 
-  @testable import CommandArguments
-  @testable import DataProtection
+  @testable import KeychainCrypto
+  @testable import keyhaul
 
   /// The program that users get, looked at from outside. It lets nobody but root do that.
   @Suite(

@@ -1,15 +1,12 @@
-@testable import CommandArguments
+  @testable import keyhaul
 
 #if os(Linux)
   import ArgumentParser
   import Foundation
   import Glibc
-  import KeychainFormats
-  import SecretMemory
+  import KeyhaulKit
   import Testing
 
-  @testable import CommandSession
-  @testable import keyhaul
 
   @Suite("What is left of a secret in memory when a verb has shown it", .serialized)
   struct SecretMemoryTests {

@@ -1,9 +1,7 @@
 import ArgumentParser
-import KeychainRules
+import KeyhaulKit
 import Testing
 
-@testable import CommandArguments
-@testable import CommandSession
 @testable import keyhaul
 
 @Suite("Where a password comes from")

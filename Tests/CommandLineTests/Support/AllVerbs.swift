@@ -1,18 +1,14 @@
 import ArgumentParser
-import ExportVerb
-import ItemVerbs
-import SimulatorVerbs
-
-@testable import CommandSession
 @testable import keyhaul
+
 
 /// A root with every verb that is declared, whether it can run yet or not.
 struct AllVerbs: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "keyhaul",
     subcommands: [
-      DeviceGroup.self, ItemGroup.self, Backup.self, Inspect.self, Verify.self, Diff.self, Export.self, Rekey.self,
-      Convert.self, Seal.self, SimulatorGroup.self, Plan.self, Restore.self, Why.self, Demo.self, Explain.self,
+      DeviceGroup.self, ItemGroup.self, BackupCommand.self, Inspect.self, Verify.self, Diff.self, Export.self, Rekey.self,
+      Convert.self, Seal.self, SimulatorGroup.self, PlanCommand.self, Restore.self, Why.self, Demo.self, Explain.self,
       Completions.self, Version.self,
     ],
     helpNames: .long)

@@ -1,7 +1,7 @@
 import Foundation
 import TestSupport
 
-@testable import CommandArguments
+@testable import keyhaul
 
 /// The program as it was built, run in a session of its own: without a terminal unless one is given.
 struct BuiltProgram {

@@ -1,9 +1,8 @@
 import Foundation
-import KeychainFormats
+import KeyhaulKit
 import Synchronization
 import TestSupport
 
-@testable import CommandArguments
 @testable import keyhaul
 
 /// A home of virtual devices that is gone with the test, and the built program to use it.

@@ -2,7 +2,6 @@ import Foundation
 import Synchronization
 import Testing
 
-@testable import CommandArguments
 @testable import keyhaul
 
 /// Two phones as the bundled fixtures describe them, and the password of their backups in `.bp`.

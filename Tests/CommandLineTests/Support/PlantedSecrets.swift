@@ -1,6 +1,6 @@
 import Foundation
 
-@testable import CommandArguments
+@testable import keyhaul
 
 #if canImport(Glibc)
   import Glibc

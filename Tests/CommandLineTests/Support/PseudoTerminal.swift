@@ -1,7 +1,7 @@
 import Foundation
 import Synchronization
 
-@testable import CommandArguments
+@testable import keyhaul
 
 #if canImport(Glibc)
   import Glibc

@@ -1,6 +1,6 @@
 import Foundation
 
-@testable import CommandArguments
+@testable import keyhaul
 
 /// A story told in commands, as it stands in a text file: what is typed, what comes back.
 ///

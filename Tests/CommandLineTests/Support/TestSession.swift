@@ -2,8 +2,6 @@ import ArgumentParser
 import Foundation
 import TestSupport
 
-@testable import CommandArguments
-@testable import CommandSession
 @testable import keyhaul
 
 /// A session whose streams are files, to see what was said on each.

@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-@testable import CommandArguments
+@testable import keyhaul
 
 /// A GitHub workflow with one job, as far as the tutorial's needs reading.
 struct Workflow {

@@ -1,7 +1,8 @@
+import Basics
 import Foundation
 import KeychainServices
-import SecItem
 import Testing
+import VirtualDevice
 
 /// What the app's own tests say, on a device in memory.
 @Suite("Story 8: the app's test suite", .onAPhone)

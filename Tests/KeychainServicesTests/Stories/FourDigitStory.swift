@@ -1,8 +1,9 @@
+import Basics
 import Foundation
 import KeychainExamples
 import KeychainServices
-import TestSupport
 import Testing
+import TestSupport
 import VirtualDevice
 
 @Suite("Story 7: the four-digit passcode")

@@ -1,9 +1,9 @@
-import BackupArchive
-import DataProtection
+import Backups
 import Foundation
+import KeychainCrypto
 import KeychainExamples
 import KeychainServices
-import Migration
+import KeyhaulKit
 import Testing
 
 @Suite("Story 4: the on/off game (the passcode class)", .onAPhone(passcode: ""))

@@ -1,5 +1,6 @@
-import DataProtection
+import Basics
 import Foundation
+import KeychainCrypto
 import VirtualDevice
 
 /// Tries passcodes on a device, one after another, as somebody would who holds it.

@@ -1,12 +1,10 @@
-import ArchivedKeychain
-import BackupArchive
-import BackupWriting
-import DataProtection
+import Backups
 import Foundation
+import KeychainCrypto
 import KeychainServices
-import Migration
-import TestSupport
+import KeyhaulKit
 import Testing
+import TestSupport
 import VirtualDevice
 
 /// Phones with one app each, and room for their backups: cheap derivations, a clock that only waiting moves.

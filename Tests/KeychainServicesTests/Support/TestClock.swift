@@ -1,5 +1,5 @@
+import Basics
 import KeychainFormats
-import ParallelWork
 import VirtualDevice
 
 /// A clock that moves only when somebody waits for it, or is told to.

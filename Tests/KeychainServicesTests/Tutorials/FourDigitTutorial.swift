@@ -1,4 +1,4 @@
-import DataProtection
+import KeychainCrypto
 import KeychainServices
 import Testing
 import VirtualDevice

@@ -77,7 +77,7 @@ def test_the_command_becomes_the_program(tmp_path: pathlib.Path) -> None:
 
 def test_the_version_is_the_programs() -> None:
     file = ROOT / "VERSION"
-    source = (ROOT / "Sources/keyhaul/Output/ProgramVersion.swift").read_text(encoding="utf-8")
+    source = (ROOT / "Sources/CommandLine/keyhaul/Output/ProgramVersion.swift").read_text(encoding="utf-8")
     number = re.search(r'static let number = "([^"]+)"', source)
     expected = file.read_text(encoding="utf-8").strip() if file.exists() else number and number[1]
     assert keyhaul.__version__ == expected

@@ -1,6 +1,6 @@
 import COpenSSLForComparison
-import DataProtection
 import Foundation
+import KeychainCrypto
 
 /// Unlocking a backup's keybag with its real 10,000,000 rounds, against what OpenSSL's own call takes for them.
 enum DerivationBenchmark {

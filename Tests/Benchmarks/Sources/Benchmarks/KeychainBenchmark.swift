@@ -1,7 +1,7 @@
-import DataProtection
 import Foundation
+import KeychainCrypto
 import KeychainFormats
-import KeychainStore
+import Keychains
 import VirtualDevice
 
 /// The keychain of one device: adding one by one, and finding one among very many.

@@ -1,5 +1,5 @@
-import DataProtection
 import Foundation
+import KeychainCrypto
 import KeychainFormats
 
 #if canImport(Glibc)

@@ -1,7 +1,7 @@
-import BackupArchive
+import Backups
 import CSQLiteForFixtures
-import DataProtection
 import Foundation
+import KeychainCrypto
 import KeychainFormats
 
 /// An encrypted backup with as many rows in its list of files as a very full device has, three of ten of them files, as in

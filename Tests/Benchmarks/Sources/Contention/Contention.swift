@@ -1,7 +1,7 @@
-import DataProtection
 import Foundation
+import KeychainCrypto
 import KeychainFormats
-import KeychainStore
+import Keychains
 import VirtualDevice
 
 /// Eight processes that add and read on one device, each for 1,000 rounds: nothing may be lost, nothing may hang.

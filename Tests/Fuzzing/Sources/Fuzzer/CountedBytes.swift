@@ -1,4 +1,4 @@
-import DataProtection
+import KeychainCrypto
 
 /// The same bytes in every run.
 struct CountedBytes: RandomSource {

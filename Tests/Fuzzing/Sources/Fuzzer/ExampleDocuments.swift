@@ -1,8 +1,8 @@
-import ArchivedKeychain
-import DataProtection
+import Backups
+import KeychainCrypto
 import KeychainFormats
 import KeychainRules
-import Migration
+import KeyhaulKit
 
 /// Documents that people hand each other, each as it is written or as its page describes it.
 enum ExampleDocuments {

@@ -1,11 +1,9 @@
-import ArchivedKeychain
-import BackupArchive
-import BackupWriting
-import DataProtection
+import Backups
 import Foundation
-import KeychainDumps
+import KeychainCrypto
 import KeychainFormats
-import Migration
+import Keychains
+import KeyhaulKit
 import VirtualDevice
 
 /// What is read as a whole: backups in one file, single files of one, and documents that people hand each other.

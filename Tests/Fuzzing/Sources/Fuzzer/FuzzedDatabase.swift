@@ -1,7 +1,6 @@
 import CSQLite
 import Foundation
-import KeychainDatabases
-import KeychainDumps
+import Keychains
 
 /// A keychain database with what lies beside it, read together: two lengths of four bytes each, the file, its log, its journal.
 enum FuzzedDatabase: String, CaseIterable, FuzzedInput {

@@ -1,5 +1,5 @@
-import ArchivedKeychain
-import DataProtection
+import Backups
+import KeychainCrypto
 import KeychainFormats
 
 /// Items that are sealed under one keybag, and what its keys make of other bytes.

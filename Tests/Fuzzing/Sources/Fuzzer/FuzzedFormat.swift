@@ -1,4 +1,4 @@
-import DataProtection
+import KeychainCrypto
 import KeychainFormats
 
 /// A format under the fuzzer: what is done with bytes that may be anything, and examples of it to begin with.

@@ -1,0 +1,65 @@
+// swift-format-ignore-file: AlwaysUseLowerCamelCase
+
+import Basics
+public import Foundation
+import KeychainFormats
+import VirtualDevice
+
+/// A protection class and what a person has to do before the item opens.
+public final class SecAccessControl: Sendable {
+  let control: AccessControl
+
+  init(_ control: AccessControl) { self.control = control }
+}
+
+extension SecAccessControl: Hashable {
+  /// Whether both ask the same for every operation; in which order they say so does not matter.
+  public static func == (left: SecAccessControl, right: SecAccessControl) -> Bool {
+    let (left, right) = (left.control, right.control)
+    guard left.protection == right.protection, left.isConstrained == right.isConstrained else { return false }
+    return AccessOperation.allCases.allSatisfy { left.requirement(for: $0) == right.requirement(for: $0) }
+  }
+
+  public func hash(into hasher: inout Hasher) { hasher.combine(control.protection) }
+}
+
+/// Makes an access control.
+///
+/// - Parameters:
+///   - allocator: Not used.
+///   - protection: One of the values of `kSecAttrAccessible`.
+///   - flags: What a person has to do; none for a class alone.
+///   - error: Receives `errSecParam` where there is no such value, or where the flags contradict each other.
+/// - Returns: `nil` where there is an error.
+public func SecAccessControlCreateWithFlags(
+  _ allocator: CFAllocator?, _ protection: CFTypeRef, _ flags: SecAccessControlCreateFlags,
+  _ error: UnsafeMutablePointer<Unmanaged<CFError>?>?
+) -> SecAccessControl? {
+  do throws(SecItemError) {
+    guard let code = protection as? NSString else {
+      throw SecItemError(.parameter, "the protection is one of the values of kSecAttrAccessible")
+    }
+    return SecAccessControl(
+      try AccessControl(
+        protectionCode: String(describing: code), flags: AccessControlFlags(rawValue: UInt64(flags.rawValue))))
+  } catch let failure {
+    error?.pointee = Unmanaged.passRetained(CFError(failure))
+    return nil
+  }
+}
+
+/// Returns the number that `CFGetTypeID` gives for an access control.
+public func SecAccessControlGetTypeID() -> CFTypeID { CoreFoundationType.accessControl.rawValue }
+
+extension NSError {
+  /// A keychain status as Core Foundation's error.
+  convenience init(_ error: SecItemError) {
+    self.init(
+      domain: NSOSStatusErrorDomain, code: Int(error.status.rawValue),
+      userInfo: [NSLocalizedDescriptionKey: error.status.sentence, NSLocalizedFailureReasonErrorKey: error.reason])
+  }
+}
+
+extension SecAccessControl: SecurityObject {
+  static var coreFoundationType: CoreFoundationType { .accessControl }
+}

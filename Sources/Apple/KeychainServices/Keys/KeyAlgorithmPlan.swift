@@ -1,0 +1,113 @@
+import Basics
+import KeychainCrypto
+
+/// What an algorithm's name asks for, part by part.
+enum KeyAlgorithmPlan: Hashable {
+  /// What is signed: a message, of which the digest is made here, or a digest.
+  enum Input: Hashable {
+    case message(KeyDigest)
+    /// As long as the digest, where one is named.
+    case digest(KeyDigest?)
+  }
+
+  case signature(SignatureScheme, Input)
+  case encryption(KeyEncryption)
+  /// The shared secret itself where no digest derives a key of it.
+  case exchange(KeyDigest?)
+
+  /// - Returns: `nil` for a name of no algorithm of these keys.
+  init?(_ algorithm: SecKeyAlgorithm) {
+    let parts = algorithm.name.split(separator: ":", omittingEmptySubsequences: false).map(String.init)
+    guard parts.count >= 3, parts[0] == "algid" else { return nil }
+    let plan: Self? =
+      switch parts[1] {
+      case "sign": Self.signature(parts.dropFirst(2))
+      case "encrypt": Self.encryption(Array(parts.dropFirst(2)))
+      case "keyexchange": Self.exchange(Array(parts.dropFirst(2)))
+      default: nil
+      }
+    guard let plan else { return nil }
+    self = plan
+  }
+
+  private static func signature(_ parts: ArraySlice<String>) -> Self? {
+    let named = parts.dropFirst(2)
+    let digest = named.first.flatMap(KeyDigest.init(rawValue:))
+    guard named.isEmpty || digest != nil else { return nil }
+    switch (parts.first, parts.dropFirst().first, named.count) {
+    case ("RSA", "raw", 0): return .signature(.rsaRaw, .digest(nil))
+    case ("RSA", "digest-PKCS1v15", 0...1): return .signature(.rsaPKCS1v15(digest), .digest(digest))
+    case ("RSA", "message-PKCS1v15", 1): return digest.map { .signature(.rsaPKCS1v15($0), .message($0)) }
+    case ("RSA", let form, 3):
+      guard let digest, Array(named) == [digest.rawValue, digest.rawValue, "\(digest.size)"] else { return nil }
+      if form == "digest-PSS" { return .signature(.rsaPSS(digest), .digest(digest)) }
+      return form == "message-PSS" ? .signature(.rsaPSS(digest), .message(digest)) : nil
+    case ("ECDSA", "RFC4754", 0): return .signature(.ecdsaRFC4754, .digest(nil))
+    case ("ECDSA", "digest-X962", 0...1): return .signature(.ecdsaX962, .digest(digest))
+    case ("ECDSA", "digest-RFC4754", 0...1): return .signature(.ecdsaRFC4754, .digest(digest))
+    case ("ECDSA", "message-X962", 1): return digest.map { .signature(.ecdsaX962, .message($0)) }
+    case ("ECDSA", "message-RFC4754", 1): return digest.map { .signature(.ecdsaRFC4754, .message($0)) }
+    default: return nil
+    }
+  }
+
+  private static func encryption(_ parts: [String]) -> Self? {
+    switch (parts.first, parts.dropFirst().first, parts.count) {
+    case ("RSA", "raw", 2): return .encryption(.rsaRaw)
+    case ("RSA", "PKCS1", 2): return .encryption(.rsaPKCS1)
+    case ("RSA", "OAEP", 3): return KeyDigest(rawValue: parts[2]).map { .encryption(.rsaOAEP($0)) }
+    case ("RSA", "OAEP", 4) where parts[3] == "AESGCM":
+      return KeyDigest(rawValue: parts[2]).map { .encryption(.rsaOAEPWithSessionKey($0)) }
+    case ("ECIES", "ECDH"?, 5), ("ECIES", "ECDHC"?, 5):
+      guard parts[2] == "KDFX963", let digest = KeyDigest(rawValue: parts[3]) else { return nil }
+      if parts[4] == "AESGCM" { return .encryption(.ecies(digest, derivesVector: false)) }
+      return parts[4] == "AESGCM-KDFIV" && digest != .sha1 ? .encryption(.ecies(digest, derivesVector: true)) : nil
+    default: return nil
+    }
+  }
+
+  private static func exchange(_ parts: [String]) -> Self? {
+    guard ["ECDH", "ECDHC"].contains(parts[0]) else { return nil }
+    if parts.count == 1 { return .exchange(nil) }
+    guard parts.count == 3, parts[1] == "KDFX963" else { return nil }
+    return KeyDigest(rawValue: parts[2]).map { .exchange($0) }
+  }
+
+  /// Whether a key of this type and half does this; RSA keys also have to be large enough for the padding.
+  ///
+  /// - Parameter own: The half that the key is, where its material is that of the other one.
+  func isSupported(
+    by key: KeyMaterial, half own: KeyMaterial.Half, for operation: SecKeyOperationType
+  ) -> Bool {
+    let half: KeyMaterial.Half =
+      switch operation {
+      case .sign, .decrypt, .keyExchange: .privateKey
+      case .verify, .encrypt: .publicKey
+      }
+    guard own == half else { return false }
+    switch (self, operation) {
+    case (.signature(let scheme, _), .sign), (.signature(let scheme, _), .verify):
+      return scheme.keyType == key.algorithm.keyType && key.blockSize >= scheme.minimumBlockSize
+    case (.encryption(let scheme), .encrypt), (.encryption(let scheme), .decrypt):
+      guard scheme.keyType == key.algorithm.keyType else { return false }
+      if case .rsaOAEPWithSessionKey(let digest) = scheme {
+        return (key.maximumPlaintextByteCount(.rsaOAEP(digest)) ?? 0) >= 32
+      }
+      return (key.maximumPlaintextByteCount(scheme) ?? 1) > 0
+    case (.exchange, .keyExchange): return key.algorithm.keyType == .ellipticCurve
+    case (.signature, _), (.encryption, _), (.exchange, _): return false
+    }
+  }
+}
+
+extension SignatureScheme {
+  /// The smallest RSA modulus that has room for the padding, in bytes; 0 for curves.
+  fileprivate var minimumBlockSize: Int {
+    switch self {
+    // The name of a digest has up to 19 bytes (RFC 8017, 9.2), the padding 11.
+    case .rsaPKCS1v15(let digest?): digest.size + 19 + 11
+    case .rsaPSS(let digest): 2 * digest.size + 2
+    case .rsaRaw, .rsaPKCS1v15(nil), .ecdsaX962, .ecdsaRFC4754: 0
+    }
+  }
+}

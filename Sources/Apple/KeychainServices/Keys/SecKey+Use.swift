@@ -1,0 +1,23 @@
+import Basics
+import KeychainCrypto
+import KeychainFormats
+import VirtualDevice
+
+extension SecKey {
+  /// The key for an operation: one in the Secure Enclave is opened by the device's chip, which may ask the person.
+  func material(for operation: SecKeyOperationType) throws(SecItemError) -> KeyMaterial {
+    guard let shown = tokenValue?.value else { return try material() }
+    guard let client = try? DefaultKeychain.client() else {
+      throw SecItemError(.notAvailable, "there is no device whose chip has the key")
+    }
+    let item = item
+    let number = try client.call { (session) throws(SecItemError) in
+      try session.enclaveNumber(of: item, for: operation == .sign ? .sign : .computeKey)
+    }
+    let pair = SensitiveBytes(count: shown.count + number.count) { (target: UnsafeMutableRawBufferPointer) in
+      target.copyBytes(from: shown)
+      number.withBytes { UnsafeMutableRawBufferPointer(rebasing: target[shown.count...]).copyMemory(from: $0) }
+    }
+    return try pair.withBytes { (bytes) throws(SecItemError) in try KeyMaterial(bytes, .ellipticCurve, .privateKey) }
+  }
+}

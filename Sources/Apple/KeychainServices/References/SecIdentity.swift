@@ -1,0 +1,67 @@
+// swift-format-ignore-file: AlwaysUseLowerCamelCase
+
+import Basics
+import KeychainFormats
+import VirtualDevice
+
+/// A certificate and its private key.
+public final class SecIdentity: Sendable {
+  fileprivate let certificate: KeychainItem
+  fileprivate let key: KeychainItem
+
+  init(certificate: KeychainItem, key: KeychainItem) {
+    self.certificate = certificate
+    self.key = key
+  }
+
+  var reference: SecItemReference { .identity(certificate: certificate, key: key) }
+}
+
+extension SecIdentity: Hashable {
+  public static func == (left: SecIdentity, right: SecIdentity) -> Bool {
+    SecCertificate(left.certificate) == SecCertificate(right.certificate)
+  }
+
+  public func hash(into hasher: inout Hasher) { SecCertificate(certificate).hash(into: &hasher) }
+}
+
+/// Joins a certificate and a private key.
+///
+/// - Parameters:
+///   - allocator: Not used.
+///   - certificate: The certificate.
+///   - privateKey: The key of the certificate's public key; whether it is that is not checked, as on Apple's systems.
+public func SecIdentityCreate(
+  _ allocator: CFAllocator?, _ certificate: SecCertificate, _ privateKey: SecKey
+) -> SecIdentity? {
+  SecIdentity(certificate: certificate.item, key: privateKey.item)
+}
+
+/// Gives the certificate of an identity.
+///
+/// - Returns: Always `errSecSuccess`.
+@discardableResult
+public func SecIdentityCopyCertificate(
+  _ identity: SecIdentity, _ certificate: UnsafeMutablePointer<SecCertificate?>
+) -> OSStatus {
+  certificate.pointee = SecCertificate(identity.certificate)
+  return errSecSuccess
+}
+
+/// Gives the private key of an identity.
+///
+/// - Returns: Always `errSecSuccess`.
+@discardableResult
+public func SecIdentityCopyPrivateKey(
+  _ identity: SecIdentity, _ privateKey: UnsafeMutablePointer<SecKey?>
+) -> OSStatus {
+  privateKey.pointee = SecKey(identity.key)
+  return errSecSuccess
+}
+
+/// Returns the number that `CFGetTypeID` gives for an identity.
+public func SecIdentityGetTypeID() -> CFTypeID { CoreFoundationType.identity.rawValue }
+
+extension SecIdentity: SecurityObject {
+  static var coreFoundationType: CoreFoundationType { .identity }
+}

@@ -1,0 +1,14 @@
+import Foundation
+import KeychainFormats
+import VirtualDevice
+
+extension SecItemReference {
+  /// What a caller holds in its hand.
+  var object: AnyObject {
+    switch self {
+    case .certificate(let item): SecCertificate(item)
+    case .key(let item): SecKey(item)
+    case .identity(let certificate, let key): SecIdentity(certificate: certificate, key: key)
+    }
+  }
+}

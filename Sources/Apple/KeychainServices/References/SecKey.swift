@@ -1,0 +1,160 @@
+// swift-format-ignore-file: AlwaysUseLowerCamelCase
+
+import Basics
+public import Foundation
+import KeychainCrypto
+import KeychainFormats
+import VirtualDevice
+
+/// A public or private key, RSA or on one of the curves P-256, P-384 and P-521.
+public final class SecKey: Sendable {
+  let item: KeychainItem
+
+  init(_ item: KeychainItem) { self.item = item }
+
+  var reference: SecItemReference { .key(item) }
+
+  fileprivate var keyType: KeyMaterial.KeyType? {
+    item[.type]?.integerValue.flatMap(KeyMaterial.KeyType.init(rawValue:))
+  }
+
+  var isRSA: Bool { keyType == .rsa }
+
+  var half: KeyMaterial.Half? {
+    item[.keyClass]?.integerValue.flatMap(KeyMaterial.Half.init(rawValue:))
+  }
+
+  /// The key as its bytes tell it.
+  ///
+  /// - Throws: `.parameter` for a key without bytes, or of a kind that has no external form; `.unimplemented` for one that
+  ///   its chip keeps.
+  func material() throws(SecItemError) -> KeyMaterial {
+    guard tokenValue == nil else { throw SecItemError(.unimplemented, "the key does not leave its chip") }
+    guard let secret = item.secret, let keyType, let half else {
+      throw SecItemError(.parameter, "the key has no external form")
+    }
+    return try secret.withBytes { (bytes) throws(SecItemError) in try KeyMaterial(bytes, keyType, half) }
+  }
+}
+
+extension SecKey: Hashable {
+  public static func == (left: SecKey, right: SecKey) -> Bool {
+    left.half == right.half && left.keyType == right.keyType
+      && left.item[.applicationLabel] == right.item[.applicationLabel]
+  }
+
+  public func hash(into hasher: inout Hasher) { hasher.combine(item[.applicationLabel]) }
+}
+
+/// Reads a key.
+///
+/// - Parameters:
+///   - keyData: PKCS#1 of an RSA key; 04‖X‖Y of a public key on a curve, followed by K for a private one.
+///   - attributes: At least `kSecAttrKeyType` and `kSecAttrKeyClass`.
+///   - error: Receives `errSecParam` where the data is no such key.
+/// - Returns: `nil` where there is an error.
+public func SecKeyCreateWithData(
+  _ keyData: CFData, _ attributes: CFDictionary, _ error: UnsafeMutablePointer<Unmanaged<CFError>?>?
+) -> SecKey? {
+  reporting(to: error) { () throws(SecItemError) in
+    let query = try SecItemQuery(attributes)
+    guard let keyType = query[kSecAttrKeyType as String]?.cssmNumber.flatMap(KeyMaterial.KeyType.init(rawValue:)),
+      let half = query[kSecAttrKeyClass as String]?.cssmNumber.flatMap(KeyMaterial.Half.init(rawValue:))
+    else {
+      throw SecItemError(.parameter, "the type is RSA or EC, the class public or private")
+    }
+    let data = SensitiveBytes(copying: Array(Data(referencing: keyData)))
+    return SecKey(
+      KeychainItem(try data.withBytes { (bytes) throws(SecItemError) in try KeyMaterial(bytes, keyType, half) }))
+  }
+}
+
+/// The key's bytes, in the form that `SecKeyCreateWithData` reads; `errSecUnimplemented` for a private key in the Secure
+/// Enclave.
+public func SecKeyCopyExternalRepresentation(
+  _ key: SecKey, _ error: UnsafeMutablePointer<Unmanaged<CFError>?>?
+) -> CFData? {
+  reporting(to: error) { () throws(SecItemError) in
+    try key.material().externalRepresentation.withBytes { NSData(data: Data($0)) }
+  }
+}
+
+/// Returns what the key is and what it may be used for, and its bytes unless a chip keeps them.
+///
+/// Key class and type are text, as the constants for them are.
+///
+/// Source: Apple `SecKey.m` (`SecKeyCopyAttributeDictionaryWithLocalKey`), `SecCTKKey.m` (`SecCTKKeyCopyAttributes`).
+public func SecKeyCopyAttributes(_ key: SecKey) -> CFDictionary? {
+  var attributes: SecItemQuery = [kSecClass as String: .string(kSecClassKey as String)]
+  for (code, value) in key.item.attributes { attributes[code.rawValue] = .init(attribute: value) }
+  for code in [AttributeCode.keyClass, .type] {
+    if let number = key.item[code]?.integerValue { attributes[code.rawValue] = .string("\(number)") }
+  }
+  if let material = try? key.material() {
+    attributes[kSecValueData as String] = .secret(material.externalRepresentation)
+  }
+  return SecItemValue.dictionary(attributes).object as? NSDictionary
+}
+
+/// The public key of a private one; a public key itself.
+public func SecKeyCopyPublicKey(_ key: SecKey) -> SecKey? {
+  guard key.half == .privateKey else { return key }
+  if let shown = try? key.publicOnToken { return SecKey(KeychainItem(shown)) }
+  guard let material = try? key.material(), let half = try? material.publicHalf else { return nil }
+  return SecKey(KeychainItem(half))
+}
+
+/// The key's size in bytes.
+public func SecKeyGetBlockSize(_ key: SecKey) -> Int {
+  let bits = key.item[.keySizeInBits]?.integerValue.flatMap { Int(exactly: $0) } ?? 0
+  return bits / 8 + (bits % 8 == 0 ? 0 : 1)
+}
+
+/// Returns the number that `CFGetTypeID` gives for a key.
+public func SecKeyGetTypeID() -> CFTypeID { CoreFoundationType.key.rawValue }
+
+/// Gives an error to whoever asks for it.
+func reporting<Value>(
+  to target: UnsafeMutablePointer<Unmanaged<CFError>?>?, _ body: () throws(SecItemError) -> Value
+) -> Value? {
+  do throws(SecItemError) {
+    return try body()
+  } catch {
+    target?.pointee = Unmanaged.passRetained(CFError(error))
+    return nil
+  }
+}
+
+extension KeyMaterial {
+  init(
+    _ bytes: UnsafeRawBufferPointer, _ keyType: KeyType, _ half: Half
+  ) throws(SecItemError) {
+    do throws(MaterialError) {
+      try self.init(externalRepresentation: bytes, keyType: keyType, half: half)
+    } catch {
+      throw SecItemError(.parameter, error.reason)
+    }
+  }
+}
+
+extension SecItemValue {
+  /// A number, also where it comes as text, as the constants of key types and classes do.
+  var cssmNumber: Int64? { numberValue ?? stringValue.flatMap { Int64($0) } }
+
+  /// - Returns: `nil` for a value that a caller is not shown.
+  fileprivate init?(attribute value: PropertyValue) {
+    switch value {
+    case .string(let text): self = .string(text)
+    case .data(let bytes): self = .data(bytes)
+    case .integer(let number): self = .number(number)
+    case .boolean(let flag): self = .boolean(flag)
+    case .real(let number): self = .real(number)
+    case .date(let date): self = .date(date)
+    case .null, .unsignedInteger, .uid, .array, .dictionary, .set: return nil
+    }
+  }
+}
+
+extension SecKey: SecurityObject {
+  static var coreFoundationType: CoreFoundationType { .key }
+}

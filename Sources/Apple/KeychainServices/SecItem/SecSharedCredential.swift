@@ -1,0 +1,42 @@
+// swift-format-ignore-file: AlwaysUseLowerCamelCase
+
+import Basics
+import Dispatch
+public import Foundation
+import KeychainCrypto
+import VirtualDevice
+
+/// Hands back an error: no web site is associated with an app of a virtual device, and nothing is saved.
+///
+/// - Parameters:
+///   - fqdn: The web site's name.
+///   - account: The name of the account.
+///   - password: The password; `nil` deletes it.
+///   - completionHandler: Receives `errSecMissingEntitlement`, on a queue of its own.
+public func SecAddSharedWebCredential(
+  _ fqdn: CFString, _ account: CFString, _ password: CFString?,
+  _ completionHandler: @escaping @Sendable (CFError?) -> Void
+) {
+  DispatchQueue.global().async { completionHandler(CFError(noAssociatedDomain)) }
+}
+
+private let noAssociatedDomain = SecItemError(
+  .missingEntitlement, "no web site is associated with an app of a virtual device")
+
+/// Returns a random password of the form `xxx-xxx-xxx-xxx`, with small letters, capital letters and digits.
+///
+/// Source: Apple `SecSharedCredential.h`.
+/// - Returns: `nil` if there are no random bytes.
+public func SecCreateSharedWebCredentialPassword() -> CFString? {
+  let sets = ["abcdefghkmnopqrstuvwxy", "ABCDEFGHJKLMNPQRSTUVWXYZ", "3456789"].map { Array($0.utf8) }
+  let letters = sets.joined().map { $0 }
+  let limit = 256 - 256 % letters.count
+  while true {
+    guard let bytes = try? SystemRandomSource().bytes(64) else { return nil }
+    // Bytes beyond the last whole round would make some letters more frequent.
+    let chosen = bytes.filter { $0 < limit }.prefix(12).map { letters[Int($0) % letters.count] }
+    guard chosen.count == 12, sets.allSatisfy({ !Set($0).isDisjoint(with: chosen) }) else { continue }
+    let groups = stride(from: 0, to: 12, by: 3).map { String(decoding: chosen[$0..<$0 + 3], as: UTF8.self) }
+    return groups.joined(separator: "-") as NSString
+  }
+}

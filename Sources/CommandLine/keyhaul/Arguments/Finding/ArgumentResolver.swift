@@ -1,0 +1,162 @@
+import KeyhaulKit
+
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
+/// Decides what device and archive arguments mean. Pure: the file system is asked through a closure.
+///
+/// A DEVICE is a name under the home directory, or a path when it has a slash. Where either is possible, a path's
+/// content decides, and a name that is both a device and a file is an error.
+struct ArgumentResolver {
+  let home: String
+  let content: (String) -> PathContent
+  /// The names of the devices there are, to guess what a mistyped one was meant to be.
+  let deviceNames: () -> [String]
+  /// The backup that a path means which leads into a directory of several.
+  var backup: (String) throws(CommandFailure) -> String? = { (_) throws(CommandFailure) in nil }
+
+  /// A device that must exist.
+  func device(_ argument: String) throws(CommandFailure) -> KeychainPlace {
+    if argument.contains("/"), !argument.hasPrefix("device:") {
+      switch content(argument) {
+      case .device: return .device(name: lastComponent(argument), directory: argument)
+      case .absent:
+        try requireText(argument)
+        throw notFound("\(argument) does not exist", nil)
+      case .databaseDirectory:
+        throw CommandFailure(
+          .notFound, "\(argument) is not a device", why: "it is a Simulator, or another keychain's directory",
+          try: "keyhaul simulator seed \(ShellWord.quoted(argument)) --from BACKUP")
+      case .file, .structured, .directory:
+        throw CommandFailure(
+          .notFound, "\(argument) is not a device", why: "it has no device.json", try: "keyhaul device list")
+      }
+    }
+    let name = try deviceName(argument)
+    let directory = "\(home)/\(name)"
+    guard content(directory) == .device else { throw noDevice(name) }
+    return .device(name: name, directory: directory)
+  }
+
+  /// An archive to read. That it exists and is not a device is checked, what it is is for its reader to say.
+  func archive(_ argument: String) throws(CommandFailure) -> KeychainPlace {
+    guard !argument.isEmpty else { throw .usage("the backup's name is empty", try: "the path of a backup") }
+    if argument == "-" { return .standardInput }
+    let found = content(argument)
+    if found == .file || found == .structured, let owner = backup(holding: argument) {
+      throw CommandFailure(
+        .refused, "\(argument) is one file of a backup", why: "it belongs to the backup \(owner)",
+        try: ShellWord.typed(owner, else: "the folder that contains it"))
+    }
+    switch found {
+    case .file, .directory: return .archive(path: argument)
+    case .structured: return .dump(path: argument)
+    case .databaseDirectory(let databases):
+      guard databases.count == 1, let database = databases.first else {
+        throw .usage(
+          "\(argument) has more than one keychain", why: Amounts.list(databases), try: "name one of the files")
+      }
+      return .dump(path: database)
+    case .device: return .device(name: lastComponent(argument), directory: argument)
+    case .absent:
+      let directory = "\(home)/\(argument)"
+      if DeviceName.isValid(argument), content(directory) == .device {
+        return .device(name: argument, directory: directory)
+      }
+      if let path = try backup(argument) { return .archive(path: path) }
+      throw CommandFailure(
+        .notFound, "\(argument) does not exist", why: "no file or folder has this name",
+        try: "check the path")
+    }
+  }
+
+  /// The backup that a file belongs to, by its name and what stands beside it; `nil` if it is none of a backup's files.
+  private func backup(holding file: String) -> String? {
+    let parts = file.split(separator: "/", omittingEmptySubsequences: false)
+    for depth in 1...2 where parts.count >= depth && BackupPath.isOwn(parts.suffix(depth)) {
+      let parent = parts.count == depth ? "." : parts.dropLast(depth).joined(separator: "/")
+      let owner = parent.isEmpty ? "/" : parent
+      // A single file of such a name may come from anywhere.
+      let signs = ["Manifest.plist", "Manifest.db", "Manifest.mbdb", "Status.plist"].filter { $0 != parts.last ?? "" }
+      if signs.contains(where: { content("\(owner)/\($0)") != .absent }) { return owner }
+    }
+    return nil
+  }
+
+  /// A device or an archive, where a verb takes either.
+  func deviceOrArchive(_ argument: String) throws(CommandFailure) -> KeychainPlace {
+    if argument == "-" { return .standardInput }
+    if argument.hasPrefix("device:") { return try device(argument) }
+    if argument.contains("/") {
+      return content(argument) == .device ? try device(argument) : try archive(argument)
+    }
+    let isDevice = DeviceName.isValid(argument) && content("\(home)/\(argument)") == .device
+    let isFile = content(argument) != .absent
+    switch (isDevice, isFile) {
+    case (true, true):
+      throw .usage(
+        "\(argument) is both a device and a file here", why: "the name alone is ambiguous",
+        try: "device:\(argument) or ./\(argument)")
+    case (true, false): return .device(name: argument, directory: "\(home)/\(argument)")
+    case (false, true): return content(argument) == .device ? try device("./\(argument)") : try archive(argument)
+    case (false, false):
+      if let path = try backup(argument) { return .archive(path: path) }
+      throw notFound(
+        "there is no device or file named \(argument)", EditDistance.nearest(to: argument, among: deviceNames()))
+    }
+  }
+
+  /// The name of a device that is made or deleted; it need not exist.
+  func deviceName(_ argument: String) throws(CommandFailure) -> String {
+    let name = argument.hasPrefix("device:") ? String(argument.dropFirst("device:".count)) : argument
+    try requireText(name)
+    guard DeviceName.isValid(name) else {
+      throw .usage(
+        "\"\(HostileText.shortened(name, columns: 60))\" cannot be a device's name",
+        why: "a name has up to 64 letters, digits, \".\", \"_\" and \"-\", and begins with a letter or digit",
+        try: "a name such as old-phone")
+    }
+    return name
+  }
+
+  /// Refuses bytes that are no UTF-8, which an argument has lost by now: no other name may be meant in their place.
+  private func requireText(_ name: String) throws(CommandFailure) {
+    guard name.unicodeScalars.contains("\u{FFFD}") else { return }
+    throw .usage(
+      "\"\(HostileText.shortened(name, columns: 60))\" cannot be a device's name",
+      why: "it has bytes that are not UTF-8, or the character that replaces them: Keyhaul gives no device such a name",
+      try: "rename its folder with mv and use the new name, or remove the folder with rm -r")
+  }
+
+  private func noDevice(_ name: String) -> CommandFailure {
+    notFound("there is no device named \(name)", EditDistance.nearest(to: name, among: deviceNames()))
+  }
+
+  private func notFound(_ message: String, _ near: String?) -> CommandFailure {
+    CommandFailure(
+      .notFound, message, why: near.map { "\"\($0)\" is similar" } ?? "Keyhaul looks for devices in \(home)",
+      try: near ?? "keyhaul device list")
+  }
+
+  private func lastComponent(_ path: String) -> String {
+    path.split(separator: "/").last { $0 != "." }.map(String.init) ?? path
+  }
+}
+
+extension ArgumentResolver {
+  /// Asks the file system.
+  ///
+  /// - Parameter home: The directory of the virtual devices.
+  init(home: String) {
+    self.init(
+      home: home, content: PathContent.init(of:),
+      deviceNames: {
+        let names = (try? FileManager.default.contentsOfDirectory(atPath: home)) ?? []
+        return names.filter { DeviceName.isValid($0) && PathContent(of: "\(home)/\($0)") == .device }.sorted()
+      },
+      backup: { (path) throws(CommandFailure) in try BackupChoice.path(path, backups: BackupChoice.backups) })
+  }
+}

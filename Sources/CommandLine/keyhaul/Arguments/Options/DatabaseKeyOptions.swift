@@ -1,0 +1,28 @@
+import ArgumentParser
+import KeyhaulKit
+
+/// What opens a keychain's own database where its keys are not in it.
+struct DatabaseKeyOptions: ParsableArguments {
+  @Option(
+    name: [.customLong("class-keys-file"), .customLong("class-keys")],
+    help: ArgumentHelp(
+      "Class keys for a device's keychain-2.db: a JSON object that maps classes 6 to 12 to 64 hexadecimal digits each.",
+      valueName: "path"),
+    completion: .file())
+  var classKeysFile: String?
+
+  init() {}
+
+  /// The keys; none where no file is named.
+  func keys(of subject: String, in session: Session) throws(CommandFailure) -> [KeyClass: SensitiveBytes] {
+    guard let classKeysFile else { return [:] }
+    let bytes = try session.classKeys(from: classKeysFile, of: subject)
+    do throws(KeychainDatabaseError) {
+      return try ClassKeyFile.keys(in: bytes)
+    } catch {
+      throw CommandFailure(
+        .refused, "\(classKeysFile) is not a class key file", why: error.reason,
+        try: "{\"6\": \"64 hexadecimal digits\", \"7\": ...}")
+    }
+  }
+}

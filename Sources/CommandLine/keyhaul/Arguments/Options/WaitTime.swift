@@ -1,0 +1,61 @@
+import ArgumentParser
+import KeyhaulKit
+
+/// A time to wait: "30s", "2m", "1h", "500ms", or 0.
+struct WaitTime: Equatable, Sendable {
+  let duration: Duration
+
+  static let none = WaitTime(duration: .zero)
+  /// Longer than this is a slip of the fingers.
+  static let longest = Duration.seconds(86_400)
+
+  init(duration: Duration) { self.duration = duration }
+
+  init?(_ text: String) {
+    if text == "0" {
+      self.duration = .zero
+      return
+    }
+    let digits = text.prefix { $0.isASCII && $0.isNumber }
+    guard let number = Int64(digits), number <= 86_400_000 else { return nil }
+    switch text.dropFirst(digits.count) {
+    case "ms": duration = .milliseconds(number)
+    case "s": duration = .seconds(number)
+    case "m": duration = .seconds(number * 60)
+    case "h": duration = .seconds(number * 3600)
+    default: return nil
+    }
+    guard duration <= Self.longest else { return nil }
+  }
+}
+
+extension WaitTime: ExpressibleByArgument {
+  init?(argument: String) { self.init(argument) }
+  var defaultValueDescription: String { "0" }
+}
+
+/// For verbs that hold a device while they work.
+struct WaitOptions: ParsableArguments {
+  @Option(
+    name: .customLong("wait"),
+    help: ArgumentHelp("How long to wait for a device that is in use: 30s, 2m.", valueName: "time"))
+  var time: WaitTime = .none
+
+  init() {}
+}
+
+/// The device that a verb works on.
+struct TargetDevice: ParsableArguments {
+  @Argument(help: "The device.", completion: .deviceNames) var device: String
+  @OptionGroup var wait: WaitOptions
+
+  init() {}
+}
+
+/// For verbs that write.
+struct DryRunOptions: ParsableArguments {
+  @Flag(name: [.customShort("n"), .customLong("dry-run")], help: "Show what would be done, without doing it.")
+  var isOn = false
+
+  init() {}
+}

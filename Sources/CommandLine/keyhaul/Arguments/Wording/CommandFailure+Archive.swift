@@ -1,0 +1,75 @@
+import KeyhaulKit
+
+extension CommandFailure {
+  /// An error about an archive, in the words of what the user named.
+  init(archive error: any ExplainedError, name: String) {
+    if let underlying = Self.carried(by: error) {
+      self.init(archive: underlying, name: name)
+      return
+    }
+    self.init(
+      CommandStatus(error.category), Self.archiveMessage(error, name: name), why: error.reason, try: error.call)
+    if (error as? DataProtectionError)?.code == .roundsOverLimit {
+      advice = "don't trust this file; --max-rounds raises the limit"
+    }
+  }
+
+  private static func carried(by error: any ExplainedError) -> (any ExplainedError)? {
+    (error as? MigrationError)?.underlying ?? (error as? ArchivedKeychainError)?.underlying
+  }
+
+  /// The error of the lowest part that knows it.
+  static func underlying(of error: any ExplainedError) -> any ExplainedError {
+    carried(by: error).map(underlying) ?? error
+  }
+
+  /// What keeps a device from being backed up or restored to. Where its summary names the device, it stands alone.
+  init(_ error: MigrationError, device: String) {
+    self.init(error, doing: error.code == .deviceLocked ? nil : "cannot use \(device)")
+  }
+
+  private static func archiveMessage(_ error: any ExplainedError, name: String) -> String {
+    switch error {
+    case let error as BackupArchiveError:
+      switch error.code {
+      case .notFound: "\(name) does not exist"
+      case .notABackup: "\(name) is not a backup"
+      case .sealedList: "\(name) keeps its current password"
+      case .unsupported, .notStreamable: "\(name) cannot be read: \(error.summary)"
+      case .decryptedCopy: "\(name) is a decrypted copy, which can only be read"
+      case .falseClaim: "\(name) says that it is encrypted, but it is not"
+      case .passwordDenied: "\(name) says that it has no password, but it was made with one"
+      case .hostile, .overLimit: "refused to read \(name)"
+      case .truncated: "\(name) is cut short"
+      case .damaged: "\(name) is damaged"
+      case .unfinished: "\(name) was never finished"
+      case .manifestMissing: "\(name) is an unfinished backup"
+      case .payloadMissing: "\(name) is not complete"
+      case .noKeychain: "\(name) contains no keychain"
+      case .keyUnavailable: "cannot open \(name): \(error.summary)"
+      case .changed: "another process writes to \(name)"
+      case .unreadable, .noTemporarySpace: "could not read \(name)"
+      case .libraryMissing: error.summary
+      case .unwritable, .noSpace, .streamBroken, .occupied: "could not write \(name)"
+      case .interrupted: "stopped"
+      }
+    case let error as DataProtectionError:
+      switch error.code {
+      case .roundsOverLimit: "refused to open \(name)"
+      case .damagedKeybag, .missingField: "\(name)'s keybag is damaged"
+      default: "cannot open \(name): \(error.summary)"
+      }
+    case let error as ArchivedKeychainError where error.code == .unboundKeychain:
+      "\(name) contains what no device writes"
+    case let error as FormatError where error.format == .keybag: "\(name)'s keybag is damaged"
+    default: "cannot open \(name): \(error.summary)"
+    }
+  }
+
+  /// A keybag of which some classes do not unwrap; what the others open was used.
+  static func damagedKeybag(of name: String, report: String) -> CommandFailure {
+    CommandFailure(
+      .damaged, "\(name)'s keybag is damaged", why: report,
+      try: "another copy; items of that class are lost in this copy")
+  }
+}

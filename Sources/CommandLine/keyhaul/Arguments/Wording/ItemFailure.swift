@@ -1,0 +1,156 @@
+import KeyhaulKit
+import Reports
+
+/// Errors of a device's keychain, told with the item and the device that the user named, and with the result code that
+/// an app gets on iOS.
+enum ItemFailure {
+  /// Why an item could not be added.
+  static func adding(_ item: KeychainItem, _ error: VirtualDeviceError, to device: String) -> CommandFailure {
+    let protection = item.protection ?? .whenUnlocked
+    switch code(of: error) {
+    case .duplicateItem:
+      let same = identifyingWords(of: item.kind)
+      return CommandFailure(
+        .failed, "\(device) already has this item",
+        why:
+          "\(ItemText.nounWithArticle(item.kind)) with the same \(same) and access group exists (errSecDuplicateItem, "
+          + "-25299)",
+        try: "\(otherName(of: item.kind)); to see the existing item, run \"keyhaul item find "
+          + "\(ShellWord.quoted(device))\"")
+    case .interactionNotAllowed:
+      return CommandFailure(
+        .locked, "\(device) is locked, so the item cannot be encrypted",
+        why: "the key for \"\(protection.phrase)\" is not in memory (errSecInteractionNotAllowed, -25308)",
+        try: "keyhaul device unlock \(ShellWord.quoted(device))")
+    case .authFailed:
+      return CommandFailure(
+        .failed, "\(device) has no passcode, but the item needs one",
+        why: "the key for \"\(protection.phrase)\" exists only while a passcode is set (errSecAuthFailed, -25293)",
+        try: "keyhaul device passcode set \(ShellWord.quoted(device)), or another --protection")
+    default:
+      return other(error, "cannot add the item to \(device)", device: device)
+    }
+  }
+
+  /// Refuses an app that the device does not have, and access groups that are not the app's, in a person's words.
+  ///
+  /// - Parameter app: `nil` where nobody acts as an app, and every group may be used.
+  static func checkGroups(_ groups: [String], of app: String?, on openDevice: DeviceSession)
+    throws(CommandFailure)
+  {
+    guard let app else { return }
+    guard let own = openDevice.record.apps.first(where: { $0.name == app })?.accessGroups, let first = own.first else {
+      let names = openDevice.record.apps.filter { !$0.accessGroups.isEmpty }.map(\.name)
+      throw CommandFailure(
+        .failed, "\(openDevice.name) has no app \(short(app))",
+        why: names.isEmpty ? "it has no apps" : "the apps on it are \(Amounts.list(names.map(short)))",
+        try: EditDistance.nearest(to: app, among: names).map { "--app \($0)" }
+          ?? "without --app, every access group can be used")
+    }
+    guard let foreign = groups.first(where: { !own.contains($0) }) else { return }
+    throw CommandFailure(
+      .failed, "\(short(app)) may not use the access group \(short(foreign))",
+      why: "it has \(Amounts.list(own.map(short))) (errSecMissingEntitlement, -34018)",
+      try: "--access-group \(short(first)), or without --app")
+  }
+
+  private static func short(_ name: String) -> String { HostileText.shortened(name, columns: 60) }
+
+  /// Why items could not be changed or deleted.
+  ///
+  /// - Parameter verb: "change" or "delete".
+  static func changing(_ error: VirtualDeviceError, _ verb: String, on openDevice: DeviceSession)
+    -> CommandFailure
+  {
+    let device = openDevice.name
+    switch code(of: error) {
+    case .duplicateItem:
+      return CommandFailure(
+        .failed, "an item would become the same as another item of \(device)",
+        why: "\(error.reason) (errSecDuplicateItem, -25299); nothing was changed", try: "fewer items, or another value")
+    case .interactionNotAllowed: return locked(verb, on: openDevice)
+    case .cancelled: return CommandFailure(error, device: device)
+    case .authFailed:
+      return CommandFailure(
+        .failed, "\(device) has no passcode, but the items would need one",
+        why:
+          "the key for \"\(ProtectionClass.whenPasscodeSetThisDeviceOnly.phrase)\" exists only while a passcode is set (errSecAuthFailed, -25293)",
+        try: "keyhaul device passcode set \(ShellWord.quoted(device)), or another --new-protection")
+    default:
+      return other(error, "cannot \(verb) items of \(device)", device: device)
+    }
+  }
+
+  static func locked(_ verb: String, on openDevice: DeviceSession) -> CommandFailure {
+    locked(openDevice, "\(openDevice.name) is locked, so not all matching items can be \(verb)d")
+  }
+
+  /// A device whose items all have to be read.
+  static func unreadable(on openDevice: DeviceSession) -> CommandFailure {
+    locked(openDevice, "items of \(openDevice.name) cannot be read now")
+  }
+
+  private static func locked(_ openDevice: DeviceSession, _ message: String) -> CommandFailure {
+    CommandFailure(
+      .locked, message, why: lockedItems(of: openDevice),
+      try: "keyhaul device unlock \(ShellWord.quoted(openDevice.name))")
+  }
+
+  /// What, besides the access group, makes an item the one it is. Source: Apple `SecItemSchema.c` (flag P).
+  private static func identifyingWords(of kind: ItemKind) -> String {
+    switch kind {
+    case .genericPassword: "service, account"
+    case .internetPassword: "server, account, protocol, port, path"
+    case .certificate: "issuer, serial number"
+    case .key: "public key, half, application tag"
+    }
+  }
+
+  private static func otherName(of kind: ItemKind) -> String {
+    switch kind {
+    case .genericPassword, .internetPassword: "another --account"
+    case .certificate: "another --access-group"
+    case .key: "another --application-tag"
+    }
+  }
+
+  /// Why a search ended.
+  static func finding(_ error: VirtualDeviceError, on openDevice: DeviceSession) -> CommandFailure {
+    let device = openDevice.name
+    guard code(of: error) == .interactionNotAllowed else {
+      return other(error, "cannot search \(device)", device: device)
+    }
+    return CommandFailure(
+      .locked, "\(device) is locked, so not all matching items can be read",
+      why: lockedItems(of: openDevice) ?? error.reason,
+      try: "keyhaul device unlock \(ShellWord.quoted(device))")
+  }
+
+  /// "11 items are protected "when unlocked"; their keys are not in memory"
+  private static func lockedItems(of openDevice: DeviceSession) -> String? {
+    guard let summaries = try? openDevice.keychain.rowSummaries(includingTombstones: false) else { return nil }
+    let protections = summaries.compactMap(\.protection).filter { !openDevice.classKeys.hasKey(of: $0.keyClass) }
+    guard !protections.isEmpty else { return nil }
+    // "when unlocked" stands for "when unlocked, this device" too: the lock does not tell them apart.
+    let phrases = protections.map { $0.phrase.replacing(", this device", with: "") }
+    let distinct = Set(phrases).sorted().map { "\"\($0)\"" }
+    let kinds = Amounts.list(distinct, conjunction: "or")
+    let (verb, owner) = protections.count == 1 ? ("is", "its key is") : ("are", "their keys are")
+    return "\(Amounts.count(protections.count, "item")) \(verb) protected \(kinds); \(owner) not in memory"
+  }
+
+  private static func code(of error: VirtualDeviceError) -> KeychainStoreError.Code? {
+    (error.underlying as? KeychainStoreError)?.code
+  }
+
+  private static func other(_ error: VirtualDeviceError, _ subject: String, device: String) -> CommandFailure {
+    error.underlying == nil ? CommandFailure(error, device: device) : CommandFailure(error, doing: subject)
+  }
+}
+
+extension ItemText {
+  /// "an internet password"
+  static func nounWithArticle(_ kind: ItemKind) -> String {
+    (kind == .internetPassword ? "an " : "a ") + kind.noun
+  }
+}

@@ -1,0 +1,66 @@
+import KeyhaulKit
+import Reports
+
+extension ItemText {
+  /// "generic password "chat.example · anna"", in one line that is safe to show.
+  static func line(of row: ItemRow) -> String {
+    "\(row.kind.noun) \"\(HostileText.shown(name(row.identity), columns: 80))\""
+  }
+
+  /// What stands above a column of what tells items apart that read the same.
+  static var distinctionTitle: String { "DIFFERS IN" }
+
+  /// What tells items apart that read the same in a table: "access group ABCDE12345.org.example.chat", "port 8443".
+  ///
+  /// - Returns: For each item, in order; empty for one that reads like no other, and for a sealed one.
+  static func distinctions<Items: RandomAccessCollection>(
+    _ items: Items
+  ) -> [String] where Items.Element == KeychainItem?, Items.Index == Int {
+    let open = items.indices.filter { items[$0] != nil }
+    let found = KeychainDifference.distinctions(
+      among: open.lazy.map { place in
+        let item = items[place] ?? KeychainItem(kind: .genericPassword)
+        return (ItemIdentity(item), item)
+      })
+    var result = [String](repeating: "", count: items.count)
+    for (place, words) in zip(open, found) { result[place] = words.joined(separator: ", ") }
+    return result
+  }
+
+  /// What a person knows an item by. A key without a label is named by its tag, or by what is known of it: "P-256,
+  /// private", "key" where nothing is. Hostile.
+  static func name(of item: KeychainItem) -> String {
+    let identity = ItemIdentity(item)
+    guard item.kind == .key, identity.names.isEmpty else { return name(identity) }
+    if let tag = item[.applicationTag]?.dataValue.flatMap({ String(validating: $0, as: UTF8.self) }), !tag.isEmpty {
+      return tag
+    }
+    let parts = [material(of: item), half(of: item)].compactMap(\.self)
+    return parts.isEmpty ? "key" : parts.joined(separator: ", ")
+  }
+
+  /// "RSA, 2,048 bits", "P-256"; `nil` where the item says neither its type nor its size.
+  private static func material(of item: KeychainItem) -> String? {
+    let size = number(.keySizeInBits, of: item).flatMap { $0 > 0 ? $0 : nil }
+    let bits = size.map { "\(Amounts.grouped($0)) bits" }
+    switch number(.type, of: item).flatMap(KeyMaterial.KeyType.init(rawValue:)) {
+    case .rsa: return ["RSA", bits].compactMap(\.self).joined(separator: ", ")
+    case .ellipticCurve: return size.map { "P-\($0)" } ?? "elliptic curve"
+    case nil: return bits
+    }
+  }
+
+  /// Which half of a pair it is; `nil` where the item doesn't say.
+  private static func half(of item: KeychainItem) -> String? {
+    switch number(.keyClass, of: item).flatMap(KeyMaterial.Half.init(rawValue:)) {
+    case .publicKey: "public"
+    case .privateKey: "private"
+    case nil: nil
+    }
+  }
+
+  /// As a number or, as some writers have it, in digits.
+  private static func number(_ code: AttributeCode, of item: KeychainItem) -> Int64? {
+    item[code]?.integerValue ?? item[code]?.stringValue.flatMap { Int64($0) }
+  }
+}

@@ -1,0 +1,101 @@
+import KeyhaulKit
+import Reports
+
+extension Explanation {
+  /// Every exit code, in their order. Unknown codes mean failure.
+  static let exitCodes: [Explanation] = CommandStatus.fixed.map(page) + [page(.signal(2))]
+
+  private static func page(_ status: CommandStatus) -> Explanation {
+    switch status {
+    case .ok:
+      of(
+        status, "done", "The work is done. Items that stay behind by a rule are reported, but are not an error.",
+        "The result is on standard output.", "Go on.")
+    case .failed:
+      of(
+        status, "an error without its own code", "The work stopped for a reason that has no other code.",
+        "Nothing was changed. No partial output file is left.", "Read the message.")
+    case .differs:
+      of(
+        status, "a difference was found",
+        "With --exit-code, diff found a difference, or plan items that do not migrate.",
+        "The report is complete.", "Read the report.")
+    case .partial:
+      of(
+        status, "done, but something is damaged or missing",
+        "The work was finished, but some items or files could not be read, or the backup is not what its device wrote. "
+          + "Items that stay behind by a rule do not count. With --exit-code, diff found no difference but could not "
+          + "compare everything.",
+        "The rest is safe.", "Read the report.")
+    case .noMatch:
+      of(
+        status, "nothing matched", "No item has the requested attributes.", "Nothing was changed.",
+        "Use fewer attributes.")
+    case .doneBut:
+      of(
+        status, "done, but something after it failed",
+        "The change was made and is final, but a later step failed. The result could not be printed, the disk did not "
+          + "confirm the write, or the replaced backup could not be removed. A device that erases itself after too "
+          + "many wrong passcodes also ends this way.",
+        "The change is in effect. The message says what was done.", "Read the message; do not run it again.")
+    case .notFound:
+      of(
+        status, "the device or backup does not exist",
+        "Nothing has this name in the device folder, or exists at this "
+          + "path.", "Nothing was changed.", "Check the name; \"keyhaul device list\" shows the devices.")
+    case .busy:
+      of(
+        status, "another process uses the device", "Only one process at a time can use a device.",
+        "Nothing was changed.", "Try again, or add --wait 30s.")
+    case .wrongPassword:
+      of(
+        status, "the password or passcode is wrong or missing",
+        "The given secret unwraps no key, or none was given and there is no terminal to ask on. A keybag with a "
+          + "damaged salt or iteration count looks the same.",
+        "Nothing was changed, except that a device counts wrong passcodes.",
+        "Give the password that was set when the backup was made, or the passcode of the device.")
+    case .damaged:
+      of(
+        status, "the backup's bytes are not what was written",
+        "A check inside the backup failed, or the backup is cut short. A restore of a damaged backup asks first, and "
+          + "needs --accept-damage if it cannot ask. A backup with a broken seal, a cut manifest or an unreadable "
+          + "keychain is not restored.",
+        "Nothing was changed.", "Use another copy.")
+    case .refused:
+      of(
+        status, "not a backup, malicious, unsupported or against a rule",
+        "The file contains something that no real backup does, exceeds a limit, or has an unknown version. Or a rule "
+          + "forbids the request, such as a restore in which no item would arrive.",
+        "No device was changed and nothing was written.",
+        "Read the message, which names the cause. Do not trust a file that no device writes.")
+    case .locked:
+      of(
+        status, "the device must be unlocked first",
+        "The keys of some classes are in memory only while the device is "
+          + "unlocked.", "Nothing was changed.", "Unlock it with \"keyhaul device unlock\".")
+    case .stalePlan:
+      of(
+        status, "the backup or the device changed since the plan",
+        "A saved plan names the backup's digest and the device's revision. One of them, or a decision of the plan, "
+          + "would now be different.", "Nothing was changed.",
+        "Plan again.")
+    case .usage:
+      of(
+        status, "wrong arguments",
+        "A command, flag or value is not valid, or a question needed --yes.",
+        "Nothing was changed.", "Correct the command; -h shows its usage.")
+    case .signal:
+      Explanation(
+        id: status.id, headline: "ended by a signal",
+        rule: "The exit code is 128 plus the signal's number: 130 is Ctrl-C.",
+        effect: "The first Ctrl-C stops and rolls back; the second exits immediately. Both are safe.",
+        action: "Run it again.")
+    }
+  }
+
+  private static func of(
+    _ status: CommandStatus, _ headline: String, _ rule: String, _ effect: String, _ action: String
+  ) -> Explanation {
+    Explanation(id: status.id, code: status.code, headline: headline, rule: rule, effect: effect, action: action)
+  }
+}

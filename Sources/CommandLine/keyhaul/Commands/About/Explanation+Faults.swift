@@ -1,0 +1,116 @@
+import KeyhaulKit
+import Reports
+
+extension Explanation {
+  /// What `verify` finds, in the order of the enumeration; words that have a page elsewhere are not told twice.
+  static let faults: [Explanation] = BackupVerification.Fault.Kind.allCases.compactMap(page)
+
+  private static func page(_ kind: BackupVerification.Fault.Kind) -> Explanation? {
+    switch kind {
+    case .payloadMissing, .payloadCut, .payloadUnreadable, .digestMismatch, .paddingInvalid, .recordMalformed:
+      ofPayload(kind)
+    case .structureDamaged, .unfinished, .keybagDamaged, .hardwareLayerMissing, .databaseDamaged, .itemDamaged:
+      ofStructure(kind)
+    // The same words as of a finding.
+    case .falseClaim, .passwordDenied, .wrapsUnusual, .keychainDamaged: nil
+    // Words of a move, of which Reports has the pages.
+    case .keybagMismatch, .sealBroken: nil
+    }
+  }
+
+  private static func ofPayload(_ kind: BackupVerification.Fault.Kind) -> Explanation? {
+    switch kind {
+    case .payloadMissing:
+      of(
+        kind, "a file is listed but not stored",
+        "The manifest lists the files of the backup. The bytes of each file are stored under a separate name.",
+        "This file is lost in this copy. The other files are not affected.",
+        "Use another copy of the backup for this file. An interrupted copy looks like this.")
+    case .payloadCut:
+      of(
+        kind, "a stored file is cut short",
+        "An encrypted file consists of whole blocks of 16 bytes and ends with padding. The manifest records its size.",
+        "This file is not what was written. The other files are not affected.", forThatFile)
+    case .payloadUnreadable:
+      of(
+        kind, "a stored file's bytes cannot be read",
+        "The system or the backup's container reports an error, or a link is in the file's place.",
+        "Whether the file is whole is not known.", "Check the disk and the permissions, and verify again.")
+    case .digestMismatch:
+      of(
+        kind, "a file's bytes do not match the digest in the manifest",
+        "Some manifests record a digest of the stored bytes. Keyhaul computes it again.",
+        "The file or its record was changed. In the keychain file, items may still be whole, because each has its own "
+          + "tag.",
+        forThatFile)
+    case .paddingInvalid:
+      of(
+        kind, "a file does not end with valid padding",
+        "An encrypted file ends with padding (AES-CBC, PKCS #7). A wrong key or changed bytes almost never produce "
+          + "valid padding.",
+        "At least the end of the file is not what was written.", forThatFile)
+    case .recordMalformed:
+      of(
+        kind, "a row of the manifest is not one that a device writes",
+        "A row has a record with size, protection class and key. Its identifier is the SHA-1 of domain and path, and "
+          + "occurs once.",
+        "The file that the row describes is not read, or not relied on.", forThatFile)
+    default: nil
+    }
+  }
+
+  private static func ofStructure(_ kind: BackupVerification.Fault.Kind) -> Explanation? {
+    switch kind {
+    case .structureDamaged:
+      of(
+        kind, "a property list that every backup has is damaged or missing",
+        "A backup has Manifest.plist, Status.plist and Info.plist.",
+        "Without a complete Manifest.plist or Status.plist nothing is restored. Without Info.plist reports contain "
+          + "fewer names.",
+        anotherCopy)
+    case .unfinished:
+      of(
+        kind, "the device did not finish the backup",
+        "Status.plist records the device's progress; \"finished\" means that the backup is complete.",
+        "Files and items may be missing, and Keyhaul cannot tell which. plan and restore refuse the backup (exit code "
+          + "13).",
+        "Make the backup again, or use an older one.")
+    case .keybagDamaged:
+      of(
+        kind, "the keybag contradicts itself, or one of its keys does not unwrap",
+        "The keybag holds a wrapped key for each protection class; unwrapping a key shows whether its bytes are right.",
+        "Items and files that need such a key cannot be decrypted. All others can.", anotherCopy)
+    case .hardwareLayerMissing:
+      of(
+        kind, "class keys are not bound to the device, although every device binds them",
+        "A device wraps the keys of this-device-only items with its hardware key. In a backup without a password, it "
+          + "wraps every keychain key this way.",
+        "With a password, items with these keys can be decrypted on any device. Without one, anyone can decrypt them "
+          + "and may have written them: plan and restore refuse the backup (exit code 14).",
+        "Do not rely on these items being bound. Make the backup again.")
+    case .databaseDamaged:
+      of(
+        kind, "the manifest cannot be read to its end",
+        "Manifest.db, and Manifest.mbdb in old backups, say which stored file is which.",
+        "Files that the lost part lists are lost. The report says how much can be read, if that is known.",
+        anotherCopy)
+    case .itemDamaged:
+      of(
+        kind, "an item cannot be decrypted, or no device accepts it",
+        "Each item has an authentication tag over its bytes (AES-GCM), and its contents must form an item of its kind.",
+        "This item is not restored; the others are. The report gives the reason, which has its own page.",
+        "Use another copy of the backup for this item.")
+    default: nil
+    }
+  }
+
+  private static let forThatFile = "Use another copy of the backup for that file."
+
+  private static func of(
+    _ kind: BackupVerification.Fault.Kind, _ headline: String, _ rule: String, _ effect: String, _ action: String
+  ) -> Explanation {
+    Explanation(
+      id: kind.rawValue, headline: headline, rule: rule, effect: effect, action: action,
+      source: "Keyhaul, docs/Format.md")
+  }
+}

@@ -1,0 +1,199 @@
+import KeyhaulKit
+import Reports
+
+/// What two keychains differ in, for people and as `keychain-diff/1`. Names attributes, never their values.
+struct DifferenceReport: Report {
+  let first: ComparisonSide
+  let second: ComparisonSide
+  let difference: KeychainDifference
+
+  init(_ first: ComparisonSide, _ second: ComparisonSide) throws(CommandFailure) {
+    self.first = first
+    self.second = second
+    do throws(ArchivedKeychainError) {
+      difference = try KeychainDifference(from: first.items, to: second.items)
+    } catch {
+      throw CommandFailure(error, doing: "cannot compare \(first.name) and \(second.name)")
+    }
+  }
+
+  private struct Row {
+    let symbol: String
+    let identity: ItemIdentity
+    let remark: String
+    let color: Color
+  }
+
+  // MARK: Text
+
+  func lines(style: TextStyle, showsAll: Bool) -> [String] {
+    var rows = difference.added.map { Self.row("+", $0, "new", .green) }
+    rows += difference.changed.map {
+      Row(symbol: "~", identity: $0.after, remark: Self.remark(on: $0), color: .yellow)
+    }
+    rows += difference.removed.map { Self.row("-", $0, "gone", .red) }
+    rows += (difference.doubtfulInFirst + difference.doubtfulInSecond).map {
+      Self.row("?", $0, "not comparable", .faint)
+    }
+    var lines = Self.lines(of: rows, style: style)
+    let sentences =
+      emptySentences
+      + [showsAll ? nil : leftOutSentence, difference.sealed.alikeSentence, sealedSentence].compactMap(\.self)
+      + [openSecretSentence].compactMap(\.self) + doubtSentences
+      + (meetsArchive ? [UnseenItems.line] : [])
+    if showsAll { lines += leftOutLines(style) }
+    for side in [first, second] { lines += side.statement?.lines(style: style) ?? [] }
+    for sentence in sentences + [summary] {
+      lines += WordWrap.lines(of: style.adapted(HostileText.shown(sentence)), columns: style.width)
+    }
+    return lines
+  }
+
+  private static func lines(of rows: [Row], style: TextStyle) -> [String] {
+    let kindWidth = rows.map { ItemText.kind($0.identity.kind).count }.max() ?? 0
+    let remarks = rows.map { style.adapted(HostileText.shown($0.remark)) }
+    let remarkWidth = remarks.map(DisplayWidth.columns).max() ?? 0
+    let names = rows.map { style.adapted(HostileText.shown(ItemText.name($0.identity))) }
+    let widest = names.map(DisplayWidth.columns).max() ?? 0
+    let head = 2 + kindWidth + 2
+    let half = max(Table.minimumColumnWidth, style.width / 2)
+    let room = style.width - head - 2 - remarkWidth
+    let nameWidth = min(widest, max(room, half))
+    return rows.indices.flatMap { index in
+      let (row, name, remark) = (rows[index], names[index], remarks[index])
+      let cut = DisplayWidth.cut(name, columns: nameWidth, ellipsis: style.ellipsis)
+      let label =
+        "\(row.symbol) " + DisplayWidth.padded(ItemText.kind(row.identity.kind), columns: kindWidth) + "  "
+        + DisplayWidth.padded(cut, columns: nameWidth) + "  "
+      let fits = DisplayWidth.columns(of: label) + DisplayWidth.columns(of: remark) <= style.width
+      let text = fits ? [label + remark] : [label] + WordWrap.labeled("      ", remark, columns: style.width)
+      return text.map { line in
+        style.painted(String(line.dropLast(line.reversed().prefix { $0 == " " }.count)), row.color)
+      }
+    }
+  }
+
+  /// "new: port 8443, not synced" where another line would read the same.
+  private static func row(
+    _ symbol: String, _ side: KeychainDifference.Side, _ word: String, _ color: Color
+  ) -> Row {
+    let distinctions = side.distinctions.map { HostileText.shortened($0, columns: maximumDistinctionLength) }
+    let remark = distinctions.isEmpty ? word : "\(word): \(distinctions.joined(separator: ", "))"
+    return Row(symbol: symbol, identity: side.identity, remark: remark, color: color)
+  }
+
+  private static let maximumDistinctionLength = 60
+
+  /// "secret and label changed 2026-11-19"
+  private static func remark(on change: ItemChange) -> String {
+    change.words + (change.modifiedAfter.map { " \(TimeText.localDay($0))" } ?? "")
+  }
+
+  private func leftOutLines(_ style: TextStyle) -> [String] {
+    [first, second].flatMap { side in
+      side.leftOut.flatMap { item in
+        let label = "  \(DisplayWidth.padded(ItemText.kind(item.identity.kind), columns: 11))  "
+        let name = HostileText.shown(ItemText.name(item.identity), columns: 40, ellipsis: style.ellipsis)
+        return WordWrap.labeled(
+          label, style.adapted("\(name): \(item.reason.rawValue), in no backup of \(side.name)"), columns: style.width)
+      }
+    }.map { style.painted($0, .faint) }
+  }
+
+  /// A backup is one of the two.
+  private var meetsArchive: Bool { first.kind == .archive || second.kind == .archive }
+
+  /// Where there is no keychain, everything that the other side has is new or gone.
+  private var emptySentences: [String] {
+    [first, second].filter { !$0.hasKeychain }.map { "\($0.name) has no keychain." }
+  }
+
+  /// "2 items that both have were compared without their secrets: not both sides tell them."
+  private var openSecretSentence: String? {
+    let count = difference.openSecretCount
+    guard count > 0 else { return nil }
+    let (was, its) = count == 1 ? ("was", "its secret") : ("were", "their secrets")
+    return
+      "\(Amounts.count(count, "item")) on both sides \(was) compared without \(its), which one side does not show."
+  }
+
+  /// Which items may be among the other side's sealed ones.
+  private var doubtSentences: [String] {
+    [
+      Self.doubt(of: difference.doubtfulInFirst, in: first, and: second, word: "gone"),
+      Self.doubt(of: difference.doubtfulInSecond, in: second, and: first, word: "new"),
+    ].compactMap(\.self)
+  }
+
+  /// "2 items of family.backup may be among what is sealed in monday.backup: whether they are new is not known."
+  private static func doubt(
+    of items: [KeychainDifference.Side], in side: ComparisonSide, and other: ComparisonSide, word: String
+  ) -> String? {
+    guard !items.isEmpty else { return nil }
+    let those = items.count == 1 ? "it is" : "they are"
+    return "\(Amounts.count(items.count, "item")) of \(side.name) may be among the encrypted items of \(other.name): "
+      + "it is not known whether \(those) \(word)."
+  }
+
+  /// "4 items of old-phone are never in a backup; -v names them."
+  private var leftOutSentence: String? {
+    let sides = [first, second].filter { !$0.leftOut.isEmpty }
+    guard let side = sides.first else { return nil }
+    let count = side.leftOut.count
+    let (are, them) = count == 1 ? ("is", "it") : ("are", "them")
+    return "\(Amounts.count(count, "item")) of \(side.name) \(are) never in a backup; -v lists \(them)."
+  }
+
+  private var sealedSentence: String? {
+    let sealed = difference.sealed
+    guard sealed.total > 0 else { return nil }
+    var parts: [String] = []
+    if sealed.inBoth > 0 {
+      parts.append("\(Amounts.grouped(sealed.inBoth)) in both")
+      for (count, side) in [(sealed.openInFirst, first), (sealed.openInSecond, second)] where count > 0 {
+        parts.append("\(Amounts.grouped(count)) of them can be decrypted in \(side.name)")
+      }
+    }
+    if sealed.onlyInFirst > 0 { parts.append("\(Amounts.grouped(sealed.onlyInFirst)) in \(first.name)") }
+    if sealed.onlyInSecond > 0 { parts.append("\(Amounts.grouped(sealed.onlyInSecond)) in \(second.name)") }
+    let bound = sealed.placeCount - sealed.damaged
+    var reasons: [String] = []
+    if bound > 0 {
+      // Where none of them opens on either side, this needs no saying.
+      let isOpenOnOneSide = sealed.openInFirst + sealed.openInSecond > 0
+      let place = isOpenOnOneSide ? "where \(bound == 1 ? "it is" : "they are") encrypted, " : ""
+      reasons.append(
+        place
+          + (bound == 1
+            ? "1 can be decrypted only on the source device"
+            : "\(Amounts.grouped(bound)) can be decrypted only on the source device"))
+    }
+    if sealed.damaged > 0 { reasons.append("\(Amounts.grouped(sealed.damaged)) cannot be read in this copy") }
+    let least = sealed.possiblePairs > 0 ? "at least " : ""
+    let pairs = sealed.possiblePairs > 0 ? "; it is not known which of them match" : ""
+    let head = "\(least)\(Amounts.count(sealed.total, "encrypted item")) could not be compared"
+    return "\(head.prefix(1).uppercased())\(head.dropFirst()) (\(parts.joined(separator: ", "))\(pairs)): "
+      + "\(reasons.joined(separator: ", "))."
+  }
+
+  /// "2 archives compared: 1 new, 1 changed, 1 gone, 13 the same." Each item that both may have counts once.
+  var summary: String {
+    let subject =
+      first.noun == second.noun ? "2 \(first.noun)s compared" : "\(first.name) and \(second.name) compared"
+    let counts = [
+      (difference.added.count, "new"), (difference.changed.count, "changed"), (difference.removed.count, "gone"),
+      (difference.sameCount, "the same"),
+    ]
+    let unknown = difference.unknownCount
+    let doubt = unknown == 0 ? "" : ", \(Amounts.grouped(unknown)) not comparable"
+    if difference.isEmpty, difference.isComplete, unknown == 0, difference.sameCount > 0, first.leftOut.isEmpty,
+      second.leftOut.isEmpty
+    {
+      let same = difference.sameCount
+      return "\(subject): no item differs, \(Amounts.grouped(same)) \(same == 1 ? "is" : "are") the same."
+    }
+    return "\(subject): \(counts.map { "\(Amounts.grouped($0.0)) \($0.1)" }.joined(separator: ", "))\(doubt)."
+  }
+
+  var json: JSONValue { DifferenceDocument(first, second, difference, showsUnseen: meetsArchive).json }
+}

@@ -1,0 +1,238 @@
+import ArgumentParser
+import KeyhaulKit
+import Reports
+
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
+/// `keyhaul export`: items of an archive or a device, or files of an archive, for other programs.
+struct Export: RunnableVerb {
+  static let screen = HelpScreen(
+    sentence: "Export items for other programs, or files of a backup",
+    usage:
+      "keyhaul export ARCHIVE|DEVICE -o PATH [attributes] [--reveal] | -o PATH --domain D --path P | --files DIR",
+    examples: [
+      "keyhaul export family.backup -o keychain.json",
+      "keyhaul export family.backup -o passwords.csv --reveal --kind internet",
+      "keyhaul export family.backup --domain HomeDomain --path Library/SMS/sms.db -o sms.db",
+      "keyhaul export family.backup --files notes/ --app org.example.notes",
+    ],
+    flags: [
+      .init("--format", "json, csv (passwords), otpauth, pem (certificates, keys), wifi, genp-plist or cxf"),
+      "--reveal",
+      .init("--kind, --service, --server", "export only these items; * matches any text"), "--domain",
+      "--files", "--password-file", "--dry-run", "--yes",
+    ])
+  static let configuration = described(as: "export")
+  static let formats: [OutputFormat] = [.json, .csv, .otpauth, .pem, .wifi, .genpPlist, .cxf]
+  static let answersBesideFiles = true
+
+  @Argument(
+    help: "The backup, the device, another tool's dump, or a keychain's own database.", completion: .devicesAndFiles)
+  var source: String
+  @Option(
+    name: [.customShort("o"), .customLong("output")],
+    help: ArgumentHelp(
+      "The file to write, of mode 0600; - is standard output. Without --format its ending says the kind.",
+      valueName: "path"),
+    completion: .file())
+  var outputPath: String?
+  @Flag(help: "Write the secrets too, in plain text.") var reveal = false
+  @Option(help: ChosenItems.kindHelp) var kind: ItemKindArgument?
+  @OptionGroup(title: "Attributes") var attributes: ItemAttributeOptions
+  @Option(
+    help: ArgumentHelp(
+      "Export the file at --path in this domain instead; inspect --tree -v lists them all. With --files, export every "
+        + "file of the domain; may be repeated.", valueName: "domain"))
+  var domain: [String] = []
+  @Option(
+    help: ArgumentHelp(
+      "Write files into this folder, as the backup's domains and paths have them: all, or those of --domain, --app and "
+        + "--path, in which * stands for any text. If you run it again, it continues where it "
+        + "stopped.", valueName: "dir"),
+    completion: .directory)
+  var files: String?
+  @OptionGroup(title: "The backup's password") var password: PasswordFlags
+  @OptionGroup(title: "Opening") var opening: OpeningOptions
+  @OptionGroup var databaseKeys: DatabaseKeyOptions
+  @OptionGroup var dryRun: DryRunOptions
+  @OptionGroup var wait: WaitOptions
+  @OptionGroup(title: "Flags of all commands") var common: CommonOptions
+
+  init() {}
+
+  /// Where the result goes; empty where the user did not say.
+  var output: String { outputPath ?? "" }
+  var unlocking: UnlockingOptions { UnlockingOptions(password: password, opening: opening) }
+  var chosen: ChosenItems { ChosenItems(kind: kind, attributes: attributes) }
+
+  func perform(in session: Session) throws -> CommandStatus {
+    if let files { return try FilesExport(self, folder: files).perform(in: session) }
+    guard outputPath != nil else {
+      throw CommandFailure.usage("keyhaul export needs --output PATH", try: "keyhaul export -h")
+    }
+    guard !output.isEmpty else { throw CommandFailure.usage("--output is empty", try: "-o PATH") }
+    guard domain.count < 2 else {
+      throw CommandFailure.usage(
+        "--domain is given twice", why: "-o names one file", try: "--files DIR for all of them")
+    }
+    if domain.isEmpty { try common.check(output: output) } else { try common.check() }
+    if let domain = domain.first { return try FileExport(self, domain: domain).perform(in: session) }
+    let selection = try ItemSelection(chosen)
+    if let path = chosen.attributes.path, path.contains("/"), !path.hasPrefix("/") {
+      session.note("--path is the path of internet passwords; to export a file of a backup, add --domain.")
+    }
+    let form = try ExportForm(common, output: output, reveals: reveal)
+    let source = try openSource(selection, form, in: session)
+    let items = try export(source, form, in: session)
+    try say(items, form, in: session)
+    return items.damagedCount > 0 ? .partial : .ok
+  }
+
+  static func shown(_ output: String) -> String { output == "-" ? "standard output" : output }
+
+  // MARK: The items
+
+  private func openSource(
+    _ selection: ItemSelection, _ form: ExportForm, in session: Session
+  ) throws -> ExportSource {
+    let found = try ArgumentFinder(session, databaseKeys).keychain(source, wait: wait.time)
+    try databaseKeys.check([found])
+    switch found {
+    case .device(let device):
+      try unlocking.refuse(for: device.name)
+      try prepareOutput(inputs: device.files, in: session)
+      return try device.hold(.reading) { openDevice in
+        try ExportSource(
+          of: openDevice, named: device.name, selection, wantsSecrets: reveal || form.format != .json)
+      }
+    case .dump(let found):
+      try found.refuse(unlocking)
+      try refuseApp(of: "a \(found.noun)")
+      try prepareOutput(inputs: found.files, in: session)
+      found.warn(in: session)
+      return ExportSource(of: found, selection)
+    case .archive(let found):
+      try refuseApp(of: "a backup")
+      try prepareOutput(from: found, in: session)
+      return try open(found, selection, form, in: session)
+    }
+  }
+
+  private func refuseApp(of source: String) throws(CommandFailure) {
+    guard let app = chosen.attributes.app else { return }
+    throw .usage(
+      "--app \(app) cannot be used with \(source)", why: "it does not show which access groups an app has",
+      try: "--access-group GROUP")
+  }
+
+  private func prepareOutput(inputs: [String?], in session: Session) throws(CommandFailure) {
+    guard output != "-" else { return }
+    try session.prepareOutput(output, inputs: inputs, asks: !dryRun.isOn)
+  }
+
+  /// Refuses to take the place of the archive or of the password, and to lie in the archive.
+  func prepareOutput(from archive: FoundArchive, in session: Session) throws(CommandFailure) {
+    try prepareOutput(inputs: archive.files + unlocking.files, in: session)
+  }
+
+  private func open(
+    _ found: FoundArchive, _ selection: ItemSelection, _ form: ExportForm, in session: Session
+  ) throws -> ExportSource {
+    let named = try found.open(storage: unlocking.storage, in: session)
+    // Nobody types a password to be refused afterwards; where none is typed, the refusal can say how many there are.
+    let source = try unlocking.password.source(environment: session.environment)
+    let isAsked = named.archive.isEncrypted && source == .prompt
+    if isAsked, !reveal, form.isSecret {
+      throw ExportedItems.missingRevealFlag(Self.shown(output), form, count: nil)
+    }
+    let reader = try ArchiveUnlocker(named, unlocking.opening, in: session).reader(
+      with: unlocking.password, for: .exporting)
+    guard named.archive.hasKeychain else {
+      throw CommandFailure(
+        archive: BackupArchiveError(.noKeychain, "it has no stored keychain file"), name: named.name)
+    }
+    if let damage = reader.keybagDamage {
+      session.warn("\(named.name)'s keybag is damaged", why: damage, try: "another copy")
+    }
+    return ExportSource(reader, of: named, selection)
+  }
+
+  // MARK: The result
+
+  private func export(
+    _ source: borrowing ExportSource, _ form: ExportForm, in session: Session
+  ) throws(CommandFailure) -> ExportedItems {
+    var items = ExportedItems(of: source.origin, as: form)
+    if !dryRun.isOn, reveal || form.format == .json {
+      try writing(in: session) { (portion) throws(CommandFailure) in
+        try items.write(from: source, revealingSecrets: reveal, in: session, to: portion)
+      }
+      return items
+    }
+    // Without --reveal it is written once it is known to hold no secret.
+    let isHeld = !dryRun.isOn && !form.isSecret
+    var held = SensitiveBuffer()
+    try items.write(from: source, revealingSecrets: reveal, in: session) { (portion) throws(CommandFailure) in
+      if isHeld { held.append(portion) }
+    }
+    guard reveal || items.secretCount == 0 else {
+      throw ExportedItems.missingRevealFlag(Self.shown(output), form, count: items.secretCount)
+    }
+    if isHeld { try writing(in: session) { (portion) throws(CommandFailure) in try held.withBytes(portion) } }
+    return items
+  }
+
+  /// What stands once the file has its name.
+  var written: DoneChange { DoneChange("\(output) was written") }
+
+  private func writing(
+    in session: Session,
+    _ body: ((UnsafeRawBufferPointer) throws(CommandFailure) -> Void) throws(CommandFailure) -> Void
+  ) throws(CommandFailure) {
+    guard output != "-" else { return try session.write(to: output, body) }
+    try session.changing(written) { () throws(CommandFailure) in try session.write(to: output, body) }
+  }
+
+  private func say(_ items: ExportedItems, _ form: ExportForm, in session: Session) throws(CommandFailure) {
+    if session.isJSON {
+      // On standard output the export is the one document itself.
+      if output != "-" || dryRun.isOn { try session.answer(result(items)) }
+      return items.warn(in: session)
+    }
+    let did = dryRun.isOn ? "Would export" : "Exported"
+    let note =
+      switch form.format {
+      case .json: reveal ? items.revealedNote : " (names only)"
+      default: items.secretCount > 0 ? " (in plain text)" : ""
+      }
+    let sentence =
+      "\(did) \(Amounts.count(items.count, form.noun)) from \(HostileText.shown(items.name)) to "
+      + "\(HostileText.shown(Self.shown(output)))\(note)."
+    try announce(([sentence] + [items.balance].compactMap(\.self)).joined(separator: " "), in: session)
+    if items.isFromArchive { session.note(UnseenItems.line) }
+    items.warn(in: session)
+  }
+
+  /// The document of `--json` where the export itself goes into a file.
+  private func result(_ items: ExportedItems) -> JSONValue {
+    let document: JSONValue = [
+      "format": "export-result/1", "source": .string(items.name), "output": .string(output),
+      "items": .count(items.count), "revealed": .boolean(reveal && items.revealedCount > 0),
+      "secrets": .count(reveal ? items.revealedCount : 0),
+      "unreadable": .object(items.unreadable.map { ($0.rawValue, JSONValue.count($1)) }),
+      "dry_run": .boolean(dryRun.isOn),
+    ]
+    return document.adding(items.balanceFields + items.unseenFields)
+  }
+
+  /// Says what was exported, once it has left the program: beside it, where it is on standard output itself.
+  func announce(_ sentence: String, in session: Session) throws(CommandFailure) {
+    guard output == "-" else { return try session.announce(sentence) }
+    try session.flush()
+    session.note(sentence)
+  }
+}

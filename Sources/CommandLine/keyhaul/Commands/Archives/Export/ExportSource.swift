@@ -1,0 +1,87 @@
+import KeyhaulKit
+import Reports
+
+/// The items that an export is about, one after the other. Those of an archive are opened when it is their turn.
+struct ExportSource: ~Copyable {
+  let origin: ExportOrigin
+  private let items: Items
+  private let selection: ItemSelection
+
+  private enum Items: ~Copyable {
+    case sealed(SealedItems)
+    case held([ItemDocument.Entry])
+  }
+
+  private struct SealedItems: ~Copyable {
+    let reader: ArchivedItemReader
+    let named: NamedArchive
+  }
+
+  init(_ reader: consuming ArchivedItemReader, of named: NamedArchive, _ selection: ItemSelection) {
+    origin = ExportOrigin(kind: .archive, name: named.name, isRestricted: selection.isRestricted)
+    items = .sealed(SealedItems(reader: reader, named: named))
+    self.selection = selection
+  }
+
+  init(of found: FoundDump, _ selection: ItemSelection) {
+    origin = ExportOrigin(
+      kind: .dump, name: found.typed, isRestricted: selection.isRestricted, statement: found.statement)
+    items = .held(
+      found.dump.items.filter { dumped in
+        dumped.item.map(selection.admits) ?? selection.admits(sealed: dumped.kind, dumped.protection)
+      }.map(ItemDocument.Entry.init))
+    self.selection = selection
+  }
+
+  init(of openDevice: DeviceSession, named name: String, _ selection: ItemSelection, wantsSecrets: Bool) throws {
+    origin = ExportOrigin(kind: .device, name: name, isRestricted: selection.isRestricted)
+    let rows = try selection.found(on: openDevice, wantsSecret: wantsSecrets)
+    let indexes = try openDevice.keychain.places(of: Set(rows.map(\.reference)))
+    items = .held(rows.map { ItemDocument.Entry($0, index: indexes[$0.reference]) })
+    self.selection = selection
+  }
+
+  /// Gives every item that is meant, in the order of the source.
+  ///
+  /// - Throws: What `body` throws, and what the system did not give of an archive.
+  borrowing func forEachEntry(
+    in session: Session, _ body: (ItemDocument.Entry) throws(CommandFailure) -> Void
+  ) throws(CommandFailure) {
+    switch items {
+    case .held(let entries):
+      for entry in entries { try body(entry) }
+    case .sealed(let sealed):
+      var details = OpeningDetails(of: sealed.named, in: session)
+      let name = sealed.named.name
+      func failure(_ error: ArchivedKeychainError) -> CommandFailure {
+        var failure = CommandFailure(archive: error, name: name)
+        // Of what standard output has taken nothing can be taken back.
+        if session.hasPrinted {
+          failure.why = [failure.why, "the printed output is incomplete"].compactMap(\.self).joined(separator: "; ")
+        }
+        return failure
+      }
+      try sealed.reader.forEachPortion(translating: failure) {
+        (portion) throws(CommandFailure) in
+        details.take(portion)
+        for item in portion {
+          if let entry = entry(item, reason: sealed.reader.reason(of: item)) { try body(entry) }
+        }
+      }
+      details.say()
+    }
+  }
+
+  /// - Returns: `nil` for an item that is not meant.
+  private borrowing func entry(_ archived: ArchivedItem, reason: Reason?) -> ItemDocument.Entry? {
+    let content: ItemDocument.Entry.Content
+    if let item = archived.item {
+      guard selection.admits(item) else { return nil }
+      content = .readable(item)
+    } else {
+      guard selection.admits(sealed: archived.kind, archived.protection) else { return nil }
+      content = .unreadable(reason, detail: nil)
+    }
+    return .init(index: archived.index, kind: archived.kind, protection: archived.protection, content: content)
+  }
+}

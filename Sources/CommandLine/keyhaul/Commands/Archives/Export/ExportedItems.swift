@@ -1,0 +1,218 @@
+import KeyhaulKit
+import Reports
+
+/// What an export is made of, or was: the items of an archive, a device or a dump.
+struct ExportedItems {
+  private let origin: ExportOrigin
+  private let form: ExportForm
+  private var tally: ExportTally
+  /// What is written; of a document, which holds every item, `nil`.
+  private var made: ItemExportCounts?
+
+  /// - Parameter origin: Where the items are from, none of which has gone by yet.
+  init(of origin: ExportOrigin, as form: ExportForm) {
+    self.origin = origin
+    self.form = form
+    tally = ExportTally(keepingGuarded: origin.keepsGuarded)
+  }
+
+  /// Makes what is written while the items go by, and holds none of them. Where there is nothing to write, nothing is.
+  ///
+  /// - Parameter portion: Takes what is written, some kilobytes at a time; lent, for there may be secrets in it.
+  mutating func write(
+    from source: borrowing ExportSource, revealingSecrets revealsSecrets: Bool, in session: Session,
+    to portion: (UnsafeRawBufferPointer) throws(CommandFailure) -> Void
+  ) throws(CommandFailure) {
+    guard let exported = form.exported else {
+      let document = origin.document(revealsSecrets: revealsSecrets)
+      var stream = document.stream()
+      try source.forEachEntry(in: session) { (entry) throws(CommandFailure) in
+        tally.take(entry)
+        try stream.append(document.object(entry), to: portion)
+      }
+      try requireSomething()
+      return try stream.end(origin.unseenFields, to: portion)
+    }
+    var writer = ItemExportWriter(exported)
+    try source.forEachEntry(in: session) { (entry) throws(CommandFailure) in
+      tally.take(entry)
+      guard case .readable(let item) = entry.content, form.kinds.contains(item.kind), !tally.isGuarded(item) else {
+        return
+      }
+      try writer.append(item, to: portion)
+    }
+    made = writer.counts
+    try requireSomething()
+    _ = try writer.end(to: portion)
+  }
+
+  /// What the user called the source.
+  var name: String { origin.name }
+  var isFromArchive: Bool { origin.kind == .archive }
+  var unseenFields: [(String, JSONValue)] { origin.unseenFields }
+
+  var count: Int { made?.count ?? tally.count }
+  /// Secrets in plain text; a document has as many as it is let have.
+  var secretCount: Int { made?.secretCount ?? 0 }
+  /// Secrets that `--reveal` shows: in a document those of its items that can be read and ask for nobody.
+  var revealedCount: Int { made?.secretCount ?? tally.revealableCount }
+
+  /// Of how many of a document's items the secret is in it.
+  var revealedNote: String {
+    switch revealedCount {
+    case 0: " (no secret could be read)"
+    case count: " (with secrets in plain text)"
+    case let some: " (with the \(some == 1 ? "secret" : "secrets") of \(Amounts.grouped(some)) in plain text)"
+    }
+  }
+
+  /// What became of the items: each is in one of the counts.
+  private var counts: (formless: Int, asking: Int, others: Int) {
+    let (written, formless) = (made?.count ?? 0, made?.leftOutCount ?? 0)
+    let asking = tally.guardedCount(of: form.kinds)
+    return (formless, asking, tally.count - tally.unreadableCount - asking - formless - written)
+  }
+
+  /// "Of 18 items 11 are in it, 3 are of other kinds and 4 have no form as csv."; `nil` where all are, and of a document,
+  /// which holds all. The numbers add up to the first.
+  var balance: String? {
+    guard let made, made.count < tally.count else { return nil }
+    let counts = counts
+    let kinds = form.isOfWholeKinds ? " (\(otherKindWords))" : ""
+    let format = form.format.rawValue
+    let parts = [
+      (made.count, "is in it", "are in it"),
+      (counts.others, "is \(form.otherNoun)\(kinds)", "are \(form.otherNouns)\(kinds)"),
+      (counts.formless, "cannot be written as \(format)", "cannot be written as \(format)"),
+      (counts.asking, "requires authentication", "require authentication"),
+      (tally.unreadableCount, "cannot be read", "cannot be read"),
+    ]
+    let words = parts.enumerated().filter { $0.offset == 0 || $0.element.0 > 0 }.map(\.element).map {
+      "\(Amounts.grouped($0.0)) \($0.0 == 1 ? $0.1 : $0.2)"
+    }
+    return "Of \(Amounts.count(tally.count, "item")) \(Amounts.list(words))."
+  }
+
+  /// The same for programs; none of a document, which holds all. `total` is the sum of the others.
+  var balanceFields: [(String, JSONValue)] {
+    guard let made else { return [] }
+    let counts = counts
+    let kinds = form.isOfWholeKinds ? otherKinds.map { ($0.rawValue, JSONValue.count($1)) } : []
+    let others = counts.others - kinds.reduce(0) { $0 + Int($1.1.integerValue ?? 0) }
+    return [
+      (
+        "balance",
+        [
+          "total": .count(tally.count), "written": .count(made.count), "other_kinds": .object(kinds),
+          "other": .count(others), "without_form": .count(counts.formless), "asking": .count(counts.asking),
+          "unreadable": .count(tally.unreadableCount),
+        ]
+      )
+    ]
+  }
+
+  /// The items that can be read and are of a kind that the form has not, counted.
+  private var otherKinds: [(ItemKind, Int)] {
+    ItemKind.allCases.filter { !form.kinds.contains($0) }.compactMap { kind in
+      tally.readable[kind].map { (kind, $0) }
+    }
+  }
+
+  /// "2 certificates and 1 key"
+  private var otherKindWords: String { Amounts.list(otherKinds.map { Amounts.count($1, $0.noun) }) }
+
+  // MARK: What cannot be exported
+
+  /// How many cannot be read here, for each reason.
+  var unreadable: [(Reason, Int)] {
+    Reason.allCases.compactMap { reason in tally.unreadable[reason].map { (reason, $0) } }
+  }
+
+  /// Items that are lost in this copy.
+  var damagedCount: Int { unreadable.reduce(0) { $0 + ($1.0.isDamage ? $1.1 : 0) } }
+
+  /// - Throws: `.noMatch` where there is nothing to write.
+  func requireSomething() throws(CommandFailure) {
+    guard count == 0, form.format != .json || origin.isRestricted else { return }
+    if let reason = tally.reasons.first {
+      throw CommandFailure(
+        .noMatch, "no item of \(name) can be exported as \(form.format.rawValue)",
+        why: "\(Amounts.count(tally.unreadableCount, "item")) cannot be read here: \(reason.rawValue), "
+          + reason.explanation.headline,
+        try: "keyhaul explain \(reason.rawValue)")
+    }
+    if let first = made?.firstLeftOut {
+      throw CommandFailure(
+        .noMatch, "no item of \(name) can be exported as \(form.format.rawValue)",
+        why: leftOutText(first), try: "--format json contains every item")
+    }
+    if tally.guardedCount(of: form.kinds) > 0 {
+      throw CommandFailure(
+        .noMatch, "no item of \(name) can be exported as \(form.format.rawValue)", why: Self.guardedText,
+        try: "--format json for names only")
+    }
+    throw CommandFailure(
+      .noMatch, "\(name) contains nothing to export: no \(form.noun)",
+      why: origin.isRestricted ? "nothing matches" : nil,
+      try: origin.isRestricted ? "fewer attributes" : "--format json for all items")
+  }
+
+  func warn(in session: Session) {
+    warnOfUnreadable(isLost: false, in: session)
+    warnOfUnreadable(isLost: true, in: session)
+    let asking = tally.guardedCount(of: form.kinds)
+    if asking > 0 { session.warn("\(Amounts.count(asking, "item")) left out", why: Self.guardedText) }
+    guard let made else { return }
+    if let first = made.firstLeftOut {
+      session.warn(
+        "\(Amounts.count(made.leftOutCount, "item")) left out, because the format \(form.format.rawValue) cannot hold "
+          + "them",
+        why: leftOutText(first), try: "--format json contains every item")
+    }
+    if made.namelessCount > 0 {
+      session.warn(
+        "\(Amounts.count(made.namelessCount, "password")) without a name",
+        why: "only the secret is stored, as in backups of iOS 4: no service, server or account",
+        try: "--format json --reveal lists them by number, with their access groups if they have any")
+    }
+    if made.formulaSecretCount > 0 {
+      session.warn(
+        "\(Amounts.count(made.formulaSecretCount, "password")) would be computed by a spreadsheet",
+        why: "a password must stay unchanged, even if it begins with =, +, - or @",
+        try: "import the file; do not open it as a spreadsheet")
+    }
+    if made.inertNameCount > 0 {
+      session.warn(
+        "\(Amounts.count(made.inertNameCount, "name")) got an apostrophe",
+        why: "a spreadsheet would compute a name that begins with =, +, - or @")
+    }
+  }
+
+  private static let guardedText =
+    "an access control protects the secret, and a virtual device has no biometry"
+
+  private func leftOutText(_ first: ItemExportCounts.LeftOut) -> String {
+    let others = made?.leftOutCount == 1 ? "" : "the first: "
+    return "\(others)\(first.identity.kind.noun) \"\(ItemText.name(first.identity))\": \(first.reason)"
+  }
+
+  private func warnOfUnreadable(isLost: Bool, in session: Session) {
+    let found = unreadable.filter { $0.0.isLostInThisCopy == isLost }
+    guard let first = tally.reasons.first(where: { $0.isLostInThisCopy == isLost }) else { return }
+    let counts = found.map { "\(Amounts.grouped($1)) \($0.rawValue)" }
+    let count = found.reduce(0) { $0 + $1.1 }
+    session.warn(
+      "\(Amounts.count(count, "item")) of \(name) cannot be read here",
+      why: counts.count == 1 ? "\(first.rawValue): \(first.explanation.headline)" : counts.joined(separator: ", "),
+      try: isLost
+        ? "another copy may still contain the items that are lost in this copy" : "keyhaul explain \(first.rawValue)")
+  }
+
+  /// Secrets leave the keychain only where that was said.
+  static func missingRevealFlag(_ output: String, _ form: ExportForm, count: Int?) -> CommandFailure {
+    let secrets = count.map { Amounts.count($0, form.secretNoun) } ?? form.secretNoun + "s"
+    return .usage(
+      "exporting secrets requires --reveal", why: "\(output) would contain \(secrets) in plain text",
+      try: "add --reveal (only you can read the file), or --format json for names only")
+  }
+}

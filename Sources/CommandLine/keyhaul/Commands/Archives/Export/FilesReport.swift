@@ -1,0 +1,138 @@
+import KeyhaulKit
+
+/// What `export --files` says when it is done, or what it would do.
+struct FilesReport {
+  private let plan: ExtractionPlan
+  private let source: String
+  private let folder: String
+
+  init(_ plan: ExtractionPlan, _ source: String, _ folder: String) {
+    self.plan = plan
+    self.source = source
+    self.folder = folder
+  }
+
+  private var base: [(String, JSONValue)] {
+    [
+      ("format", "files-export/1"), ("source", .string(source)), ("folder", .string(folder)),
+      ("chosen", .count(plan.rowCount)),
+    ]
+  }
+
+  func announcePlan(in session: Session) throws(CommandFailure) {
+    guard !session.isJSON else {
+      return try session.answer(
+        .object(
+          base + [
+            ("files", .count(plan.fileCount)), ("directories", .count(plan.directoryCount)),
+            ("stored_bytes", .integer(plan.byteCount)), ("dry_run", true),
+          ]))
+    }
+    try session.announce(
+      "Would write \(Amounts.count(plan.fileCount, "file")) of \(HostileText.shown(source)) to "
+        + "\(HostileText.shown(folder)) (up to \(Amounts.bytes(plan.byteCount))).")
+  }
+
+  func announce(_ files: ExtractedFiles, in session: Session) throws(CommandFailure) {
+    if session.isJSON { try session.answer(document(files)) } else { try say(files, in: session) }
+    warn(of: files, in: session)
+  }
+
+  private func say(_ files: ExtractedFiles, in session: Session) throws(CommandFailure) {
+    let (count, source, folder) = (
+      Amounts.count(files.fileCount, "file"), HostileText.shown(source), HostileText.shown(folder)
+    )
+    guard files.fileCount == 0 || files.keptCount < files.fileCount || files.faultCount > 0 else {
+      return try session.announce(
+        "Nothing to do: \(count) of \(source) \(files.fileCount == 1 ? "was" : "were") already in \(folder), and "
+          + "\(files.fileCount == 1 ? "is" : "are") not compared again.")
+    }
+    let kept =
+      files.keptCount > 0
+      ? "; \(Amounts.grouped(files.keptCount)) of them were already there and were not compared again" : ""
+    try session.announce(
+      "Wrote \(count) of \(source) to \(folder) (\(Amounts.bytes(files.byteCount)))\(kept).")
+    session.note("\(HostileText.shown(files.manifestPath)) lists each file with its SHA-256.")
+    session.note(digestText(files))
+    for renamed in files.renamed {
+      session.detail("  \(Self.words(of: renamed))")
+    }
+  }
+
+  /// A name that is not UTF-8 is escaped wherever it is shown, so that both may look alike.
+  private static func words(of renamed: ExtractedFiles.Renamed) -> String {
+    let name = HostileText.quoted(renamed.to)
+    guard renamed.from != renamed.to else { return "\(name), whose bytes are not UTF-8" }
+    return "\(HostileText.quoted(renamed.from)) is \(name)"
+  }
+
+  /// What can be said of the content, and no more.
+  private func digestText(_ files: ExtractedFiles) -> String {
+    func count(_ standing: ExtractedFiles.DigestStanding) -> Int { files.digests[standing, default: 0] }
+    var parts = ["digests of \(Amounts.count(count(.right), "file")) right"]
+    if count(.none) > 0 {
+      let them = count(.none) == 1 ? "it" : "them"
+      parts.append("\(Amounts.count(count(.none), "file")) without a digest: a change in \(them) cannot be seen")
+    }
+    return "  " + parts.joined(separator: "; ")
+  }
+
+  private func warn(of files: ExtractedFiles, in session: Session) {
+    if files.renamedCount > 0 {
+      session.warn(
+        "\(Amounts.count(files.renamedCount, "name")) changed",
+        why: "not every file system accepts the names, or two names would collide; the first: "
+          + (files.renamed.first.map(Self.words(of:)) ?? ""),
+        try: "the export's manifest has both names of each")
+    }
+    if let count = files.leftOut[.leadsOut] {
+      session.warn(
+        "\(Amounts.count(count, "link")) not written",
+        why: "\(count == 1 ? "its target" : "their targets") may be outside \(folder)")
+    }
+    if let count = files.leftOut[.unfinished] {
+      session.warn(
+        "\(Amounts.count(count, "row")) of the manifest skipped",
+        why: "they refer to something that a device had not finished")
+    }
+    if let first = files.differing.first {
+      session.warn(
+        "\(Amounts.count(files.digests[.differs, default: 0], "file")) not what was backed up",
+        why: "the digest in the manifest or in the seal differs; the first: \(HostileText.quoted(first))",
+        try: "another copy of the backup", evenQuiet: true)
+    }
+    if let first = files.namedFaults.first {
+      session.warn(
+        "\(Amounts.count(files.faultCount, "file")) could not be read, and \(files.faultCount == 1 ? "was" : "were") "
+          + "not written",
+        why: "the first: \(HostileText.quoted(first.path)): \(first.error.reason)",
+        try: "another copy of the backup; the export's manifest lists each file with its reason", evenQuiet: true)
+    }
+    for fault in files.namedFaults.dropFirst() {
+      session.detail("  \(HostileText.quoted(fault.path)): \(HostileText.shown(fault.error.reason))")
+    }
+  }
+
+  private func document(_ files: ExtractedFiles) -> JSONValue {
+    let digests = ExtractedFiles.DigestStanding.allCases.map {
+      ($0.rawValue, JSONValue.count(files.digests[$0, default: 0]))
+    }
+    let leftOut = ExtractedFiles.LeftOut.allCases.map { ($0.rawValue, JSONValue.count(files.leftOut[$0, default: 0])) }
+    let faults = BackupArchiveError.Code.allCases.compactMap { code in
+      files.faults[code].map { (code.rawValue, JSONValue.count($0)) }
+    }
+    let named = files.namedFaults.map { fault -> JSONValue in
+      ["path": .string(fault.path), "fault": .string(fault.error.code.rawValue), "reason": .string(fault.error.reason)]
+    }
+    return .object(
+      base + [
+        ("files", .count(files.fileCount)), ("kept", .count(files.keptCount)),
+        ("directories", .count(files.directoryCount)), ("links", .count(files.linkCount)),
+        ("bytes", .integer(files.byteCount)), ("manifest", .string(files.manifestPath)), ("digests", .object(digests)),
+        ("renamed", .count(files.renamedCount)),
+        ("renamed_names", .array(files.renamed.map { ["from": .string($0.from), "to": .string($0.to)] })),
+        ("left_out", .object(leftOut)), ("faults", .object(faults)), ("named_faults", .array(named)),
+        ("dry_run", false),
+      ])
+  }
+}

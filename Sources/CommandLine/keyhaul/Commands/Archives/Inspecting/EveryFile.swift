@@ -1,0 +1,65 @@
+import KeyhaulKit
+
+/// The files of a backup by their names, as `export --domain D --path P` wants them: the end of `inspect --tree -v`.
+///
+/// Read from the list while they are written, so that a million of them take no more memory than their places.
+struct EveryFile: ReportTail {
+  let list: FileList
+  let index: FilesByDirectory
+  let stored: StoredPayloads
+  /// The archive as the user named it.
+  let archive: String
+
+  let field = "file_list"
+
+  private static let sizeColumns = 15
+
+  private func forEachFile(
+    _ body: (_ domain: String, _ path: String, _ file: ListedFile) throws(CommandFailure) -> Void
+  ) throws(CommandFailure) {
+    let reader = try reading { () throws(BackupArchiveError) in try list.reader() }
+    for place in index.inOrder {
+      try Interruption.check()
+      let file = try reading { () throws(BackupArchiveError) in try reader.file(at: place) }
+      guard let file, let domain = file.domain, let path = file.relativePath else { continue }
+      try body(domain, path, file)
+    }
+  }
+
+  private func reading<Value>(_ body: () throws(BackupArchiveError) -> Value) throws(CommandFailure) -> Value {
+    do throws(BackupArchiveError) {
+      return try body()
+    } catch {
+      throw CommandFailure(archive: error, name: archive)
+    }
+  }
+
+  private func byteCount(of file: ListedFile) -> Int64 { stored.byteCount(of: file.fileIdentifier) ?? 0 }
+
+  /// A domain, then its files with their sizes, never cut: they are there to be typed.
+  func forEachLine(
+    style: TextStyle, _ body: (String) throws(CommandFailure) -> Void
+  ) throws(CommandFailure) {
+    var last: String?
+    try forEachFile { (domain, path, file) throws(CommandFailure) in
+      if domain != last {
+        try body("")
+        try body(style.painted(style.adapted(HostileText.shown(domain)), .bold))
+        last = domain
+      }
+      let size = stored.lacks(file) ? "missing" : Amounts.grouped(byteCount(of: file))
+      try body(
+        DisplayWidth.padded(size, columns: Self.sizeColumns, rightAligned: true) + "  "
+          + style.adapted(HostileText.shown(path)))
+    }
+  }
+
+  func forEachElement(_ body: (JSONValue) throws(CommandFailure) -> Void) throws(CommandFailure) {
+    try forEachFile { (domain, path, file) throws(CommandFailure) in
+      try body([
+        "domain": .string(domain), "path": .string(path), "bytes": .integer(byteCount(of: file)),
+        "missing": .boolean(stored.lacks(file)),
+      ])
+    }
+  }
+}

@@ -1,0 +1,78 @@
+import KeyhaulKit
+
+extension Inspect {
+  /// The members of each of `items`, of a backup and of another tool's dump.
+  static let table = FieldTable(
+    "items",
+    [
+      "index", "entry", "kind", "label", "account", "service", "server", "access_group", "protection", "readable",
+      "table_stated", "attributes_readable", "secret_readable", "secret_rendered", "unusable_attributes", "reason",
+      "detail",
+    ])
+  static let rowsAdvice = "--list, or several backups"
+  var rows: FieldTable? { part == .list ? Self.table : nil }
+
+  var output: String? { report.output }
+
+  func alone(with path: String) -> Inspect {
+    var verb = self
+    verb.paths = [path]
+    verb.report.output = nil
+    verb.common.askNothing()
+    return verb
+  }
+
+  func checkMany() throws(CommandFailure) {}
+
+  var shownParts: [String] { part.map { ["--\($0.rawValue)"] } ?? [] }
+
+  func asked(in session: Session) -> [String] {
+    (part.map { ["--\($0.rawValue)"] } ?? []) + unlocking.opening.asked + common.detail
+  }
+
+  static let columns = [
+    AnswerColumn("files", at: "files"),
+    AnswerColumn("items") { document in itemCount(in: document).map { .integer($0) } },
+    AnswerColumn("missing_files", at: "missing"),
+  ]
+
+  static func finding(in document: JSONValue) -> String? {
+    if let count = itemCount(in: document) { return Amounts.count(Int(clamping: count), "item") }
+    guard let keychain = document["keychain"] else { return nil }
+    return keychain["present"]?.booleanValue == false ? "no keychain" : "items encrypted"
+  }
+
+  private static func itemCount(in document: JSONValue) -> Int64? {
+    document["keychain"]?["items"]?.fields?.reduce(0) { $0 + ($1.1.integerValue ?? 0) }
+  }
+}
+
+extension Verify {
+  static let rowsAdvice = "several backups, or --json"
+  var rows: FieldTable? { nil }
+
+  var output: String? { nil }
+
+  func alone(with path: String) -> Verify {
+    var verb = self
+    verb.paths = [path]
+    verb.common.askNothing()
+    return verb
+  }
+
+  func checkMany() throws(CommandFailure) { try checkFlags() }
+
+  var shownParts: [String] { quick ? ["--quick"] : [] }
+
+  func asked(in session: Session) -> [String] {
+    (quick ? ["--quick"] : []) + unlocking.opening.asked + common.detail
+  }
+
+  static let columns = [
+    AnswerColumn("verdict", at: "verdict"), AnswerColumn("faults", at: "fault_count"),
+    AnswerColumn("readable", at: "items", "readable"), AnswerColumn("device_bound", at: "items", "device_bound"),
+    AnswerColumn("damaged", at: "items", "damaged"),
+  ]
+
+  static func finding(in document: JSONValue) -> String? { document["verdict"]?.stringValue }
+}

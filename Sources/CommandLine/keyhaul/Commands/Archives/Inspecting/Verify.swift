@@ -1,0 +1,186 @@
+import ArgumentParser
+import KeyhaulKit
+import Reports
+
+/// `keyhaul verify`: whether a backup is what was written.
+struct Verify: BackupVerb {
+  static let screen = HelpScreen(
+    sentence: "Check a backup's files, keys and items",
+    usage: "keyhaul verify ARCHIVE|FOLDER... [--quick]",
+    examples: ["keyhaul verify family.backup", "keyhaul verify family.backup --quick"],
+    flags: [
+      "--quick", "--password-file",
+      .init("--device-key-file", "also check items that only their device can decrypt"),
+      .init("-v", "list every fault"), "--format",
+      .init("--paths-from", "read more paths from a file; - is standard input"),
+      .init("--passwords", "read the passwords of many backups as this file says"),
+      .init("--resume", "skip backups whose results are already in this file"), "--json",
+    ])
+  static let configuration = described(as: "verify")
+  static let formats: [OutputFormat] = [.text, .json, .ndjson, .csv]
+
+  @Argument(
+    help: ArgumentHelp(
+      "The backup: a folder, a file, or - for a tar stream; or a keychain's own database. With several backups, or a folder of them, each gets its own result.",
+      valueName: "archive"),
+    completion: .file())
+  var paths: [String] = []
+  @Flag(help: "Check what needs no password, and list what was not checked.") var quick = false
+  @OptionGroup(title: "The backup's password") var password: PasswordFlags
+  @OptionGroup(title: "Opening") var opening: OpeningOptions
+  @OptionGroup var databaseKeys: DatabaseKeyOptions
+  @OptionGroup(title: "Many backups") var many: ManyBackupsOptions
+  @OptionGroup var chosen: FieldOptions
+  @OptionGroup(title: "Flags of all commands") var common: CommonOptions
+
+  var unlocking: UnlockingOptions { UnlockingOptions(password: password, opening: opening) }
+
+  /// Refuses flags that contradict each other, of whatever backup.
+  func checkFlags() throws(CommandFailure) {
+    guard quick, unlocking.password.isGiven else { return }
+    throw .usage(
+      "--quick and a password cannot be used together",
+      why: "it checks only what needs no password",
+      try: "use only one of them")
+  }
+
+  func performAlone(in session: Session) throws -> CommandStatus {
+    try checkFlags()
+    let source = try ArgumentFinder(session, databaseKeys).archiveOrDump(paths.first ?? "")
+    try databaseKeys.check([source])
+    let found: FoundArchive
+    switch source {
+    case .archive(let archive): found = archive
+    case .dump(let dump): return try verify(dump, in: session)
+    case .device(let device): throw FoundArchive.isDevice(device.name)
+    }
+    let report = try report(of: found, in: session)
+    if session.isJSON {
+      try session.answer(report.json)
+    } else {
+      for line in report.text.lines(style: session.resultStyle, showsAll: common.verbose > 0) {
+        try session.say(line.text, line.color)
+      }
+    }
+    let name = HostileText.shown(report.name)
+    for note in report.verification.notes {
+      let text = "\(name): \(HostileText.shown(note, keepingEscapes: true))"
+      // A row that is not as it should be is told of also where nothing is wrong with its file.
+      let isOfNames = report.verification.found.contains {
+        [.listNamesNotUTF8, .payloadsRenamed].contains($0.kind) && $0.description == note
+      }
+      if isOfNames { session.note(text) } else { session.detail(text) }
+    }
+    guard session.isJSON else { return report.status }
+    switch report.status {
+    case .damaged:
+      throw CommandFailure(.damaged, "\(report.name) is damaged", why: report.text.loss, try: "use another copy")
+    case .refused:
+      throw CommandFailure(
+        .refused, "\(report.name) contains what no device writes", why: report.text.loss, try: "don't trust this file")
+    default: return report.status
+    }
+  }
+
+  /// Checks a keychain's own database.
+  private func verify(_ found: FoundDump, in session: Session) throws(CommandFailure) -> CommandStatus {
+    guard let rows = found.database else { throw found.refusal }
+    try found.refuse(unlocking)
+    if quick {
+      throw .usage(
+        "--quick applies only to backups", why: "\(found.typed) is checked in one step", try: "leave --quick out")
+    }
+    let verification = DatabaseVerification(rows.database, opened: rows.rows, named: found.typed)
+    if session.isJSON {
+      try session.answer(verification.json)
+      guard !verification.isDamaged else {
+        throw CommandFailure(.damaged, "\(found.typed) is damaged", why: verification.loss, try: "use another copy")
+      }
+    } else {
+      for line in verification.lines(style: session.resultStyle, showsAll: common.verbose > 0) {
+        try session.say(line.text, line.color)
+      }
+    }
+    return verification.isDamaged ? .damaged : verification.isPartial ? .partial : .ok
+  }
+
+  private func report(of found: FoundArchive, in session: Session) throws(CommandFailure) -> VerificationReport {
+    let (location, name) = (try found.location(in: session), found.name)
+    let opened: BackupArchive
+    do throws(BackupArchiveError) {
+      opened = try FoundArchive.read(at: location, storage: unlocking.storage)
+    } catch {
+      guard error.category == .damaged else { throw CommandFailure(archive: error, name: name) }
+      return VerificationReport(BackupVerification(unopened: error, isQuick: quick), name: name, device: nil)
+    }
+    let named = NamedArchive(name: name, archive: opened)
+    session.subject = SubjectFacts(opened)
+    found.warnOfSurprises(of: named, in: session)
+    let verification = try verification(of: named, in: session)
+    var report = VerificationReport(verification, name: name, device: opened.device.name)
+    report.isQuickAsked = quick
+    return report
+  }
+
+  // MARK: The checks
+
+  private func verification(
+    of named: NamedArchive, in session: Session
+  ) throws(CommandFailure) -> BackupVerification {
+    if quick, named.archive.isEncrypted {
+      if try unlocking.opening.deviceKeySource() != nil {
+        throw .usage(
+          "--quick and a device key cannot be used together",
+          why: "without the password nothing in \(named.name) can be decrypted",
+          try: "use only one of them")
+      }
+      return try verification(of: named, with: nil, nil, in: session)
+    }
+    if try isLeftClosed(named, in: session) {
+      return try verification(of: named, with: nil, nil, in: session)
+    }
+    // An item that the key of a virtual device does not open stays unchecked.
+    let unlocker = ArchiveUnlocker(named, unlocking.opening, in: session)
+    var hardware = try unlocker.hardwareKey()
+    let keys: ClassKeys?
+    do throws(CommandFailure) {
+      let key = try unlocker.key(unlocking.password)
+      if let fault = key.keybagFault { return try verification(of: named, with: nil, fault, in: session) }
+      hardware = unlocker.fitting(hardware, with: key)
+      keys = try unlocker.classKeys(with: key, hardware)
+    } catch {
+      // A keybag that cannot be used at all is a finding; a wrong password is not.
+      guard error.status == .damaged else { throw error }
+      return try verification(of: named, with: nil, error.why, in: session)
+    }
+    let verification = try verification(of: named, with: keys, nil, in: session)
+    if !verification.hardware.proven.isEmpty { unlocker.tell(ofProven: hardware) }
+    return verification
+  }
+
+  /// Whether nobody can be asked for the password of a decrypted copy: all but its items can be checked without.
+  private func isLeftClosed(_ named: NamedArchive, in session: Session) throws(CommandFailure) -> Bool {
+    guard named.archive.isEncrypted, !named.archive.areFilesEncrypted, session.terminal() == nil,
+      session.offeredPasswords.isEmpty
+    else { return false }
+    return try unlocking.password.source(environment: session.environment) == .prompt
+  }
+
+  private func verification(
+    of named: NamedArchive, with keys: borrowing ClassKeys?, _ keybagFault: String?, in session: Session
+  ) throws(CommandFailure) -> BackupVerification {
+    do throws(ArchivedKeychainError) {
+      return try session.progress("Reading files", phase: "verify") { (report) throws(ArchivedKeychainError) in
+        try BackupVerification(
+          named.archive, keys: keys, keybagFault: keybagFault, jobs: many.jobCount
+        ) { done, total in
+          report.update(done: Int(clamping: done), total: Int(clamping: total))
+          return Interruption.pending == nil
+        }
+      }
+    } catch {
+      try Interruption.check()
+      throw CommandFailure(archive: error, name: named.name)
+    }
+  }
+}

@@ -1,0 +1,219 @@
+import ArgumentParser
+import KeyhaulKit
+import Reports
+
+/// `keyhaul backup`: a device's keychain into an archive.
+struct BackupCommand: RunnableVerb {
+  static let screen = HelpScreen(
+    sentence: "Back up a device's keychain",
+    usage: "keyhaul backup DEVICE -o ARCHIVE [--no-password] [--rounds N]",
+    examples: [
+      "keyhaul backup old-phone -o family.backup",
+      "keyhaul backup old-phone -o family.tar.zst --password-file ~/.bp",
+    ],
+    flags: ["--output", "--password-file", "--no-password", "--dry-run", "--yes"])
+  static let configuration = described(as: "backup")
+
+  @Argument(help: "The device to back up.", completion: .deviceNames) var device: String
+  @Option(
+    name: .shortAndLong,
+    help: ArgumentHelp(ArchiveOutput.help, valueName: "archive"),
+    completion: .file())
+  var output: String
+  @Flag(help: "Make a backup without a password; only this device can decrypt its keychain.")
+  var noPassword = false
+  @Option(
+    help: ArgumentHelp("The number of PBKDF2 iterations (default 10,000,000).", valueName: "n"),
+    transform: RoundCount.parseWritten)
+  var rounds: RoundCount?
+  @OptionGroup(title: "The new backup's password") var password: PasswordFlags
+  @OptionGroup var dryRun: DryRunOptions
+  @OptionGroup var wait: WaitOptions
+  @OptionGroup(title: "Flags of all commands") var common: CommonOptions
+
+  func perform(in session: Session) throws -> CommandStatus {
+    try checkFlags(session)
+    let found = try ArgumentFinder(session).device(device, wait: wait.time)
+    return try found.hold(.writing) { device in
+      do throws(MigrationError) {
+        try BackupExporter.check(device)
+      } catch {
+        throw CommandFailure(error, device: device.name)
+      }
+      let (destination, replaces) = try ArchiveOutput.destination(
+        output, deviceIdentifier: device.record.udid, asks: !dryRun.isOn, in: session)
+      let isPublished = try device.isHardwareKeyPublished(knownSeeds: PublishedSeeds.all)
+      let backup = try prepare(device, isPublished: isPublished, in: session)
+      guard !dryRun.isOn else {
+        try report(backup.report, device, isPublished: isPublished, outcome: nil, in: session)
+        session.note("Nothing was written (--dry-run).")
+        return Self.status(of: backup.report)
+      }
+      try Interruption.check()
+      let outcome: WrittenBackup
+      let name = output == "-" ? "standard output" : output
+      do throws(MigrationError) {
+        outcome = try session.changing(
+          DoneChange("the backup of \(device.name) was written to \(name)", look: Self.look(at: output))
+        ) { () throws(MigrationError) in try backup.write(to: destination, replace: replaces) }
+      } catch {
+        throw ArchiveOutput.failure(error, writing: output)
+      }
+      try device.recordBackup(at: backup.contents.date)
+      session.settleReplaced(outcome.leftover)
+      try report(backup.report, device, isPublished: isPublished, outcome: outcome, in: session)
+      return Self.status(of: backup.report)
+    }
+  }
+
+  private static func look(at output: String) -> String? {
+    output == "-" ? nil : "keyhaul inspect \(ShellWord.quoted(output))"
+  }
+
+  private static func status(of report: ExportReport) -> CommandStatus {
+    report.leftOut.contains { $0.reason.isDamage } ? .partial : .ok
+  }
+
+  private func checkFlags(_ session: Session) throws(CommandFailure) {
+    if noPassword, password.isGiven {
+      throw .usage("--no-password and a password cannot be used together", try: "use only one of them")
+    }
+    if noPassword, rounds != nil {
+      throw .usage(
+        "--no-password and --rounds cannot be used together",
+        why: "a backup without a password needs no slow key derivation",
+        try: "use only one of them")
+    }
+    try ArchiveOutput.check(output, differsFrom: [password.file], in: session)
+  }
+
+  private func prepare(
+    _ device: DeviceSession, isPublished: Bool, in session: Session
+  ) throws -> PreparedBackup {
+    if isPublished {
+      session.warnOfPublishedKey(
+        of: device.name,
+        noPassword
+          ? "anyone can decrypt the keychain in this backup"
+          : "anyone with its password can decrypt this backup's this-device-only items, on any device")
+    }
+    if noPassword, isPublished { return try prepared(device, nil, in: session) }
+    if noPassword {
+      session.warn(
+        "this backup's keychain can be decrypted only on \(device.name)",
+        why: "without a password every keychain key also needs that device's hardware key",
+        try: "leave --no-password out if its items should move")
+      return try prepared(device, nil, in: session)
+    }
+    let secret = try session.password(password, of: output == "-" ? "the backup" : output, isNew: true)
+    return try prepared(device, secret, in: session)
+  }
+
+  private func prepared(
+    _ device: DeviceSession, _ password: consuming Secret?, in session: Session
+  ) throws -> PreparedBackup {
+    let rounds = rounds?.value ?? BackupKeybag.standardRounds
+    do throws(MigrationError) {
+      return try session.deriving(rounds: rounds + Int(BackupKeybag.lastRounds)) { (progress) throws(MigrationError) in
+        try BackupExporter.prepare(
+          device, password: password, rounds: rounds, listsExported: common.verbose > 0, progress: progress)
+      }
+    } catch {
+      try Interruption.check()
+      throw CommandFailure(error, doing: "cannot back up \(device.name)")
+    }
+  }
+
+  // MARK: The report
+
+  private func report(
+    _ report: ExportReport, _ device: DeviceSession, isPublished: Bool, outcome: WrittenBackup?,
+    in session: Session
+  ) throws(CommandFailure) {
+    if session.isJSON {
+      try session.answer(json(report, device, isPublished: isPublished, outcome))
+      return
+    }
+    var size = noPassword ? "no password" : "encrypted"
+    if let outcome { size += ", \(Amounts.bytes(outcome.byteCount))" }
+    let place = output == "-" ? "standard output" : HostileText.shown(outcome?.path ?? output)
+    let did = outcome == nil ? "Would back up" : "Backed up"
+    var lines = [
+      "\(did) \(Amounts.grouped(report.exportedCount)) of \(Amounts.count(report.total, "item")) from \(device.name) to "
+        + "\(place) (\(size))."
+    ]
+    if session.common.verbose > 0 { lines += exportedLines(report, style: session.resultStyle) }
+    lines += leftOutLines(report, style: session.resultStyle)
+    if session.common.verbose > 0 { lines += tombstoneLines(report, style: session.resultStyle) }
+    // The archive itself is on standard output then.
+    for line in lines { if output == "-" { session.note(line) } else { try session.say(line) } }
+  }
+
+  /// Each item that goes along, in columns.
+  private func exportedLines(_ report: ExportReport, style: TextStyle) -> [String] {
+    let protections = report.exported.map { ItemText.protection($0.protection) }
+    let widest = protections.map(DisplayWidth.columns).max() ?? 0
+    let nameWidth = max(Table.minimumColumnWidth, style.width - 4 - 11 - 4 - widest)
+    return zip(report.exported, protections).map { item, protection in
+      let name = HostileText.shown(ItemText.name(item.identity), columns: nameWidth, ellipsis: style.ellipsis)
+      return "  + " + DisplayWidth.padded(ItemText.kind(item.identity.kind), columns: 11) + "  "
+        + DisplayWidth.padded(name, columns: nameWidth) + "  " + protection
+    }
+  }
+
+  private func leftOutLines(_ report: ExportReport, style: TextStyle) -> [String] {
+    var lines: [String] = []
+    var shown: [Reason] = []
+    let missing = report.missing
+    let countWidth = Amounts.grouped(missing.count).count
+    for reason in Reason.allCases {
+      let items = missing.filter { $0.reason == reason }
+      guard let first = items.first else { continue }
+      let names = common.verbose > 0 ? items[...] : items.prefix(1)
+      let label = shown.isEmpty ? "  left out  " : "            "
+      for (index, item) in names.enumerated() {
+        let count = DisplayWidth.padded(
+          index == 0 ? Amounts.grouped(items.count) : "", columns: countWidth, rightAligned: true)
+        let name = "\"\(HostileText.shown(ItemText.name(item.item.identity), columns: 32))\""
+        let more = items.count > names.count ? " and \(items.count - names.count) more" : ""
+        let head = index == 0 ? label : "            "
+        let detail = item.detail ?? reason.explanation.headline
+        lines += WordWrap.labeled(
+          head + count + " " + DisplayWidth.padded(index == 0 ? reason.rawValue : "", columns: 21),
+          "\(name)\(more): \(HostileText.shown(detail))", columns: style.width)
+      }
+      shown.append(first.reason)
+    }
+    if let example = shown.first { lines.append("  \"keyhaul explain \(example.rawValue)\" says why.") }
+    return lines
+  }
+
+  private func tombstoneLines(_ report: ExportReport, style: TextStyle) -> [String] {
+    let tombstones = report.tombstones
+    guard !tombstones.isEmpty else { return [] }
+    let names = tombstones.map { "\"\(HostileText.shown(ItemText.name($0.item.identity), columns: 32))\"" }
+    return WordWrap.labeled(
+      "  not counted  ",
+      Amounts.count(tombstones.count, "tombstone of a deleted item", plural: "tombstones of deleted items")
+        + ": " + names.joined(separator: ", "), columns: style.width)
+  }
+
+  private func json(
+    _ report: ExportReport, _ device: DeviceSession, isPublished: Bool, _ outcome: WrittenBackup?
+  ) -> JSONValue {
+    [
+      "format": "backup-result/1", "device": .string(device.name), "archive": .text(outcome?.path ?? output),
+      "encrypted": .boolean(!noPassword), "bytes": outcome.map { .integer($0.byteCount) } ?? .null,
+      "items": .count(report.exportedCount), "total": .count(report.total),
+      "left_out": .array(report.missing.map(Self.leftOut)), "deleted": .array(report.tombstones.map(Self.leftOut)),
+      "published_hardware_key": .boolean(isPublished),
+    ]
+  }
+
+  private static func leftOut(_ left: ExportReport.LeftOut) -> JSONValue {
+    .object(
+      JSONValue.identity(left.item.identity) + [
+        ("protection", .text(left.item.protection?.rawValue)), ("reason", .string(left.reason.rawValue)),
+      ] + (left.detail.map { [("detail", .string($0))] } ?? []))
+  }
+}

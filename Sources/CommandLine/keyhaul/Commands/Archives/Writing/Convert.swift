@@ -1,0 +1,173 @@
+import ArgumentParser
+import KeyhaulKit
+import Reports
+
+/// `keyhaul convert`: a backup's directory into one file, or back; or a copy of it in clear.
+struct Convert: RunnableVerb {
+  static let screen = HelpScreen(
+    sentence: "Pack, unpack or decrypt a backup into a copy",
+    usage: "keyhaul convert ARCHIVE -o ARCHIVE [--decrypted [--reveal]]",
+    examples: [
+      "keyhaul convert family.backup -o family.tar.zst",
+      "keyhaul convert family.tar.zst -o family/",
+      "keyhaul convert family.backup --decrypted -o readable/",
+    ],
+    flags: ["--output", "--decrypted", "--reveal", "--password-file", "--dry-run", "--yes", "--json"])
+  static let configuration = described(as: "convert")
+
+  @Argument(
+    help: "The backup: a folder or a file. Only --decrypted needs its password.", completion: .file())
+  var archive: String
+  @Option(
+    name: .shortAndLong,
+    help: ArgumentHelp(ArchiveOutput.help, valueName: "archive"),
+    completion: .file())
+  var output: String
+  @Flag(
+    help:
+      "Decrypt the manifest and the files, for other programs; keychain items stay encrypted with the password."
+  )
+  var decrypted = false
+  @Flag(help: "Also write the items, with their secrets in plain text, next to the copy (with --decrypted).")
+  var reveal = false
+  @OptionGroup(title: "The backup's password") var password: PasswordFlags
+  @OptionGroup(title: "Opening") var opening: OpeningOptions
+  @OptionGroup var dryRun: DryRunOptions
+  @OptionGroup(title: "Flags of all commands") var common: CommonOptions
+
+  func perform(in session: Session) throws -> CommandStatus {
+    let unlocking = UnlockingOptions(password: password, opening: opening)
+    try ArchiveOutput.check(output, differsFrom: unlocking.files, in: session)
+    try checkFlags()
+    let found = try ArgumentFinder(session).archive(archive)
+    let path = try found.requirePath(for: "convert")
+    let named = try found.open(storage: opening.storage, for: .copying, in: session)
+    if output != "-" { try session.requireOutput(output, differsFrom: [path]) }
+    if !decrypted, let copy = try standingCopy(of: named, at: path, in: session) {
+      warn(ofForeign: copy.foreignFiles, in: session)
+      try report(named, outcome: copy, isThere: true, in: session)
+      return status(of: named, without: copy.foreignFiles)
+    }
+    let (destination, replaces) = try ArchiveOutput.destination(
+      output, deviceIdentifier: named.archive.device.identifier, asks: !dryRun.isOn, in: session)
+    if decrypted {
+      return try DecryptedConversion(self, named, path, to: destination, replaces: replaces).perform(in: session)
+    }
+    guard !dryRun.isOn else {
+      try report(named, outcome: nil, in: session)
+      session.note("Nothing was written (--dry-run).")
+      return .ok
+    }
+    try Interruption.check()
+    let outcome: RewrittenBackup
+    let done =
+      output == "-"
+      ? DoneChange("\(named.name) was copied to standard output")
+      : DoneChange("\(named.name) was copied to \(output)", look: "keyhaul inspect \(ShellWord.quoted(output))")
+    do throws(BackupArchiveError) {
+      outcome = try session.progress("Copying \(named.name)", phase: "copy") {
+        (report) throws(BackupArchiveError) in
+        try session.changing(done) { () throws(BackupArchiveError) in
+          try BackupRewriter().convert(
+            named.archive, at: path, to: destination, replace: replaces, progress: report.orInterrupted)
+        }
+      }
+    } catch {
+      try Interruption.check()
+      throw ArchiveOutput.failure(error, writing: output, reading: named.name)
+    }
+    session.settleReplaced(outcome.leftover)
+    warn(ofForeign: outcome.foreignFiles, in: session)
+    try report(named, outcome: outcome, in: session)
+    return status(of: named, without: outcome.foreignFiles)
+  }
+
+  private func warn(ofForeign all: [String], in session: Session) {
+    // Manifest.db-shm is only SQLite's index of a log, which SQLite makes again.
+    let files = all.filter { $0.split(separator: "/").last != "Manifest.db-shm" }
+    guard let first = files.first else { return }
+    session.warn(
+      "\(Amounts.count(files.count, "file")) not copied",
+      why: "\(files.count == 1 ? "" : "the first: ")\(first) is not part of a backup")
+  }
+
+  /// A copy without what may change its list of files does not show that there was any.
+  private func status(of named: NamedArchive, without foreignFiles: [String]) -> CommandStatus {
+    let losesJournal = named.archive.findings.contains { finding in
+      finding.kind == .listJournalUnread && foreignFiles.contains(finding.place)
+    }
+    return losesJournal ? .partial : .ok
+  }
+
+  /// The copy that stands where this one goes, where they are the same byte for byte.
+  private func standingCopy(
+    of named: NamedArchive, at path: String, in session: Session
+  ) throws(CommandFailure) -> RewrittenBackup? {
+    let destination = ArchiveDestination(path: output)
+    guard output != "-",
+      let standing = ArchiveOutput.standing(at: destination, named.archive.device.identifier)
+    else { return nil }
+    do throws(BackupArchiveError) {
+      let copy = try session.progress("Comparing \(named.name) with \(standing)", phase: "compare") {
+        (report) throws(BackupArchiveError) in
+        try BackupRewriter().standingCopy(
+          of: named.archive, at: path, in: standing, as: destination, progress: report.orInterrupted)
+      }
+      if copy != nil, !dryRun.isOn {
+        let isDirectory = if case .directory = destination { true } else { false }
+        BackupRewriter().sweepLeftovers(at: standing, isDirectory: isDirectory)
+      }
+      return copy
+    } catch {
+      try Interruption.check()
+      throw CommandFailure(archive: error, name: named.name)
+    }
+  }
+
+  /// Refuses what only a decrypted copy takes.
+  private func checkFlags() throws(CommandFailure) {
+    guard !decrypted else { return }
+    let given = [
+      reveal ? "--reveal" : nil, password.isGiven ? "a password" : nil,
+      try opening.deviceKeySource() != nil ? "a device key" : nil, opening.namesRounds ? "--max-rounds" : nil,
+    ].compactMap(\.self)
+    guard let first = given.first else { return }
+    throw .usage(
+      "\(first) is for a decrypted copy",
+      why: "a packed copy keeps every stored byte", try: "--decrypted, or leave it out"
+    )
+  }
+
+  /// Whether the name does not say what is written.
+  private var writesTarUnderAnotherName: Bool {
+    guard output != "-", case .file(let path, .tar) = ArchiveDestination(path: output) else { return false }
+    return !path.lowercased().hasSuffix(".tar")
+  }
+
+  /// - Parameter isThere: Whether the copy was there already, as it would be written.
+  private func report(
+    _ named: NamedArchive, outcome: RewrittenBackup?, isThere: Bool = false, in session: Session
+  ) throws(CommandFailure) {
+    if session.isJSON {
+      return try session.answer([
+        "format": "convert-result/1", "source": .string(named.name), "archive": .text(outcome?.path ?? output),
+        "digest": .string(named.archive.digest), "files": outcome.map { .count($0.fileCount) } ?? .null,
+        "bytes": outcome.map { .integer($0.byteCount) } ?? .null,
+        "foreign": .array((outcome?.foreignFiles ?? []).map { .string($0) }),
+        "written": .boolean(!isThere && !dryRun.isOn), "dry_run": .boolean(dryRun.isOn),
+      ])
+    }
+    let place = output == "-" ? "standard output" : HostileText.shown(outcome?.path ?? output)
+    let kind = writesTarUnderAnotherName ? ", a tar" : ""
+    let size = outcome.map { " (\(Amounts.count($0.fileCount, "file")), \(Amounts.bytes($0.byteCount)))" } ?? ""
+    if isThere {
+      return try session.announce(
+        "Nothing to do: \(place) is already a copy of \(HostileText.shown(named.name)), file by file.")
+    }
+    let sentence =
+      "\(outcome == nil ? "Would copy" : "Copied") \(HostileText.shown(named.name)) to \(place)\(kind)\(size)."
+    // The archive itself is on standard output then.
+    if output == "-" { session.note(sentence) } else { try session.announce(sentence) }
+    session.detail("  \(named.archive.digest)", level: 2)
+  }
+}

@@ -1,0 +1,118 @@
+import ArgumentParser
+import KeyhaulKit
+import Reports
+
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
+/// `keyhaul seal`: a seal for a backup that another program wrote.
+struct Seal: RunnableVerb {
+  static let screen = HelpScreen(
+    sentence: "Make later changes to a backup detectable",
+    usage: "keyhaul seal ARCHIVE",
+    examples: ["keyhaul seal family.backup", "keyhaul seal family.backup --password-file ~/.old"],
+    flags: ["--password-file", "--dry-run", "--json"])
+  static let configuration = described(as: "seal")
+
+  @Argument(help: "The backup: a folder or a file. Keyhaul seals the backups that it writes.", completion: .file())
+  var archive: String
+  @OptionGroup(title: "The backup's password") var password: PasswordFlags
+  @OptionGroup(title: "Opening") var opening: OpeningOptions
+  @OptionGroup var dryRun: DryRunOptions
+  @OptionGroup(title: "Flags of all commands") var common: CommonOptions
+
+  func perform(in session: Session) throws -> CommandStatus {
+    // Beside a link stands another file than beside what it points to.
+    let found = try ArgumentFinder(session).archive(archive)
+    let path = URL(filePath: try found.requirePath(for: "seal")).resolvingSymlinksInPath().path
+    let named = try found.open(storage: opening.storage, for: .copying, in: session)
+    if try opening.deviceKeySource() != nil {
+      throw CommandFailure.usage(
+        "a device key is not used to seal \(named.name)", why: "a seal needs only the password's key",
+        try: "leave the device key out")
+    }
+    let unlocker = ArchiveUnlocker(named, opening, in: session)
+    let key = try unlocker.key(password, needlessPassword: nil)
+    let keys = try unlocker.classKeys(with: key)
+    if let seal = named.archive.seal { return try keep(seal, of: named, keys: keys, in: session) }
+    for loss in named.archive.visibleLosses(with: keys) {
+      session.warn(
+        "\(named.name) is damaged, and is sealed in this state", why: loss,
+        try: "keyhaul verify \(ShellWord.quoted(named.name)) says what can be saved")
+    }
+    guard !dryRun.isOn else {
+      try report(named, fileCount: nil, in: session)
+      session.note("Nothing was written (--dry-run).")
+      return .ok
+    }
+    let count = try write(named, at: path, keys: try unlocker.classKeys(with: key), in: session)
+    try report(named, fileCount: count, in: session)
+    return .ok
+  }
+
+  private func write(
+    _ named: NamedArchive, at path: String, keys: borrowing ClassKeys?, in session: Session
+  ) throws(CommandFailure) -> Int {
+    try Interruption.check()
+    let done = DoneChange("\(named.name) is sealed", look: "keyhaul verify \(ShellWord.quoted(named.name))")
+    do throws(BackupArchiveError) {
+      return try session.progress("Sealing \(named.name)", phase: "seal") { (report) throws(BackupArchiveError) in
+        try session.changing(done) { () throws(BackupArchiveError) in
+          try BackupRewriter().seal(named.archive, at: path, keys: keys, progress: report.orInterrupted)
+        }
+      }
+    } catch {
+      try Interruption.check()
+      throw CommandFailure(archive: error, name: named.name)
+    }
+  }
+
+  /// A seal that is there stays, unless it shows at once that something was changed since.
+  private func keep(
+    _ seal: BackupSeal, of named: NamedArchive, keys: borrowing ClassKeys, in session: Session
+  ) throws -> CommandStatus {
+    var fault = seal.breaks.first
+    do throws(BackupArchiveError) {
+      if fault == nil { fault = try named.archive.sealBreak(with: keys) }
+    } catch {
+      throw CommandFailure(archive: error, name: named.name)
+    }
+    if let fault {
+      throw CommandFailure(
+        .damaged, "\(named.name) has changed since it was sealed", why: ArchiveFinding.sealBroken(fault).description,
+        try: "another copy; to seal your own changes, delete Keyhaul.seal first")
+    }
+    if session.isJSON { return try answer(named, fileCount: seal.fileCount, wrote: false, in: session) }
+    try session.announce(
+      "\(HostileText.shown(named.name)) is already sealed; \"keyhaul verify\" compares its files with the seal.")
+    return .ok
+  }
+
+  private func answer(
+    _ named: NamedArchive, fileCount: Int?, wrote: Bool, in session: Session
+  ) throws(CommandFailure) -> CommandStatus {
+    try session.answer([
+      "format": "seal-result/1", "archive": .string(named.name), "digest": .string(named.archive.digest),
+      "keyed": .boolean(named.archive.takesKeyedSeal), "files": fileCount.map { .count($0) } ?? .null,
+      "written": .boolean(wrote), "dry_run": .boolean(dryRun.isOn),
+    ])
+    return .ok
+  }
+
+  private func report(_ named: NamedArchive, fileCount: Int?, in session: Session) throws(CommandFailure) {
+    if session.isJSON {
+      _ = try answer(named, fileCount: fileCount, wrote: fileCount != nil, in: session)
+      return
+    }
+    let name = HostileText.shown(named.name)
+    let shows =
+      named.archive.takesKeyedSeal
+      ? "Later changes can be detected; earlier changes cannot."
+      : "Later accidental changes can be detected; an attack cannot, because no password protects the seal."
+    guard let fileCount else { return try session.announce("Would seal \(name).") }
+    try session.announce("Sealed \(name): \(Amounts.count(fileCount, "file")). \(shows)")
+  }
+}

@@ -1,0 +1,133 @@
+import ArgumentParser
+import KeyhaulKit
+
+/// `keyhaul device create`: a new virtual device.
+struct DeviceCreate: RunnableVerb {
+  static let screen = HelpScreen(
+    sentence: "Create a virtual device",
+    usage: "keyhaul device create NAME [--model M] [--ios V] [--from FIXTURE | --import SOURCE]",
+    examples: [
+      "keyhaul device create old-phone --passcode-file ~/.pin", "keyhaul device create old-phone --from old-phone",
+      "keyhaul device create twin --import family.backup",
+    ],
+    flags: [
+      "--model", "--ios", "--from", "--import", "--password-file", "--published-hardware-key", "--passcode-file",
+      "--erase-after-failures",
+    ])
+  static let configuration = described(as: "create")
+
+  @Argument(help: "The device's name, or its path if it is outside the device folder.")
+  var name: String
+  @Option(help: ArgumentHelp("The product type (default iPhone15,2).", valueName: "type")) var model: String?
+  @Option(help: ArgumentHelp("The version of iOS (default 18.1).", valueName: "version")) var ios: String?
+  @Option(
+    help: ArgumentHelp(
+      "Fill it from a description: a path, or \(FixtureSource.bundledNames).",
+      discussion: FixtureSource.passcodes, valueName: "fixture"),
+    completion: .file(extensions: ["json"]))
+  var from: String?
+  @Option(
+    name: .customLong("import"),
+    help: ArgumentHelp(
+      "Fill it with the readable items of a backup, a keychain database, a dump or another device.",
+      valueName: "source"),
+    completion: .devicesAndFiles)
+  var imported: String?
+  @Flag(
+    help: ArgumentHelp(
+      "With --from, for tests: the same hardware key each time for a name, which anyone can compute.",
+      discussion: "This-device-only items can then be decrypted on any device created with the same name."))
+  var publishedHardwareKey = false
+  @Flag(help: "Erase the device after ten wrong passcodes.") var eraseAfterFailures = false
+  @OptionGroup(title: "The passcode") var passcode: PasscodeFlags
+  @OptionGroup(title: "The imported backup's password") var password: PasswordFlags
+  @OptionGroup(title: "Opening it") var opening: OpeningOptions
+  @OptionGroup var databaseKeys: DatabaseKeyOptions
+  @OptionGroup var wait: WaitOptions
+  @OptionGroup var dryRun: DryRunOptions
+  @OptionGroup(title: "Flags of all commands") var common: CommonOptions
+
+  func perform(in session: Session) throws -> CommandStatus {
+    let (home, deviceName) = try place(in: session)
+    if from != nil, imported != nil {
+      throw CommandFailure.usage("--from and --import cannot be used together", try: "use only one of them")
+    }
+    let source = try source(in: session)
+    let newDevice = try NewDevice(
+      name: deviceName, fixture: from.map { try FixtureSource.load($0) }, imported: source, productType: model,
+      productVersion: ios,
+      eraseAfterFailures: eraseAfterFailures ? DeviceOptions.standardEraseAfterFailures : nil,
+      hasPublishedKeys: publishedHardwareKey)
+    let shown = isPath ? HostileText.shown(name) : deviceName.text
+    let secret: Secret?
+    if passcode.isGiven {
+      secret = try session.password(passcode, of: deviceName.text, isNew: true)
+    } else {
+      secret = nil
+    }
+    try source.map { try requirePasscode(for: $0) }
+    if dryRun.isOn {
+      let report = try newDevice.rehearse(in: home, passcode: secret)
+      try session.announce("Would create \(shown) (\(report.summary)).")
+      if session.isJSON { try session.answer(report.document([("dry_run", true)])) }
+    } else {
+      let done = DoneChange("\(deviceName) was created", of: deviceName.text)
+      let report: DeviceReport
+      do throws(CommandFailure) {
+        report = try newDevice.create(in: home, passcode: secret)
+      } catch {
+        // A closure cannot take the passcode in.
+        if error.stage == .afterCommit { session.done = done }
+        throw error
+      }
+      session.done = done
+      try session.announce("Created \(shown) (\(report.summary)).")
+      if session.isJSON { try session.answer(report.document()) }
+    }
+    if publishedHardwareKey { session.warnOfPublishedKey(of: deviceName.text) }
+    guard let source, source.unreadableCount > 0 else { return .ok }
+    session.warn(
+      "\(Amounts.count(source.unreadableCount, "item")) of \(source.name) cannot be read and was left out",
+      why: source.unreadableCount == 1
+        ? "it can be decrypted only on its device, or is damaged"
+        : "they can be decrypted only on their device, or are damaged",
+      try: "keyhaul inspect \(ShellWord.quoted(source.name)) --list")
+    return .partial
+  }
+
+  /// The items that it gets from elsewhere; `nil` where none are meant.
+  private func source(in session: Session) throws -> SourceItems? {
+    let unlocking = UnlockingOptions(password: password, opening: opening)
+    guard let imported else {
+      try unlocking.refuse(for: name)
+      try databaseKeys.check([])
+      return nil
+    }
+    return try SourceItems.read(imported, unlocking, databaseKeys, wait: wait.time, in: session)
+  }
+
+  /// What no device without a passcode has is told before it is made.
+  private func requirePasscode(for source: SourceItems) throws(CommandFailure) {
+    let count = source.items.count { $0.protection == .whenPasscodeSetThisDeviceOnly }
+    guard count > 0, !passcode.isGiven else { return }
+    throw .usage(
+      "\(Amounts.count(count, "item")) of \(source.name) \(count == 1 ? "needs" : "need") a device with a passcode",
+      why: "their class exists only while a passcode is set", try: "--passcode-file PATH")
+  }
+
+  private var isPath: Bool { name.contains("/") && !name.hasPrefix("device:") }
+
+  /// Where the device will be: under its name in the home directory, or at a path.
+  private func place(in session: Session) throws(CommandFailure) -> (home: DeviceHome, name: DeviceName) {
+    let home = DeviceHome(
+      path: isPath ? "." : try session.homeDirectory(), environment: .interruptible)
+    let argument = isPath ? name : try ArgumentFinder(session).newDeviceName(name)
+    do throws(VirtualDeviceError) {
+      let place = try DeviceHome.locate(argument, home: home)
+      place.home.clearLeftovers()
+      return place
+    } catch {
+      throw CommandFailure(error, device: argument)
+    }
+  }
+}

@@ -1,0 +1,74 @@
+import ArgumentParser
+import KeyhaulKit
+import Reports
+
+/// `keyhaul device export`: the items of a device as the database of a Simulator.
+struct DeviceExport: RunnableVerb {
+  static let screen = HelpScreen(
+    sentence: "Write a device's items as the keychain of a Simulator",
+    usage: "keyhaul device export NAME -o FILE",
+    examples: ["keyhaul device export old-phone -o keychain-2-debug.db"],
+    flags: ["--output", "--yes", "--json"])
+  static let configuration = described(as: "export")
+
+  @Option(
+    name: .shortAndLong,
+    help: ArgumentHelp(
+      "The file to write, with mode 0600; it holds the whole keychain unencrypted.", valueName: "file"),
+    completion: .file())
+  var output: String
+  @OptionGroup var target: TargetDevice
+  @OptionGroup(title: "Flags of all commands") var common: CommonOptions
+
+  func perform(in session: Session) throws -> CommandStatus {
+    if output == "-" {
+      throw CommandFailure.usage(
+        "the database must be written to a file", why: "it contains the whole keychain unencrypted", try: "-o FILE")
+    }
+    let device = try target.find(in: session)
+    try session.prepareOutput(output, inputs: device.files)
+    let rows = try device.hold(.reading) { openDevice in
+      let rows = try openDevice.keychain.rows(includingTombstones: true, keys: openDevice.classKeys)
+      if rows.contains(where: { $0.fault?.isPermanent == false }) { throw ItemFailure.unreadable(on: openDevice) }
+      return rows
+    }
+    let items = rows.compactMap(\.item)
+    try write(items, of: device.name, in: session)
+    let count = Amounts.count(items.count, "item")
+    session.note("This was never tested with a real Simulator.")
+    try session.announce(
+      "Wrote \(count) of \(device.name) as \(output), a Simulator's keychain of iOS 18 or later. Its secrets are not encrypted in it."
+    )
+    if session.isJSON {
+      try session.answer([
+        "format": "device-export/1", "device": .string(device.name), "output": .string(output),
+        "items": .count(items.count), "unreadable": .count(rows.count - items.count),
+        "schema": .string(SimulatorKeychain.newestSchema.text),
+      ])
+    }
+    guard rows.count > items.count else { return .ok }
+    session.warn(
+      "\(Amounts.count(rows.count - items.count, "item")) of \(device.name) cannot be read and was left out",
+      try: "keyhaul item find \(ShellWord.quoted(device.name))")
+    return .partial
+  }
+
+  private func write(_ items: [KeychainItem], of name: String, in session: Session) throws {
+    let done = DoneChange("\(name) was written as \(output)", look: "keyhaul inspect \(ShellWord.quoted(output))")
+    let keychain: SimulatorKeychain
+    do throws(KeychainDatabaseError) {
+      keychain = try SimulatorKeychain(making: KeychainStore.tableStatements)
+      for item in items { _ = try keychain.put(item, replacing: false) }
+    } catch {
+      throw CommandFailure(CommandStatus(error.category), "cannot write \(name) as a database", why: error.reason)
+    }
+    try session.changing(done) { () throws(CommandFailure) in
+      let written: Void? = try keychain.committed { (bytes) throws(CommandFailure) in
+        try ReportFile.write(bytes, to: output)
+      }
+      guard written != nil else {
+        throw CommandFailure(.failed, "cannot write \(name) as a database", why: "SQLite does not return its bytes")
+      }
+    }
+  }
+}

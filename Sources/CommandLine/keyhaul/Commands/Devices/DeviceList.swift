@@ -1,0 +1,84 @@
+import ArgumentParser
+import KeyhaulKit
+
+/// `keyhaul device list`: the devices of the home directory.
+struct DeviceList: TabularVerb {
+  static let screen = HelpScreen(
+    sentence: "List the virtual devices",
+    usage: "keyhaul device list",
+    examples: ["keyhaul device list", "keyhaul device list --fields name,items"],
+    flags: ["--fields", "--json", "--home"])
+  static let configuration = described(as: "list")
+
+  /// The members of each of `devices` in `device-list/1`.
+  static let table = FieldTable(
+    "devices",
+    [
+      "name", "udid", "product_type", "product_version", "state", "passcode_set", "items", "revision", "last_backup",
+      "failed_attempts", "erase_after_failures", "published_hardware_key",
+    ])
+
+  @OptionGroup var chosen: FieldOptions
+  @OptionGroup(title: "Flags of all commands") var common: CommonOptions
+
+  func perform(in session: Session) throws -> CommandStatus {
+    session.chosen = try ChosenFields(chosen, of: Self.table)
+    let home = try DeviceHome(of: session)
+    home.clearLeftovers()
+    let (devices, unreadable) = try session.devices(in: home)
+    var reports: [DeviceReport] = []
+    var broken = unreadable.map { ($0, Self.unreadable($0)) }
+    for device in devices {
+      do throws(VirtualDeviceError) {
+        let summary = try device.summary(verb: session.verb, knownSeeds: PublishedSeeds.all)
+        reports.append(DeviceReport(summary, of: device))
+      } catch {
+        // Deleted by another process since the directory was read.
+        if error.code == .notFound { continue }
+        broken.append((device.name.text, CommandFailure(error, device: device.name.text)))
+      }
+    }
+    if session.isJSON {
+      try session.answer([
+        "format": "device-list/1", "devices": .array(reports.map { .object($0.fields) }),
+        "unreadable": .array(
+          broken.map {
+            ["name": .string($0.0), "message": .string($0.1.message), "why": .text($0.1.why)]
+          }),
+      ])
+    } else if reports.isEmpty, broken.isEmpty {
+      session.note("There are no devices in \(HostileText.shown(home.path)) (keyhaul device create NAME).")
+    } else {
+      try session.say(table(reports, broken: broken.map(\.0)))
+    }
+    for failure in broken.map(\.1) { session.warn(failure.message, why: failure.why, try: failure.advice) }
+    return broken.isEmpty ? .ok : .partial
+  }
+
+  private static func unreadable(_ name: String) -> CommandFailure {
+    CommandFailure(
+      .partial, "\"\(HostileText.shortened(name, columns: 60))\" cannot be a device's name, and was skipped",
+      why: "it has bytes that are not UTF-8, or the character that replaces them: Keyhaul gives no device such a name",
+      try: "rename its folder with mv if it is a device")
+  }
+
+  private func table(_ reports: [DeviceReport], broken: [String]) -> Table {
+    var table = Table([
+      .init("NAME", flexible: true), .init("STATE"), .init("PASSCODE"), .init("ITEMS", rightAligned: true),
+      .init("LAST BACKUP"),
+    ])
+    let rows = reports.map(\.cells) + broken.map { [$0, "cannot be read", "–", "–", "–"] }
+    for row in rows.sorted(by: { ($0.first ?? "") < ($1.first ?? "") }) { table.add(row) }
+    return table
+  }
+}
+
+extension Session {
+  fileprivate func devices(in home: DeviceHome) throws(CommandFailure) -> ([VirtualDevice], unreadable: [String]) {
+    do throws(VirtualDeviceError) {
+      return (try home.devices(), try home.unreadableNames())
+    } catch {
+      throw CommandFailure(error, doing: "cannot list \(home.path)")
+    }
+  }
+}

@@ -1,0 +1,117 @@
+import KeyhaulKit
+
+/// A device as reports show it. Without a state where another process holds the device.
+struct DeviceReport {
+  /// What the user types for it: the name of its directory, whatever its record says.
+  let name: String
+  let record: DeviceRecord
+  let state: DeviceState?
+  let isPasscodeSet: Bool?
+  let itemCount: Int?
+  /// Whether everybody can compute its hardware key.
+  let isHardwareKeyPublished: Bool?
+
+  init(_ session: DeviceSession) throws(VirtualDeviceError) {
+    name = session.name
+    record = session.record
+    state = session.state
+    isPasscodeSet = session.isPasscodeSet
+    itemCount = try session.itemCount
+    isHardwareKeyPublished = try session.isHardwareKeyPublished(knownSeeds: PublishedSeeds.all)
+  }
+
+  init(_ summary: DeviceSummary, of device: VirtualDevice) {
+    name = device.name.text
+    record = summary.record
+    state = summary.state
+    isPasscodeSet = summary.isPasscodeSet
+    itemCount = summary.itemCount
+    isHardwareKeyPublished = summary.isHardwareKeyPublished
+  }
+
+  // MARK: JSON
+
+  /// The document of `device/1`.
+  ///
+  /// - Parameter outcome: What the verb did besides, such as how many items it destroyed.
+  func document(_ outcome: [(String, JSONValue)] = []) -> JSONValue {
+    .object([("format", "device/1")] + fields + outcome)
+  }
+
+  var fields: [(String, JSONValue)] {
+    [
+      ("name", .string(name)), ("udid", .string(record.udid)), ("product_type", .string(record.productType)),
+      ("product_version", .string(record.productVersion.text)), ("state", .text(state?.rawValue)),
+      ("passcode_set", isPasscodeSet.map { .boolean($0) } ?? .null), ("items", itemCount.map { .count($0) } ?? .null),
+      ("revision", .string(record.revision)), ("last_backup", .text(record.lastBackup.map(Timestamp.text))),
+      ("failed_attempts", .count(record.failedAttempts)),
+      ("erase_after_failures", record.eraseAfterFailures.map { .count($0) } ?? .null),
+      ("published_hardware_key", isHardwareKeyPublished.map { .boolean($0) } ?? .null),
+    ]
+  }
+
+  // MARK: Text
+
+  /// "iPhone", of "iPhone15,2".
+  static func model(_ productType: String) -> String {
+    let letters = productType.prefix { $0.isLetter && $0.isASCII }
+    return letters.isEmpty ? "device" : String(letters)
+  }
+
+  static func text(_ state: DeviceState) -> String {
+    switch state {
+    case .unlocked: "unlocked"
+    case .locked: "locked"
+    case .beforeFirstUnlock: "before first unlock"
+    }
+  }
+
+  var stateText: String { state.map(Self.text) ?? "in use" }
+
+  /// The cells of a listing's row: name, state, passcode, items, last backup.
+  var cells: [String] {
+    [
+      name, stateText, isPasscodeSet.map { $0 ? "yes" : "no" } ?? "–", itemCount.map(Amounts.grouped) ?? "–",
+      record.lastBackup.map(TimeText.local) ?? "–",
+    ]
+  }
+
+  /// "iPhone, passcode set, unlocked"
+  var summary: String {
+    let passcode = isPasscodeSet.map { $0 ? "passcode set" : "no passcode" }
+    let items = itemCount.flatMap { $0 > 0 ? Amounts.count($0, "item") : nil }
+    return [Self.model(record.productType), passcode, stateText, items].compactMap(\.self).joined(separator: ", ")
+  }
+
+  /// What `device show` says, as label and text.
+  var lines: [(String, String)] {
+    let build = record.build.map { " (\($0))" } ?? ""
+    let limit = record.eraseAfterFailures.map { "; after \($0) in a row the device erases itself" } ?? ""
+    let apps = record.apps.map(\.name).joined(separator: ", ")
+    let published =
+      isHardwareKeyPublished == true
+      ? [("hardware key", "published: anyone can compute it, so this device's backups bind no item to it")] : []
+    return [
+      (name, "\(record.productType), iOS \(record.productVersion)\(build)"),
+      ("identifier", record.udid),
+      ("state", isPasscodeSet.map { "\(stateText), \($0 ? "passcode set" : "no passcode")" } ?? stateText),
+      ("items", itemCount.map(Amounts.grouped) ?? "–"),
+      ("apps", apps.isEmpty ? "none" : apps),
+      ("last backup", record.lastBackup.map(TimeText.local) ?? "none"),
+      ("wrong passcodes", Amounts.grouped(record.failedAttempts) + limit),
+      ("revision", record.revision),
+    ] + published
+  }
+}
+
+extension Session {
+  /// Says what a hardware key is worth that everybody can compute.
+  ///
+  /// - Parameter consequence: What follows from it here.
+  func warnOfPublishedKey(of device: String, _ consequence: String? = nil) {
+    warn(
+      consequence ?? "anyone can compute the hardware key of \(device)",
+      why: "the hardware key of \(device) is published: it derives from a description's seed and the device's name",
+      try: "outside tests, a device created without --published-hardware-key", evenQuiet: true)
+  }
+}

@@ -1,0 +1,225 @@
+import ArgumentParser
+import KeyhaulKit
+import Reports
+
+/// `keyhaul item find`: the items of a device that have these attributes.
+struct ItemFind: TabularVerb {
+  static let screen = HelpScreen(
+    sentence: "Find items on a device, in a backup, a database or a dump",
+    usage: "keyhaul item find DEVICE|BACKUP [attributes] [--reveal] [--limit N]",
+    examples: [
+      "keyhaul item find old-phone --service chat.example",
+      "keyhaul item find old-phone --service chat.example --account anna --reveal",
+      "keyhaul item find old-phone --server '*.example.org' --sort changed --reverse --limit 5",
+      "keyhaul item find family.backup --service chat.example --account anna --reveal",
+    ],
+    flags: [
+      .init("--account, --service, --server", "which items; * matches any text"), "--kind", "--reveal",
+      "--limit", "--sort", .init("--password-file", "the backup's password, if the items are in a backup"), "--format",
+      "--output", "--json",
+    ])
+  static let configuration = described(as: "find")
+  static let formats: [OutputFormat] = [.text, .json, .csv]
+
+  @Option(help: ChosenItems.kindHelp) var kind: ItemKindArgument?
+  @OptionGroup(title: "Attributes") var attributes: ItemAttributeOptions
+  @Flag(help: "Print the secret: bare in text, where exactly one item must match, and in every item of --json.")
+  var reveal = false
+  @Option(help: ArgumentHelp("Print at most this many items.", valueName: "n")) var limit: UInt32?
+  @Option(
+    help: ArgumentHelp(
+      "What to sort by: kind, name, account, label, group, protection, created or changed.", valueName: "by"))
+  var sort: ItemOrder?
+  @Flag(help: "Sort from the last to the first.") var reverse = false
+  @Option(
+    name: .shortAndLong,
+    help: ArgumentHelp(
+      "Write the result to a file of mode 0600; - is standard output, also on a terminal.", valueName: "file"),
+    completion: .file())
+  var output: String?
+  @OptionGroup var target: TargetKeychain
+  @OptionGroup(title: "The backup's password") var password: PasswordFlags
+  @OptionGroup(title: "Opening") var opening: OpeningOptions
+  @OptionGroup var databaseKeys: DatabaseKeyOptions
+  @OptionGroup var chosen: FieldOptions
+  @OptionGroup(title: "Flags of all commands") var common: CommonOptions
+
+  /// The members of each of `items` in `keychain-items/1`, and those of `attributes`, which may be named alone.
+  static let table = FieldTable(
+    "items",
+    ["index", "kind", "table", "protection", "readable", "attributes", "has_secret", "secret", "reason", "detail"],
+    nested: "attributes",
+    nestedFields: Set(ItemKind.allCases.flatMap { AttributeTable.definitions(of: $0).map(\.code.rawValue) }).sorted())
+
+  private var wanted: ChosenItems { ChosenItems(kind: kind, attributes: attributes) }
+
+  func perform(in session: Session) throws -> CommandStatus {
+    session.chosen = try ChosenFields(chosen, of: Self.table)
+    if limit == 0 { throw CommandFailure.usage("--limit cannot be 0", try: "--limit 1") }
+    if reverse, sort == nil {
+      throw CommandFailure.usage("--reverse needs --sort", why: "no sort key was given", try: "--sort changed")
+    }
+    if reveal { try refuseTerminal(in: session) }
+    let unlocking = UnlockingOptions(password: password, opening: opening)
+    let found = try target.find(unlocking, databaseKeys, in: session)
+    if let output, output != "-" { try session.prepareOutput(output, inputs: found.files + unlocking.files) }
+    let selection = try ItemSelection(wanted)
+    let (rows, document, isOpen) = try search(for: selection, in: found, unlocking, session)
+    if session.isJSON {
+      try session.answer(document, of: rows, to: output)
+      if reveal, document.keepsGuarded { warnOfGuarded(rows, in: session) }
+    } else if common.isCSV {
+      try write(ItemCSV.table(of: rows, revealsSecrets: reveal), in: session)
+      if reveal, document.keepsGuarded { warnOfGuarded(rows, in: session) }
+    } else if reveal, !rows.isEmpty {
+      try writeSecret(of: rows, keepsGuarded: document.keepsGuarded, in: session)
+      return isOpen ? .partial : .ok
+    } else if !rows.isEmpty {
+      try write(rows, in: session)
+    }
+    let status = end(rows, of: found, in: session)
+    return isOpen && status == .ok ? .partial : status
+  }
+
+  // MARK: The search
+
+  /// Whether the result is one secret and nothing else: then all that matches has to be known, whatever the limit.
+  private var isBareSecret: Bool { reveal && !common.isJSON && !common.isCSV }
+
+  /// - Returns: Beside what was found, whether a damaged item may be meant too, so that nobody can tell whether that is all.
+  private func search(
+    for selection: ItemSelection, in found: FoundKeychain, _ unlocking: UnlockingOptions, _ session: Session
+  ) throws -> ([ItemRow], ItemDocument, isOpen: Bool) {
+    let items: ListedItems
+    switch found {
+    case .device(let device):
+      return try device.hold(.reading) { openDevice in
+        let rows = try search(for: selection, on: openDevice)
+        let indexes = session.isJSON ? try openDevice.keychain.places(of: Set(rows.map(\.reference))) : [:]
+        let document = ItemDocument(source: ("device", openDevice.name), indexes: indexes, revealsSecrets: reveal)
+        return (rows, document, false)
+      }
+    case .archive(let archive):
+      let named = try archive.open(storage: unlocking.storage, in: session)
+      let opened = try ArchiveUnlocker(named, unlocking.opening, in: session).open(with: unlocking.password)
+      items = ListedItems(opened, named: named.name)
+    case .dump(let dump):
+      dump.warn(in: session)
+      items = ListedItems(dump)
+    }
+    try selection.requireNoApp(of: items.name)
+    let rows = items.meant(by: selection)
+    let isOpen = items.noteHidden(besides: rows, for: selection, in: session)
+    return (inOrder(rows), items.document(revealsSecrets: reveal), isOpen)
+  }
+
+  private func inOrder(_ rows: [ItemRow]) -> [ItemRow] {
+    let sorted = sort?.sorted(rows, descending: reverse) ?? rows
+    return isBareSecret ? sorted : Array(sorted.prefix(limit.map { Int($0) } ?? sorted.count))
+  }
+
+  private func search(for selection: ItemSelection, on openDevice: DeviceSession) throws(CommandFailure) -> [ItemRow] {
+    let limit = isBareSecret ? nil : limit.map { Int($0) }
+    // The database counts in its own order.
+    let isCountable = selection.query.condition == nil && sort == nil
+    let rows = try selection.found(on: openDevice, wantsSecret: reveal, limit: isCountable ? limit : nil)
+    return inOrder(rows)
+  }
+
+  // MARK: The result
+
+  /// How the search ended, said where it was not plainly well.
+  private func end(_ rows: [ItemRow], of found: FoundKeychain, in session: Session) -> CommandStatus {
+    let name = target.keychain
+    guard !rows.isEmpty else {
+      session.note("Nothing \(found.isDevice ? "on" : "in") \(HostileText.shown(name)) matches.")
+      return .noMatch
+    }
+    let unreadable = rows.filter { $0.item == nil }
+    guard let first = unreadable.first else { return .ok }
+    session.warn(
+      "\(Amounts.count(unreadable.count, "item")) of \(name) cannot be read\(found.isDevice ? "" : " here")",
+      why: "the first is \(ItemText.nounWithArticle(first.kind)): \(Self.fault(of: first))",
+      try: found.isDevice
+        ? "restore \(unreadable.count == 1 ? "it" : "them") from a backup"
+        : first.reason.map { "keyhaul explain \($0.rawValue)" } ?? "keyhaul inspect \(ShellWord.quoted(name)) --list")
+    return .partial
+  }
+
+  /// Where no terminal sets the width, names are cut much later: whoever reads a pipe looks for them.
+  private static let widestPipedLine = 200
+
+  private static func fault(of row: ItemRow) -> String {
+    row.faultText ?? row.reason.map(\.explanation.headline) ?? "its key cannot be used"
+  }
+
+  private func write(_ rows: [ItemRow], in session: Session) throws(CommandFailure) {
+    var style = session.resultStyle
+    if !session.resultIsOnTerminal, session.environment["COLUMNS"] == nil { style.width = Self.widestPipedLine }
+    let isFile = output.map { $0 != "-" } ?? false
+    if isFile { style.usesColor = false }
+    let lines = FoundItemTable.table(of: rows, style: style).lines(style: style)
+    guard isFile, let output else {
+      for line in lines { try session.say(line) }
+      return
+    }
+    try ReportFile.write(Array(lines.map { $0 + "\n" }.joined().utf8), to: output)
+  }
+
+  private func write(_ table: SensitiveBytes, in session: Session) throws(CommandFailure) {
+    try table.withBytes { (table) throws(CommandFailure) in
+      guard output == nil || output == "-", session.resultIsOnTerminal else {
+        return try session.write(table, to: output)
+      }
+      // On a terminal, what would act on it is shown as text.
+      var shown = SensitiveBuffer()
+      for line in CSV.lines(of: table) {
+        HostileText.show(line, in: &shown)
+        shown.append(UInt8(ascii: "\n"))
+      }
+      try shown.withBytes { (shown) throws(CommandFailure) in try session.writeRaw(shown) }
+    }
+  }
+
+  // MARK: Secrets
+
+  /// A secret reaches a terminal, and whoever looks at it, only where that was said.
+  private func refuseTerminal(in session: Session) throws(CommandFailure) {
+    guard output == nil, session.resultIsOnTerminal else { return }
+    throw .usage(
+      "a secret is not shown on a terminal by default", why: "it would stay on the screen and in its history",
+      try: "a pipe, -o FILE, or -o - to show it anyway")
+  }
+
+  private func writeSecret(of rows: [ItemRow], keepsGuarded: Bool, in session: Session) throws(CommandFailure) {
+    guard let row = rows.first, rows.count == 1 else {
+      throw .usage(
+        "--reveal prints one secret, and \(Amounts.count(rows.count, "item match", plural: "items match"))",
+        why: "text output cannot tell them apart", try: "more attributes, or --json")
+    }
+    let name = DisplayWidth.cut(ItemText.name(row.identity), columns: 60, ellipsis: "…")
+    guard let item = row.item else {
+      throw CommandFailure(
+        .damaged, "the item cannot be read", why: Self.fault(of: row), try: "restore it from a backup")
+    }
+    guard !keepsGuarded || !item.asksForOwner else { throw Self.asksForOwner("\"\(name)\"") }
+    guard let secret = item.secret else {
+      throw CommandFailure(.failed, "\"\(name)\" has no secret", why: "it was stored without a secret")
+    }
+    try secret.withBytes { (bytes) throws(CommandFailure) in try session.write(bytes, to: output) }
+  }
+
+  private func warnOfGuarded(_ rows: [ItemRow], in session: Session) {
+    let count = rows.count { $0.item?.asksForOwner == true }
+    guard count > 0 else { return }
+    let failure = Self.asksForOwner(Amounts.count(count, "item"), isPlural: count != 1)
+    session.warn(failure.message, why: failure.why)
+  }
+
+  private static func asksForOwner(_ subject: String, isPlural: Bool = false) -> CommandFailure {
+    CommandFailure(
+      .failed, "\(subject) \(isPlural ? "require" : "requires") authentication",
+      why: "an access control protects the secret, and a virtual device has no biometry",
+      try: "find the item without --reveal")
+  }
+}

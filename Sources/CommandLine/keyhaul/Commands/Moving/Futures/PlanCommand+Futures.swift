@@ -1,0 +1,86 @@
+import KeyhaulKit
+import Reports
+
+/// `plan` without `--to`: what is lost on a new device, and on the same one once it was erased.
+extension PlanCommand {
+  /// Answers for a backup.
+  func answer(
+    for named: NamedArchive, _ opened: ArchiveUnlocker.OpenedForFutures, _ word: String?,
+    _ expectations: [PlanExpectation]?, in session: Session
+  ) throws -> CommandStatus {
+    var source = MoveSource(named)
+    source.maker = opened.futures.maker
+    BackupDamageNotice(opened: opened.archive, name: named.name).warn(in: session)
+    let question = Question(
+      source: source, word: word, productType: named.archive.device.productType, hardware: opened.hardware,
+      isDamaged: !opened.archive.damage.isEmpty)
+    return try answer(question, opened.futures, expectations, in: session)
+  }
+
+  /// Answers for a device, by a backup made of it now.
+  func answer(
+    for device: DeviceSession, _ word: String?, _ expectations: [PlanExpectation]?, in session: Session
+  ) throws -> CommandStatus {
+    let futures: MigrationFutures
+    do throws(MigrationError) {
+      futures = try MigrationFutures(of: device, hasPassword: !noPassword)
+    } catch {
+      throw CommandFailure(error, device: device.name)
+    }
+    let question = Question(
+      source: try MoveSource(device, hasPassword: !noPassword), word: word, productType: device.record.productType,
+      hardware: device.name, isDamaged: false)
+    return try answer(question, futures, expectations, in: session)
+  }
+
+  /// What is asked about.
+  private struct Question {
+    let source: MoveSource
+    /// What a command says for it; `nil` for a stream.
+    let word: String?
+    let productType: String?
+    let hardware: String?
+    let isDamaged: Bool
+  }
+
+  private func answer(
+    _ question: Question, _ futures: MigrationFutures, _ expectations: [PlanExpectation]?, in session: Session
+  ) throws -> CommandStatus {
+    let made = DeviceEnvironment.interruptible.clock.now()
+    var facts = FuturesFacts(
+      futures, of: question.source.document, made: Timestamp.text(of: made), apps: question.source.apps,
+      productType: question.productType, hardware: question.hardware, sourceArgument: question.word,
+      isRedacted: redact)
+    let source = redact ? question.source.redacted : question.source
+    facts.findings = source.shownFindings
+    facts.protection = source.ownProtection
+    guard view == nil, expectations == nil else {
+      let report = PlanReport(
+        futures.planForNewDevice, of: question.source, ontoNew: facts.newPhone, made: made)
+      let outlook = Outlook(report: report, word: question.word, isSameDevice: false) { () throws(CommandFailure) in
+        futures.comparison
+      }
+      return try finish(outlook, expectations, isDamaged: question.isDamaged, in: session)
+    }
+    let report = FuturesReport(facts: facts)
+    try session.deliver(report, page: report.page, to: output)
+    let counts = [true, false].map { futures.counts(onSameDevice: $0) }
+    if question.isDamaged || counts.contains(where: { $0.unreadable > 0 }) { return .partial }
+    return exitCode && counts.contains { $0.lost > 0 } ? .differs : .ok
+  }
+
+  /// The device to restore to.
+  ///
+  /// - Throws: `.notFound` with how one is made, and that there is an answer without one.
+  func target(_ name: String, _ finder: ArgumentFinder) throws(CommandFailure) -> FoundDevice {
+    do throws(CommandFailure) {
+      return try finder.device(name, wait: wait.time)
+    } catch {
+      guard error.status == .notFound, DeviceName.isValid(name) else { throw error }
+      var failure = error
+      let near = error.advice == "keyhaul device list" ? "" : "\(error.advice ?? ""), "
+      failure.advice = "\(near)keyhaul device create \(name), or plan without --to, which also covers a new device"
+      throw failure
+    }
+  }
+}

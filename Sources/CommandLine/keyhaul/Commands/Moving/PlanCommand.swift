@@ -1,0 +1,285 @@
+import ArgumentParser
+import KeyhaulKit
+import Reports
+
+/// `keyhaul plan`: what is lost with a device, and what a restore would do, decided without changing anything.
+struct PlanCommand: BackupVerb {
+  static let screen = HelpScreen(
+    sentence: "Show what a move would lose, or what a restore would do",
+    usage: "keyhaul plan ARCHIVE|DEVICE|FOLDER... [--to DEVICE] [-o FILE] [flags]",
+    examples: [
+      "keyhaul plan family.backup",
+      "keyhaul plan family.backup --to new-phone -o move.plan",
+    ],
+    flags: [
+      .init("--to", "the target (default: a new device and the same one)"),
+      .init("--source", "the source device"),
+      "--existing", "--output", "--format", .init("--compare", "compare backups with and without a password"),
+      .init("--by-app", "group the items by app, most losses first"), "--audit", "--expect", "--exit-code",
+      "--redact", "--no-password", "--password-file", "--json",
+    ])
+  static let configuration = described(as: "plan")
+  static let formats: [OutputFormat] = [.text, .json, .html, .junit, .ndjson, .csv]
+
+  /// What is said of the plan.
+  enum View: String, EnumerableFlag {
+    case compare
+    case byApp
+    case audit
+
+    var flag: String { self == .byApp ? "--by-app" : "--\(rawValue)" }
+
+    static func help(for value: View) -> ArgumentHelp? {
+      switch value {
+      case .compare: "Compare backups with and without a password, restored to the same and to another device."
+      case .byApp: "Show the items by app, those with the most losses first."
+      case .audit: "List deprecated classes and which items can leave the device."
+      }
+    }
+  }
+
+  @Argument(
+    help: ArgumentHelp(
+      "The backup: a folder, a file, or - for a tar stream. A device, a dump or a keychain database is treated as a backup of it. With several backups, or a folder of them, each gets its own result.",
+      valueName: "source"),
+    completion: .devicesAndFiles)
+  var paths: [String] = []
+  @OptionGroup var move: MoveOptions
+  @Option(
+    name: .customLong("source"),
+    help: ArgumentHelp(
+      "Of a backup: the source device, to name what never entered the backup. One in the home folder is found.",
+      valueName: "device"),
+    completion: .deviceNames)
+  var maker: String?
+  @Option(
+    name: .shortAndLong,
+    help: ArgumentHelp(
+      "Save the plan in a file, for restore --plan; its page (html), the results (junit), without --to the report.",
+      valueName: "file"),
+    completion: .file())
+  var output: String?
+  @Flag(exclusivity: .exclusive) var view: View?
+  @Option(
+    help: ArgumentHelp(
+      "Check the plan against a list of expectations; with --compare all four restores. Exit code 2 where one is not "
+        + "met. - is standard input.",
+      valueName: "file"),
+    completion: .file())
+  var expect: String?
+  @Flag(help: "Exit with code 2 if any item does not migrate.") var exitCode = false
+  @Flag(help: "Remove all names from the plan; messages on the terminal keep them.")
+  var redact = false
+  @Flag(help: "Plan for a backup without a password (devices only).") var noPassword = false
+  @OptionGroup(title: "The backup's password") var password: PasswordFlags
+  @OptionGroup(title: "Opening") var opening: OpeningOptions
+  @OptionGroup var databaseKeys: DatabaseKeyOptions
+  @OptionGroup var wait: WaitOptions
+  @OptionGroup(title: "Many backups") var many: ManyBackupsOptions
+  @OptionGroup var chosen: FieldOptions
+  @OptionGroup(title: "Flags of all commands") var common: CommonOptions
+
+  var unlocking: UnlockingOptions { UnlockingOptions(password: password, opening: opening) }
+  var source: String { paths.first ?? "" }
+
+  func performAlone(in session: Session) throws -> CommandStatus {
+    try checkFlags()
+    try session.requirePlaceForPage(output)
+    let expectations = try expect.map { path throws(CommandFailure) in try ExpectationFile.read(path, in: session) }
+    let finder = try ArgumentFinder(session, databaseKeys)
+    let found = try finder.keychain(source, wait: wait.time)
+    try databaseKeys.check([found])
+    let target = try move.to.map { to throws(CommandFailure) in try self.target(to, finder) }
+    let maker = try maker.map { name throws(CommandFailure) in try finder.device(name, wait: wait.time) }
+    if let output, output != "-" {
+      let devices = (target?.files ?? []) + (maker?.files ?? [])
+      try session.prepareOutput(output, inputs: found.files + devices + unlocking.files + [expect])
+    }
+    switch found {
+    case .archive(let archive):
+      let named = try archive.open(storage: unlocking.storage, for: .planning, in: session)
+      if noPassword {
+        throw CommandFailure.usage(
+          "\(named.name) is an existing backup", why: "--no-password plans a new backup of a device",
+          try: "leave --no-password out")
+      }
+      let unlocker = ArchiveUnlocker(named, unlocking.opening, in: session)
+      // Nobody types while a device is held; that each is there and can be read is known before.
+      let hardware = try FoundDevice.hold(target, maker) { device, _ in try unlocker.hardwareKey(besides: device) }
+      let key = try unlocker.key(unlocking.password)
+      return try FoundDevice.hold(target, maker) { device, maker in
+        guard let device else {
+          let opened = try unlocker.openForFutures(with: key, hardware, maker: maker)
+          return try answer(for: named, opened, found.word, expectations, in: session)
+        }
+        let opened = try unlocker.open(with: key, hardware, onto: device)
+        let items = try unlocker.maker(of: opened.archive, named: maker, orTarget: device, with: key)?.items
+        return try plan(named, opened, found.word, onto: device, maker: items, expectations, in: session)
+      }
+    case .dump(let dump): return try plan(dump, onto: target, maker: maker, expectations, in: session)
+    case .device(let origin):
+      if maker != nil {
+        throw CommandFailure.usage(
+          "--source is about a backup", why: "\(source) is a device, so every item is known",
+          try: "leave --source out")
+      }
+      if unlocking.password.isGiven {
+        throw CommandFailure.usage(
+          "a plan of a device needs no password", why: "the plan opens no backup; it assumes one with a password",
+          try: "leave the password out, or --no-password")
+      }
+      try unlocking.opening.refuse(for: source)
+      return try origin.hold(.reading) { openDevice in
+        try FoundDevice.hold(target, nil) { device, _ in
+          guard let device else { return try answer(for: openDevice, found.word, expectations, in: session) }
+          return try plan(of: openDevice, found.word, onto: device, expectations, in: session)
+        }
+      }
+    }
+  }
+
+  /// Plans for an archive.
+  ///
+  /// - Parameter maker: What the device that made it has besides, where it was asked.
+  private func plan(
+    _ named: NamedArchive, _ opened: ArchiveUnlocker.OpenedForDevice, _ word: String?, onto device: DeviceSession,
+    maker: MakerItems?, _ expectations: [PlanExpectation]?, in session: Session
+  ) throws -> CommandStatus {
+    let plan = try opened.plan(onto: device, policy: move.policy, for: .planning)
+    var source = MoveSource(named, namesFrom: opened)
+    source.maker = maker
+    let report = try report(plan, of: source, onto: device, in: session)
+    let outlook = Outlook(report: report, word: word, isSameDevice: plan.isSameDevice) {
+      () throws(CommandFailure) in MigrationComparison(of: opened.archive, plan)
+    }
+    BackupDamageNotice(opened: opened.archive, name: named.name).warn(in: session)
+    return try finish(outlook, expectations, isDamaged: !opened.archive.damage.isEmpty, in: session)
+  }
+
+  /// Plans for a backup that a device would give now.
+  private func plan(
+    of openDevice: DeviceSession, _ word: String?, onto device: DeviceSession, _ expectations: [PlanExpectation]?,
+    in session: Session
+  ) throws -> CommandStatus {
+    let (plan, forecast): (MigrationPlan, SharedForecast)
+    do throws(MigrationError) {
+      let isCompared = view == .compare || view == .audit
+      forecast = SharedForecast(
+        try BackupForecast(of: openDevice, hasPassword: !noPassword, plannedOnce: !isCompared))
+      plan = try Restorer.plan(forecast.forecast, onto: device, policy: move.policy, for: .planning)
+    } catch {
+      throw CommandFailure(error, device: openDevice.name)
+    }
+    let source = try MoveSource(openDevice, hasPassword: !noPassword)
+    let report = try report(plan, of: source, onto: device, in: session)
+    let isItself = openDevice.device.directory == device.device.directory
+    let outlook = Outlook(report: report, word: word, isSameDevice: isItself) { () throws(CommandFailure) in
+      do throws(MigrationError) {
+        return try MigrationComparison(of: openDevice, onto: device, knowing: forecast.forecast)
+      } catch {
+        throw CommandFailure(error, device: openDevice.name)
+      }
+    }
+    return try finish(outlook, expectations, isDamaged: false, in: session)
+  }
+
+  /// What a plan was made of, for the comparison that may follow.
+  private final class SharedForecast {
+    let forecast: BackupForecast
+
+    init(_ forecast: consuming BackupForecast) { self.forecast = forecast }
+  }
+
+  func report(
+    _ plan: MigrationPlan, of source: MoveSource, onto device: DeviceSession, in session: Session
+  ) throws(CommandFailure) -> PlanReport {
+    var report = try PlanReport(
+      plan, of: source, onto: device, made: device.environment.clock.now(), isRedacted: redact)
+    report.unlocking = session.completed(report.unlocking)
+    return report
+  }
+
+  /// A plan, and how to compare it with the other ways of restoring where that is asked for.
+  struct Outlook {
+    let report: PlanReport
+    /// What a command says for the source; `nil` for a stream.
+    let word: String?
+    /// Whether the device is the one that is moved from; `nil` where the keys prove neither.
+    let isSameDevice: Bool?
+    let compare: () throws(CommandFailure) -> MigrationComparison
+  }
+
+  func finish(
+    _ outlook: Outlook, _ expectations: [PlanExpectation]?, isDamaged: Bool, in session: Session
+  ) throws -> CommandStatus {
+    let report = outlook.report
+    var isAsExpected = true
+    switch (expectations, view) {
+    case (let expectations?, _): isAsExpected = try check(expectations, outlook, report, in: session)
+    case (nil, .compare):
+      try say(ComparisonReport(comparison: outlook.compare(), report: report), of: outlook.word, in: session)
+    case (nil, .byApp): try session.say(AppReport(report: report))
+    case (nil, .audit): try session.say(AuditReport(audit: KeychainAudit(outlook.compare()), report: report))
+    case (nil, nil): try say(report, of: outlook.word, in: session)
+    }
+    let summary = report.plan.summary
+    if !isAsExpected { return .differs }
+    if summary.unreadable > 0 || isDamaged { return .partial }
+    let isLost = summary.migrates < summary.total || report.source.maker?.absent.isEmpty == false
+    return exitCode && isLost ? .differs : .ok
+  }
+
+  /// Saves the plan where `-o` says, and prints what is to be printed beside it: both, or neither.
+  func saveAndPrint(
+    _ report: PlanReport, in session: Session, printing: () throws(CommandFailure) -> Void
+  ) throws(CommandFailure) {
+    try saveAndPrint("the plan was saved", in: session, printing: printing, saving: report.forEachPortion)
+  }
+
+  /// The same for other bytes, which `saving` gives in portions.
+  func saveAndPrint(
+    _ done: String, in session: Session, printing: () throws(CommandFailure) -> Void,
+    saving: ((UnsafeRawBufferPointer) throws(CommandFailure) -> Void) throws(CommandFailure) -> Void
+  ) throws(CommandFailure) {
+    guard let output else { return try printing() }
+    if output == "-" { return try saving { (bytes) throws(CommandFailure) in try session.writeRaw(bytes) } }
+    func finish() throws(CommandFailure) {
+      try printing()
+      try session.flush()
+    }
+    try session.changing(DoneChange("\(done) in \(output)")) { () throws(CommandFailure) in
+      try ReportFile.write(to: output, beforeNaming: finish, saving)
+    }
+  }
+
+  private func say(_ report: PlanReport, of word: String?, in session: Session) throws {
+    if common.isHTML {
+      return try session.deliver(report.page(from: word, to: move.to.map(session.lastingWord(ofDevice:))), to: output)
+    }
+    try saveAndPrint(report, in: session) { () throws(CommandFailure) in try print(report, in: session) }
+  }
+
+  private func say(_ report: ComparisonReport, of word: String?, in session: Session) throws {
+    guard common.isHTML else { return try session.say(report) }
+    try session.deliver(report.page(from: word, to: move.to.map(session.lastingWord(ofDevice:))), to: output)
+  }
+
+  private func print(_ report: PlanReport, in session: Session) throws(CommandFailure) {
+    if session.chosen != nil { return try session.answer(report.document.json) }
+    if session.isJSON { return try report.sayDocument(in: session) }
+    try report.say(in: session)
+    guard let output else { return }
+    try session.say()
+    let saved = "Saved to \(HostileText.shown(output))."
+    guard !redact, report.source.isArchive, let to = move.to else {
+      try session.say("\(saved) It is only a report: restore --plan needs the plan of a backup, with names.")
+      return
+    }
+    if let obstacle = report.obstacle { return try session.say("\(saved) \(obstacle)") }
+    let policy = move.policy == .replace ? "" : " --existing \(move.policy.rawValue)"
+    let words = [(source, "ARCHIVE"), (to, "DEVICE"), (output, "PLAN")].map { ShellWord.typed($0, else: $1) }
+    try session.say("\(saved) To do exactly this:")
+    try session.say(
+      "  " + session.completed("keyhaul restore \(words[0]) --to \(words[1]) --plan \(words[2])\(policy)"))
+  }
+}

@@ -1,0 +1,35 @@
+import KeyhaulKit
+import Reports
+
+/// What a person sees before a restore is agreed to.
+struct RestoreLosses {
+  let report: PlanReport
+  var words: RestoreLossWords { RestoreLossWords(report.plan, device: report.target.name) }
+
+  init(_ report: PlanReport) { self.report = report }
+
+  /// The plan in short: from where to where, what goes, by name and with the dates that a decision knows, the newer ones
+  /// first, what cannot be read, and the counts.
+  func lines(style: TextStyle, showsAll: Bool) -> [String] {
+    let text = report.text(showsAll: showsAll)
+    func group(_ title: String, _ items: ReportItemTable, count: Int) -> [String] {
+      guard count > 0 else { return [] }
+      let head = style.adapted(HostileText.shown("\(title) (\(Amounts.grouped(count)))"))
+      return [head] + items.lines(style: style) + [""]
+    }
+    func overwritten(_ title: String, _ decisions: [MigrationPlan.Decision]) -> [String] {
+      group(title, ReportItemTable(decisions, showsAll: showsAll, row: text.row), count: decisions.count)
+    }
+    let losses =
+      overwritten(
+        "Newer on \(report.target.name), but overwritten by \(report.source.name)",
+        words.newer)
+      + group(
+        "Removed from \(report.target.name)",
+        ReportItemTable(report.plan.removed, showsAll: showsAll, row: text.removedRow),
+        count: report.plan.removed.count)
+      + overwritten("Overwritten on \(report.target.name)", words.overwriting.filter { $0.overwrites != .newer })
+    return report.heading(style: style) + [""] + losses + text.damageLines(style: style)
+      + WordWrap.lines(of: style.adapted(HostileText.shown(text.summaryLine)), columns: style.width)
+  }
+}

@@ -1,0 +1,163 @@
+import KeyhaulKit
+import Reports
+
+/// One item's story as text.
+struct StoryText {
+  let story: ItemStory
+  let source: MoveSource
+  let target: String?
+
+  func lines(style: TextStyle) -> [String] {
+    let title = "\(story.identity.kind.noun) \"\(name)\""
+    var lines = WordWrap.lines(of: style.adapted(HostileText.shown(title)), columns: style.width)
+    for index in lines.indices { lines[index] = style.painted(lines[index], .bold) }
+    func add(_ label: String, _ text: String) {
+      lines += WordWrap.labeled(
+        "  " + DisplayWidth.padded(label, columns: 10), style.adapted(HostileText.shown(text)), columns: style.width)
+    }
+    if let protection = story.protection {
+      add("Class", "\(protection.phrase) (\(protection.rawValue))")
+      add("Readable", protection.readability + (isGuarded ? "; only after the user authenticates" : ""))
+    }
+    let app = source.apps.app(of: story.identity)
+    if let group = story.identity.accessGroup, app.isKnown {
+      add("App", app.kind == .group ? app.words : "\(app.text) (group \(group))")
+    }
+    if !story.prospects.isEmpty { lines += restores(style) }
+    if let ways = story.ways { lines += Self.lines(of: ways, style) }
+    for (label, text) in facts { add(label, text) }
+    if let advice = story.action { add("Do", advice) }
+    for (place, warning) in warnings {
+      add("Warning", "\(place)\(warning.explanation.headline) (\(warning.rawValue))")
+    }
+    if let word = story.reason?.rawValue ?? warnings.first?.1.rawValue { add("More", "keyhaul explain \(word)") }
+    return lines
+  }
+
+  private var name: String {
+    guard story.identity.isSealed else { return ItemText.name(story.identity) }
+    return story.index.map { "(encrypted, item \($0))" } ?? "(cannot be read)"
+  }
+
+  /// An access control guards it, as far as that is known.
+  private var isGuarded: Bool { story.reason == .needsAuthentication }
+
+  private func restores(_ style: TextStyle) -> [String] {
+    var table = Table([
+      .init(""), .init("to the same device", flexible: true), .init("to another device", flexible: true),
+    ])
+    for hasPassword in [true, false] {
+      let cells = [true, false].map { onSameDevice in
+        story.prospects[RestoreSetting(hasPassword: hasPassword, onSameDevice: onSameDevice)].map(Self.text) ?? "–"
+      }
+      table.add([hasPassword ? "with a password" : "without one"] + cells)
+    }
+    return table.lines(style: style.narrowed(by: 12)).enumerated().map { index, line in
+      DisplayWidth.padded(index == 0 ? "  Restores" : "", columns: 12) + line
+    }
+  }
+
+  /// Each way to another device in a line.
+  private static func lines(of ways: TransferWays, _ style: TextStyle) -> [String] {
+    let width = TransferWay.allCases.map(\.words.count).max() ?? 0
+    return TransferWay.allCases.enumerated().flatMap { index, way in
+      WordWrap.labeled(
+        DisplayWidth.padded(index == 0 ? "  Ways" : "", columns: 12) + DisplayWidth.padded(way.words, columns: width)
+          + "  ", ways[way].words, columns: style.width)
+    }
+  }
+
+  /// What is known against the use of an item that opens: on the target, or else on another device and on its own.
+  private var warnings: [(place: String, ArrivalWarning)] {
+    if let onTarget = story.onTarget { return onTarget.warning.map { [("", $0)] } ?? [] }
+    guard story.holdsEnclaveKey == true else { return [] }
+    return [("to another device: ", .migratesButUnusable), ("to the same device: ", .useNotKnown)]
+  }
+
+  private static func text(_ prospect: Prospect) -> String {
+    switch prospect {
+    case .arrives: "+ restored"
+    case .staysBehind(let reason): "< \(reason.rawValue)"
+    case .unreadable(let reason): "! \(reason.rawValue)"
+    }
+  }
+
+  /// What happened here, and what it does there.
+  private var facts: [(String, String)] {
+    let here =
+      switch story.place {
+      case .archive(let index): [("Here", "item \(index) of \(source.name); it \(endInArchive)")]
+      case .device: factsOfDevice
+      case .deleted: leftOut(because: .deleted)
+      case .missing(let device, let rule): facts(ofItemOn: device, leftOutBy: rule)
+      case .targetOnly(let isRemoved): factsOfTarget(isRemoved ? .removed : .preserved)
+      }
+    guard let target, let decision = story.onTarget else { return here }
+    return here + [("Target", "\(target): \(Self.text(decision))")]
+  }
+
+  /// How an item of an archive ended that was tried with the available keys.
+  private var endInArchive: String {
+    guard let decision = story.decision, let reason = decision.outcome.reason else {
+      return "can be decrypted with the available keys"
+    }
+    let why = decision.detail ?? reason.explanation.headline
+    switch decision.outcome {
+    case .unreadable: return "is damaged: \(why)"
+    case .staysBehind, .migrates:
+      // Its name is known where the device that made the backup is available.
+      return story.identity.isSealed
+        ? "cannot be decrypted with the available keys: \(why)"
+        : "can be decrypted only with the key of the source device, which is available"
+    }
+  }
+
+  private var factsOfDevice: [(String, String)] {
+    guard let decision = story.decision, let reason = decision.outcome.reason else {
+      return [("Here", "a backup of \(source.sourceDevice) contains it")]
+    }
+    return leftOut(because: reason) + (decision.detail.map { [("Found", $0)] } ?? [])
+  }
+
+  /// - Parameter rule: `nil` where none keeps the item out of a backup.
+  private func facts(ofItemOn device: String, leftOutBy rule: Reason?) -> [(String, String)] {
+    let place = "not in \(source.name); on \(device)"
+    guard let rule = rule?.explanation else {
+      return [("Here", "\(place) no rule keeps it out of a backup: it was added after this backup was made")]
+    }
+    return [("Here", "\(place), whose backup omits it: \(rule.headline)"), ("Rule", rule.rule)]
+  }
+
+  private func factsOfTarget(_ fate: ReportTerm) -> [(String, String)] {
+    [
+      ("Here", "not in \(source.name); an item of \(target ?? "the target") itself"),
+      ("Restore", "\(fate.explanation.headline) (\(fate.id))"),
+    ]
+  }
+
+  private func leftOut(because reason: Reason) -> [(String, String)] {
+    [
+      ("Here", "a backup of \(source.sourceDevice) omits it: \(reason.explanation.headline)"),
+      ("Rule", reason.explanation.rule),
+    ]
+  }
+
+  private static func text(_ decision: MigrationPlan.Decision) -> String {
+    let detail = decision.detail.map { "; \($0)" } ?? ""
+    switch decision.outcome {
+    case .migrates(let change): return "\(change.explanation.headline) (\(change.rawValue))\(detail)"
+    case .staysBehind(let reason): return "stays behind (\(reason.rawValue))\(detail)"
+    case .unreadable(let reason): return "cannot be read (\(reason.rawValue))\(detail)"
+    }
+  }
+
+  /// A word for the list of several.
+  static func outcome(of story: ItemStory) -> String {
+    if let reason = story.reason { return reason.rawValue }
+    switch story.place {
+    case .targetOnly(let isRemoved): return isRemoved ? "removed" : "preserved"
+    case .missing: return "not in the backup"
+    case .archive, .device, .deleted: return story.onTarget?.outcome.change?.rawValue ?? ItemFate.migrates.rawValue
+    }
+  }
+}

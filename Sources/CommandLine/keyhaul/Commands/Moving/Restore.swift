@@ -1,0 +1,156 @@
+import ArgumentParser
+import KeyhaulKit
+import Reports
+
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
+/// `keyhaul restore`: an archive's items onto a device, in one step.
+struct Restore: RunnableVerb {
+  static let screen = HelpScreen(
+    sentence: "Restore a backup onto a device, in one step",
+    usage: "keyhaul restore ARCHIVE --to DEVICE [-n] [--plan FILE] [--only FILE] [--existing replace|merge]",
+    examples: [
+      "keyhaul restore family.backup --to new-phone -n",
+      "keyhaul restore family.backup --to new-phone --plan move.plan",
+      "keyhaul restore family.backup --to CoreSimulator/Devices/UDID --existing merge",
+    ],
+    flags: [
+      "--to", "--plan", "--only", "--existing", "--accept-damage", "--dry-run", "--password-file", "--yes",
+    ])
+  static let configuration = described(as: "restore")
+
+  @Argument(help: "The backup: a folder, a file, or - for a tar stream.", completion: .file()) var archive: String
+  @OptionGroup var move: MoveOptions
+  @Option(
+    help: ArgumentHelp("Do exactly what this saved plan says, or refuse.", valueName: "file"), completion: .file())
+  var plan: String?
+  @Option(
+    help: ArgumentHelp(
+      "Bring only the items that this list names: {\"indexes\": [0, 3]}.",
+      discussion: "The restore still removes what it would remove from the device, unless you use --existing merge.",
+      valueName: "file"),
+    completion: .file())
+  var only: String?
+  @Flag(
+    help: ArgumentHelp(
+      "Restore what is left of a backup that is known to be damaged; --yes does not answer that.",
+      discussion: "This does not accept a broken seal; use export to get items out of such a backup."))
+  var acceptDamage = false
+  @OptionGroup(title: "The backup's password") var password: PasswordFlags
+  @OptionGroup(title: "Opening") var opening: OpeningOptions
+  @OptionGroup var dryRun: DryRunOptions
+  @OptionGroup var wait: WaitOptions
+  @OptionGroup(title: "Flags of all commands") var common: CommonOptions
+
+  var unlocking: UnlockingOptions { UnlockingOptions(password: password, opening: opening) }
+
+  func perform(in session: Session) throws -> CommandStatus {
+    if let to = move.to, let simulator = try ArgumentFinder(session).simulator(to) {
+      return try SimulatorRestore(self, onto: simulator).perform(in: session)
+    }
+    let saved = try plan.map { path throws(CommandFailure) in try SavedPlan(path, in: session) }
+    let policy = try policy(saved: saved)
+    let selection = try only.map { path throws(CommandFailure) in try RestoreSelection(path, in: session) }
+    let finder = try ArgumentFinder(session)
+    let found = try finder.archive(archive)
+    let target = try finder.device(move.target(of: archive), wait: wait.time)
+    let standingFile = found.standingFile
+    let named = try found.open(storage: unlocking.storage, for: .restoring, in: session)
+    let unlocker = ArchiveUnlocker(named, unlocking.opening, in: session)
+    // Nobody types while the device is held: others may use it meanwhile, and whether they did is looked at afterwards.
+    let keys = try target.hold(.reading) { device in
+      try PreparedRestore.check(device, named, saved)
+      return (
+        target: HardwareKey(.named, try device.deviceKey()), maker: try unlocker.hardwareKey(besides: device),
+        identifier: device.record.udid
+      )
+    }
+    let key = try unlocker.key(unlocking.password)
+    let opened = try unlocker.open(
+      with: key, keys.maker, onto: keys.target, for: .restoring, holdsItems: saysItems(in: session) || saved != nil)
+    unlocker.tellOfMissingSeal()
+    let prepared = PreparedRestore(
+      named: named, opened: opened, identifier: keys.identifier, policy: policy, selection: selection, saved: saved)
+    let agreement = RestoreAgreement(
+      prepared: prepared, acceptsDamage: acceptDamage, isPlanned: saved != nil,
+      isPolicyChosen: saved != nil || move.existing.given != nil, session: session)
+    agreement.damage.warn(in: session, isAsked: !dryRun.isOn && !acceptDamage)
+    if dryRun.isOn {
+      let report = try target.hold(.reading) { device in
+        let maker = try unlocker.maker(of: opened.archive, named: nil, orTarget: device, with: key)?.items
+        return try prepared.report(onto: device, maker: maker, in: session)
+      }
+      try say(report, in: session)
+      try agreement.sayOnlyCopies(report, isChange: false)
+      session.note("Nothing was changed (--dry-run).")
+      try agreement.refusePointless(report)
+      return prepared.status(of: report)
+    }
+    let shown = try agreement.isAsked ? target.hold(.reading) { try prepared.report(onto: $0, in: session) } : nil
+    if let shown {
+      try agreement.reach(on: shown)
+      try found.requireUnchanged(since: named.archive, standingFile, storage: unlocking.storage)
+    }
+    return try target.hold(.writing) { device in
+      let report = try prepared.report(onto: device, since: shown, in: session)
+      if shown == nil { try agreement.reach(on: report) }
+      try restore(report, onto: device, in: session)
+      return prepared.status(of: report)
+    }
+  }
+
+  /// Whether the items' names are said, for which each of them would be opened again.
+  private func saysItems(in session: Session) -> Bool {
+    dryRun.isOn || session.isJSON || session.common.verbose > 0 || !session.common.yes && session.terminal() != nil
+  }
+
+  private func policy(saved: SavedPlan?) throws(CommandFailure) -> ExistingItemPolicy {
+    guard let saved else { return move.policy }
+    guard move.existing.given == nil || move.policy == saved.document.policy else {
+      throw .usage(
+        "--existing \(move.policy.rawValue) contradicts the plan",
+        why: "\(saved.path) was made with --existing \(saved.document.policy.rawValue)", try: "leave --existing out")
+    }
+    return saved.document.policy
+  }
+
+  private func say(_ report: PlanReport, in session: Session) throws {
+    if session.isJSON { try report.sayDocument(in: session) } else { try report.say(in: session) }
+  }
+
+  private func restore(_ report: PlanReport, onto device: DeviceSession, in session: Session) throws {
+    try Interruption.check()
+    let end = RestoreEnd(report.plan, device: device.name)
+    do throws(MigrationError) {
+      try session.progress(
+        "Restoring \(Amounts.count(end.restored, "item"))", phase: "restore"
+      ) { (progress) throws(MigrationError) in
+        guard !report.plan.changesNothing else { return try Restorer.restore(report.plan, onto: device) }
+        try session.changing(DoneChange(end.clause, of: device.name)) { () throws(MigrationError) in
+          try Restorer.restore(report.plan, onto: device) { progress.update(done: $0, total: $1) }
+        }
+      }
+    } catch {
+      // The counter that tells a saved plan from a stale one was raised before, so that it tells of a crash too.
+      if error.isCancelled {
+        try Interruption.check("no item of \(device.name) was changed; make a saved plan again")
+      }
+      throw CommandFailure(error, doing: "nothing was restored to \(device.name)")
+    }
+    if session.isJSON {
+      let document = RestoreDocument(
+        plan: report.document, restored: end.restored, overwritten: end.overwritten, newer: end.overwrittenNewer,
+        revision: device.record.revision)
+      try session.answer(document.json)
+      return
+    }
+    if session.common.verbose > 0 {
+      for line in report.text(showsAll: true).lines(style: session.resultStyle) { try session.say(line) }
+    }
+    try session.say(end.sentence)
+  }
+}

@@ -1,0 +1,164 @@
+import ArgumentParser
+import KeyhaulKit
+import Reports
+
+/// `keyhaul why`: one item's whole story.
+struct Why: RunnableVerb {
+  static let screen = HelpScreen(
+    sentence: "Show what happens to one item, and why",
+    usage: "keyhaul why ARCHIVE|DEVICE [attributes] [--to DEVICE]",
+    examples: [
+      "keyhaul why family.backup --service chat.example --to new-phone",
+      "keyhaul why old-phone --account anna",
+    ],
+    flags: [
+      .init("--account, --service, --server", "which items; * matches any text"), "--kind", "--item",
+      "--to",
+      "--password-file", "--json",
+    ])
+  static let configuration = described(as: "why")
+
+  @Argument(
+    help:
+      "The backup: a folder, a file, or - for a tar stream. A device, a dump or a keychain database is treated as a backup of it.",
+    completion: .devicesAndFiles)
+  var source: String
+  @Option(help: ChosenItems.kindHelp) var kind: ItemKindArgument?
+  @OptionGroup(title: "Attributes") var attributes: ItemAttributeOptions
+  @Option(
+    parsing: .unconditional,
+    help: ArgumentHelp("The item with this number, as a plan numbers it.", valueName: "n"))
+  var item: Int?
+  @Option(
+    help: ArgumentHelp(
+      "The device that the item should go to; its own items are searched too.", valueName: "device"),
+    completion: .deviceNames)
+  var to: String?
+  @OptionGroup var existing: ExistingItemOptions
+  @OptionGroup(title: "The backup's password") var password: PasswordFlags
+  @OptionGroup(title: "Opening") var opening: OpeningOptions
+  @OptionGroup var databaseKeys: DatabaseKeyOptions
+  @OptionGroup var wait: WaitOptions
+  @OptionGroup(title: "Flags of all commands") var common: CommonOptions
+
+  var unlocking: UnlockingOptions { UnlockingOptions(password: password, opening: opening) }
+  var chosen: ChosenItems { ChosenItems(kind: kind, attributes: attributes) }
+
+  func perform(in session: Session) throws -> CommandStatus {
+    let selection = try ItemSelection(chosen)
+    guard selection.isRestricted || chosen.attributes.protection != nil || item != nil else {
+      throw CommandFailure.usage(
+        "no attribute selects an item", why: "why explains a single item",
+        try: "--service NAME, --account NAME, or --item N")
+    }
+    if chosen.attributes.app != nil {
+      throw CommandFailure.usage(
+        "--app does not select an item", why: "it acts as an app, but why does nothing as an app",
+        try: "--access-group GROUP")
+    }
+    let wanted = StoryFinder.Wanted(selection.query, index: item, admits: selection.admits)
+    let finder = try ArgumentFinder(session, databaseKeys)
+    let found = try finder.keychain(source, wait: wait.time)
+    try databaseKeys.check([found])
+    let target = try to.map { to throws(CommandFailure) in try finder.device(to, wait: wait.time) }
+    switch found {
+    case .archive(let archive): return try tell(wanted, of: archive, selection, to: target, in: session)
+    case .dump(let dump):
+      try dump.refuse(unlocking)
+      return try FoundDevice.hold(target, nil) { target, _ in try tell(wanted, of: dump, to: target, in: session) }
+    case .device(let device):
+      return try FoundDevice.hold(target, nil) { target, _ in
+        try tell(wanted, of: device, to: target, in: session)
+      }
+    }
+  }
+
+  private func tell(
+    _ wanted: StoryFinder.Wanted, of archive: FoundArchive, _ selection: ItemSelection, to target: FoundDevice?,
+    in session: Session
+  ) throws -> CommandStatus {
+    let named = try archive.open(storage: unlocking.storage, for: target == nil ? .reading : .planning, in: session)
+    let unlocker = ArchiveUnlocker(named, unlocking.opening, in: session)
+    // Nobody types while a device is held.
+    let hardware = try FoundDevice.hold(target, nil) { device, _ in try unlocker.hardwareKey(besides: device) }
+    let key = try unlocker.key(unlocking.password)
+    return try FoundDevice.hold(target, nil) { target, _ in
+      let opened = try unlocker.open(with: key, hardware, onto: target)
+      let maker = unlocker.maker(besides: target)
+      defer { maker?.end() }
+      let restore = try target.map {
+        (device: $0, plan: try opened.plan(onto: $0, policy: existing.policy, for: .planning))
+      }
+      let stories = try Self.found { () throws(MigrationError) in
+        try StoryFinder(wanted).stories(in: opened.archive, named: named.name, maker: maker, onto: restore)
+      }
+      let sealed = opened.archive.items.filter { item in
+        self.item == nil && item.item == nil && opened.archive.knownSealed[item.index] == nil
+          && selection.mayMean(ItemIdentity(sealed: item.kind))
+      }
+      return try say(
+        StoryReport(stories: stories, source: MoveSource(named), target: target?.name), sealed: sealed.count,
+        isDamaged: sealed.contains { opened.archive.reason(of: $0)?.isDamage == true }, in: session)
+    }
+  }
+
+  private func tell(
+    _ wanted: StoryFinder.Wanted, of device: FoundDevice, to target: DeviceSession?, in session: Session
+  ) throws -> CommandStatus {
+    try unlocking.refuse(for: source)
+    return try device.hold(.reading) { openDevice in
+      let stories = try Self.found { () throws(MigrationError) in
+        try StoryFinder(wanted).stories(on: openDevice, onto: target, policy: existing.policy)
+      }
+      let source = try MoveSource(openDevice, hasPassword: true)
+      return try say(StoryReport(stories: stories, source: source, target: target?.name), in: session)
+    }
+  }
+
+  private func tell(
+    _ wanted: StoryFinder.Wanted, of dump: FoundDump, to target: DeviceSession?, in session: Session
+  ) throws -> CommandStatus {
+    let stories = try Self.found { () throws(MigrationError) in
+      try StoryFinder(wanted).stories(of: dump.dump, named: dump.typed, onto: target, policy: existing.policy)
+    }
+    let source = MoveSource(of: dump.dump, name: dump.typed, digest: dump.digest, hasPassword: true)
+    return try say(StoryReport(stories: stories, source: source, target: target?.name), in: session)
+  }
+
+  /// What keeps stories from being found, in the words of what the user named.
+  private static func found(
+    _ find: () throws(MigrationError) -> [ItemStory]
+  ) throws(CommandFailure) -> [ItemStory] {
+    do throws(MigrationError) {
+      return try find()
+    } catch {
+      guard let device = error.device else { throw CommandFailure(error) }
+      if let fault = error.underlying as? VirtualDeviceError { throw CommandFailure(fault, device: device) }
+      throw CommandFailure(error, device: device)
+    }
+  }
+
+  /// - Parameters:
+  ///   - sealed: How many items have no name here, so that any of them may be meant.
+  ///   - isDamaged: Whether a damaged one is among them, so that nobody can tell whether what was found is all.
+  private func say(
+    _ report: StoryReport, sealed: Int = 0, isDamaged: Bool = false, in session: Session
+  ) throws(CommandFailure) -> CommandStatus {
+    if report.stories.isEmpty {
+      if session.isJSON { try session.say(report) }
+      session.note("Nothing in \(HostileText.shown(report.source.name)) matches.")
+      if sealed > 0 {
+        session.note("\(Amounts.count(sealed, "item")) of it \(sealed == 1 ? "is" : "are") encrypted and may match.")
+        session.note("inspect --list shows their numbers, --item N explains one.")
+      }
+      if !report.source.isDevice { session.note(UnseenItems.line) }
+      return .noMatch
+    }
+    try session.say(report)
+    guard isDamaged else { return .ok }
+    let count = "\(Amounts.count(sealed, "item")) of \(HostileText.shown(report.source.name))"
+    session.note(
+      "\(count) cannot be decrypted here and may match too, including damaged ones.")
+    return .partial
+  }
+}

@@ -1,0 +1,87 @@
+import ArgumentParser
+import KeyhaulKit
+import Reports
+
+/// The Simulator that a verb means.
+struct SimulatorArgument: ParsableArguments {
+  @Argument(
+    help: "The Simulator: its folder, its keychain's folder, or keychain-2-debug.db itself.", completion: .file())
+  var simulator: String
+
+  init() {}
+
+  init(path: String) { simulator = path }
+
+  /// Looks it up and reads it.
+  ///
+  /// - Throws: `.refused` for what is not a keychain's own database.
+  func find(in session: Session) throws(CommandFailure) -> FoundSimulator {
+    guard case .dump(let found) = try ArgumentFinder(session).archiveOrDump(simulator), found.isDatabase else {
+      throw CommandFailure(
+        .refused, "\(simulator) is not a Simulator's keychain",
+        why: "there is no keychain-2-debug.db at this path or in its "
+          + "data/Library/Keychains", try: "keyhaul simulator list")
+    }
+    return try FoundSimulator(found)
+  }
+}
+
+/// A Simulator's keychain as it was read.
+struct FoundSimulator {
+  let found: FoundDump
+  let database: KeychainDatabase
+  let rows: [KeychainDatabase.OpenedRow]
+
+  var name: String { found.typed }
+
+  /// - Throws: `.refused` for a dump, which is not a Simulator's keychain.
+  init(_ found: FoundDump) throws(CommandFailure) {
+    guard let rows = found.database else {
+      throw CommandFailure(
+        .refused, "\(found.typed) is a dump, which Keyhaul does not change",
+        why: "only the tools that wrote it could read the result",
+        try: "keyhaul simulator seed, which copies its items")
+    }
+    self.init(found: found, database: rows.database, rows: rows.rows)
+  }
+
+  private init(found: FoundDump, database: KeychainDatabase, rows: [KeychainDatabase.OpenedRow]) {
+    self.found = found
+    self.database = database
+    self.rows = rows
+  }
+
+  /// Holds it alone, changes it and makes the changes last; nothing is changed where that fails.
+  ///
+  /// - Parameter isRehearsed: Whether all of it is done but for making it last.
+  func change<Result>(
+    _ done: DoneChange, isRehearsed: Bool = false, in session: Session,
+    _ body: (SimulatorKeychain) throws(KeychainDatabaseError) -> Result
+  ) throws(CommandFailure) -> Result {
+    do throws(KeychainDatabaseError) {
+      let keychain = try SimulatorKeychain(path: found.path)
+      guard found.database?.isUnchanged != false else {
+        throw KeychainDatabaseError(.busy, "another process has changed it since Keyhaul read it")
+      }
+      let result = try body(keychain)
+      if isRehearsed { return result }
+      try session.changing(done) { () throws(KeychainDatabaseError) in try keychain.commit() }
+      return result
+    } catch {
+      let message =
+        switch error.code {
+        case .busy: "\(name) is in use"
+        case .duplicate: "\(name) already has this item"
+        default: "cannot change \(name)"
+        }
+      throw CommandFailure(
+        CommandStatus(error.category), message, why: "\(error.reason); nothing was changed", try: error.advice)
+    }
+  }
+
+  /// What the changes of all verbs have in common in JSON (`simulator-change/1`).
+  func document(_ action: String, _ fields: [(String, JSONValue)], isDryRun: Bool) -> JSONValue {
+    let document: JSONValue = ["format": "simulator-change/1", "simulator": .string(name), "action": .string(action)]
+    return document.adding(fields + [("dry_run", .boolean(isDryRun))])
+  }
+}

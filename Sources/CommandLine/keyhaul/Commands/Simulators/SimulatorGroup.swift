@@ -1,0 +1,18 @@
+import ArgumentParser
+
+/// `keyhaul simulator …`: keychains of Simulators, which need no Mac here and no secret.
+struct SimulatorGroup: VerbGroup {
+  static let configuration = CommandConfiguration(
+    commandName: "simulator", abstract: "Fill, save and reset the keychain of a Simulator",
+    usage: "keyhaul simulator <command> [arguments]",
+    subcommands: [SimulatorList.self, SimulatorSeed.self, SimulatorSnapshot.self, SimulatorReset.self],
+    helpNames: .long)
+
+  init() {}
+}
+
+/// What every verb that changes one says on its page.
+enum SimulatorNote {
+  static let untried =
+    "Shut the Simulator down first. This was never tested with a real Simulator, so take a snapshot first."
+}

@@ -1,0 +1,88 @@
+import ArgumentParser
+import KeyhaulKit
+import Reports
+
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
+/// `keyhaul simulator list`: the Simulators of a directory that have a keychain.
+struct SimulatorList: TabularVerb {
+  static let screen = HelpScreen(
+    sentence: "List Simulators with a keychain",
+    usage: "keyhaul simulator list [DIRECTORY]",
+    examples: ["keyhaul simulator list", "keyhaul simulator list ~/Library/Developer/CoreSimulator/Devices"],
+    flags: ["--fields", "--json"])
+  static let configuration = described(as: "list")
+
+  @Argument(
+    help: "The folder of the Simulators (default: ~/Library/Developer/CoreSimulator/Devices).",
+    completion: .directory)
+  var directory: String?
+  /// The members of each of `simulators` in `simulator-list/1`.
+  static let table = FieldTable("simulators", ["name", "path", "items", "schema", "fault"])
+
+  @OptionGroup var chosen: FieldOptions
+  @OptionGroup(title: "Flags of all commands") var common: CommonOptions
+
+  /// A Simulator of the list.
+  private struct Entry {
+    let name: String
+    let path: String
+    /// What it holds; `nil` where that cannot be read.
+    let found: FoundSimulator?
+    let fault: String?
+  }
+
+  func perform(in session: Session) throws -> CommandStatus {
+    session.chosen = try ChosenFields(chosen, of: Self.table)
+    let home = session.environment["HOME"] ?? "~"
+    let directory = directory ?? "\(home)/Library/Developer/CoreSimulator/Devices"
+    let names: [String]
+    do {
+      names = try FileManager.default.contentsOfDirectory(atPath: directory).sorted()
+    } catch {
+      throw CommandFailure(
+        .notFound, "there are no Simulators in \(directory)", why: "it is not a directory that can be read",
+        try: "keyhaul simulator list DIRECTORY")
+    }
+    let entries = names.compactMap { name -> Entry? in
+      let path = "\(directory)/\(name)"
+      guard case .databaseDirectory = PathContent(of: path) else { return nil }
+      do throws(CommandFailure) {
+        let found = try SimulatorArgument(path: path).find(in: session)
+        return Entry(name: name, path: path, found: found, fault: nil)
+      } catch {
+        return Entry(name: name, path: path, found: nil, fault: error.why ?? error.message)
+      }
+    }
+    if session.isJSON {
+      try session.answer([
+        "format": "simulator-list/1", "directory": .string(directory),
+        "simulators": .array(entries.map(Self.json)),
+      ])
+    } else if entries.isEmpty {
+      session.note("No Simulator in \(HostileText.shown(directory)) has a keychain.")
+    } else {
+      var table = Table([.init("SIMULATOR", flexible: true), .init("ITEMS", rightAligned: true), .init("SCHEMA")])
+      for entry in entries {
+        table.add([
+          entry.name, entry.found.map { Amounts.grouped($0.rows.count) } ?? "–",
+          entry.found?.database.schema?.text ?? entry.fault ?? "–",
+        ])
+      }
+      try session.say(table)
+    }
+    return entries.contains { $0.fault != nil } ? .partial : entries.isEmpty ? .noMatch : .ok
+  }
+
+  private static func json(_ entry: Entry) -> JSONValue {
+    [
+      "name": .string(entry.name), "path": .string(entry.path),
+      "items": entry.found.map { .count($0.rows.count) } ?? .null,
+      "schema": .text(entry.found?.database.schema?.text), "fault": .text(entry.fault),
+    ]
+  }
+}

@@ -1,0 +1,127 @@
+import ArgumentParser
+import KeyhaulKit
+import Reports
+
+/// `keyhaul simulator seed`: items of a backup, a device or a description are put into a Simulator's keychain.
+struct SimulatorSeed: RunnableVerb {
+  static let screen = HelpScreen(
+    sentence: "Put items into a Simulator's keychain",
+    usage: "keyhaul simulator seed SIMULATOR --from SOURCE [--app GROUP]",
+    examples: [
+      "keyhaul simulator seed ~/Library/Developer/CoreSimulator/Devices/UDID --from family.backup",
+      "keyhaul simulator seed UDID --from old-phone --app TEAM.org.example.chat --yes",
+    ],
+    flags: ["--from", "--app", "--keep", "--password-file", "--dry-run", "--yes", "--json"])
+  static let configuration = described(as: "seed")
+
+  @OptionGroup var target: SimulatorArgument
+  @Option(
+    help: ArgumentHelp(
+      "Where the items are from: a backup, a device, a dump, a database, or a description that comes with the program.",
+      valueName: "source"),
+    completion: .devicesAndFiles)
+  var from: String
+  @Option(help: ArgumentHelp("Only the items of this access group; may be repeated.", valueName: "group"))
+  var app: [String] = []
+  @Flag(help: "Keep existing items; without this, items with the same primary key are replaced.") var keep = false
+  @OptionGroup(title: "The backup's password") var password: PasswordFlags
+  @OptionGroup(title: "Opening") var opening: OpeningOptions
+  @OptionGroup var databaseKeys: DatabaseKeyOptions
+  @OptionGroup var dryRun: DryRunOptions
+  @OptionGroup var wait: WaitOptions
+  @OptionGroup(title: "Flags of all commands") var common: CommonOptions
+
+  func perform(in session: Session) throws -> CommandStatus {
+    let simulator = try target.find(in: session)
+    var source = try SourceItems.read(
+      from, UnlockingOptions(password: password, opening: opening), databaseKeys, wait: wait.time, in: session)
+    source.keep(groups: app)
+    let items = source.items
+    guard !items.isEmpty else {
+      session.note("Nothing in \(HostileText.shown(source.name)) matches.")
+      if session.isJSON { try session.answer(document(simulator, source, Outcome(placements: [], same: 0))) }
+      return .noMatch
+    }
+    let outcome = try put(source, into: simulator, in: session)
+    if source.unreadableCount > 0 {
+      session.warn(
+        "\(Amounts.count(source.unreadableCount, "item")) of \(source.name) cannot be read and was left out",
+        why: source.unreadableCount == 1
+          ? "it can be decrypted only on its device, or is damaged"
+          : "they can be decrypted only on their device, or are damaged",
+        try: "keyhaul inspect \(ShellWord.quoted(from)) --list")
+    }
+    if session.isJSON { try session.answer(document(simulator, source, outcome)) }
+    return source.unreadableCount > 0 ? .partial : .ok
+  }
+
+  /// What becomes of the items.
+  private struct Outcome {
+    let placements: [SimulatorKeychain.Placement]
+    /// How many are there as they would be written.
+    let same: Int
+
+    func count(_ placement: SimulatorKeychain.Placement) -> Int { placements.count { $0 == placement } }
+    /// How many are put in, or would be.
+    var put: Int { count(.added) + count(.replaced) }
+
+    /// "1 replaced, 21 there already"
+    var words: String {
+      [
+        (count(.added), "new"), (count(.replaced), "replaced"), (same, "there already"),
+        (count(.kept), "kept with other values"),
+      ].filter { $0.0 > 0 }.map { "\(Amounts.grouped($0.0)) \($0.1)" }.joined(separator: ", ")
+    }
+  }
+
+  /// Puts the items in, but for those that are there as they would be written.
+  private func put(
+    _ source: SourceItems, into simulator: FoundSimulator, in session: Session
+  ) throws -> Outcome {
+    let (name, place) = (source.name, simulator.name)
+    let standing = StandingItems(simulator.rows)
+    let others = source.items.filter { !standing.hold($0) }
+    let same = source.items.count - others.count
+    func carriedOut(isRehearsed: Bool, _ what: String) throws(CommandFailure) -> Outcome {
+      let done = DoneChange(what, look: "keyhaul inspect \(ShellWord.quoted(place)) --list")
+      let placements = try simulator.change(done, isRehearsed: isRehearsed, in: session) {
+        (keychain) throws(KeychainDatabaseError) in
+        var placements: [SimulatorKeychain.Placement] = []
+        for item in others { placements.append(try keychain.put(item, replacing: !keep)) }
+        return placements
+      }
+      return Outcome(placements: placements, same: same)
+    }
+    let expected = others.isEmpty ? Outcome(placements: [], same: same) : try carriedOut(isRehearsed: true, "")
+    let count = Amounts.count(expected.put, "item")
+    guard expected.put > 0 else {
+      let all = "\(Amounts.count(same, "item")) of \(name) \(same == 1 ? "is" : "are") in \(place) already"
+      try session.announce("Nothing to do: \(others.isEmpty ? all : "\(name) into \(place), \(expected.words)").")
+      return expected
+    }
+    if dryRun.isOn {
+      try session.announce("Would put \(count) of \(name) into \(place): \(expected.words).")
+      return expected
+    }
+    session.note(SimulatorNote.untried)
+    let replaced = expected.count(.replaced)
+    let loss = replaced == 0 ? "" : ", replacing \(Amounts.grouped(replaced))"
+    try session.confirm("Put \(count) into \(place)\(loss)?", refusal: "putting \(count) into \(place)\(loss)")
+    let outcome = try carriedOut(isRehearsed: false, "\(count) of \(name) were put into \(place)")
+    try session.announce("Put \(Amounts.count(outcome.put, "item")) of \(name) into \(place): \(outcome.words).")
+    return outcome
+  }
+
+  private func document(
+    _ simulator: FoundSimulator, _ source: SourceItems, _ outcome: Outcome
+  ) -> JSONValue {
+    simulator.document(
+      "seed",
+      [
+        ("source", .string(source.name)), ("items", .count(source.items.count)),
+        ("added", .count(outcome.count(.added))), ("replaced", .count(outcome.count(.replaced))),
+        ("same", .count(outcome.same)), ("kept", .count(outcome.count(.kept))),
+        ("unreadable", .count(source.unreadableCount)),
+      ], isDryRun: dryRun.isOn)
+  }
+}

@@ -1,0 +1,62 @@
+import ArgumentParser
+import KeyhaulKit
+
+/// The root command. A verb stands here as soon as it can run, and not before.
+struct Keyhaul: ParsableCommand {
+  static let version = ProgramVersion.number
+  static let tagline = "Back up, inspect, move and restore iOS keychains"
+
+  static let configuration = CommandConfiguration(
+    commandName: "keyhaul",
+    abstract: tagline,
+    usage: "keyhaul <command> [arguments] [flags]",
+    discussion: discussion,
+    version: version,
+    groupedSubcommands: [
+      CommandGroup(name: "Devices", subcommands: [DeviceGroup.self]),
+      CommandGroup(name: "Items", subcommands: [ItemGroup.self]),
+      CommandGroup(
+        name: "Archives",
+        subcommands: [
+          BackupCommand.self, Inspect.self, Verify.self, Diff.self, Export.self, Rekey.self, Convert.self, Seal.self,
+        ]),
+      CommandGroup(name: "Simulator", subcommands: [SimulatorGroup.self]),
+      CommandGroup(name: "Moving", subcommands: [PlanCommand.self, Restore.self, Why.self]),
+      CommandGroup(name: "About", subcommands: [Demo.self, Explain.self, Completions.self, Version.self]),
+    ],
+    helpNames: .long)
+
+  private static let discussion = """
+    Flags may come before or after the command. Passwords are never arguments: they come from a file, a descriptor, a \
+    command, or a prompt on the terminal.
+
+    Exit codes: 0 done, 1 failed, 2 differs, 3 partly done, 4 no match, 5 done but something failed after it, \
+    10 not found, 11 busy, 12 wrong password, 13 damaged, 14 refused, 15 locked, 16 stale plan, 64 wrong arguments. "keyhaul explain CODE" says more.
+
+    Environment: KEYHAUL_HOME, KEYHAUL_PASSWORD_FILE, KEYHAUL_PASSWORD_COMMAND, NO_COLOR, COLUMNS.
+    """
+
+  /// The short help of the root, with the verbs that there are.
+  static func shortHelp(style: TextStyle) -> [String] {
+    var lines = [style.painted(tagline + ".", .bold), "", "usage     keyhaul <command> [arguments] [flags]"]
+    lines += [
+      "examples  keyhaul demo", "          keyhaul backup old-phone -o family.backup",
+      "          keyhaul plan family.backup", "",
+    ]
+    lines += configuration.groupedSubcommands.flatMap { verbLines(of: $0, style: style) }
+    lines += [
+      "  flags     --home DIR  --json  -q  -v  --color WHEN  --no-input  -y  --version", "",
+      "\"keyhaul <command> -h\" describes a command; \"keyhaul --help\" lists everything.",
+    ]
+    return lines.map(style.adapted)
+  }
+
+  private static func verbLines(of group: CommandGroup, style: TextStyle) -> [String] {
+    let names = group.subcommands.map { command in
+      let below = command.configuration.subcommands.map { $0.word }
+      return below.isEmpty ? command.word : "\(command.word) \(below.joined(separator: "|"))"
+    }
+    let label = "  " + DisplayWidth.padded(group.name.lowercased(), columns: 10)
+    return WordWrap.labeled(label, names.joined(separator: ", "), columns: style.width)
+  }
+}

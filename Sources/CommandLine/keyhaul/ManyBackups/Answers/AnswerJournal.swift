@@ -1,0 +1,169 @@
+import KeyhaulKit
+import SystemPackage
+
+/// The file of `--resume`: each answer on a line of its own, as `ndjson` prints it, added as soon as it is there.
+///
+/// A run that was ended goes on behind the last whole line. Of an earlier answer only its place is held, so that documents
+/// of any size take no memory. One process writes to it at a time.
+final class AnswerJournal: Sendable {
+  /// The longest line that is read, in bytes: more than a plan for 100,000 items takes.
+  static let maximumLineByteCount = 268_435_456
+
+  private struct Place { let offset: Int64, byteCount: Int }
+
+  /// A digest of the path stands for it, so that each takes the same room.
+  private struct Key: Hashable, Sendable {
+    private let words: [UInt64]
+
+    init?(_ path: String) {
+      guard let digest = try? Digest.sha256(Array(path.utf8)) else { return nil }
+      words = stride(from: 0, to: 16, by: 8).map { start in
+        digest[start..<start + 8].reduce(0) { $0 << 8 | UInt64($1) }
+      }
+    }
+  }
+
+  private let path: String
+  private let lock: FileLock
+  private let system = FileSystem.real
+  private let places: [Key: Place]
+
+  /// Opens the file, or makes it for its owner alone.
+  ///
+  /// - Parameters:
+  ///   - verb: Answers of other verbs, and those to other questions, are none to this one.
+  ///   - asked: As `BackupAnswer` has it, for a backup whose password is available and for one whose is not.
+  /// - Throws: `.refused` for a file that holds something else: nothing is added to it. `.busy` where another run has it.
+  init(_ path: String, verb: String, asked: Set<[String]>) throws(CommandFailure) {
+    self.path = path
+    do throws(Errno) {
+      let file = try system.openForAppending(path)
+      let status = try system.status(of: file.raw)
+      guard status.kind == .file else { throw .invalidArgument }
+      guard let lock = try system.lock(file, .exclusive) else { throw .wouldBlock }
+      self.lock = lock
+    } catch {
+      guard error != .wouldBlock else {
+        throw CommandFailure(
+          .busy, "\(path) is in use",
+          why: "another run is adding results to it", try: "another file")
+      }
+      throw CommandFailure(
+        .failed, "cannot continue with \(path)",
+        why: error == .invalidArgument ? "it is not a regular file" : error.reason,
+        try: "another file after --resume")
+    }
+    var places: [Key: Place] = [:]
+    var lines = AnswerLines(lock.file.raw, named: path)
+    while let line = try lines.next() {
+      guard let json = try? JSONValue(parsing: line.bytes), let answer = BackupAnswer(json) else {
+        guard line.offset > 0 else {
+          throw CommandFailure(
+            .refused, "\(path) does not contain results",
+            why: "its first line is not a result, so nothing was added to the file",
+            try: "another file after --resume")
+        }
+        // What a killed run left of a line.
+        continue
+      }
+      guard answer.verb == verb, asked.contains(answer.asked), let key = Key(answer.path) else { continue }
+      let isKept = answer.isAboutBackup && answer.facts.digest != nil
+      places[key] = isKept ? Place(offset: line.offset, byteCount: line.bytes.count) : nil
+    }
+    self.places = places
+    if lines.endsWithinLine { try write([UInt8(ascii: "\n")]) }
+  }
+
+  /// Whether there is an answer about a path that may still hold.
+  func mayKnow(_ path: String) -> Bool { Key(path).map { places[$0] != nil } ?? false }
+
+  /// The answer about a backup as it is now; `nil` where there is none.
+  func answer(about path: String, asked: [String], digest: String) -> BackupAnswer? {
+    guard let place = Key(path).flatMap({ places[$0] }) else { return nil }
+    var bytes = [UInt8](repeating: 0, count: place.byteCount)
+    var filled = 0
+    while filled < bytes.count {
+      let count = bytes.withUnsafeMutableBytes { buffer in
+        try? system.read(
+          lock.file.raw, at: place.offset + Int64(filled),
+          into: UnsafeMutableRawBufferPointer(rebasing: buffer[filled...]))
+      }
+      guard let count, count > 0 else { return nil }
+      filled += count
+    }
+    guard let answer = (try? JSONValue(parsing: bytes)).flatMap(BackupAnswer.init), answer.path == path,
+      answer.asked == asked, answer.facts.digest == digest
+    else { return nil }
+    return answer
+  }
+
+  /// Adds an answer, in one piece.
+  func add(_ line: String) throws(CommandFailure) { try write(Array(line.utf8)) }
+
+  private func write(_ bytes: [UInt8]) throws(CommandFailure) {
+    do throws(Errno) {
+      try system.writeAll(bytes, to: lock.file.raw)
+    } catch {
+      throw CommandFailure(
+        .failed, "could not write \(path)", why: error.reason,
+        try: error.isDiskFull ? "free space and run it again; it continues where it stopped" : nil)
+    }
+  }
+}
+
+/// The lines of a file, one after the other, each with its place.
+private struct AnswerLines {
+  private let file: FileDescriptor
+  private let name: String
+  private var waiting: [UInt8] = []
+  private var offset: Int64 = 0
+  private var isAtEnd = false
+  /// Whether the last line has no end.
+  private(set) var endsWithinLine = false
+
+  init(_ file: FileDescriptor, named name: String) {
+    self.file = file
+    self.name = name
+  }
+
+  mutating func next() throws(CommandFailure) -> (offset: Int64, bytes: [UInt8])? {
+    var searched = 0
+    while true {
+      if let end = waiting[searched...].firstIndex(of: UInt8(ascii: "\n")) {
+        let line = (offset, Array(waiting[..<end]))
+        waiting.removeFirst(end + 1)
+        offset += Int64(end + 1)
+        return line
+      }
+      searched = waiting.count
+      if isAtEnd {
+        guard !waiting.isEmpty else { return nil }
+        endsWithinLine = true
+        defer { waiting = [] }
+        return (offset, waiting)
+      }
+      guard waiting.count <= AnswerJournal.maximumLineByteCount else {
+        throw CommandFailure(
+          .refused, "refused to read \(name)",
+          why: "it has a line of more than \(Amounts.bytes(AnswerJournal.maximumLineByteCount))",
+          try: "another file after --resume")
+      }
+      try fill()
+    }
+  }
+
+  private mutating func fill() throws(CommandFailure) {
+    try Interruption.check()
+    var buffer = [UInt8](repeating: 0, count: 1 << 16)
+    let place = offset + Int64(waiting.count)
+    do throws(Errno) {
+      let count = try buffer.withUnsafeMutableBytes { buffer in
+        Result { () throws(Errno) in try FileSystem.real.read(file, at: place, into: buffer) }
+      }.get()
+      waiting += buffer[..<count]
+      isAtEnd = count == 0
+    } catch {
+      throw CommandFailure(.failed, "cannot read \(name)", why: error.reason, try: "check the disk")
+    }
+  }
+}

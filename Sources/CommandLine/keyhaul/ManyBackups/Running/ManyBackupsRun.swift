@@ -1,0 +1,174 @@
+import KeyhaulKit
+
+/// One call about many backups: each is asked as if it were alone, several at once, and the answers come in the order in
+/// which the backups were named and found.
+///
+/// What is held are the backups that are read at the moment and the answers that wait for an earlier one.
+struct ManyBackupsRun<Verb: BackupVerb> {
+  private let verb: Verb
+  private let session: Session
+  let asking: BackupAsking<Verb>
+  private let journal: AnswerJournal?
+  private let places: BackupPlaces
+  private let form: any AnswerForm
+
+  /// Finds out all that can be wrong with the call itself, before any backup is read.
+  init(_ verb: Verb, in session: Session) throws {
+    self.verb = verb
+    self.session = session
+    try verb.checkMany()
+    try Self.checkNames(verb.paths, in: session)
+    try verb.unlocking.opening.checkForMany()
+    let asked = try verb.asked(in: session)
+    let list = try verb.many.pathsFrom.map { path throws(CommandFailure) in try PathList(path, in: session) }
+    let passwords = try Self.passwords(verb, in: session)
+    if let output = verb.output, output != "-" {
+      try session.common.check(output: output)
+      try session.prepareOutput(output, inputs: verb.paths + verb.unlocking.files + verb.many.files)
+    }
+    if let resume = verb.many.resume {
+      guard resume != "-" else {
+        throw CommandFailure.usage(
+          "--resume needs a file", why: "earlier results are read from it", try: "--resume FILE")
+      }
+      try session.requireOutput(
+        resume, differsFrom: verb.paths + [verb.many.pathsFrom, verb.many.passwords], after: "--resume")
+    }
+    let word = session.verb.split(separator: " ").dropFirst().joined(separator: " ")
+    let asking = BackupAsking(
+      verb: verb, name: session.verb, word: word, environment: session.environment, asked: asked, passwords: passwords)
+    self.asking = asking
+    journal = try verb.many.resume.map { path throws(CommandFailure) in
+      try AnswerJournal(path, verb: word, asked: Set([true, false].map { asking.question(hasPassword: $0) }))
+    }
+    places = BackupPlaces(verb.paths, list: list)
+    form = Self.form(of: verb, word: word, session)
+    // What is not a file may be a password, and was refused by now.
+    try verb.warnOfMany(in: session)
+  }
+
+  func perform() throws(CommandFailure) -> CommandStatus {
+    var summary = AnswerSummary()
+    if let output = verb.output, output != "-" {
+      let isPrintedToo = session.isJSON
+      try ReportFile.write(to: output) { (portion) throws(CommandFailure) in
+        try answer(adding: &summary) { (text) throws(CommandFailure) in
+          try Array(text.utf8).withRawBytes(portion)
+          if isPrintedToo { try print(text) }
+        }
+      }
+      session.note("Wrote \(HostileText.shown(output)).")
+    } else {
+      try answer(adding: &summary, print)
+    }
+    if !form.hasSummary || verb.output.map({ $0 != "-" }) == true {
+      for line in [summary.sentence] + summary.remarks { session.note(line) }
+    }
+    return summary.status
+  }
+
+  /// A row is written as soon as it is there: whoever reads it has whole ones, whenever the program ends.
+  private func print(_ text: String) throws(CommandFailure) {
+    try session.writeRaw(Array(text.utf8))
+    try session.flush()
+  }
+
+  private func answer(
+    adding summary: inout AnswerSummary, _ put: (String) throws(CommandFailure) -> Void
+  ) throws(CommandFailure) {
+    var count = 0
+    let (asking, journal) = (asking, journal)
+    try ParallelMap.run(
+      jobs: verb.many.jobCount, next: { () throws(CommandFailure) in try places.next() },
+      shouldContinue: { Interruption.pending == nil },
+      work: { (place) throws(CommandFailure) in asking.answer(about: place, journal) },
+      deliver: { (answered) throws(CommandFailure) in
+        let answer = answered.answer
+        if !answered.isResumed { try journal?.add(answer.json.compactText() + "\n") }
+        summary.add(answer, isResumed: answered.isResumed)
+        try put((count == 0 ? form.head() : "") + form.row(answer, isFirst: count == 0))
+        count += 1
+      })
+    try Interruption.check(count == 0 ? "there are no results" : "\(Amounts.count(count, "backup")) had results")
+    guard count > 0 else {
+      throw CommandFailure(.noMatch, "no backup was given", why: "the list of paths is empty", try: "a list with paths")
+    }
+    summary.passedOver = places.passedOver
+    let foot = form.foot(summary)
+    if !foot.isEmpty { try put(foot) }
+  }
+
+  // MARK: The call
+
+  /// Refuses an argument that is not a file where several are given: it may be a password, and is not repeated.
+  private static func checkNames(_ paths: [String], in session: Session) throws(CommandFailure) {
+    guard paths.count > 1 else { return }
+    let home = try session.homeDirectory()
+    for (place, path) in paths.enumerated() {
+      guard path != "-" else {
+        throw .usage(
+          "standard input is one backup", why: "\(paths.count) were given", try: "a separate command for -")
+      }
+      let isDevice = path.hasPrefix("device:") || PathContent(of: "\(home)/\(path)") == .device
+      let stands = (try? FileSystem.real.status(of: path)) ?? nil
+      guard stands == nil, !isDevice else { continue }
+      if let chosen = try? BackupChoice.path(path, backups: BackupChoice.backups), chosen != path { continue }
+      throw .usage(
+        "an argument of \(session.verb) is not a file",
+        why: "it is number \(place + 1) of \(paths.count), and is not repeated here, because it may be a password",
+        try: "--password-file, --password-fd or --password-command; --paths-from FILE for paths that may be missing")
+    }
+  }
+
+  private static func passwords(_ verb: Verb, in session: Session) throws(CommandFailure) -> SharedPasswords {
+    let flags = verb.unlocking.password
+    if let path = verb.many.passwords {
+      guard !flags.isGiven else {
+        throw .usage("--passwords and a password cannot be used together", try: "use only one of them")
+      }
+      return SharedPasswords(named: nil, list: try PasswordList(path, in: session))
+    }
+    do throws(CommandFailure) {
+      return SharedPasswords(named: try session.sharedPassword(flags), list: nil)
+    } catch {
+      // What the environment names and cannot be read is told of each backup that needs it.
+      guard !flags.isGiven, error.status != .usage else { throw error }
+      return SharedPasswords(named: nil, list: nil)
+    }
+  }
+
+  private static func form(of verb: Verb, word: String, _ session: Session) -> any AnswerForm {
+    let isFile = verb.output.map { $0 != "-" } ?? false
+    if let chosen = session.chosen { return AnswerFieldsForm(chosen: chosen) }
+    if verb.common.isNDJSON { return AnswerLinesForm() }
+    if verb.common.isCSV {
+      return AnswerTableForm(columns: Verb.columns, isShown: session.resultIsOnTerminal && !isFile)
+    }
+    if session.isJSON {
+      let only = verb.paths.count == 1 && verb.many.pathsFrom == nil ? verb.paths.first : nil
+      let isFolder = only.map { (try? BackupPlaces.areBackups(in: $0)) == true } ?? false
+      return AnswerListForm(verb: word, folder: isFolder ? only : nil)
+    }
+    var style = session.resultStyle
+    if isFile { style.usesColor = false }
+    return AnswerTextForm(
+      style: style,
+      finding: { answer in
+        let found = answer.document.flatMap(Verb.finding)
+        return answer.error == nil ? found ?? answer.id : answer.id
+      }, call: session.verb, parts: verb.shownParts)
+  }
+}
+
+extension OpeningOptions {
+  /// Refuses a device key that can be read once.
+  fileprivate func checkForMany() throws(CommandFailure) {
+    switch try deviceKeySource() {
+    case .descriptor, .standardInput:
+      throw .usage(
+        "for many backups, the device key must come from a file", why: "a descriptor can be read only once",
+        try: "--device-key-file PATH")
+    case .file, .command, .prompt, nil: return
+    }
+  }
+}

@@ -1,0 +1,108 @@
+import KeyhaulKit
+import Reports
+
+/// A result that has a form in text and one in JSON.
+protocol Report {
+  var json: JSONValue { get }
+  /// - Parameter showsAll: Every item, however many (`-v`).
+  func lines(style: TextStyle, showsAll: Bool) -> [String]
+  /// What follows all of this and is too long to be held; most reports have none.
+  var tail: (any ReportTail)? { get }
+}
+
+extension Report {
+  var tail: (any ReportTail)? { nil }
+}
+
+/// The end of a report that may have a million parts: each is made when it is written.
+protocol ReportTail {
+  /// The name of the document's last field, an array.
+  var field: String { get }
+  func forEachElement(_ body: (JSONValue) throws(CommandFailure) -> Void) throws(CommandFailure)
+  func forEachLine(
+    style: TextStyle, _ body: (String) throws(CommandFailure) -> Void
+  ) throws(CommandFailure)
+}
+
+extension Session {
+  func say(_ report: some Report) throws(CommandFailure) {
+    if isJSON {
+      return try forEachPortion(ofDocument: report, writePortion)
+    }
+    try forEachLine(of: report, style: resultStyle) { (line) throws(CommandFailure) in try say(line) }
+  }
+
+  /// Gives a report in the form that is asked for: text, JSON or a page; into the file that `-o` names, or to standard
+  /// output.
+  func deliver(_ report: some Report, page: @autoclosure () -> some HTMLPage, to output: String?) throws(CommandFailure)
+  {
+    if common.isHTML { return try deliver(page(), to: output) }
+    try deliver(report, to: output)
+  }
+
+  /// Gives a report that has no page, in the form that is asked for.
+  func deliver(_ report: some Report, to output: String?) throws(CommandFailure) {
+    guard let output, output != "-" else { return try say(report) }
+    // Under `--json` standard output holds the document whatever else is written; where it cannot, no file is left.
+    func print() throws(CommandFailure) {
+      guard isJSON else { return }
+      try say(report)
+      try flush()
+    }
+    try ReportFile.write(to: output, beforeNaming: print) { (portion) throws(CommandFailure) in
+      guard !isJSON else { return try forEachPortion(ofDocument: report, portion) }
+      var waiting: [UInt8] = []
+      var style = resultStyle
+      style.usesColor = false
+      try forEachLine(of: report, style: style) { (line) throws(CommandFailure) in
+        waiting.append(contentsOf: line.utf8)
+        waiting.append(UInt8(ascii: "\n"))
+        guard waiting.count >= ByteStream.bufferByteCount else { return }
+        try waiting.withRawBytes(portion)
+        waiting.removeAll(keepingCapacity: true)
+      }
+      try waiting.withRawBytes(portion)
+    }
+    note("Wrote \(HostileText.shown(output)).")
+  }
+
+  private func forEachLine(
+    of report: some Report, style: TextStyle, _ body: (String) throws(CommandFailure) -> Void
+  ) throws(CommandFailure) {
+    for line in report.lines(style: style, showsAll: common.verbose > 0) { try body(line) }
+    try report.tail?.forEachLine(style: style, body)
+  }
+
+  private func forEachPortion(
+    ofDocument report: some Report, _ body: (UnsafeRawBufferPointer) throws(CommandFailure) -> Void
+  ) throws(CommandFailure) {
+    if let chosen { return try chosen.rows(of: report.json).forEachPortion(body) }
+    guard let tail = report.tail else { return try report.json.forEachPortion(body) }
+    var stream = JSONStream(report.json.adding([(tail.field, [])]))
+    try tail.forEachElement { (element) throws(CommandFailure) in try stream.append(element, to: body) }
+    try stream.end(to: body)
+  }
+
+  /// A page as the result: into a file, or to standard output where that is no terminal.
+  func deliver(_ page: some HTMLPage, to output: String?) throws(CommandFailure) {
+    let text: String
+    do throws(DataProtectionError) {
+      text = try page.html()
+    } catch {
+      throw CommandFailure(.failed, "the page cannot be created", why: error.reason)
+    }
+    if let output, output != "-" {
+      try ReportFile.write(Array(text.utf8), to: output)
+      note("Wrote \(HostileText.shown(output)); open it in a browser.")
+      return
+    }
+    try requirePlaceForPage(output)
+    try writeRaw(Array(text.utf8))
+  }
+
+  /// Refuses a page that has nowhere to go, before anything is opened or asked for.
+  func requirePlaceForPage(_ output: String?) throws(CommandFailure) {
+    guard common.isHTML, output == nil, resultIsOnTerminal else { return }
+    throw .usage("an HTML page cannot be read on a terminal", try: "-o FILE, or -o - to see its source")
+  }
+}

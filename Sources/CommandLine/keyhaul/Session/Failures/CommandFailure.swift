@@ -1,0 +1,54 @@
+import KeyhaulKit
+
+/// Why a command ends without having done its work, in the three parts that a person needs.
+///
+/// Texts are lower case without a full stop. Names in them may be hostile: they are escaped where the failure is shown,
+/// so that every failure is. Never holds a secret.
+struct CommandFailure: Error, Equatable {
+  var status: CommandStatus
+  /// What happened, with the name that the user typed.
+  var message: String
+  /// The fact found, with its place.
+  var why: String?
+  /// One command or action.
+  var advice: String?
+  /// Ends the program without a word, as a closed pipe does.
+  var isSilent = false
+  /// On which side of the moment in which a change became final it happened.
+  var stage = ChangeStage.beforeCommit
+  /// What was done and stands, where that is so: a clause.
+  var done: String?
+
+  init(_ status: CommandStatus, _ message: String, why: String? = nil, try advice: String? = nil) {
+    self.status = status
+    self.message = message
+    self.why = why
+    self.advice = advice
+  }
+
+  /// An error of the library, told about what the user named.
+  ///
+  /// - Parameter subject: What was being done: "cannot open family.backup". The error's summary follows after a colon;
+  ///   without a subject it stands alone.
+  init(_ error: any ExplainedError, doing subject: String? = nil) {
+    self.init(
+      CommandStatus(error.category),
+      subject.map { "\($0): \(error.summary)" } ?? error.summary,
+      why: error.reason,
+      try: error.call)
+    stage = error.stage
+  }
+
+  /// Whatever ended the work: our own failures as they are, the library's explained, others by their description.
+  init(any error: any Error) {
+    switch error {
+    case let failure as CommandFailure: self = failure
+    case let explained as any ExplainedError: self.init(explained)
+    default: self.init(.failed, "an unexpected error occurred", why: "\(error)")
+    }
+  }
+
+  static func usage(_ message: String, why: String? = nil, try advice: String? = nil) -> CommandFailure {
+    CommandFailure(.usage, message, why: why, try: advice)
+  }
+}

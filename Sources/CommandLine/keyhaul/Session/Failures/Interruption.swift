@@ -1,0 +1,167 @@
+import KeyhaulKit
+import Synchronization
+
+#if canImport(Glibc)
+  import Glibc
+#elseif canImport(Musl)
+  import Musl
+#elseif canImport(Darwin)
+  import Darwin
+#endif
+
+/// Ctrl-C and its relatives: the first asks the work to stop and roll back, the second leaves at once.
+///
+/// Both are safe, because every write is a rename or a transaction. Work that takes long calls `check()` between its
+/// steps; system calls that wait come back with `EINTR`.
+enum Interruption {
+  private static let received = Atomic<Int32>(0)
+  private static let mayLeaveAtOnce = Atomic<Bool>(false)
+  private static let mustReturn = Atomic<Bool>(false)
+  private static let resumed = Atomic<Bool>(false)
+  /// The terminal's settings while a prompt has switched its echo off; the handler may read it at any moment.
+  private static let savedTerminal = SavedTerminal()
+
+  /// Takes over SIGINT, SIGTERM and SIGHUP, except where the parent wants them ignored (`nohup`, jobs in the background),
+  /// notices SIGCONT, and turns a closed pipe and a file over the shell's size limit into errors of the write.
+  static func install() {
+    _ = received.load(ordering: .relaxed)
+    _ = mayLeaveAtOnce.load(ordering: .relaxed)
+    _ = mustReturn.load(ordering: .relaxed)
+    _ = resumed.load(ordering: .relaxed)
+    _ = savedTerminal
+    // Its beginning is made ready: a handler must not do that.
+    ProcessMemory.wipeSecrets()
+    signal(SIGPIPE, SIG_IGN)
+    signal(SIGXFSZ, SIG_IGN)
+    for number in [SIGINT, SIGTERM, SIGHUP] {
+      var current = sigaction()
+      guard sigaction(number, nil, &current) == 0 else { continue }
+      if isIgnored(current) { continue }
+      var action = sigaction()
+      setHandler(&action) { number in Interruption.handle(number) }
+      sigaction(number, &action, nil)
+    }
+    for number in crashes {
+      var current = sigaction()
+      guard sigaction(number, nil, &current) == 0, isDefault(current) else { continue }
+      var action = sigaction()
+      setHandler(&action) { number in Interruption.crash(number) }
+      sigaction(number, &action, nil)
+    }
+    var resumption = sigaction()
+    setHandler(&resumption) { _ in Interruption.resumed.store(true, ordering: .releasing) }
+    sigaction(SIGCONT, &resumption, nil)
+  }
+
+  /// Whether the program was stopped (Ctrl-Z) and goes on since this was asked last: the shell has had the terminal in
+  /// between, and may have left it otherwise than a prompt wants it.
+  static func takeResumption() -> Bool { resumed.exchange(false, ordering: .acquiringAndReleasing) }
+
+  /// The signal that asked the program to stop, if one has.
+  static var pending: Int32? {
+    let number = received.load(ordering: .acquiring)
+    return number == 0 ? nil : number
+  }
+
+  /// Ends the work where the program was asked to stop.
+  ///
+  /// - Parameter state: What state things are in: "nothing was changed".
+  static func check(_ state: String = "nothing was changed") throws(CommandFailure) {
+    if let number = pending { throw failure(number, state: state) }
+  }
+
+  static func failure(_ number: Int32, state: String) -> CommandFailure {
+    CommandFailure(.signal(number), "stopped by \(number == SIGINT ? "Ctrl-C" : "signal \(number)")", why: state)
+  }
+
+  /// Work that only waits for somebody else's bytes and has changed nothing: there the first signal leaves at once.
+  static func leavingAtOnce<Value: ~Copyable, Failure: Error>(
+    _ body: () throws(Failure) -> Value
+  ) throws(Failure) -> Value {
+    if mustReturn.load(ordering: .acquiring) { return try body() }
+    mayLeaveAtOnce.store(true, ordering: .releasing)
+    defer { mayLeaveAtOnce.store(false, ordering: .releasing) }
+    return try body()
+  }
+
+  /// Work whose caller has something to take away afterwards: the first signal never leaves at once in it, not even where
+  /// a part of it only waits.
+  static func returning<Value: ~Copyable, Failure: Error>(
+    _ body: () throws(Failure) -> Value
+  ) throws(Failure) -> Value {
+    let outer = mustReturn.exchange(true, ordering: .acquiringAndReleasing)
+    defer { mustReturn.store(outer, ordering: .releasing) }
+    return try body()
+  }
+
+  /// Remembers how a terminal was, so that leaving in haste puts it back.
+  static func willChangeTerminal(_ descriptor: Int32, from settings: termios) {
+    savedTerminal.save(settings, of: descriptor)
+  }
+
+  static func didRestoreTerminal() { savedTerminal.forget() }
+
+  private static func handle(_ number: Int32) {
+    // Nothing but calls that POSIX allows in a signal handler.
+    let isFirst = received.compareExchange(expected: 0, desired: number, ordering: .acquiringAndReleasing).exchanged
+    if isFirst, !mayLeaveAtOnce.load(ordering: .acquiring) { return }
+    savedTerminal.restore()
+    ProcessMemory.wipeSecrets()
+    _exit(128 &+ number)
+  }
+
+  /// What ends a program at once: Ctrl-\\, `abort`, and faults of its own.
+  private static let crashes = [SIGQUIT, SIGABRT, SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP]
+
+  /// Leaves no secret behind, and then lets the signal do what it does.
+  private static func crash(_ number: Int32) {
+    savedTerminal.restore()
+    ProcessMemory.wipeSecrets()
+    signal(number, SIG_DFL)
+    raise(number)
+  }
+
+  private static func isIgnored(_ action: sigaction) -> Bool { isHandled(action, by: SIG_IGN) }
+
+  private static func isDefault(_ action: sigaction) -> Bool { isHandled(action, by: SIG_DFL) }
+
+  private static func isHandled(_ action: sigaction, by standard: (@convention(c) (Int32) -> Void)?) -> Bool {
+    #if canImport(Darwin)
+      let handler = action.__sigaction_u.__sa_handler
+    #else
+      let handler = action.__sigaction_handler.sa_handler
+    #endif
+    return unsafeBitCast(handler, to: Int.self) == unsafeBitCast(standard, to: Int.self)
+  }
+
+  private static func setHandler(_ action: inout sigaction, _ handler: @convention(c) (Int32) -> Void) {
+    #if canImport(Darwin)
+      action.__sigaction_u.__sa_handler = handler
+    #else
+      action.__sigaction_handler.sa_handler = handler
+    #endif
+    // No SA_RESTART: a prompt that waits for a line must notice.
+    action.sa_flags = 0
+    sigemptyset(&action.sa_mask)
+  }
+}
+
+/// A terminal's settings at an address that never moves, for the signal handler.
+private final class SavedTerminal: Sendable {
+  private let descriptor = Atomic<Int32>(-1)
+  private nonisolated(unsafe) let settings = UnsafeMutablePointer<termios>.allocate(capacity: 1)
+
+  init() { settings.initialize(to: termios()) }
+
+  func save(_ value: termios, of terminal: Int32) {
+    settings.pointee = value
+    descriptor.store(terminal, ordering: .releasing)
+  }
+
+  func forget() { descriptor.store(-1, ordering: .releasing) }
+
+  func restore() {
+    let terminal = descriptor.load(ordering: .acquiring)
+    if terminal >= 0 { tcsetattr(terminal, TCSANOW, settings) }
+  }
+}

@@ -1,0 +1,80 @@
+import KeyhaulKit
+import SystemPackage
+
+/// A file that the user names as input and that is not an archive: a saved plan, a fixture.
+enum InputFile {
+  /// What it is called in errors.
+  static func name(_ path: String) -> String { path == "-" ? "standard input" : path }
+
+  /// Reads it whole; `-` is standard input.
+  ///
+  /// - Parameter what: "the plan", for errors.
+  static func read(
+    _ path: String, atMost limit: Int, what: String, in session: Session
+  ) throws(CommandFailure) -> [UInt8] {
+    if path == "-" {
+      try session.claimStandardInput(for: what)
+      return try drain(.standardInput, name: name(path), atMost: limit, what: what)
+    }
+    let system = FileSystem.real
+    let file: Descriptor
+    do throws(Errno) {
+      file = try system.openForReading(path)
+    } catch {
+      throw CommandFailure(
+        error.isAbsence ? .notFound : .failed, "cannot read \(what)", why: "\(path): \(error.reason)",
+        try: "check the path")
+    }
+    let raw = file.raw
+    guard (try? system.status(of: raw))?.kind == .file else {
+      throw .usage("cannot read \(what)", why: "\(path) is not a regular file", try: "a file")
+    }
+    let bytes = try drain(raw, name: path, atMost: limit, what: what)
+    try? file.close(system)
+    return bytes
+  }
+
+  /// What a file begins with; nothing of one that is not a regular file, which might never give a byte.
+  static func start(of path: String, byteCount: Int) -> [UInt8] {
+    let system = FileSystem.real
+    guard let status = try? system.status(of: path, followsLink: true), status.kind == .file,
+      let file = try? system.openForReading(path)
+    else { return [] }
+    var buffer = [UInt8](repeating: 0, count: byteCount)
+    let count = try? fill(&buffer, from: file.raw)
+    try? file.close(system)
+    return Array(buffer.prefix(count ?? 0))
+  }
+
+  private static func drain(
+    _ descriptor: FileDescriptor, name: String, atMost limit: Int, what: String
+  ) throws(CommandFailure) -> [UInt8] {
+    var bytes: [UInt8] = []
+    var buffer = [UInt8](repeating: 0, count: 1 << 16)
+    while true {
+      let received: Int
+      do throws(Errno) {
+        received = try fill(&buffer, from: descriptor)
+      } catch {
+        if error == .interrupted {
+          try Interruption.check()
+          continue
+        }
+        throw CommandFailure(.failed, "cannot read \(what)", why: "\(name): \(error.reason)", try: "check the disk")
+      }
+      if received == 0 { return bytes }
+      guard bytes.count + received <= limit else {
+        throw CommandFailure(
+          .refused, "refused to read \(what)", why: "\(name) is longer than \(Amounts.bytes(limit))",
+          try: "the right file")
+      }
+      bytes += buffer[..<received]
+    }
+  }
+
+  private static func fill(_ buffer: inout [UInt8], from descriptor: FileDescriptor) throws(Errno) -> Int {
+    try buffer.withUnsafeMutableBytes { buffer in
+      Result { () throws(Errno) in try ByteStream.readOnce(descriptor.rawValue, into: buffer) }
+    }.get()
+  }
+}

@@ -1,0 +1,277 @@
+import KeyhaulKit
+import SystemPackage
+
+/// What a verb has of the world around it: where its words go, what it may ask, and what the user wants of both.
+///
+/// Results go to standard output, everything else to standard error.
+final class Session {
+  let common: CommonOptions
+  /// "keyhaul restore": told to whoever finds a device busy.
+  let verb: String
+  let environment: [String: String]
+  /// How results look.
+  let resultStyle: TextStyle
+  /// How messages look.
+  let messageStyle: TextStyle
+  private let results: ByteStream
+  private let messages: ByteStream
+  private let terminalPath: String
+  private let messagesAreOnTerminal: Bool
+  private let resultsAreOnTerminal: Bool
+  /// What has claimed standard input: it can be read once.
+  private var standardInputClaim: String?
+  /// Whether standard output was given a part of a result.
+  private(set) var hasPrinted = false
+  /// What the verb has changed for good; what fails from then on does not undo it.
+  var done: DoneChange?
+  /// Where its words are kept, of one of many answers: then nothing is printed and nobody is asked.
+  private let record: SessionRecord?
+  /// What is printed of a document, where fields of its rows were chosen.
+  var chosen: ChosenFields?
+  /// What opens the backups of a call about many.
+  let offers: (any PasswordOffers)?
+  /// The backup that it is about, of one of many.
+  let subjectPath: String
+  /// What that backup says of itself, once it was opened.
+  var subject: SubjectFacts?
+  /// Whether it read a backup that is known not to be what was sealed: then its answer is not all right.
+  var isAboutChangedBackup = false
+  /// The folders of devices that calls which are shown have to name, as no device in them is found by its name alone.
+  var shownHomes: Set<String> = []
+  /// Whether what it replaced is still there, as it could not be removed: then its change stands, and is not all of it.
+  var hasLeftReplaced = false
+
+  /// - Parameters:
+  ///   - output: The descriptor that results go to.
+  ///   - errors: The descriptor that everything else goes to.
+  ///   - terminalPath: The device that prompts are shown on.
+  init(
+    common: CommonOptions, verb: String = "keyhaul", environment: [String: String], output: Int32 = 1,
+    errors: Int32 = 2, terminalPath: String = "/dev/tty"
+  ) {
+    (record, offers, subjectPath) = (nil, nil, "")
+    self.common = common
+    self.verb = verb
+    self.environment = environment
+    self.terminalPath = terminalPath
+    results = ByteStream(descriptor: output)
+    messages = ByteStream(descriptor: errors)
+    let settings = TerminalSettings(environment: environment, color: common.color)
+    resultsAreOnTerminal = TerminalSettings.isTerminal(output)
+    messagesAreOnTerminal = TerminalSettings.isTerminal(errors)
+    resultStyle = settings.style(
+      isTerminal: resultsAreOnTerminal, terminalWidth: TerminalSettings.reportedWidth(of: output))
+    messageStyle = settings.style(
+      isTerminal: messagesAreOnTerminal, terminalWidth: TerminalSettings.reportedWidth(of: errors))
+  }
+
+  /// One of the many sessions of a call about many backups: its words are kept, and nobody is asked.
+  ///
+  /// - Parameters:
+  ///   - common: Its result is a document, and it asks nothing.
+  ///   - path: The backup.
+  init(
+    recordingTo record: SessionRecord, common: CommonOptions, verb: String, environment: [String: String],
+    about path: String, _ offers: any PasswordOffers
+  ) {
+    (self.record, self.offers, subjectPath) = (record, offers, path)
+    (self.common, self.verb, self.environment) = (common, verb, environment)
+    terminalPath = ""
+    results = ByteStream(descriptor: -1)
+    messages = ByteStream(descriptor: -1)
+    (resultsAreOnTerminal, messagesAreOnTerminal) = (false, false)
+    let settings = TerminalSettings(environment: environment, color: .never)
+    resultStyle = settings.style(isTerminal: false, terminalWidth: nil)
+    messageStyle = resultStyle
+  }
+
+  /// Whether it is one of many: what was measured here and now is left out of its document, so that two runs give the same.
+  var isOneOfMany: Bool { record != nil }
+
+  /// Whether the result is one JSON document.
+  var isJSON: Bool { common.isJSON }
+
+  var resultIsOnTerminal: Bool { resultsAreOnTerminal }
+
+  // MARK: Results
+
+  /// A line of the result. Nothing under `--json`, where the document is the result.
+  func say(_ line: String = "", _ color: Color? = nil) throws(CommandFailure) {
+    guard !isJSON else { return }
+    try write(resultStyle.painted(resultStyle.adapted(line), color) + "\n")
+  }
+
+  func say(_ table: Table) throws(CommandFailure) {
+    guard !isJSON else { return }
+    for line in table.lines(style: resultStyle) { try write(line + "\n") }
+  }
+
+  /// The result as the one document of `--json`.
+  func answer(_ document: JSONValue) throws(CommandFailure) {
+    try (chosen?.rows(of: document) ?? document).forEachPortion(writePortion)
+  }
+
+  /// A portion of a document that is made while it is written: Ctrl-C ends it between two of them.
+  func writePortion(_ bytes: UnsafeRawBufferPointer) throws(CommandFailure) {
+    try Interruption.check()
+    try writeRaw(bytes)
+  }
+
+  /// Bytes of a result as they are: a secret that was asked for by name, a script.
+  func writeRaw(_ bytes: some Collection<UInt8>) throws(CommandFailure) {
+    if let record { return record.add(bytes) }
+    hasPrinted = true
+    do {
+      try results.write(bytes)
+    } catch {
+      throw Self.writeFailure(error)
+    }
+  }
+
+  func flush() throws(CommandFailure) {
+    do {
+      try results.flush()
+    } catch {
+      throw Self.writeFailure(error)
+    }
+  }
+
+  private func write(_ text: String) throws(CommandFailure) { try writeRaw(Array(text.utf8)) }
+
+  static func writeFailure(_ error: Errno) -> CommandFailure {
+    if error.isClosedPipe {
+      var failure = CommandFailure(.signal(Errno.closedPipeSignal), "the program that reads the result has ended")
+      failure.isSilent = true
+      return failure
+    }
+    return CommandFailure(
+      .failed, "could not write the result", why: "standard output: \(error.reason)",
+      try: error.isDiskFull ? "free space and run it again" : nil)
+  }
+
+  // MARK: Messages
+
+  /// What happened, in passing; not under `-q`.
+  func note(_ line: String) {
+    guard !common.quiet, !isJSON else { return }
+    tell(Self.wrapped(line, isOnTerminal: messagesAreOnTerminal, style: messageStyle))
+  }
+
+  /// Each step, under `-v`; bytes, offsets and timings under `-vv`.
+  func detail(_ line: @autoclosure () -> String, level: Int = 1) {
+    guard common.verbose >= level, !isJSON else { return }
+    tell([line()])
+  }
+
+  /// Something that the user should know of, though the work goes on.
+  /// - Parameter evenQuiet: Said with `-q` too: whoever does not hear it trusts what cannot be trusted.
+  func warn(_ message: String, why: String? = nil, try advice: String? = nil, evenQuiet: Bool = false) {
+    let advice = advice.map(completed)
+    if let record { return record.add(.init(message, why: why, try: advice)) }
+    guard evenQuiet || !common.quiet else { return }
+    if isJSON {
+      var fields: [(String, JSONValue)] = [("message_type", "warning"), ("message", .string(message))]
+      if let why { fields.append(("why", .string(why))) }
+      if let advice { fields.append(("try", .string(advice))) }
+      writeMessage(JSONValue.object(fields).compactText() + "\n")
+      return
+    }
+    let parts =
+      [("warning: ", message)] + (why.map { [("  why: ", $0)] } ?? []) + (advice.map { [("  try: ", $0)] } ?? [])
+    for (index, part) in parts.enumerated() {
+      let text = messageStyle.adapted(HostileText.shown(part.1))
+      let columns = min(messageStyle.width, CommandFailure.widestText)
+      let lines = WordWrap.labeled(part.0, text, columns: columns)
+      writeMessage(lines.map { messageStyle.painted($0, index == 0 ? .yellow : nil) + "\n" }.joined())
+    }
+  }
+
+  /// The status that a verb ends with, whose answer may be of a backup that was changed.
+  func settled(_ status: CommandStatus) -> CommandStatus {
+    switch status {
+    case .ok, .partial: hasLeftReplaced ? .doneBut : isAboutChangedBackup ? .partial : status
+    default: status
+    }
+  }
+
+  /// Ends the session with a failure said in the user's form; its status is the program's.
+  func fail(_ failure: CommandFailure) -> CommandStatus {
+    try? results.flush()
+    guard !failure.isSilent else { return failure.status }
+    var failure = failure
+    failure.advice = failure.advice.map(completed)
+    if isJSON {
+      writeMessage(failure.json.compactText() + "\n")
+    } else {
+      writeMessage(failure.lines(style: messageStyle, showsCode: common.verbose > 0).map { $0 + "\n" }.joined())
+    }
+    return failure.status
+  }
+
+  private func tell(_ lines: [String]) {
+    writeMessage(lines.map { messageStyle.adapted($0) + "\n" }.joined())
+  }
+
+  private func writeMessage(_ text: String) {
+    guard record == nil else { return }
+    // What cannot be said on standard error can be said nowhere.
+    try? results.flush()
+    try? messages.write(Array(text.utf8))
+    try? messages.flush()
+  }
+
+  // MARK: Progress
+
+  /// Does slow work under its name: a line on a terminal, status lines under `--json`, nothing elsewhere.
+  ///
+  /// - Parameters:
+  ///   - title: "Deriving key: 10,000,000 rounds".
+  ///   - phase: The name in status lines: "derive-key".
+  ///   - unit: What is counted.
+  ///   - body: The work; it may tell how far it has come.
+  func progress<Result: ~Copyable, Failure: Error>(
+    _ title: String, phase: String, unit: ProgressUnit = .step, _ body: (ProgressReport) throws(Failure) -> Result
+  ) throws(Failure) -> Result {
+    if record != nil { return try body(ProgressReport { _, _ in }) }
+    if isJSON {
+      let status = StatusLines(
+        phase: phase, isQuiet: common.quiet, isOnTerminal: messagesAreOnTerminal
+      ) { self.writeMessage($0) }
+      status.update(done: nil, total: nil)
+      return try body(ProgressReport { done, total in status.update(done: done, total: total) })
+    }
+    let isWanted = messagesAreOnTerminal && !common.quiet && common.verbose == 0 && !common.noProgress
+    guard isWanted else { return try body(ProgressReport { _, _ in }) }
+    try? results.flush()
+    let line = ProgressLine(title, unit: unit, style: messageStyle, descriptor: messages.descriptor)
+    defer { line.end() }
+    return try body(ProgressReport { done, total in line.update(done: done, total: total) })
+  }
+
+  // MARK: Asking
+
+  /// The terminal to ask on, if there is one and asking is allowed.
+  func terminal() -> TerminalDevice? {
+    common.noInput || isOneOfMany ? nil : TerminalDevice(path: terminalPath)
+  }
+
+  /// Why there is none.
+  var missingTerminal: String {
+    common.noInput && !isOneOfMany ? "--no-input prevents Keyhaul from asking" : "there is no terminal to ask on"
+  }
+
+  /// Takes standard input for one purpose.
+  ///
+  /// - Parameter purpose: "--password-file -", "the archive".
+  func claimStandardInput(for purpose: String) throws(CommandFailure) {
+    if let first = standardInputClaim {
+      guard first != purpose else {
+        throw .usage("standard input cannot be \(first) twice", why: "it can be read only once", try: "a file for one")
+      }
+      throw .usage(
+        "standard input cannot be both \(first) and \(purpose)", why: "it can be read only once",
+        try: "a file for one of them")
+    }
+    standardInputClaim = purpose
+  }
+}

@@ -1,0 +1,43 @@
+import KeyhaulKit
+
+/// What a verb said where nobody listened: one of many answers, for whoever reports them all.
+final class SessionRecord {
+  /// The result, byte for byte.
+  package fileprivate(set) var result: [UInt8] = []
+  package fileprivate(set) var warnings: [Warning] = []
+
+  /// Something that the user should know of, though the work went on.
+  struct Warning: Equatable, Sendable {
+    let message: String
+    let why: String?
+    let advice: String?
+
+    init(_ message: String, why: String?, try advice: String?) {
+      self.message = message
+      self.why = why
+      self.advice = advice
+    }
+  }
+
+  init() {}
+
+  func add(_ bytes: some Collection<UInt8>) { result.append(contentsOf: bytes) }
+  func add(_ warning: Warning) { warnings.append(warning) }
+}
+
+/// What the backup that a verb is about says of itself, as far as it could be opened.
+struct SubjectFacts: Equatable, Sendable {
+  /// The identifier of the device that made it, as it claims.
+  var identifier: String?
+  /// The name that its owner gave the device; hostile.
+  var deviceName: String?
+  var date: KeychainDate?
+  /// `nil` where nothing says it.
+  var isEncrypted: Bool?
+  /// "finished", "unfinished" or "damaged"; `nil` where nothing says it.
+  var state: String?
+  /// Of its manifest, its list of files and its keychain; `nil` where it was not opened.
+  var digest: String?
+
+  init() {}
+}

@@ -1,0 +1,18 @@
+import CProgram
+
+/// The environment of this process.
+enum ProgramEnvironment {
+  /// The variables by their names. Of two with one name the last counts, as in Foundation; what has no name is none.
+  static var all: [String: String] {
+    var variables: [String: String] = [:]
+    guard var next = keyhaul_program_environment() else { return variables }
+    while let entry = next.pointee {
+      next += 1
+      let text = String(cString: entry).utf8
+      guard let equals = text.firstIndex(of: UInt8(ascii: "=")), equals > text.startIndex else { continue }
+      let value = String(decoding: text[text.index(after: equals)...], as: UTF8.self)
+      variables[String(decoding: text[..<equals], as: UTF8.self)] = value
+    }
+    return variables
+  }
+}

@@ -1,0 +1,105 @@
+import Dispatch
+import KeyhaulKit
+
+/// What work counts.
+enum ProgressUnit: Sendable {
+  case step
+  /// Of bytes the line says how long it will take.
+  case byte
+}
+
+/// One line on standard error that says what takes so long, and goes away when it is done.
+///
+/// Nothing is shown for work that ends within 300 ms. The work itself runs on the caller's thread.
+final class ProgressLine: Sendable {
+  static let delay = DispatchTimeInterval.milliseconds(300)
+  static let interval = DispatchTimeInterval.milliseconds(100)
+
+  private struct State {
+    var done: Int?
+    var total: Int?
+    var shown = ""
+    var isEnded = false
+  }
+
+  private let title: String
+  private let unit: ProgressUnit
+  private let start = ContinuousClock.now
+  private let style: TextStyle
+  private let descriptor: Int32
+  private let state = Locked(State())
+  private nonisolated(unsafe) let timer: any DispatchSourceTimer
+
+  /// - Parameters:
+  ///   - title: The slow thing by its name: "Deriving key: 10,000,000 rounds".
+  ///   - unit: What is counted.
+  ///   - style: How it looks.
+  ///   - descriptor: Where it is shown.
+  ///   - delay: How long the work may take without it.
+  init(
+    _ title: String, unit: ProgressUnit = .step, style: TextStyle, descriptor: Int32,
+    delay: DispatchTimeInterval = ProgressLine.delay
+  ) {
+    self.unit = unit
+    self.title = style.adapted(HostileText.shown(title))
+    self.style = style
+    self.descriptor = descriptor
+    let source = DispatchSource.makeTimerSource(queue: .global(qos: .utility))
+    timer = source
+    source.setEventHandler { [weak self] in self?.draw() }
+    source.schedule(deadline: .now() + delay, repeating: Self.interval)
+    source.resume()
+  }
+
+  /// Says how far the work has come; drawn at the next turn.
+  func update(done: Int, total: Int?) {
+    state.withLock {
+      $0.done = done
+      $0.total = total
+    }
+  }
+
+  /// Ends the line and clears it from the terminal.
+  func end() {
+    timer.cancel()
+    state.withLock { state in
+      guard !state.isEnded else { return }
+      state.isEnded = true
+      if !state.shown.isEmpty { try? ByteStream.writeAll(Array("\r\u{1B}[K".utf8), to: descriptor) }
+    }
+  }
+
+  private func draw() {
+    state.withLock { state in
+      guard !state.isEnded else { return }
+      let text = DisplayWidth.cut(
+        Self.text(title, unit: unit, done: state.done, total: state.total, after: start.duration(to: .now)),
+        columns: style.width - 1, ellipsis: style.ellipsis)
+      guard text != state.shown else { return }
+      state.shown = text
+      try? ByteStream.writeAll(Array("\r\(text)\u{1B}[K".utf8), to: descriptor)
+    }
+  }
+
+  /// As the text of steps; of bytes "Writing files  312 of 1,024 MB, about 2 min left".
+  static func text(
+    _ title: String, unit: ProgressUnit, done: Int?, total: Int?, after duration: Duration
+  ) -> String {
+    guard unit == .byte, let done, let total, total > 0 else { return text(title, done: done, total: total) }
+    let isLarge = total >= 10_000_000
+    let (divisor, name) = isLarge ? (1_000_000, "MB") : (1_000, "kB")
+    let amounts = "\(title)  \(Amounts.grouped(done / divisor)) of \(Amounts.grouped(total / divisor)) \(name)"
+    // Sooner nobody can tell.
+    guard duration >= .seconds(2), done > 0, done < total else { return amounts }
+    let left = duration * (Double(total - done) / Double(done))
+    return "\(amounts), \(Amounts.estimate(left)) left"
+  }
+
+  /// "Sealing items  9 of 16", "Deriving key: 10,000,000 rounds  43 %" where the numbers are large.
+  static func text(_ title: String, done: Int?, total: Int?) -> String {
+    guard let done else { return title + " ..." }
+    guard let total, total > 0 else { return "\(title)  \(Amounts.grouped(done))" }
+    if total <= 100_000 { return "\(title)  \(Amounts.grouped(done)) of \(Amounts.grouped(total))" }
+    return "\(title)  \(Int(Double(min(done, total)) / Double(total) * 100)) %"
+  }
+}

@@ -1,2 +1,0 @@
-// Whoever speaks to a person lays out lines too.
-@_exported public import TextLayout

@@ -1,0 +1,78 @@
+import Basics
+import KeychainFormats
+
+/// Whether what a backup stores is encrypted: what its manifest says, held against what is stored.
+struct FoundEncryption {
+  /// Whether payloads are encrypted.
+  let isEncrypted: Bool
+  /// Whether the list of files is a database in clear, though there is a key for it or a password.
+  var isListClear = false
+  /// Of the records in the list, where each of them is sealed.
+  var recordSalt: RecordSalt?
+  /// What the manifest's word that there is a password is held against, where it is not true.
+  var falseClaim: ArchiveNote?
+
+  /// - Throws: `.damaged` where the list is encrypted and its key is missing; what a list that no device makes gives.
+  init(
+    of parts: StoredParts, _ manifest: BackupManifest, _ layout: BackupLayout,
+    stored: () throws(BackupArchiveError) -> StoredPayloads
+  ) throws(BackupArchiveError) {
+    // Without a manifest there is no claim, and what is stored decides. Where a manifest does not say, the key decides that
+    // only an encrypted list has.
+    let isManifestMissing = !parts.contains(.manifest)
+    let claim = isManifestMissing || (manifest.isEncrypted ?? (manifest.manifestKey != nil))
+    guard claim, layout == .manifestDB, let list = try Self.clearList(parts) else {
+      guard !claim || layout != .manifestDB || parts.database == nil || manifest.manifestKey != nil else {
+        throw BackupArchiveError(.damaged, "\(StoredPart.manifest.path) has no ManifestKey, though it says encrypted")
+      }
+      isEncrypted = claim
+      return
+    }
+    isListClear = true
+    switch list {
+    case .rowsAreSealed(let salt): (isEncrypted, recordSalt) = (true, salt)
+    case .nothingIsEncrypted:
+      (isEncrypted, falseClaim) = (false, isManifestMissing ? nil : .encryptionClaimed)
+    case .filesHaveKeys:
+      let count = try ManifestDatabase(parts.clearDatabase()).payloadCounts(try stored())
+      isEncrypted = isManifestMissing ? count.encrypted > count.plain : count.encrypted >= count.plain
+      guard !isEncrypted, !isManifestMissing else { return }
+      let fact = "it says that it is encrypted, but its manifest and its files are stored unencrypted"
+      falseClaim = .finding(.falseClaim(reason: fact))
+    }
+  }
+
+  /// - Returns: `nil` where the stored list is not a database in clear, or one that cannot be read: whoever reads it says
+  ///   why.
+  private static func clearList(_ parts: StoredParts) throws(BackupArchiveError) -> ClearList? {
+    guard let database = parts.database else { return nil }
+    do throws(BackupArchiveError) {
+      return try ClearList(database, replacing: parts.replacedPages?.pages)
+    } catch {
+      guard error.category == .damaged else { throw error }
+      return nil
+    }
+  }
+}
+
+extension ManifestDatabase {
+  /// Rows that are looked at.
+  private static let maximumRowCount = 1_000
+
+  /// How many payloads are as long as what they hold, and how many are longer by the padding of an encrypted one.
+  fileprivate func payloadCounts(
+    _ stored: StoredPayloads
+  ) throws(BackupArchiveError) -> (plain: Int, encrypted: Int) {
+    let block: Int64 = 16
+    let records = RecordReader(key: nil)
+    var (plainCount, encryptedCount) = (0, 0)
+    try forEachRow("fileID, file", where: "file IS NOT NULL", atMost: Self.maximumRowCount) { row in
+      guard let identifier = row.text(0), let size = records.file(in: row, 1)?.size, size > 0,
+        let byteCount = stored.byteCount(of: identifier)
+      else { return }
+      if byteCount == size { plainCount += 1 }
+      if byteCount - size == block - size % block { encryptedCount += 1 }
+    }
+    return (plainCount, encryptedCount)
+  }
+}

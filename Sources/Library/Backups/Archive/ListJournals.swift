@@ -1,0 +1,130 @@
+import Basics
+import KeychainFormats
+
+extension StoredParts {
+  /// Combines the list of files with the log or the journal beside it, as SQLite would: a log's last commit, or what
+  /// the list was before a change that was not finished. Beside a log a journal is not looked at.
+  ///
+  /// - Returns: What was read with the list, and each file of which something is not read.
+  mutating func readJournals() throws(BackupArchiveError) -> [ArchiveNote] {
+    guard let database else { return [] }
+    var notes: [ArchiveNote] = []
+    var use: (pages: ReplacedPages, part: StoredPart)?
+    func leave(_ part: StoredPart, _ byteCount: Int64, _ reason: String) {
+      notes.append(.finding(.listJournalUnread(name: part.path, byteCount: byteCount, reason: reason)))
+    }
+    for part in StoredPart.journals {
+      if let unread = unreadJournals[part] { leave(part, unread.byteCount, unread.reason) }
+      guard let stored = self[large: part] else { continue }
+      let byteCount = Int64(stored.byteCount)
+      let bytes = try stored.bytes()
+      // A finished change leaves zeros in a journal's header, or an empty one. Source: SQLite, "PRAGMA journal_mode".
+      if part == .databaseJournal, bytes.first == 0 { continue }
+      guard part == .databaseLog || !contains(.databaseLog) else {
+        leave(part, byteCount, "a log stands beside it")
+        continue
+      }
+      switch try Self.pages(of: part, bytes, over: database) {
+      case .none: break
+      case .unfit(let reason): leave(part, byteCount, reason)
+      case .pages(let pages, let restByteCount):
+        use = (pages, part)
+        if restByteCount > 0 {
+          leave(
+            part, Int64(restByteCount), "they are not a finished change; what it had finished before them is read")
+        }
+      }
+    }
+    guard let use, try !use.pages.areStored(in: database) else { return notes }
+    guard try Self.isSound(DatabaseBytes(database, replacing: use.pages)) else {
+      notes.removeAll { $0.finding?.place == use.part.path }
+      leave(use.part, Int64(self[large: use.part]?.byteCount ?? 0), "with them the manifest fails its check")
+      return notes
+    }
+    replacedPages = (use.pages, use.part)
+    return [.listJournalRead(name: use.part.path)] + notes
+  }
+
+  /// The list of files, if it is an unencrypted database, with what a log or a journal changes in it.
+  func clearDatabase() throws(BackupArchiveError) -> DatabaseBytes {
+    guard let database else {
+      throw BackupArchiveError(.payloadMissing, "it has no \(StoredPart.database.path)")
+    }
+    return try DatabaseBytes(database, replacing: replacedPages?.pages)
+  }
+
+  /// Whether the list of files is an unencrypted database whose rows can be read without a password.
+  ///
+  /// - Throws: What the system did not give.
+  func hasPlaintextList() throws(BackupArchiveError) -> Bool {
+    var parts = self
+    do throws(BackupArchiveError) {
+      _ = try parts.readJournals()
+      guard let database = parts.database else { return false }
+      switch try ClearList(database, replacing: parts.replacedPages?.pages) {
+      case .filesHaveKeys?, .nothingIsEncrypted?: return true
+      case .rowsAreSealed?, nil: return false
+      }
+    } catch {
+      guard error.category != .failed else { throw error }
+      return false
+    }
+  }
+
+  private enum Reading {
+    /// There is nothing in it.
+    case none
+    case unfit(String)
+    /// - Parameter restByteCount: What stands behind the last commit and is none.
+    case pages(ReplacedPages, restByteCount: Int)
+  }
+
+  private static func pages(
+    of part: StoredPart, _ bytes: [UInt8], over database: StoredBytes
+  ) throws(BackupArchiveError) -> Reading {
+    guard let stored = try pageByteCount(of: database) else {
+      return .unfit("\(StoredPart.database.path) is encrypted, or not a database")
+    }
+    let pages: ReplacedPages
+    var rest = 0
+    if part == .databaseLog {
+      guard let log = WriteAheadLog(bytes) else { return .unfit("they do not begin as a log of SQLite's does") }
+      guard log.hasFrames || log.isCutShort else { return .none }
+      guard log.pageCount > 0 else {
+        return .unfit(
+          log.isCutShort ? "they have no finished change" : "the frames do not have the salts of the header")
+      }
+      if log.isCutShort { rest = bytes.count - log.committedByteCount }
+      pages = ReplacedPages(log, of: bytes)
+    } else {
+      guard let journal = RollbackJournal(bytes) else {
+        return .unfit("they do not begin as a journal of SQLite's does")
+      }
+      pages = ReplacedPages(journal, of: bytes)
+    }
+    guard pages.pageByteCount == stored else {
+      return .unfit(
+        "their pages have \(Amounts.bytes(pages.pageByteCount)), those of the manifest \(Amounts.grouped(stored))")
+    }
+    return .pages(pages, restByteCount: rest)
+  }
+
+  /// - Returns: `nil` where the stored bytes do not begin as an unencrypted database does.
+  private static func pageByteCount(of database: StoredBytes) throws(BackupArchiveError) -> Int? {
+    guard database.byteCount >= 18 else { return nil }
+    let start = try [UInt8](count: 18) { (buffer) throws(BackupArchiveError) in try database.read(at: 0, into: buffer) }
+    guard start.starts(with: DatabaseBytes.magic) else { return nil }
+    let size = Int(start[16]) << 8 | Int(start[17])
+    return size == 1 ? 65_536 : size
+  }
+
+  /// Whether it is a list of files, and SQLite finds nothing wrong with its pages.
+  private static func isSound(_ bytes: DatabaseBytes) throws(BackupArchiveError) -> Bool {
+    do throws(BackupArchiveError) {
+      return try ManifestDatabase(bytes).isSound()
+    } catch {
+      guard error.category == .damaged || error.code == .hostile || error.code == .overLimit else { throw error }
+      return false
+    }
+  }
+}

@@ -1,0 +1,163 @@
+package import Basics
+import KeychainFormats
+package import SystemPackage
+
+/// Bytes on their way into a libarchive reader.
+package protocol ByteFeed: AnyObject {
+  /// The next bytes, valid until the next call; empty at the end.
+  func next() throws(BackupArchiveError) -> UnsafeRawBufferPointer
+  /// Passes over up to `count` bytes where that is cheaper than reading them; returns how many.
+  func skip(_ count: Int64) throws(BackupArchiveError) -> Int64
+  /// Moves to an offset and returns it, or `nil` where that can't be done.
+  func seek(_ offset: Int64, _ origin: SeekOrigin) throws(BackupArchiveError) -> Int64?
+  /// Whether `next` has come to the end.
+  var hasEnded: Bool { get }
+}
+
+package enum SeekOrigin {
+  case start, current, end
+}
+
+/// The bytes of an open file, pipe or terminal.
+package final class DescriptorFeed: ByteFeed {
+  private let system: FileSystem
+  private let descriptor: FileDescriptor
+  /// The size of a regular file, in which one can move about; `nil` for a stream.
+  package let fileByteCount: Int64?
+  private let buffer: UnsafeMutableRawBufferPointer
+  /// Bytes at the buffer's start that were read to look at them and are still to be delivered.
+  private var peekedCount = 0
+  private(set) var position: Int64 = 0
+  package private(set) var hasEnded = false
+
+  package static let chunkByteCount = 256 << 10
+
+  /// Reads from `descriptor`, which the caller keeps open for as long as this lives.
+  package init(descriptor: FileDescriptor, system: FileSystem) throws(BackupArchiveError) {
+    self.system = system
+    self.descriptor = descriptor
+    let status: FileStatus
+    do throws(Errno) {
+      status = try system.status(of: descriptor)
+    } catch {
+      throw BackupArchiveError(.unreadable, error.reason)
+    }
+    guard status.kind != .directory else { throw BackupArchiveError(.notABackup, "the stream is a folder") }
+    fileByteCount = status.kind == .file ? status.byteCount : nil
+    buffer = .allocate(byteCount: Self.chunkByteCount, alignment: 16)
+  }
+
+  deinit { buffer.deallocate() }
+
+  /// The first bytes, up to `count`, without taking them away from `next`.
+  package func peek(_ count: Int) throws(BackupArchiveError) -> UnsafeRawBufferPointer {
+    while peekedCount < count {
+      let read = try fill(UnsafeMutableRawBufferPointer(rebasing: buffer[peekedCount...]))
+      if read == 0 { break }
+      peekedCount += read
+    }
+    return UnsafeRawBufferPointer(rebasing: buffer[..<peekedCount])
+  }
+
+  package func next() throws(BackupArchiveError) -> UnsafeRawBufferPointer {
+    let count = peekedCount > 0 ? peekedCount : try fill(buffer)
+    peekedCount = 0
+    hasEnded = count == 0
+    position += Int64(count)
+    return UnsafeRawBufferPointer(rebasing: buffer[..<count])
+  }
+
+  package func skip(_ count: Int64) throws(BackupArchiveError) -> Int64 {
+    // The count comes from a header and may be anything.
+    guard let fileByteCount, count > 0, position < fileByteCount else { return 0 }
+    let target = position + min(count, fileByteCount - position)
+    let start = position
+    _ = try seek(target, .start)
+    return target - start
+  }
+
+  package func seek(_ offset: Int64, _ origin: SeekOrigin) throws(BackupArchiveError) -> Int64? {
+    guard let fileByteCount else { return nil }
+    let base: Int64 =
+      switch origin {
+      case .start: 0
+      case .current: position
+      case .end: fileByteCount
+      }
+    let (target, overflow) = base.addingReportingOverflow(offset)
+    guard !overflow, target >= 0, target <= fileByteCount else { return nil }
+    do {
+      try system.seek(descriptor, to: target)
+    } catch {
+      throw BackupArchiveError(.unreadable, error.reason)
+    }
+    peekedCount = 0
+    position = target
+    hasEnded = false
+    return target
+  }
+
+  private func fill(_ target: UnsafeMutableRawBufferPointer) throws(BackupArchiveError) -> Int {
+    do {
+      return try system.read(descriptor, into: target)
+    } catch {
+      throw BackupArchiveError(.unreadable, "\(error.reason), at byte \(Amounts.grouped(position))")
+    }
+  }
+}
+
+/// What another feed's bytes decompress to.
+///
+/// Holds the decompressed count against the compressed one, so that a small file cannot ask for endless work.
+package final class DecompressedFeed: ByteFeed {
+  private let reader: LibArchiveReader
+  /// Zstandard's own decoder looks at its checksums.
+  private let check: GzipCheck?
+  private let source: DescriptorFeed
+  private let limits: ArchiveLimits
+  private let buffer: UnsafeMutableRawBufferPointer
+  private var producedByteCount: Int64 = 0
+  private var isOpen = false
+  package private(set) var hasEnded = false
+
+  package init(
+    _ source: DescriptorFeed, as format: ContainerFormat, limits: ArchiveLimits
+  ) throws(BackupArchiveError) {
+    self.source = source
+    self.limits = limits
+    check = format == .gzippedTar ? GzipCheck(source) : nil
+    reader = try LibArchiveReader(check ?? source, reading: .compressedBytes)
+    // What is inside of it would be held against no checksum.
+    guard reader.filterCount <= 1 else { throw BackupArchiveError(.unsupported, "it is compressed more than once") }
+    buffer = .allocate(byteCount: DescriptorFeed.chunkByteCount, alignment: 16)
+  }
+
+  deinit { buffer.deallocate() }
+
+  package func next() throws(BackupArchiveError) -> UnsafeRawBufferPointer {
+    if !isOpen {
+      guard try reader.nextHeader() else { throw BackupArchiveError(.truncated, "it is empty") }
+      isOpen = true
+    }
+    let consumed = reader.consumedCompressedByteCount
+    let count = hasEnded ? 0 : try reader.read(into: buffer)
+    if count > 0 {
+      check?.take(UnsafeRawBufferPointer(rebasing: buffer[..<count]), consumed: consumed)
+    } else if !hasEnded {
+      try check?.finish(consumed: reader.consumedCompressedByteCount)
+    }
+    hasEnded = count == 0
+    producedByteCount += Int64(count)
+    let (justified, overflow) = source.position.multipliedReportingOverflow(by: limits.expansionFactor)
+    guard overflow || producedByteCount - limits.decompressionAllowance <= justified else {
+      throw BackupArchiveError(
+        .overLimit,
+        "\(Amounts.grouped(source.position)) compressed bytes expand to more than \(limits.expansionFactor) times "
+          + "their size")
+    }
+    return UnsafeRawBufferPointer(rebasing: buffer[..<count])
+  }
+
+  package func skip(_ count: Int64) -> Int64 { 0 }
+  package func seek(_ offset: Int64, _ origin: SeekOrigin) -> Int64? { nil }
+}

@@ -1,0 +1,144 @@
+import Basics
+import KeychainFormats
+
+/// Reads a backup that was packed into one file, or comes as a stream, in one pass.
+struct ContainerSource {
+  let limits: ArchiveLimits
+  let storage: ManifestStorage
+  let system: FileSystem
+
+  func read(
+    _ feed: DescriptorFeed, as format: ContainerFormat
+  ) throws(BackupArchiveError) -> EntryLedger.Found {
+    switch format {
+    case .tar: try readTar(feed, of: feed.fileByteCount, fileByteCount: feed.fileByteCount)
+    case .gzippedTar, .zstandardTar:
+      try readTar(
+        try DecompressedFeed(feed, as: format, limits: limits), of: feed.fileByteCount, fileByteCount: nil)
+    case .zip: try readZip(feed)
+    }
+  }
+
+  /// - Parameters:
+  ///   - storedByteCount: Of the file, compressed or not.
+  ///   - fileByteCount: Of the tar, where that is known before its end.
+  private func readTar(
+    _ feed: any ByteFeed, of storedByteCount: Int64?, fileByteCount: Int64?
+  ) throws(BackupArchiveError) -> EntryLedger.Found {
+    let watched = CountingFeed(feed)
+    let reader = try LibArchiveReader(watched, reading: .tar)
+    var ledger = EntryLedger(limits: limits, containerByteCount: storedByteCount)
+    var end: Int64 = 0
+    while try reader.nextHeader() {
+      try readEntry(reader, into: &ledger, decompressed: nil)
+      end = reader.consumedByteCount
+    }
+    try checkEnd(of: watched, entriesEnd: end, fileByteCount: fileByteCount)
+    return try ledger.finish()
+  }
+
+  /// A tar ends with two blocks of zeros. Where they aren't, more entries may have been lost with them.
+  private func checkEnd(
+    of feed: CountingFeed, entriesEnd: Int64, fileByteCount: Int64?
+  ) throws(BackupArchiveError) {
+    let block = Int64(Self.blockByteCount)
+    let needed = (entriesEnd + block - 1) / block * block + 2 * block
+    var remaining = Self.trailerByteCount
+    // A compressed stream is read to its own end, which has a mark too; a pipe's writer is let finish its last record.
+    while fileByteCount == nil, !feed.hasEnded, feed.isBounded || remaining > 0 {
+      remaining -= Int64(try feed.next().count)
+    }
+    let found = fileByteCount ?? feed.byteCount
+    guard found >= needed else {
+      throw BackupArchiveError(.truncated, "the tar file ends at byte \(Amounts.grouped(found)) without its end marker")
+    }
+  }
+
+  private func readZip(_ feed: DescriptorFeed) throws(BackupArchiveError) -> EntryLedger.Found {
+    guard let fileByteCount = feed.fileByteCount else {
+      throw BackupArchiveError(
+        .notStreamable,
+        "a zip file has its directory at the end and cannot be read from a stream")
+    }
+    let directory = try ZipDirectory.check(feed, fileByteCount: fileByteCount, entryLimit: limits.entryCount)
+    var ledger = EntryLedger(limits: limits, containerByteCount: fileByteCount)
+    // A zip without entries is one that libarchive does not recognize.
+    guard directory.entryCount > 0 else { return try ledger.finish() }
+    _ = try feed.seek(0, .start)
+    let reader = try LibArchiveReader(ZipNameFeed(feed, markedHeaders: directory.markedHeaders), reading: .zip)
+    var budget = limits.decompressedByteCount(of: fileByteCount)
+    while try reader.nextHeader() {
+      try readEntry(reader, into: &ledger, decompressed: &budget)
+    }
+    return try ledger.finish()
+  }
+
+  /// - Parameter decompressed: How many bytes the container may still decompress to, where the feed doesn't watch that.
+  private func readEntry(
+    _ reader: LibArchiveReader, into ledger: inout EntryLedger, decompressed budget: UnsafeMutablePointer<Int64>?
+  ) throws(BackupArchiveError) {
+    guard let entry = reader.entry else { return }
+    guard let name = entry.name else {
+      throw BackupArchiveError(.hostile, "entry \(ledger.entryCount + 1) has a name that cannot be read")
+    }
+    guard let wanted = try ledger.admit(name: name, kind: entry.kind, byteCount: entry.byteCount) else {
+      return try reader.skipData()
+    }
+    // Grown as bytes arrive: what the header claims is not memory yet.
+    var bytes: [UInt8] = []
+    var collector = try StoredBytesCollector(
+      storage, system: system, expecting: wanted.part.isLarge ? entry.byteCount : 0)
+    var byteCount: Int64 = 0
+    try reader.forEachPortion { (portion) throws(BackupArchiveError) in
+      byteCount += Int64(portion.count)
+      guard byteCount <= entry.byteCount else {
+        throw BackupArchiveError(.damaged, "\(wanted.part.path) has more bytes than its entry claims")
+      }
+      if let budget {
+        budget.pointee -= Int64(portion.count)
+        guard budget.pointee >= 0 else { throw limits.expansionError }
+      }
+      if wanted.part.isLarge { try collector.append(portion) } else { bytes.append(contentsOf: portion) }
+    }
+    guard byteCount == entry.byteCount else {
+      throw BackupArchiveError(
+        .truncated,
+        "\(wanted.part.path) ends at byte \(Amounts.grouped(byteCount)) of \(Amounts.grouped(entry.byteCount))")
+    }
+    if wanted.part.isLarge {
+      ledger.keep(try collector.finish(), for: wanted)
+    } else {
+      ledger.keep(bytes, for: wanted)
+    }
+  }
+
+  static let blockByteCount = 512
+  /// The largest record that tar programs pad to, which is what they still write after the end mark.
+  private static let trailerByteCount: Int64 = 1 << 20
+}
+
+/// A feed that knows how many bytes it has delivered or passed over.
+private final class CountingFeed: ByteFeed {
+  private let feed: any ByteFeed
+  private(set) var byteCount: Int64 = 0
+
+  init(_ feed: any ByteFeed) { self.feed = feed }
+
+  var hasEnded: Bool { feed.hasEnded }
+  /// Whether reading to the end costs no more than the limits allow.
+  var isBounded: Bool { feed is DecompressedFeed }
+
+  func next() throws(BackupArchiveError) -> UnsafeRawBufferPointer {
+    let bytes = try feed.next()
+    byteCount += Int64(bytes.count)
+    return bytes
+  }
+
+  func skip(_ count: Int64) throws(BackupArchiveError) -> Int64 {
+    let skipped = try feed.skip(count)
+    byteCount += skipped
+    return skipped
+  }
+
+  func seek(_ offset: Int64, _ origin: SeekOrigin) -> Int64? { nil }
+}

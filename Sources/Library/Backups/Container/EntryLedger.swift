@@ -1,0 +1,269 @@
+import Basics
+import KeychainFormats
+
+/// Keeps count of a container's entries, finds the backup's directory among them, and refuses what no backup has.
+struct EntryLedger {
+  /// What stands at a name of a container.
+  enum Kind: Equatable {
+    case file, directory
+    /// Anything else, by its name: "a symbolic link".
+    case odd(String)
+
+    /// From the type bits of an `st_mode`; the values are those of stat(2), whatever the system.
+    init(mode: UInt32) {
+      self =
+        switch mode & 0o170000 {
+        case 0o100000: .file
+        case 0o040000: .directory
+        case 0o120000: .odd("a symbolic link")
+        case 0o010000: .odd("a pipe")
+        case 0o140000: .odd("a socket")
+        case 0o020000, 0o060000: .odd("a device")
+        default: .odd("of an unknown kind")
+        }
+    }
+  }
+
+  /// A file that is wanted in memory: which, and of which leading directory (empty for none).
+  struct Wanted {
+    let directory: EntryName
+    let part: StoredPart
+  }
+
+  private let limits: ArchiveLimits
+  private let keychainLimit: Int
+  private var seen: Set<EntryPath.CollisionKey> = []
+  private(set) var entryCount = 0
+  private var claimedByteCount: Int64 = 0
+  private var wantedByteCount: Int64 = 0
+  private var parts: [EntryName: StoredParts] = [:]
+  private var payloads: [BackupLayout: [EntryName: StoredPayloads]] = [:]
+  /// Files with a payload's name in capitals.
+  private var renamed: [EntryName: [RenamedPayload]] = [:]
+
+  /// A file with another name of a payload.
+  struct RenamedPayload {
+    /// In the backup's directory.
+    let path: String
+    let identifier: String
+    let byteCount: Int64
+  }
+
+  /// - Parameter containerByteCount: Of the file; `nil` for a stream, whose end nobody knows.
+  init(limits: ArchiveLimits, containerByteCount: Int64?) {
+    self.limits = limits
+    keychainLimit = limits.keychainByteCount(inContainerOf: containerByteCount)
+  }
+
+  /// Enters one entry.
+  ///
+  /// - Returns: What to keep of it, or `nil` where its bytes can be passed over.
+  mutating func admit(name: EntryName, kind: Kind, byteCount: Int64) throws(BackupArchiveError) -> Wanted? {
+    entryCount += 1
+    guard entryCount <= limits.entryCount else {
+      throw BackupArchiveError(.overLimit, "it has more than \(Amounts.grouped(Int64(limits.entryCount))) entries")
+    }
+    if case .odd(let what) = kind { throw hostile(name, "is \(what)") }
+    if name == EntryName("./") || name == EntryName(".") { return nil }
+    let path: EntryPath
+    do {
+      path = try EntryPath(name, limit: limits.pathByteCount)
+    } catch {
+      // The name itself says why in the most frequent case.
+      throw hostile(name, error.text)
+    }
+    guard kind == .directory || name.bytes.last != UInt8(ascii: "/") else {
+      throw hostile(name, "is a file with a folder's name")
+    }
+    guard seen.insert(path.collisionKey).inserted else {
+      if kind == .directory { return nil }
+      throw hostile(name, "its name was used before, or differs from one only in case or in Unicode form")
+    }
+    guard kind == .file else { return nil }
+    guard byteCount >= 0, byteCount <= limits.entryByteCount else {
+      throw BackupArchiveError(
+        .overLimit,
+        "entry \(entryCount), \(quoted(name)), claims \(Amounts.grouped(byteCount)) bytes, "
+          + "over \(Amounts.grouped(limits.entryByteCount))")
+    }
+    let (claimed, overflow) = claimedByteCount.addingReportingOverflow(byteCount)
+    claimedByteCount = claimed
+    guard !overflow, claimed <= limits.totalByteCount else {
+      throw BackupArchiveError(
+        .overLimit, "its entries claim more than \(Amounts.grouped(limits.totalByteCount)) bytes by entry \(entryCount)"
+      )
+    }
+    return try place(path, name: name, byteCount: byteCount)
+  }
+
+  private mutating func place(
+    _ path: EntryPath, name: EntryName, byteCount: Int64
+  ) throws(BackupArchiveError) -> Wanted? {
+    for layout in BackupLayout.allCases {
+      guard let (directory, identifier) = path.payload(in: layout) else { continue }
+      payloads[layout, default: [:]][directory, default: StoredPayloads()].add(identifier, byteCount: byteCount)
+    }
+    for (directory, path, identifier) in path.renamedPayloads {
+      renamed[directory, default: []].append(.init(path: path, identifier: identifier, byteCount: byteCount))
+    }
+    guard let wanted = path.wanted else { return nil }
+    if wanted.part.isJournal {
+      // SQLite leaves empty ones, in which there is nothing.
+      guard byteCount > 0 else { return nil }
+      guard byteCount <= wanted.part.limit(limits) else {
+        parts[wanted.directory, default: StoredParts()].unreadJournals[wanted.part] = (
+          byteCount, "at most \(Amounts.bytes(wanted.part.limit(limits))) are read"
+        )
+        return nil
+      }
+    }
+    let isKeychain = wanted.part == .keychain || wanted.part == .oldKeychain
+    let limit = isKeychain ? keychainLimit : wanted.part.limit(limits)
+    if byteCount > limit, [.info, .status].contains(wanted.part) {
+      let error = BackupArchiveError(
+        .overLimit,
+        "\(wanted.part.path) has \(Amounts.grouped(byteCount)) bytes, over \(Amounts.grouped(Int64(limit)))")
+      parts[wanted.directory, default: StoredParts()].unreadable.append(UnreadablePropertyList(wanted.part, error))
+      return nil
+    }
+    if byteCount > limit, wanted.part == .seal {
+      parts[wanted.directory, default: StoredParts()].sealFault = BackupArchiveError(
+        .overLimit,
+        "it has \(Amounts.grouped(byteCount)) bytes, over \(Amounts.grouped(Int64(limit)))")
+      return nil
+    }
+    guard byteCount <= limit else {
+      throw BackupArchiveError(
+        .overLimit,
+        "entry \(entryCount), \(quoted(name)), claims \(Amounts.grouped(byteCount)) bytes, over \(Amounts.grouped(Int64(limit)))"
+      )
+    }
+    // Many leading directories could each ask for a backup's worth of memory.
+    wantedByteCount += byteCount
+    guard wantedByteCount <= limits.keptByteCount else {
+      throw BackupArchiveError(.overLimit, "it contains more than one backup's manifests by entry \(entryCount)")
+    }
+    return wanted
+  }
+
+  mutating func keep(_ bytes: [UInt8], for wanted: Wanted) {
+    parts[wanted.directory, default: StoredParts()][wanted.part] = bytes
+  }
+
+  mutating func keep(_ bytes: StoredBytes, for wanted: Wanted) {
+    parts[wanted.directory, default: StoredParts()][large: wanted.part] = bytes
+  }
+
+  func hostile(_ name: EntryName, _ what: String) -> BackupArchiveError {
+    BackupArchiveError(.hostile, "entry \(entryCount) is named \(quoted(name)); \(what)")
+  }
+
+  /// The one backup among the entries.
+  func finish() throws(BackupArchiveError) -> Found {
+    let candidates = parts.keys.filter { $0 != Self.snapshotDirectory }
+      .sorted { $0.bytes.lexicographicallyPrecedes($1.bytes) }
+    var directories = candidates.filter { parts[$0]?.contains(.manifest) == true }
+    if directories.isEmpty {
+      for name in candidates where try parts[name]?.hasPlaintextList() == true { directories.append(name) }
+    }
+    guard directories.count < 2 else {
+      throw BackupArchiveError(
+        .unsupported, "it holds \(directories.count) backups, the first in \(quoted(directories[0]))")
+    }
+    guard let directory = directories.first, var found = parts[directory] else {
+      throw BackupArchiveError(.notABackup, "it has no Manifest.plist")
+    }
+    let layout = found.layout ?? .manifestDB
+    let stored = storedPayloads(in: directory, layout, hasBothLists: found.contains(layout.other.listPart))
+    // The keychain's file was kept under either name, and with capitals.
+    let keychain = StoredPart.keychainFileIdentifier
+    if let path = stored.otherPath(of: keychain) {
+      found[large: layout.keychainPart] = found[large: path.contains("/") ? .keychain : .oldKeychain]
+    } else if stored.byteCount(of: keychain) == nil {
+      found[large: layout.keychainPart] = nil
+    }
+    return Found(directory: directory, parts: found, payloads: stored)
+  }
+
+  /// The payloads of one backup, those with other names among them.
+  private func storedPayloads(
+    in directory: EntryName, _ layout: BackupLayout, hasBothLists: Bool
+  ) -> StoredPayloads {
+    var stored = payloads[layout]?[directory] ?? StoredPayloads()
+    if !hasBothLists, let others = payloads[layout.other]?[directory] {
+      for identifier in others.fileIdentifiers() {
+        guard let byteCount = others.byteCount(of: identifier) else { continue }
+        stored.addCandidate(layout.other.storedPath(of: identifier), for: identifier, byteCount: byteCount)
+      }
+    }
+    for file in renamed[directory] ?? [] {
+      stored.addCandidate(file.path, for: file.identifier, byteCount: file.byteCount)
+    }
+    stored.settle()
+    return stored
+  }
+
+  /// A backup's directory has this one while the device writes to it, with a manifest of its own in it.
+  private static let snapshotDirectory = EntryName("Snapshot")
+
+  struct Found {
+    /// The leading directory, empty for none.
+    let directory: EntryName
+    let parts: StoredParts
+    let payloads: StoredPayloads
+  }
+}
+
+extension EntryPath {
+  /// The wanted file that this is the name of, with one leading directory or none.
+  fileprivate var wanted: EntryLedger.Wanted? {
+    guard let last = components.last, components.count <= 3 else { return nil }
+    for (part, own) in wantedPaths where own.last.map({ Self.isSame(last, $0) }) == true {
+      guard components.count - own.count <= 1, components.suffix(own.count).elementsEqual(own, by: Self.isSame) else {
+        continue
+      }
+      // Of the parts the keychain's file alone is found with capitals too.
+      let isKeychain = part == .keychain || part == .oldKeychain
+      guard isKeychain || components.suffix(own.count).elementsEqual(own) else { continue }
+      return .init(directory: components.count > own.count ? EntryName(bytes: components[0]) : .none, part: part)
+    }
+    return nil
+  }
+
+  /// Whether a name is another one, which has no capitals, or that in capitals.
+  private static func isSame(_ name: ArraySlice<UInt8>, _ other: ArraySlice<UInt8>) -> Bool {
+    name.elementsEqual(other) { $0 == $1 || ((65...90).contains($0) && $0 | 0x20 == $1) }
+  }
+
+  /// The payloads that this may be with a name in capitals: each with the directory around it, and its path in that.
+  fileprivate var renamedPayloads: [(directory: EntryName, path: String, identifier: String)] {
+    guard components.last?.count == 40, components.count <= 3,
+      components.suffix(2).contains(where: { $0.contains { (65...90).contains($0) } })
+    else { return [] }
+    let names = components.map { String(decoding: $0, as: UTF8.self) }
+    return (1...2).compactMap { count in
+      guard names.count == count || names.count == count + 1 else { return nil }
+      let own = names.suffix(count)
+      let path = own.joined(separator: "/")
+      guard let identifier = BackupPath.payload(at: own),
+        !BackupLayout.allCases.contains(where: { $0.storedPath(of: identifier) == path })
+      else { return nil }
+      return (names.count > count ? EntryName(bytes: components[0]) : .none, path, identifier)
+    }
+  }
+
+  /// The leading directory and the identifier, if this names a payload: forty hexadecimal digits, of a current backup
+  /// in a directory named after the first two of them.
+  fileprivate func payload(in layout: BackupLayout) -> (directory: EntryName, identifier: String)? {
+    guard let name = components.last, name.count == 40 else { return nil }
+    let identifier = String(decoding: name, as: UTF8.self)
+    guard isFileIdentifier(identifier) else { return nil }
+    let own = parts(of: layout.storedPath(of: identifier))
+    guard components.count - own.count <= 1, components.suffix(own.count).elementsEqual(own) else { return nil }
+    return (components.count > own.count ? EntryName(bytes: components[0]) : .none, identifier)
+  }
+}
+
+private let wantedPaths = StoredPart.allCases.map { ($0, parts(of: $0.path)) }
+
+private func parts(of path: String) -> [ArraySlice<UInt8>] { Array(path.utf8).split(separator: UInt8(ascii: "/")) }

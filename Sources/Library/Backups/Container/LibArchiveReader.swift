@@ -1,0 +1,209 @@
+import Basics
+import CArchive
+
+#if canImport(Glibc)
+  import Glibc
+#elseif canImport(Musl)
+  import Musl
+#elseif canImport(Darwin)
+  import Darwin
+#endif
+
+/// Owns a libarchive reader and the feed it reads from. Nothing is ever extracted to disk.
+final class LibArchiveReader {
+  enum Format {
+    case tar
+    /// By the directory at its end; the feed must be able to move about.
+    case zip
+    /// No container: the bytes inside of gzip or Zstandard.
+    case compressedBytes
+  }
+
+  /// One entry's header.
+  struct Entry {
+    /// `nil` where libarchive cannot give it.
+    let name: EntryName?
+    let kind: EntryLedger.Kind
+    let byteCount: Int64
+  }
+
+  private let handle: OpaquePointer
+  private var header: OpaquePointer?
+  private let state: FeedState
+  private let names: NameEncoding
+  /// Whether libarchive has given up: nothing more comes then.
+  private(set) var isBroken = false
+
+  init(_ feed: any ByteFeed, reading format: Format) throws(BackupArchiveError) {
+    guard let handle = archive_read_new() else { throw ContainerLibrary.readFailure }
+    self.handle = handle
+    state = FeedState(feed)
+    // In a zip a name may stand in an extra field too, always in UTF-8.
+    names = format == .zip ? .utf8 : .bytes
+    let supported =
+      switch format {
+      case .tar: archive_read_support_format_tar(handle)
+      case .zip: archive_read_support_format_zip_seekable(handle)
+      case .compressedBytes:
+        min(
+          archive_read_support_format_raw(handle), archive_read_support_filter_gzip(handle),
+          archive_read_support_filter_zstd(handle))
+      }
+    guard supported == ARCHIVE_OK else {
+      throw BackupArchiveError(.unreadable, "libarchive was built without a format that is needed")
+    }
+    let context = Unmanaged.passUnretained(state).toOpaque()
+    archive_read_set_callback_data(handle, context)
+    archive_read_set_read_callback(handle) { _, context, start in FeedState.of(context).read(start) }
+    if format != .compressedBytes {
+      archive_read_set_skip_callback(handle) { _, context, count in FeedState.of(context).skip(count) }
+    }
+    if format == .zip {
+      archive_read_set_seek_callback(handle) { _, context, offset, whence in
+        FeedState.of(context).seek(offset, whence)
+      }
+    }
+    guard archive_read_open1(handle) == ARCHIVE_OK else { throw failure() }
+  }
+
+  deinit { archive_read_free(handle) }
+
+  /// Moves to the next entry; `false` at the container's end.
+  func nextHeader() throws(BackupArchiveError) -> Bool {
+    var entry: OpaquePointer?
+    switch names.run({ archive_read_next_header(handle, &entry) }) {
+    // A warning is about owner names or other fields that aren't used here, or leaves the entry without a name.
+    case ARCHIVE_OK, ARCHIVE_WARN:
+      // What a zip's directory and the header before the file do not agree in: one of them was changed.
+      if isContradictory { throw failure() }
+      header = entry
+      return true
+    case ARCHIVE_EOF:
+      header = nil
+      return false
+    default: throw failure()
+    }
+  }
+
+  private var isContradictory: Bool {
+    guard names == .utf8, archive_errno(handle) != 0, let text = archive_error_string(handle) else { return false }
+    return String(cString: text).hasPrefix("Inconsistent ")
+  }
+
+  var entry: Entry? {
+    guard let header else { return nil }
+    return names.run {
+      Entry(
+        name: archive_entry_pathname(header).map { name in
+          EntryName(bytes: Array(UnsafeRawBufferPointer(start: name, count: strlen(name))))
+        },
+        kind: kind(of: header),
+        byteCount: archive_entry_size_is_set(header) == 0 ? 0 : archive_entry_size(header))
+    }
+  }
+
+  /// Of the current entry, in seconds since 1970.
+  var modificationTime: Int64 { header.map { Int64(archive_entry_mtime($0)) } ?? 0 }
+
+  private func kind(of header: OpaquePointer) -> EntryLedger.Kind {
+    if archive_entry_hardlink(header) != nil { return .odd("a hard link") }
+    if archive_entry_symlink(header) != nil { return .odd("a symbolic link") }
+    if archive_entry_is_encrypted(header) != 0 { return .odd("encrypted by the container") }
+    if archive_entry_sparse_count(header) > 0 { return .odd("a sparse file") }
+    return EntryLedger.Kind(mode: UInt32(archive_entry_filetype(header)))
+  }
+
+  /// Bytes of the current entry; 0 at its end.
+  func read(into buffer: UnsafeMutableRawBufferPointer) throws(BackupArchiveError) -> Int {
+    let count = archive_read_data(handle, buffer.baseAddress, buffer.count)
+    guard count >= 0 else {
+      isBroken = count <= Int(ARCHIVE_FATAL)
+      throw failure()
+    }
+    return count
+  }
+
+  /// Lends the bytes of the current entry in portions.
+  func forEachPortion<Failure: WalkFailure>(
+    _ body: (UnsafeRawBufferPointer) throws(Failure) -> Void
+  ) throws(Failure) {
+    let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: DescriptorFeed.chunkByteCount, alignment: 16)
+    defer { buffer.deallocate() }
+    while true {
+      let count = try reading(as: Failure.self) { () throws(BackupArchiveError) in try read(into: buffer) }
+      if count == 0 { return }
+      try body(UnsafeRawBufferPointer(rebasing: buffer[..<count]))
+    }
+  }
+
+  /// Passes over what is left of the current entry.
+  func skipData() throws(BackupArchiveError) {
+    guard archive_read_data_skip(handle) >= ARCHIVE_WARN else { throw failure() }
+  }
+
+  /// Bytes of the container, decompressed, that the entries so far have taken.
+  var consumedByteCount: Int64 { archive_filter_bytes(handle, 0) }
+
+  /// Bytes of the container, as they are stored, that were needed so far.
+  var consumedCompressedByteCount: Int64 { archive_filter_bytes(handle, -1) }
+
+  /// How many compressions lie around what is read.
+  var filterCount: Int { max(0, Int(archive_filter_count(handle)) - 1) }
+
+  private func failure() -> BackupArchiveError {
+    if let failure = state.failure { return failure }
+    let text = archive_error_string(handle).map { String(cString: $0) } ?? "it cannot be read"
+    return BackupArchiveError(state.feed.hasEnded ? .truncated : .damaged, shown(text))
+  }
+
+  /// libarchive's sentence in our style; it may quote a name from the archive.
+  private func shown(_ text: String) -> String {
+    let plain = text.unicodeScalars.allSatisfy { $0.isASCII && $0.value >= 32 }
+    let isName = text.dropFirst().first?.isUppercase == true
+    return plain ? (isName ? text : text.prefix(1).lowercased() + text.dropFirst()) : quoted(text)
+  }
+}
+
+/// What libarchive's callbacks reach through their context pointer.
+private final class FeedState {
+  let feed: any ByteFeed
+  /// Why a callback gave up; libarchive itself only learns that it did.
+  private(set) var failure: BackupArchiveError?
+
+  init(_ feed: any ByteFeed) { self.feed = feed }
+
+  static func of(_ context: UnsafeMutableRawPointer?) -> FeedState {
+    guard let context else { preconditionFailure("libarchive calls back with the pointer that it was given") }
+    return Unmanaged<FeedState>.fromOpaque(context).takeUnretainedValue()
+  }
+
+  func read(_ start: UnsafeMutablePointer<UnsafeRawPointer?>?) -> Int {
+    do throws(BackupArchiveError) {
+      let bytes = try feed.next()
+      start?.pointee = bytes.baseAddress
+      return bytes.count
+    } catch {
+      failure = error
+      return Int(ARCHIVE_FATAL)
+    }
+  }
+
+  func skip(_ count: Int64) -> Int64 {
+    do throws(BackupArchiveError) {
+      return try feed.skip(count)
+    } catch {
+      failure = error
+      return Int64(ARCHIVE_FATAL)
+    }
+  }
+
+  func seek(_ offset: Int64, _ whence: Int32) -> Int64 {
+    let origin: SeekOrigin = whence == SEEK_SET ? .start : whence == SEEK_CUR ? .current : .end
+    do throws(BackupArchiveError) {
+      return try feed.seek(offset, origin) ?? Int64(ARCHIVE_FATAL)
+    } catch {
+      failure = error
+      return Int64(ARCHIVE_FATAL)
+    }
+  }
+}

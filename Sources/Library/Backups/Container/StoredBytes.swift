@@ -1,0 +1,134 @@
+package import Basics
+import KeychainCrypto
+import KeychainFormats
+
+/// A stored part of a backup that may be too large for memory: a private copy, taken once, so that what was measured is
+/// what is read later.
+package final class StoredBytes: Sendable {
+  package let byteCount: Int
+  /// 32 bytes, of the whole.
+  package let sha256: [UInt8]
+  private let place: Place
+
+  fileprivate enum Place: Sendable {
+    case memory([UInt8])
+    case file(NamelessFile)
+  }
+
+  fileprivate init(_ place: Place, byteCount: Int, sha256: [UInt8]) {
+    self.place = place
+    self.byteCount = byteCount
+    self.sha256 = sha256
+  }
+
+  package convenience init(_ bytes: [UInt8]) throws(BackupArchiveError) {
+    let digest = try explained("the digest") { () throws(DataProtectionError) in try Digest.sha256(bytes) }
+    self.init(.memory(bytes), byteCount: bytes.count, sha256: digest)
+  }
+
+  /// Whether it is in a file and not in memory.
+  package var isInFile: Bool { if case .file = place { true } else { false } }
+
+  /// Fills the whole buffer with the bytes from `offset` on.
+  ///
+  /// - Throws: `.truncated` where the buffer reaches beyond the end.
+  package func read(at offset: Int, into buffer: UnsafeMutableRawBufferPointer) throws(BackupArchiveError) {
+    guard offset >= 0, buffer.count <= byteCount, offset <= byteCount - buffer.count else {
+      throw BackupArchiveError(.truncated, "byte \(Amounts.grouped(Int64(offset))) is beyond the end of a stored part")
+    }
+    switch place {
+    case .memory(let bytes):
+      bytes.withUnsafeBytes { buffer.copyMemory(from: .init(rebasing: $0[offset...][..<(offset + buffer.count)])) }
+    case .file(let file): try file.read(at: offset, into: buffer)
+    }
+  }
+
+  /// Lends all of it, some hundred kilobytes at a time.
+  package func forEachPortion(
+    _ body: (UnsafeRawBufferPointer) throws(BackupArchiveError) -> Void
+  ) throws(BackupArchiveError) {
+    try forEachPortion(translating: { $0 }, body)
+  }
+
+  /// The same for whoever has errors of another kind.
+  ///
+  /// - Parameter translate: Makes an error of the stored part one of these.
+  package func forEachPortion<Failure: Error>(
+    translating translate: (BackupArchiveError) -> Failure, _ body: (UnsafeRawBufferPointer) throws(Failure) -> Void
+  ) throws(Failure) {
+    let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: min(byteCount, 1 << 18), alignment: 16)
+    defer { buffer.deallocate() }
+    for start in stride(from: 0, to: byteCount, by: 1 << 18) {
+      let portion = UnsafeMutableRawBufferPointer(rebasing: buffer[..<min(buffer.count, byteCount - start)])
+      do throws(BackupArchiveError) { try read(at: start, into: portion) } catch { throw translate(error) }
+      try body(UnsafeRawBufferPointer(portion))
+    }
+  }
+
+  /// 20 bytes, of the whole.
+  package func sha1() throws(BackupArchiveError) -> [UInt8] {
+    let part = "the digest"
+    let digest = try explained(part) { () throws(DataProtectionError) in try DigestStream(.sha1) }
+    try forEachPortion { (portion) throws(BackupArchiveError) in
+      do throws(DataProtectionError) { try digest.update(portion) } catch { throw BackupArchiveError(error, in: part) }
+    }
+    return try explained(part) { () throws(DataProtectionError) in try digest.finish() }
+  }
+
+  /// All of it, in memory.
+  package func bytes() throws(BackupArchiveError) -> [UInt8] {
+    switch place {
+    case .memory(let bytes): return bytes
+    case .file:
+      return try [UInt8](count: byteCount) { (buffer) throws(BackupArchiveError) in try read(at: 0, into: buffer) }
+    }
+  }
+}
+
+/// Takes the bytes of a stored part as they arrive.
+package struct StoredBytesCollector: ~Copyable {
+  private let storage: ManifestStorage
+  private let system: FileSystem
+  private let digest: DigestStream
+  private var buffered: [UInt8] = []
+  private var file: NamelessFile?
+  private(set) var byteCount = 0
+
+  /// - Parameter expected: How many bytes are said to come; no memory is taken for more than a portion of them.
+  package init(
+    _ storage: ManifestStorage, system: FileSystem, expecting expected: Int64 = 0
+  ) throws(BackupArchiveError) {
+    let isLarge = storage == .temporaryFile && expected >= ManifestStorage.minimumFileByteCount
+    let file = isLarge ? try NamelessFile(system: system) : nil
+    digest = try explained("the digest") { () throws(DataProtectionError) in try DigestStream(.sha256) }
+    self.storage = storage
+    self.system = system
+    self.file = file
+  }
+
+  package mutating func append(_ bytes: UnsafeRawBufferPointer) throws(BackupArchiveError) {
+    do throws(DataProtectionError) {
+      try digest.update(bytes)
+    } catch {
+      throw BackupArchiveError(error, in: "the digest")
+    }
+    byteCount += bytes.count
+    if let file { return try file.append(bytes) }
+    buffered.append(contentsOf: bytes)
+    guard storage == .temporaryFile, buffered.count >= ManifestStorage.minimumFileByteCount else { return }
+    let created = try NamelessFile(system: system)
+    try buffered.withRawBytes { (all) throws(BackupArchiveError) in try created.append(all) }
+    buffered = []
+    file = created
+  }
+
+  package consuming func finish() throws(BackupArchiveError) -> StoredBytes {
+    let place: StoredBytes.Place = file.map { .file($0) } ?? .memory(buffered)
+    let count = byteCount
+    do throws(DataProtectionError) {
+      return StoredBytes(place, byteCount: count, sha256: try digest.finish())
+    } catch {
+      throw BackupArchiveError(error, in: "the digest")
+    }
+  }
+}

@@ -1,0 +1,155 @@
+import Basics
+import KeychainFormats
+
+/// The payloads that a backup stores, by the names under which they are stored, with their sizes as stored.
+public struct StoredPayloads: Sendable, Equatable {
+  /// Twenty bytes of SHA-1 without a heap allocation: a large backup has half a million of them.
+  package struct Name: Hashable, Sendable {
+    let first: UInt64
+    let second: UInt64
+    let third: UInt32
+
+    /// - Returns: `nil` unless there are forty lower-case hexadecimal digits.
+    package init?(_ text: some StringProtocol) {
+      var copy = String(text)
+      guard let name = copy.withUTF8({ Name(bytes: UnsafeRawBufferPointer($0)) }) else { return nil }
+      self = name
+    }
+
+    /// The same of a text's bytes.
+    init?(bytes: UnsafeRawBufferPointer) {
+      guard bytes.count == 40, let third = Self.number(bytes[..<8]), let second = Self.number(bytes[8..<24]),
+        let first = Self.number(bytes[24...])
+      else { return nil }
+      self.init((third, second, first))
+    }
+
+    /// Up to sixteen digits, the first one highest.
+    private static func number(_ digits: Slice<UnsafeRawBufferPointer>) -> UInt64? {
+      var number: UInt64 = 0
+      for digit in digits {
+        switch digit {
+        case 48...57: number = number << 4 | UInt64(digit - 48)
+        case 97...102: number = number << 4 | UInt64(digit - 87)
+        default: return nil
+        }
+      }
+      return number
+    }
+
+    /// The name that a SHA-1 stands for.
+    init?(hash: UnsafeRawBufferPointer) {
+      guard hash.count == 20 else { return nil }
+      var values: (UInt64, UInt64, UInt64) = (0, 0, 0)
+      for byte in hash {
+        values.0 = values.0 << 8 | values.1 >> 56
+        values.1 = values.1 << 8 | values.2 >> 56
+        values.2 = values.2 << 8 | UInt64(byte)
+      }
+      self.init(values)
+    }
+
+    /// Forty digits.
+    package var text: String {
+      String(
+        hexadecimal:
+          withUnsafeBytes(of: third.bigEndian, Array.init) + withUnsafeBytes(of: second.bigEndian, Array.init)
+          + withUnsafeBytes(of: first.bigEndian, Array.init))
+    }
+
+    private init(_ values: (UInt64, UInt64, UInt64)) {
+      (third, second, first) = (UInt32(truncatingIfNeeded: values.0), values.1, values.2)
+    }
+  }
+
+  private var byteCounts: [Name: Int64] = [:]
+  /// Where a payload's name is that of a link, a pipe, a directory: what no device stores, and nobody opens.
+  private var irregular: Set<Name> = []
+  /// Of all payloads together.
+  public private(set) var byteCount: Int64 = 0
+  /// Where payloads lie that have another name than a device gives them, relative to the backup's directory.
+  private(set) var otherPaths: [Name: String] = [:]
+  /// Other names of payloads, until all names are known.
+  private var candidates: [Name: [(path: String, byteCount: Int64)]] = [:]
+  /// Files with another name of a payload that are not read for it.
+  private var unread: Set<String> = []
+
+  /// Creates a list of no payload.
+  public init() {}
+
+  /// How many payloads are stored.
+  public var count: Int { byteCounts.count }
+
+  /// The stored size of a payload; `nil` where it isn't there.
+  public func byteCount(of fileIdentifier: some StringProtocol) -> Int64? {
+    Name(fileIdentifier).flatMap { byteCounts[$0] }
+  }
+
+  /// The names of payloads that are stored with such a size, in order.
+  public func fileIdentifiers(whereByteCount matches: (Int64) -> Bool = { _ in true }) -> [String] {
+    byteCounts.filter { matches($0.value) }.map { $0.key.text }.sorted()
+  }
+
+  /// Whether something that is not a regular file has a payload's name.
+  public func isIrregular(_ fileIdentifier: some StringProtocol) -> Bool {
+    Name(fileIdentifier).map(irregular.contains) ?? false
+  }
+
+  func contains(_ name: Name) -> Bool { byteCounts[name] != nil }
+
+  /// Where a payload lies that has another name than a device gives it; `nil` for every other one.
+  package func otherPath(of fileIdentifier: some StringProtocol) -> String? {
+    otherPaths.isEmpty ? nil : Name(fileIdentifier).flatMap { otherPaths[$0] }
+  }
+
+  /// Whether a file has another name of a payload and is not read for it.
+  package func isUnread(_ path: String) -> Bool { unread.contains(path) }
+
+  /// Where a payload lies, or would.
+  func path(of fileIdentifier: String, in layout: BackupLayout) -> String {
+    otherPath(of: fileIdentifier) ?? layout.storedPath(of: fileIdentifier)
+  }
+
+  /// What is to be said of other names; `nil` if every payload has its own.
+  public var finding: ArchiveFinding? {
+    guard let first = otherPaths.values.min() ?? unread.min() else { return nil }
+    return .payloadsRenamed(count: otherPaths.count, unread: unread.count, first: first)
+  }
+
+  var notes: [ArchiveNote] { finding.map { [.finding($0)] } ?? [] }
+
+  /// Enters a regular file with another name of a payload.
+  mutating func addCandidate(_ path: String, for fileIdentifier: String, byteCount: Int64) {
+    guard let name = Name(fileIdentifier) else { return }
+    candidates[name, default: []].append((path, byteCount))
+  }
+
+  /// Decides between the names, once all of them are entered: a payload's own name goes first, whatever stands there. Of
+  /// several other names nothing tells which is right, so that none is read.
+  mutating func settle() {
+    for (name, files) in candidates {
+      if files.count == 1, byteCounts[name] == nil, !irregular.contains(name) {
+        byteCounts[name] = files[0].byteCount
+        byteCount += files[0].byteCount
+        otherPaths[name] = files[0].path
+      } else {
+        unread.formUnion(files.map(\.path))
+      }
+    }
+    candidates = [:]
+  }
+
+  /// Whether both store the same payloads with the same sizes, under whatever names.
+  public static func == (left: Self, right: Self) -> Bool {
+    left.byteCounts == right.byteCounts && left.irregular == right.irregular
+  }
+
+  mutating func add(_ fileIdentifier: some StringProtocol, byteCount: Int64) {
+    guard let name = Name(fileIdentifier), byteCounts.updateValue(byteCount, forKey: name) == nil else { return }
+    self.byteCount += byteCount
+  }
+
+  mutating func addIrregular(_ fileIdentifier: some StringProtocol) {
+    if let name = Name(fileIdentifier) { irregular.insert(name) }
+  }
+}

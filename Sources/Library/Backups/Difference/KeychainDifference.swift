@@ -1,0 +1,183 @@
+public import Basics
+import KeychainCrypto
+public import KeychainFormats
+import KeychainRules
+
+/// What a second keychain has that a first one has not, and the other way round. Made of two lists of items without any
+/// file or key at hand; holds names and dates, never a secret.
+public struct KeychainDifference: Sendable {
+  /// Items of the second list alone, in its order.
+  public let added: [Side]
+  /// Items of both that differ, in the second list's order.
+  public let changed: [ItemChange]
+  /// Items of the first list alone, in its order.
+  public let removed: [Side]
+  /// How many items are equal in both: open ones by their content, sealed ones by their bytes (`SealedCounts.alike`).
+  public let sameCount: Int
+  /// How many items that both lists have were compared without their secrets: one of the lists does not tell it.
+  public let openSecretCount: Int
+  /// What could not be compared, because it is sealed in one list or in both.
+  public let sealed: SealedCounts
+  /// Open items of the first list that the second one may have among its sealed ones, in the first list's order: they are
+  /// neither gone nor the same, as far as anybody can tell.
+  public let doubtfulInFirst: [Side]
+  /// The same of the second list: they are not called new.
+  public let doubtfulInSecond: [Side]
+
+  /// An item that one list alone has, or seems to have.
+  public struct Side: Sendable, Equatable {
+    /// Its position in its own list, counted from 0.
+    public let index: Int
+    /// The names that it is known by.
+    public let identity: ItemIdentity
+    /// The class that protects it; `nil` where nothing says it.
+    public let protection: ProtectionClass?
+    /// The date of the last change; `nil` where it is sealed or has none.
+    public let modified: KeychainDate?
+    /// What tells it from others that are new or gone under the same names: "port 8443", "not synced". Hostile; values of
+    /// its primary key, never of a secret.
+    public let distinctions: [String]
+
+    init(_ compared: ComparedItem, distinctions: [String] = []) {
+      self.distinctions = distinctions
+      index = compared.index
+      identity = compared.identity
+      protection = compared.protection
+      modified = compared.item?.modificationDate
+    }
+  }
+
+  /// Items of which something is sealed. The contents of those that are not stored alike are unknown, so that they count
+  /// neither as equal nor as changed.
+  public struct SealedCounts: Sendable, Equatable {
+    /// Both lists have it byte for byte, as two copies of one backup do, whatever their passwords; it does not open in one
+    /// of them or in both. These are equal, and in none of the counts that follow but the next.
+    public var alike = 0
+    /// Of those that are stored alike, the ones that are damaged in both.
+    public var damagedAlike = 0
+    /// Both lists name it by the same reference; at least one of the two does not open.
+    public var inBoth = 0
+    /// Of those in both, the ones that open in the first list. What opens in the second is counted beside them; no item
+    /// is in both counts.
+    public var openInFirst = 0
+    /// Of those in both, the ones that open in the second list.
+    public var openInSecond = 0
+    /// Sealed items of the first list to which nothing in the second is known to belong.
+    public var onlyInFirst = 0
+    /// Sealed items of the second list to which nothing in the first is known to belong.
+    public var onlyInSecond = 0
+    /// How many sealed items of the first list may be ones of the second, at most: they are of one kind and class.
+    public var possiblePairs = 0
+    /// Of all that are not stored alike, those that are damaged, rather than bound to a device.
+    public var damaged = 0
+
+    /// The items of all three places, each once; where some may be in two of them, as few as there can be.
+    public var total: Int { placeCount - possiblePairs }
+    /// The same with an item of either list twice, though the two may be one.
+    package var placeCount: Int { inBoth + onlyInFirst + onlyInSecond }
+  }
+
+  /// How many items are not known to be new, changed, gone or the same, as few as there can be: sealed ones, and those that
+  /// may be sealed in the other list. An item that both lists may have counts once.
+  public let unknownCount: Int
+
+  /// Whether nothing is known to differ. More doubtful items than there are sealed ones to be them are a difference, though
+  /// which of them it is stays open.
+  public var isEmpty: Bool {
+    added.isEmpty && changed.isEmpty && removed.isEmpty && doubtfulInFirst.count <= sealed.onlyInSecond
+      && doubtfulInSecond.count <= sealed.onlyInFirst
+  }
+
+  /// Whether it is known of every item what it differs in: nothing is sealed but what is stored alike, and every secret
+  /// is told.
+  public var isComplete: Bool { sealed.total == 0 && openSecretCount == 0 }
+
+  /// Compares two keychains item by item. Equal items are those with the same primary key: kind, names, access group,
+  /// whether it syncs (the attributes flagged P in Apple's schema).
+  ///
+  /// Where a list holds one primary key twice, as only a damaged archive does, they are paired in their order.
+  ///
+  /// - Throws: `ArchivedKeychainError` where the cryptography itself fails.
+  public init(from first: [ComparedItem], to second: [ComparedItem]) throws(ArchivedKeychainError) {
+    let comparable = ComparableItems(first, second)
+    var unmatched = try ItemsByKey(comparable.first)
+    var isMatched = Array(repeating: false, count: comparable.first.count)
+    var added: [ComparedItem] = []
+    var changed: [ItemChange] = []
+    var sameCount = 0
+    var openSecretCount = 0
+    for compared in comparable.second {
+      guard let new = compared.item, let place = try unmatched.take(new), let old = comparable.first[place].item else {
+        added.append(compared)
+        continue
+      }
+      isMatched[place] = true
+      let match = comparable.first[place]
+      if match.leavesSecretOpen(beside: compared) { openSecretCount += 1 }
+      if let change = ItemChange(match, old, compared, new) { changed.append(change) } else { sameCount += 1 }
+    }
+    let removed = zip(comparable.first, isMatched).filter { !$0.1 }.map(\.0)
+    let (new, doubtfulInSecond) = comparable.split(added, bySealed: comparable.sealedInFirst)
+    let (gone, doubtfulInFirst) = comparable.split(removed, bySealed: comparable.sealedInSecond)
+    let distinctions = Self.distinctions(among: new + gone)
+    self.added = zip(new, distinctions).map { Side($0, distinctions: $1) }
+    self.removed = zip(gone, distinctions.dropFirst(new.count)).map { Side($0, distinctions: $1) }
+    self.doubtfulInFirst = doubtfulInFirst.map { Side($0) }
+    self.doubtfulInSecond = doubtfulInSecond.map { Side($0) }
+    self.changed = changed
+    self.sameCount = sameCount + comparable.counts.alike
+    self.openSecretCount = openSecretCount
+    sealed = comparable.counts
+    let (one, other) = (comparable.sealedInFirst + doubtfulInFirst, comparable.sealedInSecond + doubtfulInSecond)
+    unknownCount = sealed.inBoth + one.count + other.count - comparable.possiblePairs(one, other)
+  }
+
+  /// The places of open items by the key by which a restore would meet them, so that both agree about which items are one.
+  private struct ItemsByKey {
+    /// By key, those of one key in the items' order. There is one for every item, so that keys are held by their digests.
+    private var places: [(key: ItemFingerprint, place: Int)] = []
+    /// How many of a key were taken, at where its first one stands.
+    private var takenCounts: [Int]
+
+    init(_ items: [ComparedItem]) throws(ArchivedKeychainError) {
+      places.reserveCapacity(items.count)
+      for (place, compared) in items.enumerated() {
+        guard let item = compared.item, let key = try Self.key(of: item) else { continue }
+        places.append((key, place))
+      }
+      places.sort { $0 < $1 }
+      takenCounts = Array(repeating: 0, count: places.count)
+    }
+
+    /// The place of the first item with the key of this one that was not taken yet.
+    mutating func take(_ item: KeychainItem) throws(ArchivedKeychainError) -> Int? {
+      guard let key = try Self.key(of: item) else { return nil }
+      var (first, end) = (0, places.count)
+      while first < end {
+        let middle = first + (end - first) / 2
+        if places[middle].key < key { first = middle + 1 } else { end = middle }
+      }
+      guard first < places.count else { return nil }
+      let next = first + takenCounts[first]
+      guard next < places.count, places[next].key == key else { return nil }
+      takenCounts[first] += 1
+      return places[next].place
+    }
+
+    /// - Returns: `nil` for an item with a value that no database takes; it is equal to none.
+    private static func key(of item: KeychainItem) throws(ArchivedKeychainError) -> ItemFingerprint? {
+      let key: PrimaryKey
+      do throws(KeychainRuleError) {
+        key = try PrimaryKey(of: item)
+      } catch {
+        if error.code == .parameter { return nil }
+        throw ArchivedKeychainError(error)
+      }
+      do throws(DataProtectionError) {
+        return try ItemFingerprint(of: key)
+      } catch {
+        throw ArchivedKeychainError(error)
+      }
+    }
+  }
+}

@@ -1,0 +1,129 @@
+import Basics
+import KeychainCrypto
+import KeychainFormats
+
+/// A line of the manifest that lies beside the files: what became of one of the chosen.
+struct ExtractedRecord {
+  /// What became of it.
+  enum Outcome {
+    /// Written in this run or an earlier one.
+    case written(ExtractedContent)
+    case linked(target: String)
+    /// Not written, by a rule.
+    case leftOut(ExtractedFiles.LeftOut)
+    /// Not written, because it cannot be read.
+    case failed(BackupArchiveError)
+  }
+
+  let file: ListedFile
+  let record: FileRecord?
+  /// Where it is, relative to the folder; `nil` where nothing was written.
+  let path: String?
+  let outcome: Outcome
+
+  /// Whether it has another name than the backup gave it.
+  var isRenamed: Bool {
+    guard let path else { return false }
+    return file.undecodedDomain != nil || file.undecodedPath != nil || !path.utf8.elementsEqual(originalPath.utf8)
+  }
+
+  /// What the backup calls it.
+  var originalPath: String { "\(domain ?? "")/\(relativePath ?? "")" }
+
+  private var domain: String? { file.domain.map(Self.limited) }
+  private var relativePath: String? { file.relativePath.map(Self.limited) }
+
+  /// A name that is longer than any device's is cut: it was refused, and nothing has it.
+  private static func limited(_ name: String) -> String {
+    let most = TreeNames.maximumPathByteCount
+    return name.utf8.count <= most ? name : String(decoding: name.utf8.prefix(most), as: UTF8.self) + "..."
+  }
+
+  var line: JSONValue {
+    var fields: [(String, JSONValue)] = [
+      ("path", .text(path)), ("domain", .text(domain)), ("relative_path", .text(relativePath)),
+      ("kind", .string(file.kind.word)), ("file_id", .string(file.fileIdentifier)),
+    ]
+    switch outcome {
+    case .written(let content): fields += content.fields
+    case .linked(let target): fields.append(("target", .string(target)))
+    case .leftOut(let reason): fields.append(("left_out", .string(reason.rawValue)))
+    case .failed(let error):
+      fields += [("fault", .string(error.code.rawValue)), ("reason", .string(error.reason))]
+    }
+    let undecoded = [
+      ("domain_bytes", file.undecodedDomain), ("relative_path_bytes", file.undecodedPath),
+      ("target_bytes", record?.undecodedTarget),
+    ]
+    // A name that is too long for any device is cut here too.
+    fields += undecoded.compactMap { name, bytes in
+      bytes.map { (name, .string(String(hexadecimal: Array($0.prefix(TreeNames.maximumPathByteCount))))) }
+    }
+    if let record {
+      let modified = KeychainDate(secondsSince1970: Double(record.lastModified))
+      let permissions = String(record.mode & 0o7777, radix: 8)
+      fields += [
+        ("protection_class", .integer(Int64(record.protectionClass.rawValue))), ("mode", .string(permissions)),
+        ("modified", .string(Timestamp.text(of: modified))),
+      ]
+    }
+    if isRenamed { fields.append(("renamed", true)) }
+    return .object(fields)
+  }
+}
+
+/// What a file that was written has in it.
+struct ExtractedContent: Equatable, Sendable {
+  /// Of the plain content.
+  let byteCount: Int64
+  /// Of the plain content.
+  let sha256: [UInt8]
+  let standing: ExtractedFiles.DigestStanding
+
+  init(byteCount: Int64, sha256: [UInt8], standing: ExtractedFiles.DigestStanding) {
+    self.byteCount = byteCount
+    self.sha256 = sha256
+    self.standing = standing
+  }
+
+  var fields: [(String, JSONValue)] {
+    [
+      ("size", .integer(byteCount)), ("sha256", .string(String(hexadecimal: sha256))),
+      ("digest", .string(standing.rawValue)),
+    ]
+  }
+
+  /// - Returns: `nil` for a line of something that was not written.
+  init?(_ line: JSONValue) {
+    guard let size = line["size"]?.integerValue, let digits = line["sha256"]?.stringValue,
+      let sha256 = Self.bytes(digits),
+      let standing = (line["digest"]?.stringValue).flatMap(ExtractedFiles.DigestStanding.init(rawValue:))
+    else { return nil }
+    self.init(byteCount: size, sha256: sha256, standing: standing)
+  }
+
+  /// Of 64 digits.
+  private static func bytes(_ digits: String) -> [UInt8]? {
+    let digits = Array(digits.utf8)
+    guard digits.count == 64 else { return nil }
+    var bytes: [UInt8] = []
+    for index in stride(from: 0, to: 64, by: 2) {
+      guard let byte = UInt8(String(decoding: digits[index...(index + 1)], as: UTF8.self), radix: 16) else {
+        return nil
+      }
+      bytes.append(byte)
+    }
+    return bytes
+  }
+}
+
+extension ListedFile.Kind {
+  fileprivate var word: String {
+    switch self {
+    case .file: "file"
+    case .directory: "directory"
+    case .link: "link"
+    case .other: "other"
+    }
+  }
+}

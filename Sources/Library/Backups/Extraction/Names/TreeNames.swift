@@ -1,0 +1,127 @@
+import Basics
+import KeychainFormats
+
+/// Where the files of a backup go in a folder: `domain/path`, each part a safe name, no two of one folder alike in any
+/// file system. The same files in the same order get the same names.
+///
+/// Directories are entered first: a file or a link that has the name of one steps aside.
+struct TreeNames {
+  /// A directory of the tree; the first is the folder itself.
+  struct Directory: Sendable {
+    let parent: Int
+    let name: String
+    /// The row that says when it was changed, where there is one.
+    var place: FilePlace?
+  }
+
+  /// UTF-8 bytes of a path in its domain (`PATH_MAX` of the device).
+  static let maximumPathByteCount = 1_024
+  /// Directories of a tree.
+  static let maximumDirectoryCount = 1_000_000
+
+  private(set) var directories = [Directory(parent: 0, name: "")]
+  private var numbers: [Original: Int] = [:]
+  private var taken: Set<Sibling>
+  /// Rows of one directory stand together for the most part.
+  private var last: (domain: [UInt8], path: ArraySlice<UInt8>, number: Int)?
+
+  /// A directory by what the backup calls it.
+  private struct Original: Hashable {
+    let parent: Int
+    let bytes: [UInt8]
+  }
+
+  /// A name that is taken in a directory: two hashes of its folded form, as a million names would need a lot of memory.
+  private struct Sibling: Hashable {
+    let first: Int
+    let second: Int
+
+    init(_ name: String, in parent: Int) {
+      let folded = SafeName.folded(name)
+      var hashers = (Hasher(), Hasher())
+      hashers.0.combine(parent)
+      hashers.0.combine(folded)
+      hashers.1.combine(folded)
+      hashers.1.combine(parent)
+      (first, second) = (hashers.0.finalize(), hashers.1.finalize())
+    }
+  }
+
+  /// - Parameter reserved: Names in the folder itself that are not to be given.
+  init(reserved: [String]) { taken = Set(reserved.map { Sibling($0, in: 0) }) }
+
+  static func isTooLong(_ file: ListedFile) -> Bool {
+    (file.undecodedPath?.count ?? file.relativePath?.utf8.count ?? 0) > maximumPathByteCount
+      || (file.undecodedDomain?.count ?? file.domain?.utf8.count ?? 0) > maximumPathByteCount
+  }
+
+  /// Splits a path into that of its directory, `nil` where that is the domain's own, and its own name; `nil` for the
+  /// domain's own directory.
+  static func parts(of path: [UInt8]) -> (parent: ArraySlice<UInt8>?, name: ArraySlice<UInt8>)? {
+    guard !path.isEmpty else { return nil }
+    guard let slash = path.lastIndex(of: UInt8(ascii: "/")) else { return (nil, path[...]) }
+    return (path[..<slash], path[(slash + 1)...])
+  }
+
+  /// The number of a directory, entered where it is new.
+  ///
+  /// - Parameter path: Relative to its domain; `nil` for the domain's own directory.
+  mutating func directory(
+    _ domain: [UInt8], _ path: ArraySlice<UInt8>?
+  ) throws(BackupArchiveError) -> Int {
+    if let last, last.domain == domain, let path, last.path == path {
+      return last.number
+    }
+    var number = try enter(domain[...], in: 0)
+    guard let path else { return number }
+    for part in path.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false) {
+      number = try enter(part, in: number)
+    }
+    last = (domain, path, number)
+    return number
+  }
+
+  private mutating func enter(_ part: ArraySlice<UInt8>, in parent: Int) throws(BackupArchiveError) -> Int {
+    let original = Original(parent: parent, bytes: Array(part))
+    if let number = numbers[original] { return number }
+    guard directories.count < Self.maximumDirectoryCount else {
+      throw BackupArchiveError(
+        .overLimit, "its files are in more than \(Amounts.grouped(Int64(Self.maximumDirectoryCount))) folders")
+    }
+    let name = try free(try SafeName.name(of: part), in: parent, distinguishedBy: Array("\(parent)/".utf8) + part)
+    directories.append(Directory(parent: parent, name: name))
+    numbers[original] = directories.count - 1
+    return directories.count - 1
+  }
+
+  mutating func set(_ place: FilePlace, of directory: Int) { directories[directory].place = place }
+
+  /// The name of a file or a link in its directory.
+  mutating func name(
+    of part: ArraySlice<UInt8>, in directory: Int, identifier: String
+  ) throws(BackupArchiveError) -> String {
+    try free(try SafeName.name(of: part), in: directory, distinguishedBy: Array(identifier.utf8))
+  }
+
+  private mutating func free(
+    _ name: String, in parent: Int, distinguishedBy original: [UInt8]
+  ) throws(BackupArchiveError) -> String {
+    if taken.insert(Sibling(name, in: parent)).inserted { return name }
+    for count in [8, 16, 40] {
+      let other = try SafeName.distinguished(name, by: original, digits: count)
+      if taken.insert(Sibling(other, in: parent)).inserted { return other }
+    }
+    throw BackupArchiveError(.hostile, "\(HostileText.quoted(name)) and names derived from it are listed repeatedly")
+  }
+
+  /// The names that lead to a directory, from the folder on.
+  static func names(of number: Int, in directories: [Directory]) -> [String] {
+    var names: [String] = []
+    var number = number
+    while number != 0 {
+      names.append(directories[number].name)
+      number = directories[number].parent
+    }
+    return names.reversed()
+  }
+}

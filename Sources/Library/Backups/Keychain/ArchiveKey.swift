@@ -1,0 +1,189 @@
+import Basics
+public import KeychainCrypto
+import KeychainFormats
+
+/// What an archive's password comes to, derived once: the key that opens the keybag, with the hardware key of one device
+/// or another or with none.
+///
+/// Every reading that needs a password begins here, so that all of them try the same forms of it and refuse the same
+/// keybags.
+public struct ArchiveKey: ~Copyable, Sendable {
+  private let keybag: Keybag
+  /// What the class keys are wrapped with, to wrap them again.
+  package let passcodeKey: Secret
+  /// In which of its Unicode forms the password fitted.
+  public let passwordForm: PasswordForm
+  /// Why the keybag opens nothing, of a backup whose files need none of its keys; `nil` where it opens.
+  public let keybagFault: String?
+  /// Whether a password opened the keybag.
+  public let isOfPassword: Bool
+  /// Of the records in a list of files of iOS 10.0.
+  private let recordKey: RecordKey?
+
+  /// Derives the key of the password as it is given, and where that does not fit, of the same text in its other Unicode
+  /// forms.
+  ///
+  /// - Parameters:
+  ///   - archive: The backup as it was opened.
+  ///   - password: Of the backup; `nil` for one without, whose bag opens with the empty one.
+  ///   - limit: The most PBKDF2 rounds to accept, checked before any work.
+  ///   - progress: Told how far the derivation is; where it answers `false` it ends.
+  /// - Throws: Category `wrongPassword` where none was given and one is needed, or none of the class keys unwraps;
+  ///   `refused` over the limit, and where a password is given for a backup without one; `damaged` where the keybag is
+  ///   not what was written and files are encrypted: where they are in clear, `keybagFault` says it.
+  public init(
+    of archive: BackupArchive, password: borrowing Secret?, acceptingAtMost limit: Int = RoundLimit.standard,
+    progress: PasswordDerivation.Progress = { _, _ in true }
+  ) throws(ArchivedKeychainError) {
+    try self.init(of: archive, password: password, acceptingAtMost: limit, remembering: nil, progress: progress)
+  }
+
+  /// The same, but that no key is derived which is known already.
+  ///
+  /// - Parameter keys: Those of this password that were derived before; new ones are added.
+  package init(
+    of archive: BackupArchive, password: borrowing Secret?, acceptingAtMost limit: Int, remembering keys: DerivedKeys?,
+    progress: PasswordDerivation.Progress
+  ) throws(ArchivedKeychainError) {
+    if Self.isGiven(password), !archive.keybagHasPassword { throw .passwordNotNeeded() }
+    let found = try Self.found(
+      of: archive, password: password, acceptingAtMost: limit, remembering: keys, progress: progress)
+    isOfPassword = Self.isGiven(password)
+    keybag = archive.keybag
+    passwordForm = found.form
+    keybagFault = found.fault
+    passcodeKey = found.passcodeKey.copy()
+    recordKey = found.recordKey
+  }
+
+  /// What a password comes to, or why the keybag of unencrypted files opens nothing.
+  private struct Found: ~Copyable {
+    let form: PasswordForm
+    let fault: String?
+    let passcodeKey: Secret
+    let recordKey: RecordKey?
+  }
+
+  private static func found(
+    of archive: BackupArchive, password: borrowing Secret?, acceptingAtMost limit: Int, remembering keys: DerivedKeys?,
+    progress: PasswordDerivation.Progress
+  ) throws(ArchivedKeychainError) -> Found {
+    do throws(DataProtectionError) {
+      let key = try fittingKey(
+        of: archive, password: password, acceptingAtMost: limit, remembering: keys, progress: progress)
+      return Found(
+        form: key.form, fault: nil, passcodeKey: key.passcodeKey.copy(),
+        recordKey: try recordKey(of: archive, password: password, in: key.form))
+    } catch {
+      guard !archive.isEncrypted, error.isOfKeybag else { throw ArchivedKeychainError(error) }
+      let fault = archive.manifest.keybagFault ?? error.reason
+      return Found(form: .asGiven, fault: fault, passcodeKey: .empty, recordKey: nil)
+    }
+  }
+
+  /// Opens the class keys.
+  ///
+  /// - Parameter deviceKey: Of the device whose hardware is available. Nothing but an item that opens proves that it is the
+  ///   one that made the backup.
+  /// - Throws: Category `damaged` where the keybag cannot be used.
+  public borrowing func classKeys(deviceKey: borrowing DeviceKey?) throws(ArchivedKeychainError) -> ClassKeys {
+    do throws(DataProtectionError) {
+      guard keybagFault == nil else { return try ClassKeys.none() }
+      var keys = try keybag.unlock(passcodeKey: passcodeKey.copy(), deviceKey: deviceKey)
+      keys.recordKey = recordKey
+      return keys
+    } catch {
+      throw ArchivedKeychainError(error)
+    }
+  }
+
+  /// Refuses a keybag that asks for more work than is accepted, before anyone is asked for a password.
+  ///
+  /// - Throws: Category `refused` over the limit, `damaged` where the keybag does not say how to derive its key.
+  public static func checkRounds(
+    of archive: BackupArchive, acceptingAtMost limit: Int = RoundLimit.standard
+  ) throws(ArchivedKeychainError) {
+    do throws(DataProtectionError) {
+      try archive.requireReadableKeybag()
+      try archive.keybag.derivationParameters().check(acceptingAtMost: limit)
+    } catch {
+      if archive.isEncrypted || !error.isOfKeybag { throw ArchivedKeychainError(error) }
+    }
+  }
+
+  private static func recordKey(
+    of archive: BackupArchive, password: borrowing Secret?, in form: PasswordForm
+  ) throws(DataProtectionError) -> RecordKey? {
+    switch password {
+    case .none: nil
+    case .some(let password): try archive.recordKey(password: password.inForm(form) ?? password.copy())
+    }
+  }
+
+  private static func fittingKey(
+    of archive: BackupArchive, password: borrowing Secret?, acceptingAtMost limit: Int, remembering keys: DerivedKeys?,
+    progress: PasswordDerivation.Progress
+  ) throws(DataProtectionError) -> Keybag.FittingKey {
+    try archive.requireReadableKeybag()
+    guard archive.isEncrypted || isGiven(password) else {
+      return try keyWithoutPassword(of: archive, acceptingAtMost: limit, progress: progress)
+    }
+    switch password {
+    case .some(let password):
+      do throws(DataProtectionError) {
+        return try archive.keybag.fittingKey(
+          password: password, acceptingAtMost: limit, remembering: keys, progress: progress)
+      } catch {
+        throw archive.keybag.wrongType(for: error) ?? error
+      }
+    case .none:
+      throw DataProtectionError(.wrongPassword, "the backup is encrypted and no password was given")
+    }
+  }
+
+  private static func isGiven(_ password: borrowing Secret?) -> Bool {
+    switch password {
+    case .some: true
+    case .none: false
+    }
+  }
+
+  /// - Throws: `.damagedKeybag` where the keybag has a password after all: nobody was asked for one that could be wrong.
+  private static func keyWithoutPassword(
+    of archive: BackupArchive, acceptingAtMost limit: Int, progress: PasswordDerivation.Progress
+  ) throws(DataProtectionError) -> Keybag.FittingKey {
+    do throws(DataProtectionError) {
+      return try archive.keybag.fittingKey(password: .empty, acceptingAtMost: limit, progress: progress)
+    } catch {
+      guard error.code == .wrongPassword else { throw error }
+      let claim =
+        archive.hasFalseClaim
+        ? "the files of the backup are unencrypted" : "Manifest.plist says that the backup has no password"
+      throw DataProtectionError(.damagedKeybag, "\(claim), and no class key unwraps without one")
+    }
+  }
+}
+
+extension DataProtectionError {
+  /// Whether it is the keybag that is not what was written.
+  fileprivate var isOfKeybag: Bool { code == .damagedKeybag || code == .missingField }
+}
+
+extension Keybag {
+  /// What keeps a password from opening a bag of another type than a backup's; `nil` for a backup's, and for an error that
+  /// does not come of it.
+  fileprivate func wrongType(for error: DataProtectionError) -> DataProtectionError? {
+    guard let type, type != .backup, error.code == .wrongPassword || error.code == .damagedKeybag else { return nil }
+    return DataProtectionError(
+      .unsupported,
+      "the keybag is of type \(type.rawValue) (\(type.words)), and a backup's is of type \(BagType.backup.rawValue); "
+        + error.reason)
+  }
+}
+
+extension BackupArchive {
+  /// - Throws: `.damagedKeybag` where there is none that can be read.
+  fileprivate func requireReadableKeybag() throws(DataProtectionError) {
+    if let fault = manifest.keybagFault { throw DataProtectionError(.damagedKeybag, fault) }
+  }
+}

@@ -1,0 +1,249 @@
+import Basics
+public import KeychainCrypto
+public import KeychainFormats
+import KeychainRules
+
+extension ArchivedItem {
+  /// Items that a job takes at a time.
+  private static let portionCount = 256
+
+  /// Tries every item of a keychain file with the class keys that a keybag gave, on all cores.
+  ///
+  /// One item that does not open never stops the others.
+  ///
+  /// - Throws: `ArchivedKeychainError` where the cryptography itself fails, which is no item's fault.
+  public static func openAll(
+    in file: KeychainBackupFile, with keys: borrowing ClassKeys
+  ) throws(ArchivedKeychainError) -> [ArchivedItem] {
+    try openAll(in: KeychainIndex(file), with: keys, knowing: [])
+  }
+
+  /// The same where the items were opened before with the password's keys and other hardware: what no hardware had a part in
+  /// is taken from there.
+  ///
+  /// - Parameter known: All items of the same file, or none.
+  static func openAll(
+    in file: KeychainIndex, with keys: borrowing ClassKeys, knowing known: [ArchivedItem]
+  ) throws(ArchivedKeychainError) -> [ArchivedItem] {
+    var items: [ArchivedItem] = []
+    items.reserveCapacity(file.count)
+    try openPortions(of: file, with: keys, knowing: known.count == file.count ? known : [], areHeld: true) {
+      items += $0
+    }
+    return items
+  }
+
+  /// The same where no item is held that opens: it is opened again whenever somebody asks for it.
+  static func openAllAgainAndAgain(
+    in file: KeychainIndex, with keys: borrowing ClassKeys
+  ) throws(ArchivedKeychainError) -> [ArchivedItem] {
+    let source = try explained { () throws(DataProtectionError) in try ReopenedItems(file, keys) }
+    var items: [ArchivedItem] = []
+    items.reserveCapacity(file.count)
+    try openPortions(
+      of: file, with: keys,
+      making: { opened in (reopened: opened.map { $0.reopened(from: source) }, ordinary: opened.map(OrdinaryItem.init))
+      },
+      { portion in
+        items += portion.reopened
+        source.take(portion.ordinary)
+      })
+    return items
+  }
+
+  /// The same, some at a time and in order, for whoever need not hold all of them.
+  ///
+  /// - Parameters:
+  ///   - areHeld: Whether they are held for a while, and kept in less memory for it.
+  ///   - availability: Only the items of classes whose key is available in this way; `nil` for all.
+  ///   - shouldContinue: Asked before each portion; where it answers `false` no further one is given.
+  static func openPortions(
+    of file: KeychainIndex, with keys: borrowing ClassKeys, knowing known: [ArchivedItem] = [],
+    areHeld: Bool = false, only availability: ClassKeyAvailability? = nil, shouldContinue: () -> Bool = { true },
+    _ body: ([ArchivedItem]) -> Void
+  ) throws(ArchivedKeychainError) {
+    try openPortions(
+      of: file, with: keys, knowing: known, areHeld: areHeld, only: availability, shouldContinue: shouldContinue,
+      making: { $0 }, body)
+  }
+
+  /// The same where what is made of each portion is given, and not its items.
+  ///
+  /// - Parameter make: Called on any thread.
+  private static func openPortions<Portion: Sendable>(
+    of file: KeychainIndex, with keys: borrowing ClassKeys, knowing known: [ArchivedItem] = [],
+    areHeld: Bool = false, only availability: ClassKeyAvailability? = nil, shouldContinue: () -> Bool = { true },
+    making make: @escaping @Sendable ([ArchivedItem]) -> Portion, _ body: (Portion) -> Void
+  ) throws(ArchivedKeychainError) {
+    guard file.count > portionCount else {
+      let range = 0..<file.count
+      return body(
+        make(try open(range, of: file, with: keys, knowing: known, areHeld: areHeld, only: availability)))
+    }
+    let shared = try explained { () throws(DataProtectionError) in try SharedClassKeys(keys) }
+    var start = 0
+    try ParallelMap.run(
+      jobs: ParallelMap.standardJobCount,
+      next: { () throws(ArchivedKeychainError) -> Range<Int>? in
+        guard start < file.count else { return nil }
+        let end = min(start + portionCount, file.count)
+        defer { start = end }
+        return start..<end
+      },
+      shouldContinue: shouldContinue,
+      work: { (range) throws(ArchivedKeychainError) -> Portion in
+        let keys = try explained { () throws(DataProtectionError) in try shared.own() }
+        return make(try open(range, of: file, with: keys, knowing: known, areHeld: areHeld, only: availability))
+      },
+      deliver: { (portion) throws(ArchivedKeychainError) in body(portion) })
+  }
+
+  /// Items that stand side by side.
+  static func open(
+    _ range: Range<Int>, of file: KeychainIndex, with keys: borrowing ClassKeys, knowing known: [ArchivedItem] = [],
+    areHeld: Bool = false, only availability: ClassKeyAvailability? = nil
+  ) throws(ArchivedKeychainError) -> [ArchivedItem] {
+    func isKnown(_ index: Int) -> Bool { known.indices.contains(index) && known[index].classKey == .available }
+    var items: [ArchivedItem] = []
+    items.reserveCapacity(availability == nil ? range.count : 0)
+    let unknown = range.first { !isKnown($0) }
+    let entries = try read(unknown == nil ? range.prefix(0) : range, of: file)
+    let digest = try explained { () throws(DataProtectionError) in try DigestStream(.sha256) }
+    for index in range {
+      if isKnown(index) {
+        items.append(known[index])
+        continue
+      }
+      let entry = entries[index - range.lowerBound]
+      let blob = entry.blob
+      if let availability {
+        guard let keyClass = blob.flatMap(Self.keyClass), keys.availability(of: keyClass) == availability else {
+          continue
+        }
+      }
+      let fingerprint = try explained { () throws(DataProtectionError) in
+        try digest.update(blob ?? entry.persistentReference ?? [])
+        return try digest.finish { ItemFingerprint($0) }
+      }
+      items.append(try open(entry, blob, fingerprint, index: index, with: keys, isHeld: areHeld))
+    }
+    return items
+  }
+
+  /// The class that a sealed item names; `nil` where it is none that is read.
+  private static func keyClass(of blob: [UInt8]) -> KeyClass? {
+    (try? ItemBlob(parsing: blob))?.keyClass ?? (try? LegacyItemBlob(parsing: blob))?.keyClass
+  }
+
+  private static func read(
+    _ range: Range<Int>, of file: KeychainIndex
+  ) throws(ArchivedKeychainError) -> [KeychainBackupFile.Entry] {
+    do throws(BackupArchiveError) { return try file.entries(range) } catch { throw ArchivedKeychainError(error) }
+  }
+
+  private static func explained<Value: ~Copyable>(
+    _ body: () throws(DataProtectionError) -> Value
+  ) throws(ArchivedKeychainError) -> Value {
+    do throws(DataProtectionError) { return try body() } catch { throw ArchivedKeychainError(error) }
+  }
+
+  /// What is known of the items that did not open for want of hardware, as far as these keys open them.
+  static func known(
+    of items: [ArchivedItem], in file: KeychainIndex, with keys: borrowing ClassKeys
+  ) throws(ArchivedKeychainError) -> [Int: KnownItem] {
+    var known: [Int: KnownItem] = [:]
+    for item in items where item.isClosedByHardware {
+      guard (0..<file.count).contains(item.index),
+        let entry = try read(item.index..<item.index + 1, of: file).first
+      else { continue }
+      known[item.index] = try open(entry, entry.blob, nil, index: item.index, with: keys).item.map(KnownItem.init)
+    }
+    return known
+  }
+
+  /// Whether it is a key of another device's hardware that may be missing.
+  private var isClosedByHardware: Bool {
+    switch failure {
+    case .hardwareMissing: true
+    case .keyUnwrapFailed: classKey == .availableThroughDevice
+    case nil, .noClassKey, .classKeyDamaged, .tagMismatch, .malformed, .unsupportedVersion, .missingData: false
+    }
+  }
+
+  /// - Parameter blob: The entry's, which is copied out of the file each time that the entry is asked for it.
+  private static func open(
+    _ entry: KeychainBackupFile.Entry, _ blob: [UInt8]?, _ fingerprint: ItemFingerprint?, index: Int,
+    with keys: borrowing ClassKeys, isHeld: Bool = false
+  ) throws(ArchivedKeychainError) -> ArchivedItem {
+    let reference = entry.persistentReference
+    guard let bytes = blob else {
+      return ArchivedItem(
+        index: index, kind: entry.kind, protection: nil, persistentReference: reference, classKey: nil,
+        opening: .failed(.missingData), fingerprint: fingerprint)
+    }
+    let place = entry.blobOffset.map { BlobPlace(byteCount: bytes.count, offset: $0) }
+    let blob: ItemBlob
+    do throws(FormatError) {
+      blob = try ItemBlob(parsing: bytes)
+    } catch {
+      let version = error.code == .unsupportedVersion ? ItemBlob.versionNumber(of: bytes) : nil
+      if version == 0 { return try openLegacy(bytes, of: entry, fingerprint, index: index, place: place, with: keys) }
+      let failure = version.map(Failure.unsupportedVersion) ?? .malformed(error.reason)
+      return ArchivedItem(
+        index: index, kind: entry.kind, protection: nil, persistentReference: reference, blob: place, classKey: nil,
+        opening: .failed(failure), fingerprint: fingerprint)
+    }
+    let opening: Opening
+    do throws(ItemSealError) {
+      opening = .opened(try keys.open(blob, kind: entry.kind, packs: isHeld))
+    } catch {
+      opening = .failed(try Failure(error, keyClass: blob.keyClass))
+    }
+    return ArchivedItem(
+      index: index, kind: entry.kind, protection: ProtectionClass(keyClass: blob.keyClass),
+      persistentReference: reference, blob: place, keyClass: blob.keyClass,
+      classKey: keys.availability(of: blob.keyClass), opening: opening, fingerprint: fingerprint)
+  }
+
+  private static func openLegacy(
+    _ bytes: [UInt8], of entry: KeychainBackupFile.Entry, _ fingerprint: ItemFingerprint?, index: Int,
+    place: BlobPlace?, with keys: borrowing ClassKeys
+  ) throws(ArchivedKeychainError) -> ArchivedItem {
+    let blob: LegacyItemBlob
+    do throws(FormatError) {
+      blob = try LegacyItemBlob(parsing: bytes)
+    } catch {
+      return ArchivedItem(
+        index: index, kind: entry.kind, protection: nil, persistentReference: entry.persistentReference, blob: place,
+        classKey: nil, opening: .failed(.malformed(error.reason)), isSecretOnly: true, fingerprint: fingerprint)
+    }
+    let opening: Opening
+    do throws(ItemSealError) {
+      var item = KeychainItem(kind: entry.kind, attributes: [:])
+      item.secret = try keys.openSecret(of: blob)
+      opening = .opened(item)
+    } catch {
+      opening = .failed(try Failure(error, keyClass: blob.keyClass))
+    }
+    return ArchivedItem(
+      index: index, kind: entry.kind, protection: ProtectionClass(keyClass: blob.keyClass),
+      persistentReference: entry.persistentReference, blob: place, keyClass: blob.keyClass,
+      classKey: keys.availability(of: blob.keyClass), opening: opening, isSecretOnly: true,
+      fingerprint: fingerprint)
+  }
+}
+
+extension ArchivedItem.Failure {
+  package init(_ error: ItemSealError, keyClass: KeyClass) throws(ArchivedKeychainError) {
+    switch error.fault {
+    case .noClassKey: self = .noClassKey(keyClass)
+    case .classKeyDamaged: self = .classKeyDamaged(keyClass)
+    case .deviceBound, .locked: self = .hardwareMissing
+    case .keyUnwrapFailed: self = .keyUnwrapFailed
+    case .tagMismatch: self = .tagMismatch
+    case .malformed(let format): self = .malformed(format.reason)
+    case .unsupportedVersion(let version): self = .unsupportedVersion(version)
+    case .failed(let fault): throw ArchivedKeychainError(fault)
+    }
+  }
+}

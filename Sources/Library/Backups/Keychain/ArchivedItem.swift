@@ -1,0 +1,239 @@
+import Basics
+public import KeychainCrypto
+public import KeychainFormats
+
+/// One item of an archive after every key at hand was tried on it.
+public struct ArchivedItem: Sendable {
+  /// Its position in the archive, counting genp, inet, cert, keys in that order from 0.
+  public let index: Int
+  /// How far the key of its class was available; `nil` where the blob names no class.
+  public let classKey: ClassKeyAvailability?
+  private let source: Source
+
+  private enum Source {
+    /// By reference: an item is handed from list to list, of which each has all of them.
+    case held(Contents)
+    /// With another one of its class, which does not open: what that one lacks it lacks too.
+    case shut(Contents, like: Contents)
+    /// One that opens, and does so again whenever it is asked for.
+    case reopened(ReopenedItems, Marks)
+  }
+
+  /// What is known of an item that is not held. In this order it takes the least memory: there is one for every item.
+  private struct Marks {
+    let keyClass: KeyClass?
+    let kind: ItemKind
+    let protection: ProtectionClass?
+  }
+
+  private final class Contents: Sendable {
+    let opening: Opening
+    let persistentReference: HeldReference
+    let fingerprint: ItemFingerprint?
+    let kind: ItemKind
+    let protection: ProtectionClass?
+    let keyClass: KeyClass?
+    let isSecretOnly: Bool
+    let blob: BlobPlace?
+
+    var failure: Failure? { if case .failed(let failure) = opening { failure } else { nil } }
+
+    init(
+      _ kind: ItemKind, _ protection: ProtectionClass?, _ keyClass: KeyClass?, _ persistentReference: HeldReference,
+      _ fingerprint: ItemFingerprint?, _ blob: BlobPlace?, _ opening: Opening, isSecretOnly: Bool
+    ) {
+      self.kind = kind
+      self.protection = protection
+      self.keyClass = keyClass
+      self.persistentReference = persistentReference
+      self.fingerprint = fingerprint
+      self.blob = blob
+      self.opening = opening
+      self.isSecretOnly = isSecretOnly
+    }
+
+    /// Of one that opened once, and is not given again.
+    init(lost marks: Marks) {
+      kind = marks.kind
+      protection = marks.protection
+      keyClass = marks.keyClass
+      opening = .failed(.malformed("it was readable before, but cannot be read again"))
+      (persistentReference, fingerprint, blob, isSecretOnly) = (HeldReference(nil), nil, nil, false)
+    }
+  }
+
+  private var contents: Contents {
+    switch source {
+    case .held(let contents), .shut(let contents, _): contents
+    case .reopened(let items, let marks): items.item(at: index)?.contents ?? Contents(lost: marks)
+    }
+  }
+
+  /// The kind whose array it stands in.
+  public var kind: ItemKind { if case .reopened(_, let marks) = source { marks.kind } else { contents.kind } }
+  /// The class its blob names; `nil` where the blob doesn't say.
+  public var protection: ProtectionClass? {
+    if case .reopened(_, let marks) = source { marks.protection } else { contents.protection }
+  }
+  /// The class of the keybag whose key it is sealed with; `nil` where the blob doesn't say.
+  public var keyClass: KeyClass? {
+    if case .reopened(_, let marks) = source { marks.keyClass } else { contents.keyClass }
+  }
+  /// The bytes beside it in the archive.
+  public var persistentReference: [UInt8]? { contents.persistentReference.bytes }
+  /// Where its blob lies in the keychain file, for people who look at bytes.
+  public var blob: BlobPlace? { contents.blob }
+  /// What came of trying to open it.
+  public var opening: Opening { if case .shut(_, let other) = source { other.opening } else { contents.opening } }
+  /// Why it stayed shut; `nil` where it opened. Asked for of each item: none is opened again for it.
+  public var failure: Failure? {
+    switch source {
+    case .held(let contents), .shut(_, let contents): contents.failure
+    case .reopened: nil
+    }
+  }
+  /// Whether its form holds nothing but a secret (version 0, of iOS 4): nothing says what the item is called or whose it
+  /// is, so that it can be read and not be restored.
+  public var isSecretOnly: Bool { if case .reopened = source { false } else { contents.isSecretOnly } }
+  /// What the archive stores of it: its blob or, where it has none, its reference. `nil` of an item that was read from no
+  /// keychain file.
+  package var fingerprint: ItemFingerprint? { contents.fingerprint }
+
+  /// Creates an item as it came out of an archive; the class of the key follows from `protection` where it is not
+  /// given.
+  public init(
+    index: Int, kind: ItemKind, protection: ProtectionClass?, persistentReference: [UInt8]? = nil,
+    blob: BlobPlace? = nil, keyClass: KeyClass? = nil, classKey: ClassKeyAvailability?, opening: Opening,
+    isSecretOnly: Bool = false
+  ) {
+    self.init(
+      index: index, kind: kind, protection: protection, persistentReference: persistentReference, blob: blob,
+      keyClass: keyClass, classKey: classKey, opening: opening, isSecretOnly: isSecretOnly, fingerprint: nil)
+  }
+
+  /// - Parameter fingerprint: What the archive stores of it.
+  init(
+    index: Int, kind: ItemKind, protection: ProtectionClass?, persistentReference: [UInt8]?,
+    blob: BlobPlace? = nil, keyClass: KeyClass? = nil, classKey: ClassKeyAvailability?, opening: Opening,
+    isSecretOnly: Bool = false, fingerprint: ItemFingerprint?
+  ) {
+    self.init(
+      index, classKey,
+      Contents(
+        kind, protection, keyClass ?? protection?.keyClass, HeldReference(persistentReference), fingerprint, blob,
+        opening, isSecretOnly: isSecretOnly))
+  }
+
+  private init(_ index: Int, _ classKey: ClassKeyAvailability?, _ contents: Contents, shut: Contents? = nil) {
+    self.init(index, classKey, shut.map { .shut(contents, like: $0) } ?? .held(contents))
+  }
+
+  private init(_ index: Int, _ classKey: ClassKeyAvailability?, _ source: Source) {
+    self.index = index
+    self.classKey = classKey
+    self.source = source
+  }
+
+  /// Where an item's blob lies.
+  public struct BlobPlace: Sendable, Hashable {
+    private let count: UInt32
+    private let start: UInt32
+
+    /// The length of the blob, in bytes.
+    public var byteCount: Int { Int(count) }
+    /// In bytes from the start of the decrypted keychain file.
+    public var offset: Int { Int(start) }
+
+    /// Creates a place; no keychain file that is read has four gigabytes.
+    public init(byteCount: Int, offset: Int) {
+      count = UInt32(clamping: byteCount)
+      start = UInt32(clamping: offset)
+    }
+  }
+
+  /// What came of trying to open it.
+  public enum Opening: Sendable {
+    /// The item in clear.
+    case opened(KeychainItem)
+    /// Why it stayed shut.
+    case failed(Failure)
+  }
+
+  /// Why one item does not open. What a report calls it depends on the archive as well (`Reason`).
+  public enum Failure: Sendable, Hashable {
+    /// The keybag has no key of this class.
+    case noClassKey(KeyClass)
+    /// The keybag has one, but it does not unwrap.
+    case classKeyDamaged(KeyClass)
+    /// The class key needs a device's hardware and none was given.
+    case hardwareMissing
+    /// The item's own key does not unwrap with the key of its class. Where that one went through a device's hardware,
+    /// which has no check value, either the hardware is another one or the bytes were changed.
+    case keyUnwrapFailed
+    /// The item's key unwraps, its content does not.
+    case tagMismatch
+    /// It opens, or parses, into something that is no item; the text says what is wrong and quotes no value.
+    case malformed(String)
+    /// The blob has a version that is not read.
+    case unsupportedVersion(UInt32)
+    /// The entry has no bytes at all.
+    case missingData
+  }
+
+  /// The same item under another position, where another one of its class was tried with other keys: what that one lacks
+  /// it lacks too.
+  package func tried(like trial: ArchivedItem, at index: Int) -> ArchivedItem {
+    if let shut = trial.shutContents { return ArchivedItem(index, trial.classKey, contents, shut: shut) }
+    if case .shut(_, let other) = source { return ArchivedItem(index, trial.classKey, contents, shut: other) }
+    return ArchivedItem(index, trial.classKey, contents)
+  }
+
+  private var shutContents: Contents? {
+    switch source {
+    case .held(let contents), .shut(_, let contents): contents.failure == nil ? nil : contents
+    case .reopened: nil
+    }
+  }
+
+  /// The same item without its contents, where it opens: it is opened again whenever they are asked for.
+  ///
+  /// - Parameter items: Those of the file that it was read from, under its position.
+  func reopened(from items: ReopenedItems) -> ArchivedItem {
+    guard case .held(let contents) = source, contents.failure == nil, !contents.isSecretOnly else { return self }
+    let marks = Marks(keyClass: contents.keyClass, kind: contents.kind, protection: contents.protection)
+    return ArchivedItem(index, classKey, .reopened(items, marks))
+  }
+
+  /// The same item with its contents: for whoever asks for several of them.
+  package var held: ArchivedItem {
+    if case .reopened = source { ArchivedItem(index, classKey, contents) } else { self }
+  }
+
+  /// What a plan needs of it where it is not held and nothing about it is unusual.
+  package var ordinary: OrdinaryItem? { reopening?.ordinary(at: index) }
+
+  /// Who opens it again; `nil` of an item that is held.
+  var reopening: ReopenedItems? { if case .reopened(let items, _) = source { items } else { nil } }
+
+  /// The item in clear; `nil` where it does not open.
+  public var item: KeychainItem? {
+    switch opening {
+    case .opened(let item): item
+    case .failed: nil
+    }
+  }
+
+  /// What the item says about its class key, which went through the hardware key that was tried: `true` where the item's
+  /// own key, which is wrapped with check bytes, came off under it; `false` where it did not; `nil` where it was no
+  /// matter of hardware.
+  public var provesHardware: Bool? {
+    guard classKey == .availableThroughDevice else { return nil }
+    return switch failure {
+    case nil: true
+    case .keyUnwrapFailed: false
+    // Both are found out after the item's key came off.
+    case .tagMismatch, .malformed: true
+    case .noClassKey, .classKeyDamaged, .hardwareMissing, .unsupportedVersion, .missingData: nil
+    }
+  }
+}

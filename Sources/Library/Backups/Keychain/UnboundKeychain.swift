@@ -1,0 +1,95 @@
+import Basics
+import KeychainCrypto
+public import KeychainFormats
+
+/// Class keys of a backup's keychain that are not bound to the device that made it, though every device binds them.
+public struct UnboundKeychain: Sendable, Hashable {
+  /// In ascending order; never empty.
+  public let classes: [KeyClass]
+  /// Whether the keys are behind a password at least.
+  public let backupHasPassword: Bool
+
+  /// Looks for class keys without the hardware's layer.
+  ///
+  /// - Returns: `nil` where every class key that is there has the layers that a device gives it.
+  public init?(of keybag: Keybag, backupHasPassword: Bool) {
+    classes = BackupKeybag.classesWithoutHardware(of: keybag, hasPassword: backupHasPassword)
+    guard !classes.isEmpty else { return nil }
+    self.backupHasPassword = backupHasPassword
+  }
+
+  /// Whether nothing of the backup may be restored. Without a password the keys of such a keychain are open to everybody:
+  /// whoever can replace a backup can write one. With a password nobody without it can have made it so.
+  public var isRefused: Bool { !backupHasPassword }
+
+  /// Whether the key of a class is among them.
+  public func contains(_ protection: ProtectionClass?) -> Bool {
+    protection.map { classes.contains($0.keyClass) } ?? false
+  }
+
+  /// What was found: "the keys of classes 6, 7 and 8 in its keybag …".
+  public var fact: String {
+    let names = Amounts.list(classes.map { String($0.rawValue) })
+    return fact(of: classes.count == 1 ? "the key of class \(names)" : "the keys of classes \(names)")
+  }
+
+  /// The same with what the classes are: "the keys of classes 6 (when unlocked) and 7 (after first unlock) in its …".
+  package var factInWords: String {
+    let names = Amounts.list(classes.map(\.words))
+    return fact(of: classes.count == 1 ? "the key of class \(names)" : "the keys of classes \(names)")
+  }
+
+  private func fact(of keys: String) -> String {
+    "\(keys) in its keybag \(classes.count == 1 ? "is" : "are") not wrapped with a device's hardware key, although "
+      + "every device wraps them" + (backupHasPassword ? "" : " in a backup without a password")
+  }
+
+  /// What that means for the items of these classes.
+  public var meaning: String {
+    backupHasPassword
+      ? "with the password their this-device-only items can be decrypted on any device"
+      : "their items need no device's hardware key; because the backup has no password (as Manifest.plist says), "
+        + "anyone can decrypt them, and anyone may have written them"
+  }
+}
+
+extension BackupArchive {
+  /// What of its keychain's keys no device leaves so; `nil` where there is nothing of it.
+  public var unboundKeychain: UnboundKeychain? {
+    UnboundKeychain(of: keybag, backupHasPassword: keybagHasPassword)
+  }
+
+  /// Refuses what a use does not take: of a plan and a restore a backup that its device never finished, and one without
+  /// a password whose keychain is open to everybody; of every use what a finding forbids.
+  ///
+  /// - Throws: Category `damaged` for the first, `refused` for the second.
+  public func requireFit(for use: ArchiveUse) throws(ArchivedKeychainError) {
+    do throws(BackupArchiveError) {
+      try require(use)
+    } catch {
+      throw ArchivedKeychainError(error)
+    }
+    switch use {
+    case .reading, .exporting, .rewriting, .copying: return
+    case .planning, .restoring:
+      if let unbound = unboundKeychain, unbound.isRefused { throw ArchivedKeychainError(unbound) }
+    }
+  }
+
+  /// Refuses what no restore takes.
+  ///
+  /// - Throws: As `requireFit(for:)`.
+  public func requireRestorable() throws(ArchivedKeychainError) { try requireFit(for: .restoring) }
+}
+
+extension ArchivedKeychainError {
+  /// What refuses a backup whose keychain no hardware binds.
+  public init(_ unbound: UnboundKeychain) {
+    self.init(
+      .unboundKeychain,
+      ErrorMeaning(
+        .refused, "it contains what no device writes",
+        advice: "don't trust this backup; use the source device's own copy"),
+      "\(unbound.fact): \(unbound.meaning)")
+  }
+}

@@ -1,0 +1,177 @@
+public import Basics
+public import KeychainFormats
+
+/// A backup's `Manifest.plist`: what it is, the keybag that protects it, and the device that it was made from.
+///
+/// Source: the public readers of iPhone backups (iphone_backup_decrypt, dunhamsteve/ios); a device writes it as a binary
+/// property list.
+public struct BackupManifest: Sendable {
+  /// `10.0` since iOS 10; `nil` where it doesn't say.
+  public var version: String?
+  /// When the backup was made.
+  public var date: KeychainDate?
+  /// The only authority on whether the backup has a password; there is a keybag either way. `nil` where it doesn't say.
+  public var isEncrypted: Bool?
+  /// Whether the device had a passcode then; `nil` where it doesn't say.
+  public var wasPasscodeSet: Bool?
+  /// The class keys, wrapped; without any where `keybagFault` says why.
+  public var keybag: Keybag
+  /// Why there is no keybag that can be read; `nil` where there is one.
+  public private(set) var keybagFault: String?
+  /// The manifest database's key: its class as 4 bytes, little-endian, then the wrapped key. Only where it is encrypted.
+  public var manifestKey: [UInt8]?
+  /// The device that the backup was made from, by its own account.
+  public var device: BackupDevice
+  /// Every other pair, as it was read.
+  public var others: PropertyDictionary
+
+  /// Creates a manifest to be written.
+  public init(
+    version: String? = "10.0", date: KeychainDate?, isEncrypted: Bool?, wasPasscodeSet: Bool?, keybag: Keybag,
+    manifestKey: [UInt8]?, device: BackupDevice, others: PropertyDictionary = PropertyDictionary()
+  ) {
+    self.version = version
+    self.date = date
+    self.isEncrypted = isEncrypted
+    self.wasPasscodeSet = wasPasscodeSet
+    self.keybag = keybag
+    self.manifestKey = manifestKey
+    self.device = device
+    self.others = others
+  }
+
+  /// The pair by which a decrypted copy says what it is.
+  package static let copyKey = "DecryptedCopy"
+
+  /// Whether the backup is a decrypted copy of one with a password: its keybag opens with that password, and the items of
+  /// its keychain need it.
+  public var isDecryptedCopy: Bool {
+    isEncrypted == false && manifestKey == nil && others[Self.copyKey]?.booleanValue == true
+  }
+
+  /// Of a `Manifest.plist` that is missing, or of which nothing can be read.
+  ///
+  /// - Parameter fault: Why not.
+  init(unreadable fault: BackupArchiveError) {
+    self.init(
+      version: nil, date: nil, isEncrypted: nil, wasPasscodeSet: nil, keybag: Keybag(), manifestKey: nil,
+      device: BackupDevice())
+    keybagFault = fault.reason
+  }
+
+  /// What the list of files is of a backup with such a manifest, where it is not there to tell: the version is 10 since
+  /// iOS 10.
+  var expectedLayout: BackupLayout {
+    let major = version.flatMap { Int($0.prefix { $0 != "." }) }
+    return major.map { $0 < 10 } ?? false ? .mbdb : .manifestDB
+  }
+
+  /// The newest version that is known; no device has written a newer one since 2016.
+  private static let newestMajorVersion = 10
+
+  /// Reads a `Manifest.plist`, binary or XML.
+  ///
+  /// - Throws: `.damaged`, `.unsupported` for a version above 10, `.overLimit`. A missing version and a keybag that is
+  ///   missing or cannot be read are no errors: everything else of the backup opens without them.
+  public init(parsing bytes: [UInt8]) throws(BackupArchiveError) {
+    let part = StoredPart.manifest.path
+    var root = try rootDictionary(of: bytes, in: part)
+    isEncrypted =
+      switch root["IsEncrypted"] {
+      case nil: nil
+      case .boolean(let value): value
+      case .integer(let value): value != 0
+      default: throw BackupArchiveError(.damaged, "\(part) does not say whether the backup is encrypted")
+      }
+    version = try Self.version(root["Version"], in: part)
+    (keybag, keybagFault) = try Self.keybag(root["BackupKeyBag"], in: part)
+    date = root["Date"]?.dateValue
+    wasPasscodeSet = root["WasPasscodeSet"]?.booleanValue
+    manifestKey = root["ManifestKey"]?.dataValue
+    device = BackupDevice(lockdown: root["Lockdown"]?.dictionaryValue ?? PropertyDictionary())
+    for key in ["IsEncrypted", "BackupKeyBag", "Version", "Date", "WasPasscodeSet", "ManifestKey"] { root[key] = nil }
+    others = root
+  }
+
+  private static func version(_ value: PropertyValue?, in part: String) throws(BackupArchiveError) -> String? {
+    let version: String
+    switch value {
+    case .string(let text): version = text
+    case .integer(let number): version = "\(number)"
+    case .real(let number): version = "\(number)"
+    default: return nil
+    }
+    let major = version.prefix { $0 != "." }
+    guard let number = Int(major), (1...newestMajorVersion).contains(number) else {
+      throw BackupArchiveError(.unsupported, "\(part) has version \(quoted(version)); 10.0 is the newest known")
+    }
+    return version
+  }
+
+  /// The keybag, or an empty one and why it is that.
+  ///
+  /// - Throws: `.overLimit` for one that no device makes.
+  private static func keybag(
+    _ value: PropertyValue?, in part: String
+  ) throws(BackupArchiveError) -> (keybag: Keybag, fault: String?) {
+    guard let bag = value?.dataValue else { return (Keybag(), "\(part) has no keybag") }
+    do throws(BackupArchiveError) {
+      return (try explained("the keybag") { () throws(FormatError) in try Keybag(parsing: bag) }, nil)
+    } catch {
+      guard error.category == .damaged else { throw error }
+      return (Keybag(), error.reason)
+    }
+  }
+
+  /// The binary property list. Lockdown values that were read and are not part of `device` are kept.
+  public func serialized() throws(BackupArchiveError) -> [UInt8] {
+    var root: PropertyDictionary = ["BackupKeyBag": .data(keybag.serialized())]
+    root["Version"] = version.map { .string($0) }
+    root["IsEncrypted"] = isEncrypted.map { .boolean($0) }
+    root["Date"] = date.map { .date($0) }
+    root["WasPasscodeSet"] = wasPasscodeSet.map { .boolean($0) }
+    root["ManifestKey"] = manifestKey.map { .data($0) }
+    var lockdown = others["Lockdown"]?.dictionaryValue ?? PropertyDictionary()
+    device.write(to: &lockdown)
+    root["Lockdown"] = .dictionary(lockdown)
+    for entry in others.entries where entry.key != .string("Lockdown") { root.entries.append(entry) }
+    return try encode(root, as: StoredPart.manifest.path)
+  }
+}
+
+extension BackupDevice {
+  fileprivate init(lockdown: PropertyDictionary) {
+    self.init(
+      identifier: lockdown["UniqueDeviceID"]?.stringValue, name: lockdown["DeviceName"]?.stringValue,
+      productType: lockdown["ProductType"]?.stringValue, productVersion: lockdown["ProductVersion"]?.stringValue,
+      buildVersion: lockdown["BuildVersion"]?.stringValue, serialNumber: lockdown["SerialNumber"]?.stringValue)
+  }
+
+  fileprivate func write(to lockdown: inout PropertyDictionary) {
+    lockdown["BuildVersion"] = buildVersion.map { .string($0) }
+    lockdown["DeviceName"] = name.map { .string($0) }
+    lockdown["ProductType"] = productType.map { .string($0) }
+    lockdown["ProductVersion"] = productVersion.map { .string($0) }
+    lockdown["SerialNumber"] = serialNumber.map { .string($0) }
+    lockdown["UniqueDeviceID"] = identifier.map { .string($0) }
+  }
+}
+
+/// The dictionary of a property list, binary or XML, that is a backup's root file.
+package func rootDictionary(of bytes: [UInt8], in part: String) throws(BackupArchiveError) -> PropertyDictionary {
+  let value = try explained(part) { () throws(FormatError) in
+    XMLPlist.isXML(bytes) ? try XMLPlist.decode(bytes) : try BinaryPlist.decode(bytes)
+  }
+  guard let dictionary = value.dictionaryValue else {
+    throw BackupArchiveError(.damaged, "\(part) is not a dictionary")
+  }
+  return dictionary
+}
+
+package func encode(_ dictionary: PropertyDictionary, as part: String) throws(BackupArchiveError) -> [UInt8] {
+  do throws(FormatError) {
+    return try BinaryPlist.encode(.dictionary(dictionary))
+  } catch {
+    throw BackupArchiveError(.unwritable, "\(part): \(error.reason)")
+  }
+}

@@ -1,0 +1,89 @@
+public import Basics
+package import KeychainFormats
+
+/// A backup's `Info.plist`: what the computer wrote of the device and of its apps, as XML or binary.
+///
+/// Source: libimobiledevice, `idevicebackup2.c`; backups of Finder, whose `iTunesMetadata` it is.
+public struct ComputerProperties: Sendable {
+  /// Names it, proves nothing.
+  public let device: BackupDevice
+  /// What iTunes, or Finder in its place, calls its version, such as `12.12.9`; `nil` where another program wrote the
+  /// backup. Hostile, as are the others.
+  public let iTunesVersion: String?
+  /// Of the Mac whose Finder made the backup.
+  public let macOSVersion: String?
+  /// The model in the words of the computer, such as `iPhone 14 Pro`.
+  public let productName: String?
+  /// When the computer last made a backup of the device.
+  public let lastBackup: KeychainDate?
+  /// Identifiers of the apps that were installed.
+  public let installed: [String]
+  /// The groups that an app's entry names, by the identifiers of the apps.
+  package let groups: [String: [String]]
+  /// The property lists of the store, by the identifiers of their apps.
+  private let metadata: [(identifier: String, bytes: [UInt8])]
+  /// Of the whole file.
+  private let byteCount: Int
+
+  /// Reads an `Info.plist`, XML or binary.
+  ///
+  /// - Throws: `.damaged` for what is no property list, or cut short; `.overLimit` for one that stands for more than a
+  ///   named limit accepts.
+  public init(parsing bytes: [UInt8]) throws(BackupArchiveError) {
+    let root = try rootDictionary(of: bytes, in: StoredPart.info.path)
+    device = BackupDevice(
+      identifier: root["Target Identifier"]?.stringValue ?? root["Unique Identifier"]?.stringValue,
+      name: root["Device Name"]?.stringValue ?? root["Display Name"]?.stringValue,
+      productType: root["Product Type"]?.stringValue, productVersion: root["Product Version"]?.stringValue,
+      buildVersion: root["Build Version"]?.stringValue, serialNumber: root["Serial Number"]?.stringValue)
+    iTunesVersion = root["iTunes Version"]?.stringValue
+    macOSVersion = root["macOS Version"]?.stringValue
+    productName = root["Product Name"]?.stringValue
+    lastBackup = root["Last Backup Date"]?.dateValue
+    installed = (root["Installed Applications"]?.arrayValue ?? []).compactMap(\.stringValue)
+    groups = Self.groups(in: root["Applications"]?.dictionaryValue)
+    metadata = (root["Applications"]?.dictionaryValue?.entries ?? []).compactMap { entry in
+      guard let identifier = entry.key.stringValue,
+        let bytes = entry.value.dictionaryValue?["iTunesMetadata"]?.dataValue
+      else { return nil }
+      return (identifier, bytes)
+    }
+    byteCount = bytes.count
+  }
+
+  /// Names from the store, by identifier.
+  ///
+  /// All that is read for it is no longer than the file itself: apps that share one list may go without a name.
+  public var storeNames: [String: String] {
+    var names: [String: String] = [:]
+    var remaining = byteCount
+    for (identifier, bytes) in metadata where bytes.count <= remaining {
+      remaining -= bytes.count
+      guard let list = try? Self.metadata(bytes), let name = list["itemName"]?.stringValue, !name.isEmpty else {
+        continue
+      }
+      names[identifier] = name
+    }
+    return names
+  }
+
+  private static func metadata(_ bytes: [UInt8]) throws(FormatError) -> PropertyDictionary? {
+    (XMLPlist.isXML(bytes) ? try XMLPlist.decode(bytes) : try BinaryPlist.decode(bytes, limits: .small)).dictionaryValue
+  }
+
+  /// The groups that the entries of `Applications` name, by identifier, in any of the forms that computers write: the
+  /// containers of the groups, or the entitlement.
+  package static func groups(in applications: PropertyDictionary?) -> [String: [String]] {
+    var groups: [String: [String]] = [:]
+    for entry in applications?.entries ?? [] {
+      guard let identifier = entry.key.stringValue, let app = entry.value.dictionaryValue else { continue }
+      let containers = app["GroupContainers"]
+      let entitled = app["Entitlements"]?.dictionaryValue?["com.apple.security.application-groups"]
+      let names =
+        (containers?.dictionaryValue?.entries.compactMap(\.key.stringValue) ?? [])
+        + [containers, entitled].flatMap { $0?.arrayValue ?? [] }.compactMap(\.stringValue)
+      if !names.isEmpty { groups[identifier, default: []] += names }
+    }
+    return groups
+  }
+}

@@ -1,0 +1,55 @@
+package import Basics
+
+/// Writes a backup again from where it stands: in another form, with another keybag, encrypted or in clear.
+///
+/// Whatever is written is held against the backup that was opened, and takes its place only when it is whole.
+public struct BackupRewriter: Sendable {
+  let system: FileSystem
+  let limits: ArchiveLimits
+
+  /// Creates a rewriter of the real file system with the standard limits.
+  public init() { self.init(system: .real) }
+
+  package init(system: FileSystem, limits: ArchiveLimits = .standard) {
+    self.system = system
+    self.limits = limits
+  }
+
+  /// Goes through a backup's files where they stand.
+  func walk(through archive: BackupArchive, at path: String) -> BackupWalk {
+    BackupWalk(archive: archive, path: path, limits: limits, system: system)
+  }
+
+  /// What stands at a path now, opened as the archive was, which it is held against.
+  func reopen(_ path: String, like archive: BackupArchive) throws(BackupArchiveError) -> BackupArchive {
+    try BackupArchive.open(.path(path), limits: limits, storage: archive.storage, system: system)
+  }
+
+  /// Whether the seal fits two manifests, because a change of the password was ended before its last step. The next one
+  /// does that step.
+  package static func hasUnfinishedSeal(_ archive: BackupArchive) -> Bool {
+    archive.seal?.list.map { $0.entries(at: StoredPart.manifest.path).count > 1 } ?? false
+  }
+
+  /// Removes what runs that were killed left of a backup's next form: for a call that finds nothing to change, as every
+  /// other one does it before it writes.
+  ///
+  /// - Parameter path: Where the archive was opened: a directory, or one file. No link.
+  package func sweepLeftovers(of archive: BackupArchive, at path: String) {
+    sweepLeftovers(at: path, isDirectory: archive.hasPayloadsApart)
+  }
+
+  /// The same of what was found to be a copy of another one.
+  package func sweepLeftovers(at path: String, isDirectory: Bool) {
+    guard let place = PlacePath(path), let parent = try? system.openDirectory(place.parent) else { return }
+    BackupPlacement(system: system).sweepDirectories(of: place, in: parent)
+    guard isDirectory else { return system.sweepLeftovers(of: place, .file, in: parent) }
+    guard let directory = try? system.openDirectory(path) else { return }
+    for part in [StoredPart.manifest, .seal] {
+      if let place = PlacePath(part.path) { system.sweepLeftovers(of: place, .file, in: directory) }
+    }
+  }
+
+  /// Told how many bytes of how many are copied; ends the work where it answers `false`.
+  public typealias Progress = (_ done: Int64, _ total: Int64) -> Bool
+}

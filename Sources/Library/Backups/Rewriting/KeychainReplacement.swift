@@ -1,0 +1,112 @@
+import Basics
+import KeychainCrypto
+import KeychainFormats
+
+/// One writing of a backup with another keychain file: that file and the list, which has its key, its size and its digest,
+/// are other ones then, and nothing else.
+final class KeychainReplacement {
+  private let archive: BackupArchive
+  private let keys: ClassKeys
+  /// The keychain file in clear.
+  private let plain: [UInt8]
+  /// The two files as the backup stores them, by their paths.
+  private var parts: [String: [UInt8]] = [:]
+
+  /// Makes both files.
+  ///
+  /// - Parameter keys: The backup's, unlocked; every class key that the list and the keychain file need is among them.
+  init(
+    _ plain: [UInt8], in archive: BackupArchive, keys: consuming ClassKeys, random: some RandomSource
+  ) throws(BackupArchiveError) {
+    self.archive = archive
+    self.keys = keys
+    self.plain = plain
+    let identifier = KeychainPayload.fileIdentifier
+    let old = try archive.keychainFile(with: self.keys)
+    let list = try ManifestWorkingCopy(try archive.databaseBytes(with: self.keys))
+    guard let row = try list.archive(of: identifier), let oldStored = archive.parts[large: archive.layout.keychainPart]
+    else {
+      throw BackupArchiveError(.damaged, "the manifest does not describe the keychain file")
+    }
+    let record = try explained("the record of the keychain file") { () throws(FormatError) in
+      try FileRecord(archive: row)
+    }
+    var stored = plain
+    var wrapped: ClassWrappedKey?
+    if archive.areFilesEncrypted {
+      (stored, wrapped) = try Self.encrypted(plain, record.protectionClass, with: self.keys, random)
+    }
+    // Of which bytes the digest is, differs from backup to backup.
+    var digest: [UInt8]?
+    if let oldDigest = record.digest {
+      let (ofStored, ofPlain) = (try oldStored.sha1(), try Self.sha1(old.bytes))
+      digest = try Self.sha1(oldDigest != ofStored && oldDigest == ofPlain ? plain : stored)
+    }
+    let changed = try explained("the record of the keychain file") { () throws(FormatError) in
+      try FileRecord.replacing(encryptionKey: wrapped, digest: digest, size: Int64(plain.count), in: row)
+    }
+    try list.replaceArchive(of: identifier, by: changed)
+    parts[archive.layout.keychainPart.path] = stored
+    parts[StoredPart.database.path] = try sealed(try list.serialized())
+    if let seal = try archive.renewedSeal(
+      for: parts, without: StoredPart.journals.map(\.path), by: SealMaker(of: archive, with: self.keys))
+    {
+      parts[StoredPart.seal.path] = seal.bytes
+    }
+  }
+
+  private static func encrypted(
+    _ plain: [UInt8], _ own: KeyClass, with keys: borrowing ClassKeys, _ random: some RandomSource
+  ) throws(BackupArchiveError) -> ([UInt8], ClassWrappedKey) {
+    let part = "the keychain file"
+    let (stored, field) = try explained(part) { () throws(DataProtectionError) in
+      let key = try Secret(count: 32, from: random)
+      return (try FileCipher.encrypt(plain, key: key), try keys.wrapFileKey(key, keyClass: own, random: random))
+    }
+    return (stored, try explained(part) { () throws(FormatError) in try ClassWrappedKey(parsing: field) })
+  }
+
+  /// The list as it is stored: under the key that it has, which the manifest names, so that the manifest stays.
+  private func sealed(_ list: [UInt8]) throws(BackupArchiveError) -> [UInt8] {
+    guard archive.isListFileEncrypted, let field = archive.manifest.manifestKey else { return list }
+    let key = try archive.fileKey(field, of: "the manifest database", keys: keys)
+    return try explained("the manifest database") { () throws(DataProtectionError) in
+      try FileCipher.encrypt(list, key: key)
+    }
+  }
+
+  private static func sha1(_ bytes: [UInt8]) throws(BackupArchiveError) -> [UInt8] {
+    try explained("the keychain file") { () throws(DataProtectionError) in try Digest.sha1(bytes) }
+  }
+
+  // MARK: Writing
+
+  /// - Throws: `.occupied` where the directory holds other things, which would be lost.
+  func prepare(_ walk: BackupWalk) throws(BackupArchiveError) {
+    do throws(WriteFailure) {
+      guard let other = try walk.foreignNames().first else { return }
+      throw .occupied("\(quoted(other)) is not part of the backup and would be lost")
+    } catch {
+      throw BackupPlacement(system: walk.system).explain(error, path: "the backup", needs: 0)
+    }
+  }
+
+  func send(_ walk: BackupWalk, to sink: any StoredFileSink, _ meter: CopyMeter) throws(WriteFailure) {
+    try walk.forEachFile { (file) throws(WriteFailure) in
+      if file.isJournal { return }
+      guard file.isOwn, let bytes = parts[file.path] else { return try file.pass(to: sink, meter) }
+      try sink.add(file.name, bytes, modificationTime: file.modificationTime)
+      try meter.add(Int(clamping: file.byteCount))
+    }
+  }
+
+  // MARK: After
+
+  /// Holds what was written against what was read, before it takes its place.
+  func check(_ copy: BackupArchive, stored: StoredPayloads) throws(BackupArchiveError) {
+    guard copy.parts[.manifest] == archive.parts[.manifest], copy.isEncrypted == archive.isEncrypted,
+      copy.parts[.status] == archive.parts[.status],
+      try copy.storedFiles().count == stored.count, try copy.keychainFile(with: keys).bytes == plain
+    else { throw BackupArchiveError(.changed, "the backup changed while it was being rewritten") }
+  }
+}

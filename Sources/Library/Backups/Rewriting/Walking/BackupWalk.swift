@@ -1,0 +1,189 @@
+import Basics
+import KeychainFormats
+import SystemPackage
+
+/// Goes through the files of a backup once more, wherever it stands, to write them again.
+struct BackupWalk {
+  let archive: BackupArchive
+  let path: String
+  let limits: ArchiveLimits
+  let system: FileSystem
+
+  /// A file that is being gone through.
+  struct File {
+    /// Where it belongs in the backup's directory; of what is not part of the backup its whole name, as it is shown.
+    let path: String
+    /// The whole name of an entry, as it is; of a payload with another name than a device gives it, with the right one.
+    let name: EntryName
+    /// Whether it is a part of the backup.
+    let isOwn: Bool
+    let byteCount: Int64
+    let modificationTime: Int64
+    /// The most bytes that it may have, as a backup is read.
+    let byteLimit: Int64
+    /// The identifier, where the file is a payload.
+    let payload: String?
+    fileprivate let source: Source
+
+    fileprivate enum Source {
+      case directory(DirectoryWalk, DirectoryWalk.File)
+      case container(ContainerWalk, ContainerWalk.File)
+    }
+
+    /// Whether it has the name of a payload of the other layout: what a device that was updated may have left.
+    var isLeftover: Bool { isOwn && payload == nil && BackupPath.payload(at: path) != nil }
+
+    /// Whether it is a log or a journal of the list of files.
+    var isJournal: Bool { isOwn && StoredPart.journals.contains { $0.path == path } }
+
+    func forEachPortion(_ body: (UnsafeRawBufferPointer) throws(WriteFailure) -> Void) throws(WriteFailure) {
+      switch source {
+      case .directory(let walk, let file): try walk.forEachPortion(of: file, body)
+      case .container(let walk, let file): try walk.forEachPortion(of: file, body)
+      }
+    }
+
+    /// Hands the file on as it is.
+    ///
+    /// - Parameter name: What it is called there.
+    /// - Throws: `.overLimit` for one that is larger than reading a backup accepts: nobody could read the copy, and a
+    ///   file that is nothing but holes would fill the disk.
+    func copy(
+      to sink: any StoredFileSink, as name: EntryName, modificationTime: Int64, _ meter: CopyMeter
+    ) throws(WriteFailure) {
+      guard byteCount <= byteLimit else {
+        throw .source(
+          BackupArchiveError(
+            .overLimit,
+            "\(quoted(path)) has \(Amounts.grouped(byteCount)) bytes, over \(Amounts.grouped(byteLimit))"))
+      }
+      try sink.begin(name, byteCount: byteCount, modificationTime: modificationTime)
+      try forEachPortion { (portion) throws(WriteFailure) in
+        try sink.write(portion)
+        try meter.add(portion.count)
+      }
+      try sink.end()
+    }
+
+    /// Hands the file on as it is and under its name, without its bytes being copied where that can be.
+    func pass(to sink: any StoredFileSink, _ meter: CopyMeter) throws(WriteFailure) {
+      if case .directory(let walk, let file) = source, file.storedPath == path,
+        try sink.take(path, from: walk.handle, file.status)
+      {
+        return try meter.add(Int(clamping: byteCount))
+      }
+      try copy(to: sink, as: name, modificationTime: modificationTime, meter)
+    }
+
+    /// Up to so many bytes of its end. Of an entry that is all that can be had: its bytes have gone by then.
+    func lastBytes(_ count: Int) throws(WriteFailure) -> [UInt8] {
+      switch source {
+      case .directory(let walk, let file): return try walk.lastBytes(count, of: file)
+      case .container(let walk, let file):
+        var end: [UInt8] = []
+        try walk.forEachPortion(of: file) { (portion) throws(WriteFailure) in
+          end = Array((end + portion.suffix(count)).suffix(count))
+        }
+        return end
+      }
+    }
+  }
+
+  /// The one around the backup's files in one file; empty for none.
+  var directory: EntryName { if case .container(let container) = archive.source { container.directory } else { .none } }
+
+  var isDirectory: Bool { if case .directory = archive.source { true } else { false } }
+
+  /// Of one file; a directory has none.
+  func format() throws(BackupArchiveError) -> ContainerFormat {
+    try withContainer { (_, format) throws(BackupArchiveError) in format }
+  }
+
+  /// Opens the one file again and lends its bytes.
+  private func withContainer<Value, Failure: WalkFailure>(
+    _ body: (DescriptorFeed, ContainerFormat) throws(Failure) -> Value
+  ) throws(Failure) -> Value {
+    let (file, feed, format) = try reading(as: Failure.self) { () throws(BackupArchiveError) in
+      let file = DirectoryHandle(
+        try opened(path) { () throws(Errno) in try system.openForReading(path) })
+      let feed = try DescriptorFeed(descriptor: file.descriptor.raw, system: system)
+      return (file, feed, try ContainerFormat(feed))
+    }
+    defer { withExtendedLifetime(file) {} }
+    return try body(feed, format)
+  }
+
+  /// Of a directory only the backup's own files; of a container every file.
+  ///
+  /// - Returns: The paths of a directory's other files.
+  @discardableResult
+  func forEachFile(_ body: (File) throws(WriteFailure) -> Void) throws(WriteFailure) -> [String] {
+    var stored: StoredPayloads?
+    // The names are compared once one is met that no device gives.
+    func place(_ path: String) throws(WriteFailure) -> String? {
+      let layout = archive.layout
+      guard let identifier = BackupPath.payload(at: path), layout.storedPath(of: identifier) != path else {
+        return path
+      }
+      if stored == nil { stored = try obtaining { () throws(BackupArchiveError) in try archive.storedFiles() } }
+      if stored?.otherPath(of: identifier) == path { return layout.storedPath(of: identifier) }
+      // Otherwise the old list of a device that was updated, which goes along, may name it.
+      let isOfOther = layout.other.storedPath(of: identifier) == path && stored?.isUnread(path) == false
+      return isOfOther ? path : nil
+    }
+    switch archive.source {
+    case .directory:
+      let walk = try obtaining { () throws(BackupArchiveError) in try DirectoryWalk(path, system: system) }
+      return try walk.forEachFile(placedBy: place) { (file) throws(WriteFailure) in
+        try body(
+          File(
+            path: file.path, name: EntryName(file.path), isOwn: true, byteCount: file.byteCount, modificationTime: 0,
+            byteLimit: byteLimit(of: file.path), payload: payload(at: file.path), source: .directory(walk, file)))
+      }
+    case .container(let container):
+      try withContainer { (feed, format) throws(WriteFailure) in
+        let walk = try obtaining { () throws(BackupArchiveError) in
+          try ContainerWalk(feed, as: format, limits: limits)
+        }
+        while let file = try obtaining({ () throws(BackupArchiveError) in try walk.next() }) {
+          let inner = BackupPath.inside(container.directory, file.path)
+          let own = try inner.flatMap { (path) throws(WriteFailure) in try place(path) }
+          var name = file.name
+          if let inner, let own, own != inner { name = name.dropLast(inner.utf8.count) + own }
+          try body(
+            File(
+              path: own ?? file.name.shown, name: name, isOwn: own != nil, byteCount: file.byteCount,
+              modificationTime: file.modificationTime, byteLimit: own.map(byteLimit) ?? limits.entryByteCount,
+              payload: own.flatMap(payload), source: .container(walk, file)))
+        }
+      }
+      return []
+    case .stream:
+      throw .source(
+        BackupArchiveError(
+          .unsupported,
+          "a stream can be read only once, and it has been read"))
+    }
+  }
+
+  /// The identifier of a payload where it belongs.
+  private func payload(at path: String) -> String? {
+    BackupPath.payload(at: path).flatMap { archive.layout.storedPath(of: $0) == path ? $0 : nil }
+  }
+
+  /// Of a file of the backup, by its path in it.
+  private func byteLimit(of path: String) -> Int64 {
+    switch StoredPart.allCases.first(where: { $0.path == path }) {
+    case nil: limits.entryByteCount
+    // What is too large to be read, and needed by nobody, goes along as it is.
+    case .info?, .status?, .databaseLog?, .databaseJournal?: Int64(limits.databaseByteCount)
+    case let part?: Int64(part.limit(limits))
+    }
+  }
+
+  /// What else stands in a directory, and would go with it; what systems leave in every directory doesn't count.
+  func foreignNames() throws(WriteFailure) -> [String] {
+    guard isDirectory else { return [] }
+    return try forEachFile { _ in }.filter { !FileSystem.isSystemClutter($0) }
+  }
+}

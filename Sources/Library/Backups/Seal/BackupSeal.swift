@@ -1,0 +1,83 @@
+import Basics
+import KeychainCrypto
+import KeychainFormats
+
+/// What a backup's seal says, held against what was read when the backup was opened: its parts and its keychain.
+public struct BackupSeal: Sendable {
+  /// By what the backup is not what was sealed, as far as that shows without its password and without its other files.
+  public let breaks: [SealBreak]
+  /// `nil` for a seal of which nothing can be read.
+  package let list: SealList?
+
+  /// How many files it lists; 0 where nothing of it can be read.
+  public var fileCount: Int { list?.count ?? 0 }
+  /// Whether only who has the password could make it: then no change goes unseen. Otherwise accidents alone are seen.
+  public var isKeyed: Bool { list?.form == .keyed }
+
+  /// - Parameter takesKey: Whether a password makes its code; `nil` where nothing says whether there is one.
+  /// - Returns: `nil` where there is no seal.
+  init?(of parts: StoredParts, layout: BackupLayout, takesKey: Bool?) throws(BackupArchiveError) {
+    let name = StoredPart.seal.path
+    if let fault = parts.sealFault {
+      self.init(breaks: [SealBreak(name, .unreadable(fault.reason))])
+      return
+    }
+    guard let bytes = parts[.seal] else { return nil }
+    let list: SealList
+    do throws(BackupArchiveError) {
+      list = try SealList(parsing: bytes)
+    } catch {
+      self.init(breaks: [SealBreak(name, .unreadable(error.reason))])
+      return
+    }
+    var breaks: [SealBreak] = []
+    switch (list.form, takesKey) {
+    case (.keyed, true?), (.keyed, nil): break
+    case (.keyed, false?): breaks.append(SealBreak(name, .needlesslyKeyed))
+    case (.digests, true?): breaks.append(SealBreak(name, .notKeyed))
+    case (.digests, false?), (.digests, nil):
+      let own = try explained(name) { () throws(DataProtectionError) in try Digest.sha256(Array(list.listed)) }
+      if own != list.code { breaks.append(SealBreak(name, .listChanged)) }
+    }
+    for part in StoredPart.sealed(in: layout) {
+      if let fact = list.fact(of: try parts.sealEntry(of: part), at: part.path) {
+        breaks.append(SealBreak(part.path, fact))
+      }
+    }
+    self.init(breaks: breaks, list: list)
+  }
+
+  private init(breaks: [SealBreak], list: SealList? = nil) {
+    self.breaks = breaks
+    self.list = list
+  }
+}
+
+extension SealList {
+  /// What is wrong with a file by this list; `nil` where it is what was sealed, or neither there nor listed.
+  ///
+  /// - Parameter found: `nil` for one that is not there.
+  func fact(of found: Entry?, at path: String) -> SealBreak.Reason? {
+    let lines = lines(of: path)
+    guard let found else { return lines.isEmpty ? nil : .missing }
+    guard !lines.isEmpty else { return .added }
+    return lines.contains { self[$0] == found } ? nil : .changed
+  }
+}
+
+extension StoredPart {
+  /// The files that are read when a backup of this layout is opened.
+  static func sealed(in layout: BackupLayout) -> [StoredPart] {
+    [.manifest, .status, .info, layout.listPart, layout.keychainPart] + layout.journals
+  }
+}
+
+extension StoredParts {
+  /// What a seal lists of a part; `nil` where it is not there.
+  func sealEntry(of part: StoredPart) throws(BackupArchiveError) -> SealList.Entry? {
+    if let stored = self[large: part] {
+      return .init(path: part.path, byteCount: Int64(stored.byteCount), sha256: stored.sha256)
+    }
+    return try self[part].map { (bytes) throws(BackupArchiveError) in try SealList.Entry(part.path, bytes) }
+  }
+}

@@ -1,0 +1,193 @@
+import Basics
+import KeychainCrypto
+import KeychainFormats
+import KeychainRules
+
+extension BackupVerifier {
+  /// The keychain's file: that it is there, ends in its padding, has its digest, follows its format, and was sealed for
+  /// this backup's keybag.
+  ///
+  /// - Returns: `nil` where there is none to look into.
+  /// - Throws: What the system did not give, which is no fault of the backup.
+  mutating func checkKeychain(
+    in list: FileList?, with keys: borrowing ClassKeys
+  ) throws(ArchivedKeychainError) -> KeychainIndex? {
+    do throws(BackupArchiveError) {
+      let opened = if let list { list } else { try archive.fileList(with: keys) }
+      let reading = try KeychainReading(of: archive, in: opened, with: keys)
+      for note in reading.notes { take(note) }
+      checkUUID(of: reading.keybagUUID)
+      findings.conclude(
+        .keychain,
+        "\(Amounts.count(reading.index.count, "item")) in \(Amounts.count(reading.byteCount, "byte"))")
+      return reading.index
+    } catch {
+      guard error.category != .failed else { throw ArchivedKeychainError(error) }
+      if error.code == .noKeychain, !archive.hasKeychain {
+        findings.conclude(.keychain, "none in this backup")
+        return nil
+      }
+      let isMissing = error.code == .payloadMissing
+      findings.found.append(isMissing ? .keychainMissing(reason: error.reason) : .keychainDamaged(reason: error.reason))
+      let kind: BackupVerification.Fault.Kind = isMissing ? .payloadMissing : .keychainDamaged
+      // A version that nobody here knows a device may write all the same.
+      if error.code != .unsupported { findings.note(error) }
+      findings.add(.init(.keychain, kind, file: Self.keychainName, error.reason))
+      findings.conclude(.keychain, error.reason)
+      return nil
+    }
+  }
+
+  /// The keychain's file where files are not encrypted: its form and its keybag; with its digest the other files' check has
+  /// begun already.
+  ///
+  /// - Parameter reason: Why nothing more is tried.
+  /// - Throws: As `checkKeychain`.
+  mutating func checkKeychainInClear(_ reason: String) throws(ArchivedKeychainError) {
+    guard !archive.areFilesEncrypted, !archive.isListEncrypted else { return findings.leaveOut(.keychain, reason) }
+    do throws(BackupArchiveError) {
+      let payload = try archive.keychainFile()
+      for note in payload.notes where note != .digestDiffers { take(note) }
+      checkUUID(of: payload.file.keybagUUID)
+      findings.conclude(
+        .keychain,
+        "\(Amounts.count(payload.file.entries.count, "item")) in \(Amounts.count(payload.bytes.count, "byte")), none "
+          + "of them checked")
+    } catch {
+      guard error.category != .failed else { throw ArchivedKeychainError(error) }
+      // That it is not stored, or that the list cannot be read, is a fault of those checks.
+      guard error.category == .damaged, error.code != .payloadMissing, findings.faultCount[.database] == nil else {
+        return findings.leaveOut(
+          .keychain, error.code == .noKeychain ? "there is none in this backup" : "the keychain file cannot be read")
+      }
+      findings.found.append(.keychainDamaged(reason: error.reason))
+      findings.note(error)
+      findings.add(.init(.keychain, .keychainDamaged, file: Self.keychainName, error.reason))
+      findings.conclude(.keychain, error.reason)
+    }
+  }
+
+  private mutating func take(_ note: ArchiveNote) {
+    switch note {
+    case .digestDiffers:
+      findings.add(.init(.keychain, .digestMismatch, file: Self.keychainName, note.description))
+    // A fault that the structure has already.
+    case .unfinished, .propertyListUnreadable: return
+    case .finding(let finding): take(finding, in: finding.place == Self.keychainName ? .keychain : .database)
+    default: if !findings.notes.contains(note.description) { findings.notes.append(note.description) }
+    }
+  }
+
+  static var keychainName: String { "\(KeychainPayload.domain)/\(KeychainPayload.relativePath)" }
+
+  private mutating func checkUUID(of named: String?) {
+    guard let named, let own = archive.keybag.uuidText, named != own else { return }
+    findings.found.append(.keybagMismatch(file: named, keybag: own))
+    findings.add(
+      .init(
+        .keychain, .keybagMismatch, file: Self.keychainName,
+        "it names keybag \(named), Manifest.plist contains \(own): "
+          + ArchivedKeychainError.meaning(ofName: named, for: own)))
+  }
+
+  /// Tries every item.
+  mutating func checkItems(
+    of file: KeychainIndex?, with keys: borrowing ClassKeys
+  ) throws(ArchivedKeychainError) {
+    guard let file else {
+      if findings.faultCount[.keychain] != nil { findings.leaveOut(.items, "the keychain file cannot be read") }
+      return
+    }
+    var hardware = HardwareProof()
+    var closed: [ArchivedItem] = []
+    var refused: [BackupVerification.Fault] = []
+    try ArchivedItem.openPortions(of: file, with: keys) { items in
+      hardware.take(items)
+      closed += items.filter { $0.item == nil }
+      refused += items.compactMap(Self.refusal)
+    }
+    var counts = BackupVerification.ItemCounts()
+    counts.readable = file.count - closed.count - refused.count
+    counts.damaged = refused.count
+    var first = refused.first
+    for fault in refused { findings.add(fault) }
+    for item in closed {
+      guard let reason = item.reason(hardware: hardware, backupHasPassword: archive.isEncrypted) else { continue }
+      guard reason.isDamage else {
+        counts.deviceBound += 1
+        continue
+      }
+      counts.damaged += 1
+      let fault = Self.fault(of: item, reason)
+      first = first ?? fault
+      findings.add(fault)
+    }
+    findings.items = counts
+    findings.hardware = hardware
+    findings.conclude(.items, detail(of: counts, refusedCount: refused.count, first: first))
+  }
+
+  /// What keeps a device from taking an item that opens; `nil` where nothing of the item itself does. A plan calls it by the
+  /// same reason.
+  private static func refusal(of archived: ArchivedItem) -> BackupVerification.Fault? {
+    // A secret without a name, as iOS 4 had them, is no damage.
+    guard let item = archived.item, !archived.isSecretOnly else { return nil }
+    do throws(KeychainRuleError) {
+      _ = try IncomingItem(item, persistentReference: archived.persistentReference)
+      return nil
+    } catch {
+      return .init(
+        .items, .itemDamaged, file: keychainName, offset: archived.blob?.offset, byteCount: archived.blob?.byteCount,
+        item: archived.index, "\(Reason.malformed.rawValue): \(error.reason)")
+    }
+  }
+
+  private static func fault(of item: ArchivedItem, _ reason: Reason) -> BackupVerification.Fault {
+    .init(
+      .items, .itemDamaged, file: keychainName, offset: item.blob?.offset, byteCount: item.blob?.byteCount,
+      item: item.index, reason.rawValue)
+  }
+
+  /// "12 of 16 open, 3 need the hardware of old-phone, 1 does not open: item 15, tag-mismatch (…)"
+  private func detail(
+    of counts: BackupVerification.ItemCounts, refusedCount: Int, first: BackupVerification.Fault?
+  ) -> String {
+    var parts = ["\(Amounts.grouped(counts.readable)) of \(Amounts.grouped(counts.total)) can be decrypted"]
+    if counts.deviceBound > 0 {
+      let (count, needs) = (Amounts.grouped(counts.deviceBound), counts.deviceBound == 1 ? "needs" : "need")
+      let maker = archive.device.name ?? "the source device"
+      parts.append(
+        findings.hardware.isDivided
+          ? "\(count) \(needs) another device's hardware key or \(counts.deviceBound == 1 ? "is" : "are") damaged; "
+            + "Keyhaul cannot tell which"
+          : "\(count) \(needs) the hardware key of \(maker)")
+    }
+    guard counts.damaged > 0 else { return parts.joined(separator: ", ") }
+    let isOne = counts.damaged == 1
+    let fact =
+      switch refusedCount {
+      case 0: isOne ? "cannot be decrypted" : "cannot be decrypted"
+      case counts.damaged:
+        isOne ? "can be decrypted, but no device accepts it" : "can be decrypted, but no device accepts them"
+      default: "cannot be decrypted, or no device accepts them"
+      }
+    var last = "\(Amounts.grouped(counts.damaged)) \(fact)"
+    if isOne, let first { last += ": \(first.placeText)" }
+    return (parts + [last]).joined(separator: ", ")
+  }
+}
+
+extension BackupVerification.Fault {
+  /// "item 15, tag-mismatch (blob of 312 bytes at byte 7,994 of the keychain file)"; for a file its name and the reason.
+  public var placeText: String {
+    guard let item else {
+      let place = offset.map { " at byte \(Amounts.grouped($0))" } ?? ""
+      // An error that a reading ended with may name the file itself.
+      guard let file, !reason.hasPrefix("\(file): ") else { return reason }
+      return "\(file)\(place): \(reason)"
+    }
+    guard let offset, let byteCount else { return "item \(item), \(reason)" }
+    return
+      "item \(item), \(reason) (blob of \(Amounts.count(byteCount, "byte")) at byte \(Amounts.grouped(offset)) of the keychain file)"
+  }
+}

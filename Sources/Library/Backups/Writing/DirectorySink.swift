@@ -1,0 +1,104 @@
+import Basics
+import SystemPackage
+
+/// Writes a backup's files into a directory of their own, each synced before the next.
+final class DirectorySink: StoredFileSink {
+  private let system: FileSystem
+  /// Claimed for as long as this lives.
+  private let directory: Descriptor
+  private var innerDirectories: Set<String> = []
+  private var file: Descriptor?
+  private var expectedByteCount: Int64 = 0
+
+  /// - Parameter directory: New and empty.
+  init(_ directory: consuming Descriptor, system: FileSystem) {
+    self.directory = directory
+    self.system = system
+  }
+
+  /// Gives the directory other permissions than its owner's alone.
+  func setPermissions(_ permissions: UInt32) throws(Errno) {
+    try system.setPermissions(permissions, of: directory)
+  }
+
+  func begin(_ path: EntryName, byteCount: Int64, modificationTime: Int64) throws(WriteFailure) {
+    do throws(Errno) {
+      file = try create(path.shown)
+    } catch {
+      throw .system(error)
+    }
+    expectedByteCount = byteCount
+  }
+
+  private func create(_ path: String) throws(Errno) -> Descriptor {
+    let names = path.split(separator: "/").map(String.init)
+    guard names.count == 2 else { return try system.createFile(path, in: directory) }
+    return try system.createFile(names[1], in: try innerDirectory(names[0]))
+  }
+
+  private func innerDirectory(_ name: String) throws(Errno) -> Descriptor {
+    if innerDirectories.insert(name).inserted { try system.makeDirectory(name, in: directory) }
+    return try system.openDirectory(name.systemName, in: directory)
+  }
+
+  /// Gives the file a second name here. File systems without such names, and files of other owners, are copied instead.
+  func take(_ path: String, from other: DirectoryHandle, _ status: FileStatus) throws(WriteFailure) -> Bool {
+    let taken: FileStatus?
+    do throws(Errno) {
+      let names = path.split(separator: "/").map(String.init)
+      if names.count == 2 {
+        let inner = try innerDirectory(names[0])
+        guard try link(path, from: other, as: names[1], in: inner) else { return false }
+        taken = try system.status(of: names[1].systemName, in: inner)
+      } else {
+        guard try link(path, from: other, as: path, in: directory) else { return false }
+        taken = try system.status(of: path.systemName, in: directory)
+      }
+    } catch {
+      throw .system(error)
+    }
+    guard let taken, taken.isSame(as: status) else {
+      throw .source(BackupArchiveError(.changed, "\(quoted(path)) changed while it was copied"))
+    }
+    return true
+  }
+
+  private func link(
+    _ path: String, from other: DirectoryHandle, as name: String, in directory: borrowing Descriptor
+  ) throws(Errno) -> Bool {
+    do throws(Errno) {
+      try system.linkFile(path, in: other.descriptor, as: name, in: directory)
+      return true
+    } catch {
+      // What such a name cannot be given is copied; where that cannot be done either, it says why.
+      guard error != .noSpace, error != .diskQuotaExceeded, error != .ioError else { throw error }
+      return false
+    }
+  }
+
+  func write(_ bytes: UnsafeRawBufferPointer) throws(WriteFailure) {
+    guard let raw = file?.raw else { return }
+    do throws(Errno) {
+      try system.writeAll(bytes, to: raw)
+    } catch {
+      throw .system(error)
+    }
+  }
+
+  func end() throws(WriteFailure) {
+    guard let file = file.take() else { return }
+    do throws(Errno) {
+      try system.seal(file, byteCount: expectedByteCount)
+    } catch {
+      throw .system(error)
+    }
+  }
+
+  /// Asks the disk to keep the names too. Nothing may follow.
+  func finish() throws(Errno) {
+    for name in innerDirectories.sorted() {
+      try system.syncDirectory(system.openDirectory(name.systemName, in: directory))
+    }
+    try system.syncDirectory(directory)
+  }
+}

@@ -1,0 +1,161 @@
+import Basics
+import CArchive
+import SystemPackage
+
+/// Packs a backup into one stream. The same input gives the same bytes: no clock, owner or host enters.
+final class LibArchiveWriter {
+  private let handle: OpaquePointer
+  private let sink: Sink
+  private let times: ClosedRange<Int64>
+  /// Of the entry that is being written.
+  private var missingByteCount: Int64 = 0
+
+  /// Receives the stream's bytes in order.
+  final class Sink {
+    private let system: FileSystem
+    private let descriptor: FileDescriptor
+    fileprivate(set) var failure: Errno?
+    private(set) var byteCount: Int64 = 0
+
+    init(descriptor: FileDescriptor, system: FileSystem) {
+      self.descriptor = descriptor
+      self.system = system
+    }
+
+    fileprivate func write(_ bytes: UnsafeRawBufferPointer) -> Int {
+      // libarchive flushes once more while it is freed; after a failure nothing may follow.
+      guard failure == nil else { return Int(ARCHIVE_FATAL) }
+      do throws(Errno) {
+        try system.writeAll(bytes, to: descriptor)
+        byteCount += Int64(bytes.count)
+        return bytes.count
+      } catch {
+        failure = error
+        return Int(ARCHIVE_FATAL)
+      }
+    }
+  }
+
+  /// - Parameter compresses: Where not, a zip's entries and a gzip's blocks are stored as they are: deflating a gigabyte of
+  ///   ciphertext takes half a minute and saves nothing. Zstandard sees that for itself, and passes it through.
+  init(_ format: ContainerFormat, compresses: Bool, to sink: Sink) throws(WriteFailure) {
+    guard let handle = archive_write_new() else { throw ContainerLibrary.writeFailure }
+    self.handle = handle
+    self.sink = sink
+    times = Self.times(of: format)
+    switch format {
+    case .tar: try check(archive_write_set_format_pax_restricted(handle))
+    case .gzippedTar:
+      try check(archive_write_set_format_pax_restricted(handle))
+      try check(archive_write_add_filter_gzip(handle))
+      try check(archive_write_set_filter_option(handle, "gzip", "timestamp", nil))
+      if !compresses { try check(archive_write_set_filter_option(handle, "gzip", "compression-level", "0")) }
+    case .zstandardTar:
+      try check(archive_write_set_format_pax_restricted(handle))
+      try check(archive_write_add_filter_zstd(handle))
+    case .zip:
+      try check(archive_write_set_format_zip(handle))
+      if !compresses { try check(archive_write_zip_set_compression_store(handle)) }
+    }
+    // Without these two the compressed stream itself is padded with zeros, which Zstandard readers reject.
+    try check(archive_write_set_bytes_per_block(handle, Self.blockByteCount(format, compresses)))
+    try check(archive_write_set_bytes_in_last_block(handle, 1))
+    try check(
+      archive_write_open2(
+        handle, Unmanaged.passUnretained(sink).toOpaque(), nil,
+        { _, context, bytes, count in
+          guard let context else { return Int(ARCHIVE_FATAL) }
+          return Unmanaged<Sink>.fromOpaque(context).takeUnretainedValue()
+            .write(UnsafeRawBufferPointer(start: bytes, count: count))
+        }, nil, nil))
+  }
+
+  /// Of what goes to the sink at a time. What is longer goes there as it is; zlib copies stored bytes aside for every block
+  /// that it fills.
+  private static func blockByteCount(_ format: ContainerFormat, _ compresses: Bool) -> Int32 {
+    format == .gzippedTar && !compresses ? 1 << 18 : 1 << 16
+  }
+
+  deinit { archive_write_free(handle) }
+
+  /// - Parameters:
+  ///   - name: The entry's whole name, which is written byte for byte. In a zip, UTF-8 is marked as such.
+  ///   - modificationTime: In seconds since 1970. One that the format cannot hold becomes the nearest that it can.
+  func begin(_ name: EntryName, byteCount: Int64, modificationTime: Int64) throws(WriteFailure) {
+    guard let entry = archive_entry_new() else { throw .library("out of memory") }
+    defer { archive_entry_free(entry) }
+    let isText = name.text != nil
+    (Array(name.bytes) + [0]).withUnsafeBufferPointer { bytes in
+      bytes.withMemoryRebound(to: CChar.self) { archive_entry_copy_pathname(entry, $0.baseAddress) }
+    }
+    archive_entry_set_mode(entry, 0o100600)
+    archive_entry_set_uid(entry, 0)
+    archive_entry_set_gid(entry, 0)
+    archive_entry_set_size(entry, byteCount)
+    let time = min(max(modificationTime, times.lowerBound), times.upperBound)
+    archive_entry_set_mtime(entry, time_t(time), 0)
+    let result = (isText ? NameEncoding.utf8 : .bytes).run { archive_write_header(handle, entry) }
+    // A tar's warning about a name that is not text: it is written all the same, marked as bytes (`hdrcharset`).
+    if result != ARCHIVE_WARN || name.bytes.allSatisfy({ $0 < 0x80 }) { try check(result) }
+    missingByteCount = byteCount
+  }
+
+  /// The modification times that a format holds, in seconds since 1970.
+  ///
+  /// A tar's field has eleven octal digits (POSIX pax, `ustar` interchange format). A zip has years up to 2107 (PKWARE
+  /// APPNOTE 4.4.6) and beside them 32 bits; libarchive 3.6 writes the lower bits of what is more, and reads from `NULL`
+  /// where a year has more than 32 bits.
+  private static func times(of format: ContainerFormat) -> ClosedRange<Int64> {
+    switch format {
+    case .tar, .gzippedTar, .zstandardTar: 0...0o77_777_777_777
+    case .zip: 0...Int64(UInt32.max)
+    }
+  }
+
+  func write(_ bytes: UnsafeRawBufferPointer) throws(WriteFailure) {
+    var rest = bytes
+    while !rest.isEmpty {
+      let written = archive_write_data(handle, rest.baseAddress, rest.count)
+      guard written > 0 else { throw failure() }
+      missingByteCount -= Int64(written)
+      rest = UnsafeRawBufferPointer(rebasing: rest[written...])
+    }
+  }
+
+  func end() throws(WriteFailure) {
+    // libarchive would fill up with zeros.
+    guard missingByteCount == 0 else { throw .library("an entry's length differs from its declared length") }
+    try check(archive_write_finish_entry(handle))
+  }
+
+  /// Writes the container's end. Without it the stream is a truncated one.
+  func finish() throws(WriteFailure) { try check(archive_write_close(handle)) }
+
+  private func check(_ result: Int32) throws(WriteFailure) {
+    guard result == ARCHIVE_OK else { throw failure() }
+  }
+
+  private func failure() -> WriteFailure {
+    if let failure = sink.failure { return .system(failure) }
+    return .library(archive_error_string(handle).map { String(cString: $0) } ?? "libarchive gave no reason")
+  }
+}
+
+/// Writes a backup's files as entries of one container.
+final class ContainerSink: StoredFileSink {
+  private let writer: LibArchiveWriter
+  private let directoryName: String?
+
+  init(_ writer: LibArchiveWriter, directoryName: String?) {
+    self.writer = writer
+    self.directoryName = directoryName
+  }
+
+  func begin(_ path: EntryName, byteCount: Int64, modificationTime: Int64) throws(WriteFailure) {
+    let name = directoryName.map { EntryName($0) / path } ?? path
+    try writer.begin(name, byteCount: byteCount, modificationTime: modificationTime)
+  }
+
+  func write(_ bytes: UnsafeRawBufferPointer) throws(WriteFailure) { try writer.write(bytes) }
+  func end() throws(WriteFailure) { try writer.end() }
+}

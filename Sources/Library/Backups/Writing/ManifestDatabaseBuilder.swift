@@ -1,0 +1,64 @@
+import Basics
+import CSQLite
+import GRDB
+import KeychainFormats
+
+/// Makes a manifest database in memory. No file is ever created, and the same rows give the same bytes.
+package enum ManifestDatabaseBuilder {
+  package struct Row {
+    let fileIdentifier: String
+    let domain: String
+    let relativePath: String
+    let flags: Int
+    let record: [UInt8]
+
+    /// - Parameter record: The keyed archive that describes the file.
+    package init(fileIdentifier: String, domain: String, relativePath: String, flags: Int, record: [UInt8]) {
+      self.fileIdentifier = fileIdentifier
+      self.domain = domain
+      self.relativePath = relativePath
+      self.flags = flags
+      self.record = record
+    }
+  }
+
+  package static func build(_ rows: [Row]) throws(BackupArchiveError) -> [UInt8] {
+    do {
+      let queue = try DatabaseQueue()
+      return try queue.inDatabase { database in
+        try database.execute(
+          sql: """
+            PRAGMA page_size = 4096; PRAGMA auto_vacuum = 2; PRAGMA secure_delete = ON;
+            PRAGMA user_version = \(ManifestSchema.userVersion)
+            """)
+        try database.inTransaction {
+          for statement in ManifestSchema.statements { try database.execute(sql: statement) }
+          for row in rows {
+            // Our own bytes; as a literal they need no Foundation type to pass through.
+            try database.execute(
+              sql: """
+                INSERT INTO Files (fileID, domain, relativePath, flags, file)
+                VALUES (?, ?, ?, ?, x'\(String(hexadecimal: row.record))')
+                """,
+              arguments: [row.fileIdentifier, row.domain, row.relativePath, row.flags])
+          }
+          return .commit
+        }
+        return try serialize(database)
+      }
+    } catch let error as BackupArchiveError {
+      throw error
+    } catch {
+      throw BackupArchiveError(.unwritable, "the manifest database cannot be made")
+    }
+  }
+
+  private static func serialize(_ database: Database) throws -> [UInt8] {
+    var size: Int64 = 0
+    guard let bytes = sqlite3_serialize(database.sqliteConnection, "main", &size, 0) else {
+      throw BackupArchiveError(.unwritable, "no memory for the manifest database")
+    }
+    defer { sqlite3_free(bytes) }
+    return Array(UnsafeBufferPointer(start: bytes, count: Int(size)))
+  }
+}

@@ -1,0 +1,86 @@
+import Basics
+import KeychainFormats
+
+/// The keychain of a backup that is about to be written, its items sealed: the file itself, or items that lie outside of
+/// memory until it is written.
+public struct SealedKeychain: Sendable {
+  private let form: Form
+
+  private enum Form {
+    case file([UInt8])
+    /// Of entries that have their places in the bytes.
+    case items(KeychainFileWriter, StoredBytes)
+  }
+
+  /// Takes a keychain file as it is.
+  ///
+  /// - Parameter file: A property list, its items sealed under the backup's keybag.
+  public init(_ file: [UInt8]) { form = .file(file) }
+
+  init(_ writer: KeychainFileWriter, reading stored: StoredBytes) { form = .items(writer, stored) }
+
+  /// Whether its items lie in a temporary file.
+  package var isInFile: Bool {
+    switch form {
+    case .file: false
+    case .items(_, let stored): stored.isInFile
+    }
+  }
+
+  /// The file, in memory.
+  ///
+  /// - Throws: As writing it does.
+  public func bytes() throws(BackupArchiveError) -> [UInt8] {
+    if case .file(let bytes) = form { return bytes }
+    var bytes: [UInt8] = []
+    bytes.reserveCapacity(leastByteCount)
+    try forEachPortion { bytes.append(contentsOf: $0) }
+    return bytes
+  }
+
+  /// How many bytes the file has at least.
+  var leastByteCount: Int {
+    switch form {
+    case .file(let bytes): bytes.count
+    case .items(_, let stored): stored.byteCount
+    }
+  }
+
+  /// Lends the file's bytes in their order.
+  ///
+  /// - Throws: `.unreadable` where a temporary file is not given back.
+  func forEachPortion(
+    _ body: (UnsafeRawBufferPointer) throws(BackupArchiveError) -> Void
+  ) throws(BackupArchiveError) {
+    switch form {
+    case .file(let bytes): try bytes.withRawBytes(body)
+    case .items(let writer, let stored):
+      var reader = EntryReader(stored: stored)
+      try writer.write(reading: { (place) throws(BackupArchiveError) in try reader.entry(at: place) }, to: body)
+    }
+  }
+
+  /// Reads entries that lie one behind the other, many at once.
+  private struct EntryReader {
+    let stored: StoredBytes
+    private var window: [UInt8] = []
+    private var start = 0
+    private static let windowByteCount = 1 << 18
+
+    init(stored: StoredBytes) { self.stored = stored }
+
+    mutating func entry(at place: KeychainBackupFile.Entry) throws(BackupArchiveError) -> KeychainBackupFile.Entry {
+      let ranges = place.ranges
+      if let first = ranges.first, let last = ranges.last,
+        first.lowerBound < start || last.upperBound > start + window.count
+      {
+        start = first.lowerBound
+        let count = max(last.upperBound - start, min(Self.windowByteCount, stored.byteCount - start))
+        window = try [UInt8](count: count) { (buffer) throws(BackupArchiveError) in
+          try stored.read(at: start, into: buffer)
+        }
+      }
+      return KeychainBackupFile.Entry(place, in: window, beginningAt: start)
+    }
+  }
+}

@@ -1,0 +1,195 @@
+import CKeyhaul
+import SystemPackage
+
+#if canImport(Glibc)
+  import Glibc
+#elseif canImport(Musl)
+  import Musl
+#elseif canImport(Darwin)
+  import Darwin
+#endif
+
+/// The calls about files that `SystemPackage` lacks, each as the system has it: no rule, and no second try.
+enum SystemCalls {
+  /// A file's or a directory's name as the system keeps it: bytes with a NUL at the end, not always UTF-8.
+  typealias Name = UnsafePointer<CChar>
+
+  /// What stands for the directory that relative paths begin at. A whole path is taken as it is.
+  static let workingDirectory = FileDescriptor(rawValue: AT_FDCWD)
+
+  /// Keeps a terminal that is opened from becoming this program's.
+  static let noTerminal = FileDescriptor.OpenOptions(rawValue: O_NOCTTY)
+
+  static func open(
+    _ name: Name, in directory: FileDescriptor, _ mode: FileDescriptor.AccessMode,
+    _ options: FileDescriptor.OpenOptions, permissions: CInterop.Mode = 0
+  ) throws(Errno) -> FileDescriptor {
+    FileDescriptor(
+      rawValue: try checked(openat(directory.rawValue, name, mode.rawValue | options.rawValue, permissions)))
+  }
+
+  /// Makes a file for its owner alone, under a name that nobody can foresee.
+  ///
+  /// - Parameter pattern: Its path, which ends in six times X; they become its name.
+  static func makeFile(_ pattern: inout [CChar]) throws(Errno) -> FileDescriptor {
+    FileDescriptor(rawValue: try checked(mkstemp(&pattern)))
+  }
+
+  /// Keeps a descriptor from the programs that this one starts.
+  static func keepFromChildren(_ file: FileDescriptor) throws(Errno) {
+    _ = try checked(fcntl(file.rawValue, F_SETFD, FD_CLOEXEC))
+  }
+
+  static func makeDirectory(_ name: Name, in directory: FileDescriptor, permissions: CInterop.Mode) throws(Errno) {
+    _ = try checked(mkdirat(directory.rawValue, name, permissions))
+  }
+
+  static func setPermissions(_ permissions: CInterop.Mode, of file: FileDescriptor) throws(Errno) {
+    _ = try checked(fchmod(file.rawValue, permissions))
+  }
+
+  /// The same by name; a link is followed, as most systems have no permissions of links.
+  static func setPermissions(_ permissions: CInterop.Mode, of name: Name, in directory: FileDescriptor) throws(Errno) {
+    _ = try checked(fchmodat(directory.rawValue, name, permissions, 0))
+  }
+
+  static func setOwner(_ owner: CInterop.UserID, _ group: CInterop.GroupID, of file: FileDescriptor) throws(Errno) {
+    _ = try checked(fchown(file.rawValue, owner, group))
+  }
+
+  static func rename(_ old: Name, to new: Name, in directory: FileDescriptor) throws(Errno) {
+    _ = try checked(renameat(directory.rawValue, old, directory.rawValue, new))
+  }
+
+  static func rename(
+    _ old: Name, in directory: FileDescriptor, to new: Name, in other: FileDescriptor
+  ) throws(Errno) {
+    _ = try checked(renameat(directory.rawValue, old, other.rawValue, new))
+  }
+
+  static func linkFile(
+    _ old: Name, in directory: FileDescriptor, to new: Name, in other: FileDescriptor
+  ) throws(Errno) {
+    _ = try checked(linkat(directory.rawValue, old, other.rawValue, new, 0))
+  }
+
+  static func makeLink(_ target: Name, _ name: Name, in directory: FileDescriptor) throws(Errno) {
+    _ = try checked(symlinkat(target, directory.rawValue, name))
+  }
+
+  /// The bytes that a link leads to, as many as the buffer holds.
+  static func linkTarget(
+    _ name: Name, in directory: FileDescriptor, into buffer: UnsafeMutableBufferPointer<CChar>
+  ) throws(Errno) -> Int {
+    guard let start = buffer.baseAddress else { return 0 }
+    let count = readlinkat(directory.rawValue, name, start, buffer.count)
+    guard count >= 0 else { throw Errno(rawValue: errno) }
+    return count
+  }
+
+  /// Says when a file's bytes were last changed and read, in seconds since 1970.
+  static func setModificationTime(_ seconds: Int64, of file: FileDescriptor) throws(Errno) {
+    let time = timespec(tv_sec: Int(seconds), tv_nsec: 0)
+    let times = [time, time]
+    _ = try checked(futimens(file.rawValue, times))
+  }
+
+  /// The same of a symbolic link itself.
+  static func setModificationTime(_ seconds: Int64, ofLink name: Name, in directory: FileDescriptor) throws(Errno) {
+    let time = timespec(tv_sec: Int(seconds), tv_nsec: 0)
+    _ = try checked(utimensat(directory.rawValue, name, [time, time], AT_SYMLINK_NOFOLLOW))
+  }
+
+  /// How many bytes whoever runs this program may still write on the file system of an open file.
+  static func freeByteCount(of file: FileDescriptor) throws(Errno) -> Int64 {
+    var status = statvfs()
+    _ = try checked(fstatvfs(file.rawValue, &status))
+    let (bytes, overflow) = UInt64(status.f_bavail).multipliedReportingOverflow(by: UInt64(status.f_frsize))
+    return overflow ? .max : Int64(clamping: bytes)
+  }
+
+  /// - Throws: `.noFunction` and others where the file system cannot.
+  static func exchange(_ first: Name, _ second: Name, in directory: FileDescriptor) throws(Errno) {
+    _ = try checked(keyhaul_exchange(directory.rawValue, first, second))
+  }
+
+  static func remove(_ name: Name, in directory: FileDescriptor, isDirectory: Bool) throws(Errno) {
+    _ = try checked(unlinkat(directory.rawValue, name, isDirectory ? AT_REMOVEDIR : 0))
+  }
+
+  /// Asks the disk to keep what was written. On Apple's systems `fsync` leaves it in the disk's own memory.
+  static func synchronize(_ file: FileDescriptor) throws(Errno) {
+    #if canImport(Darwin)
+      if fcntl(file.rawValue, F_FULLFSYNC) == 0 { return }
+    #endif
+    _ = try checked(fsync(file.rawValue))
+  }
+
+  /// Asks the disk to keep all that was handed to it on the file system of an open file or directory.
+  ///
+  /// Of a byte that the disk refused Linux 5.8 and newer tells. Source: syncfs(2).
+  static func synchronizeFileSystem(_ file: FileDescriptor) throws(Errno) {
+    #if canImport(Darwin)
+      try synchronize(file)
+    #else
+      _ = try checked(keyhaul_sync_file_system(file.rawValue))
+    #endif
+  }
+
+  /// What a file needs before `synchronizeFileSystem` counts for it: on Apple's systems to leave the system's memory for
+  /// the disk's own.
+  static func handToDisk(_ file: FileDescriptor) throws(Errno) {
+    #if canImport(Darwin)
+      _ = try checked(fsync(file.rawValue))
+    #endif
+  }
+
+  /// - Throws: `.wouldBlock` where another holds it.
+  static func lock(_ file: FileDescriptor, isShared: Bool) throws(Errno) {
+    _ = try checked(flock(file.rawValue, (isShared ? LOCK_SH : LOCK_EX) | LOCK_NB))
+  }
+
+  /// Gives up a lock for every copy of the descriptor, in this process and in others.
+  static func unlock(_ file: FileDescriptor) { _ = flock(file.rawValue, LOCK_UN) }
+
+  /// The names in a directory, without `.` and `..`, each with the NUL at its end.
+  ///
+  /// - Parameter directory: Is closed.
+  static func names(ofClosing directory: FileDescriptor) throws(Errno) -> [[CChar]] {
+    guard let stream = fdopendir(directory.rawValue) else {
+      let failure = Errno(rawValue: errno)
+      _ = close(directory.rawValue)
+      throw failure
+    }
+    defer { closedir(stream) }
+    var names: [[CChar]] = []
+    while true {
+      errno = 0
+      guard let entry = readdir(stream) else {
+        if errno != 0 { throw Errno(rawValue: errno) }
+        return names
+      }
+      let name = DirectoryEntry.name(of: entry).map { CChar(bitPattern: $0) } + [0]
+      if name != [46, 0] && name != [46, 46, 0] { names.append(name) }
+    }
+  }
+
+  /// When a file's bytes and when its status last changed, in seconds and nanoseconds.
+  static func changes(in status: Stat) -> [Int] {
+    [status.st_mtim, status.st_ctim].flatMap { [Int($0.tv_sec), Int($0.tv_nsec)] }
+  }
+
+  /// Who runs this program.
+  static var user: CInterop.UserID { geteuid() }
+
+  /// Where temporary files go.
+  static var temporaryDirectory: String {
+    guard let name = getenv("TMPDIR").map({ String(cString: $0) }), !name.isEmpty else { return "/tmp" }
+    return name
+  }
+
+  private static func checked(_ result: CInt) throws(Errno) -> CInt {
+    guard result >= 0 else { throw Errno(rawValue: errno) }
+    return result
+  }
+}

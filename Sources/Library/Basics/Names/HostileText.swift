@@ -1,0 +1,77 @@
+/// Names that come out of a backup, or off the command line, made safe to show.
+///
+/// Such a name may try to move the cursor, recolor the terminal, reverse the text behind it or hide a part of itself.
+/// Everything that is not plainly visible is spelled `\u{202E}`; machine-readable output keeps names whole.
+package enum HostileText {
+  /// The name with everything escaped that a terminal would act on or not show.
+  ///
+  /// - Parameter keepingEscapes: Leaves what is spelled `\u{202E}` already as it is: for a sentence in which names were
+  ///   escaped before, where escaping the escapes would only make them unreadable.
+  package static func shown(_ text: String, keepingEscapes: Bool = false) -> String {
+    guard !text.utf8.allSatisfy({ $0 >= 0x20 && $0 < 0x7F && $0 != UInt8(ascii: "\\") }) else { return text }
+    var result = ""
+    var previous: Unicode.Scalar?
+    let scalars = text.unicodeScalars
+    for index in scalars.indices {
+      let scalar = scalars[index]
+      if !keepingEscapes, scalar == "\\", scalars[scalars.index(after: index)...].starts(with: "u{".unicodeScalars) {
+        result += escape(scalar)
+      } else if isHarmless(scalar, after: previous) {
+        result.unicodeScalars.append(scalar)
+      } else {
+        result += escape(scalar)
+      }
+      previous = scalar
+    }
+    return result
+  }
+
+  /// The same for text in UTF-8 that is copied into wiped memory alone.
+  package static func show(_ utf8: UnsafeRawBufferPointer, in buffer: inout SensitiveBuffer) {
+    let escapeStart = Array("u{".utf8)
+    var previous: Unicode.Scalar?
+    var offset = 0
+    UTF8Scalars.forEach(in: utf8) { scalar, bytes in
+      offset += bytes.count
+      let looksLikeEscape = scalar == "\\" && utf8.dropFirst(offset).starts(with: escapeStart)
+      if !looksLikeEscape, isHarmless(scalar, after: previous) {
+        buffer.append(bytes)
+      } else {
+        buffer.append(escape(scalar))
+      }
+      previous = scalar
+    }
+  }
+
+  /// The name between quotes, cut after 120 characters: for the sentence of an error. Its own quotes and backslashes get
+  /// a backslash.
+  package static func quoted(_ name: String) -> String {
+    let longest = 120
+    var result = "\""
+    var previous: Unicode.Scalar?
+    for (index, scalar) in name.unicodeScalars.enumerated() {
+      guard index < longest else { return result + "...\"" }
+      if scalar == "\"" || scalar == "\\" { result += "\\" }
+      if isHarmless(scalar, after: previous) { result.unicodeScalars.append(scalar) } else { result += escape(scalar) }
+      previous = scalar
+    }
+    return result + "\""
+  }
+
+  package static func escape(_ scalar: Unicode.Scalar) -> String {
+    "\\u{" + String(scalar.value, radix: 16, uppercase: true) + "}"
+  }
+
+  private static func isHarmless(_ scalar: Unicode.Scalar, after previous: Unicode.Scalar?) -> Bool {
+    // Most are, and what Unicode says of each costs a search.
+    if scalar.value >= 0x20, scalar.value < 0x7F { return true }
+    let properties = scalar.properties
+    switch properties.generalCategory {
+    case .control, .format, .lineSeparator, .paragraphSeparator, .surrogate, .privateUse, .unassigned: return false
+    default: break
+    }
+    // The variation selector that asks for an emoji's colored form is part of many ordinary names.
+    if scalar == "\u{FE0F}", let previous, previous.properties.isEmoji { return true }
+    return !properties.isDefaultIgnorableCodePoint
+  }
+}

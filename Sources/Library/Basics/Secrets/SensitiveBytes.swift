@@ -1,0 +1,51 @@
+/// Bytes of an item that must not be printed and do not outlive their last holder: a secret, or a whole decrypted item.
+///
+/// Shared by reference, so that an item can be handed around without copying its secret; overwritten when the last
+/// reference goes. Keys and passwords use the non-copyable `Secret` of DataProtection instead.
+public final class SensitiveBytes: Sendable, CustomStringConvertible, CustomReflectable {
+  private let memory: WipedMemory
+
+  /// The number of bytes, which is not treated as a secret.
+  public var count: Int { memory.count }
+  /// True where there are no bytes.
+  public var isEmpty: Bool { count == 0 }
+
+  /// Allocates `count` bytes, zeroed, and lets `body` fill them. The bytes are wiped too where `body` throws.
+  public init<Failure: Error>(
+    count: Int, filledBy body: (UnsafeMutableRawBufferPointer) throws(Failure) -> Void
+  ) throws(Failure) {
+    memory = try WipedMemory(count: count, in: .items, filledBy: body)
+  }
+
+  /// Creates a copy of bytes that stay with their owner, who wipes them.
+  public convenience init(copying bytes: UnsafeRawBufferPointer) {
+    self.init(count: bytes.count) { (target: UnsafeMutableRawBufferPointer) in
+      target.copyMemory(from: bytes)
+    }
+  }
+
+  /// Creates a copy of an array. The array itself is not wiped: take it for bytes that are no secret yet, or in tests.
+  public convenience init(copying bytes: [UInt8]) {
+    self.init(count: bytes.count) { (target: UnsafeMutableRawBufferPointer) in
+      target.copyBytes(from: bytes)
+    }
+  }
+
+  /// Lends the bytes for the length of the closure; the pointer must not leave it.
+  public func withBytes<Result: ~Copyable, Failure: Error>(
+    _ body: (UnsafeRawBufferPointer) throws(Failure) -> Result
+  ) throws(Failure) -> Result {
+    try body(memory.bytes)
+  }
+
+  /// Compares without revealing in its duration where the first difference is.
+  public func constantTimeEquals(_ other: SensitiveBytes) -> Bool {
+    guard count == other.count else { return false }
+    var difference: UInt8 = 0
+    for (left, right) in zip(memory.bytes, other.memory.bytes) { difference |= left ^ right }
+    return difference == 0
+  }
+
+  public var description: String { "<\(count) sensitive bytes>" }
+  public var customMirror: Mirror { Mirror(self, children: ["count": count]) }
+}

@@ -1,0 +1,100 @@
+/// Rows under a heading, as wide as they need to be and no wider than the terminal.
+///
+/// Cells are names and may be hostile: they are escaped here. Where the table is too wide, the widest flexible column
+/// gives way first and its cells are cut with an ellipsis.
+package struct Table {
+  package struct Column {
+    package let title: String
+    package var isRightAligned = false
+    /// Whether cells may be cut where the table is too wide.
+    package var isFlexible = false
+
+    package init(_ title: String, rightAligned: Bool = false, flexible: Bool = false) {
+      self.title = title
+      self.isRightAligned = rightAligned
+      self.isFlexible = flexible
+    }
+  }
+
+  /// Below this, cutting a column would leave nothing to recognize.
+  package static let minimumColumnWidth = 8
+
+  package let columns: [Column]
+  private var rows: [[String]] = []
+  /// Rows before these that are made where they are looked at, and how many there are.
+  private let made: (count: Int, row: (Int) -> [String])
+
+  package init(_ columns: [Column]) { self.init(columns, count: 0) { _ in [] } }
+
+  /// A table of very many rows.
+  ///
+  /// - Parameter row: Makes the cells of a row, as `add` takes them; asked some times for each.
+  package init(_ columns: [Column], count: Int, row: @escaping (Int) -> [String]) {
+    self.columns = columns
+    made = (count, row)
+  }
+
+  /// Adds a row. Missing cells are empty, surplus cells are left out.
+  package mutating func add(_ cells: [String]) { rows.append(cells) }
+
+  /// Whether every cell is shown whole.
+  package func fits(_ style: TextStyle) -> Bool { Self.total(widths(style)) <= style.width }
+
+  private var rowCount: Int { made.count + rows.count }
+
+  /// Made again each time that a row is looked at: all of them would stand a second time beside the lines.
+  private func cells(_ position: Int, _ style: TextStyle) -> [String] {
+    let cells = position < made.count ? made.row(position) : rows[position - made.count]
+    return columns.indices.map { $0 < cells.count ? style.adapted(HostileText.shown(cells[$0])) : "" }
+  }
+
+  private static func total(_ widths: [Int]) -> Int { widths.reduce(0, +) + 2 * max(0, widths.count - 1) }
+
+  /// What each column needs.
+  private func widths(_ style: TextStyle) -> [Int] {
+    var widths = columns.map { DisplayWidth.columns(of: $0.title) }
+    for position in 0..<rowCount {
+      for (index, cell) in cells(position, style).enumerated() {
+        widths[index] = max(widths[index], DisplayWidth.columns(of: cell))
+      }
+    }
+    return widths
+  }
+
+  /// The heading, then the rows, without trailing spaces.
+  package func lines(style: TextStyle) -> [String] { lines(style, widths(style)) }
+
+  /// The same; where a cell would have to be cut, those of another table.
+  package func lines(style: TextStyle, orWhereTooWide other: () -> Table) -> [String] {
+    let widths = widths(style)
+    return Self.total(widths) <= style.width ? lines(style, widths) : other().lines(style: style)
+  }
+
+  private func lines(_ style: TextStyle, _ needed: [Int]) -> [String] {
+    var widths = needed
+    fit(&widths, into: style.width)
+
+    func line(_ cells: [String]) -> String {
+      let padded = columns.indices.map { index in
+        DisplayWidth.padded(
+          DisplayWidth.cut(cells[index], columns: widths[index], ellipsis: style.ellipsis),
+          columns: widths[index], rightAligned: columns[index].isRightAligned)
+      }
+      let text = padded.joined(separator: "  ")
+      guard let last = text.utf8.lastIndex(where: { $0 != UInt8(ascii: " ") }) else { return "" }
+      // After a byte, where a blank may belong to the character before it.
+      return String(text[..<text.utf8.index(after: last)])
+    }
+    return [style.painted(line(columns.map(\.title)), .bold)] + (0..<rowCount).map { line(cells($0, style)) }
+  }
+
+  private func fit(_ widths: inout [Int], into limit: Int) {
+    var excess = Self.total(widths) - limit
+    while excess > 0 {
+      let candidates = columns.indices.filter { columns[$0].isFlexible && widths[$0] > Self.minimumColumnWidth }
+      guard let widest = candidates.max(by: { widths[$0] < widths[$1] }) else { return }
+      widths[widest] -= 1
+      excess -= 1
+    }
+  }
+}

@@ -1,0 +1,65 @@
+/// The hyphenated text of sixteen bytes: keybag and item identifiers, without Foundation.
+package enum UUIDText {
+  private static let byteCount = 36
+
+  /// Upper case, as the keychain writes item identifiers; `nil` unless there are sixteen bytes.
+  package static func uppercase(_ bytes: [UInt8]) -> String? { bytes.count == 16 ? uppercase(SIMD16(bytes)) : nil }
+
+  /// Upper case.
+  package static func uppercase(_ bytes: SIMD16<UInt8>) -> String { hyphenated(bytes, letters: UInt8(ascii: "A")) }
+
+  /// Lower case, as a backup writes `keybag-uuid`; `nil` unless there are sixteen bytes.
+  package static func lowercase(_ bytes: [UInt8]) -> String? {
+    bytes.count == 16 ? hyphenated(SIMD16(bytes), letters: UInt8(ascii: "a")) : nil
+  }
+
+  /// Whether a text is one in upper case.
+  package static func isUppercase(_ text: UnsafeRawBufferPointer) -> Bool {
+    guard text.count == byteCount else { return false }
+    for (place, sign) in text.enumerated() {
+      let isHyphen = place == 8 || place == 13 || place == 18 || place == 23
+      guard isHyphen ? sign == UInt8(ascii: "-") : value(of: sign) != nil else { return false }
+    }
+    return true
+  }
+
+  /// Writes the sixteen bytes of a text in upper case.
+  package static func write(uppercase text: UnsafeRawBufferPointer, to target: UnsafeMutableRawBufferPointer) {
+    var place = 0
+    for index in 0..<min(16, target.count) {
+      if hasHyphen(before: index) { place += 1 }
+      target[index] = (value(of: text[place]) ?? 0) << 4 | (value(of: text[place + 1]) ?? 0)
+      place += 2
+    }
+  }
+
+  private static func value(of digit: UInt8) -> UInt8? {
+    switch digit {
+    case UInt8(ascii: "0")...UInt8(ascii: "9"): digit - UInt8(ascii: "0")
+    case UInt8(ascii: "A")...UInt8(ascii: "F"): digit - UInt8(ascii: "A") + 10
+    default: nil
+    }
+  }
+
+  private static func hasHyphen(before index: Int) -> Bool { index == 4 || index == 6 || index == 8 || index == 10 }
+
+  private static func digit(_ half: UInt8, _ letters: UInt8) -> UInt8 {
+    half < 10 ? UInt8(ascii: "0") + half : letters + (half - 10)
+  }
+
+  private static func hyphenated(_ bytes: SIMD16<UInt8>, letters: UInt8) -> String {
+    String(unsafeUninitializedCapacity: byteCount) { text in
+      var end = 0
+      func append(_ sign: UInt8) {
+        text[end] = sign
+        end += 1
+      }
+      for index in bytes.indices {
+        if hasHyphen(before: index) { append(UInt8(ascii: "-")) }
+        append(digit(bytes[index] >> 4, letters))
+        append(digit(bytes[index] & 0xF, letters))
+      }
+      return end
+    }
+  }
+}

@@ -1,0 +1,124 @@
+import Basics
+import KeychainFormats
+
+/// Walks forward through DER, never past the end it was given: one-byte tags, definite lengths in their shortest form.
+///
+/// Lends the places of values, so that a private key need not pass through an array. The pointer must outlive the
+/// cursor. Source: ITU-T X.690, chapters 8 and 10.
+struct ASN1Cursor {
+  struct Element {
+    let tag: Tag
+    /// With its tag and length.
+    let whole: UnsafeRawBufferPointer
+    let contents: UnsafeRawBufferPointer
+
+    var cursor: ASN1Cursor { ASN1Cursor(contents) }
+  }
+
+  struct Tag: RawRepresentable, Equatable {
+    let rawValue: UInt8
+
+    static let integer = Tag(rawValue: 0x02)
+    static let bitString = Tag(rawValue: 0x03)
+    static let octetString = Tag(rawValue: 0x04)
+    static let null = Tag(rawValue: 0x05)
+    static let objectIdentifier = Tag(rawValue: 0x06)
+    static let printableString = Tag(rawValue: 0x13)
+    static let utcTime = Tag(rawValue: 0x17)
+    static let sequence = Tag(rawValue: 0x30)
+    static let set = Tag(rawValue: 0x31)
+
+    /// `[number]`, constructed, as explicit tags are.
+    static func explicit(_ number: UInt8) -> Tag { Tag(rawValue: 0xA0 | number) }
+    /// `[number]`, primitive, as implicit tags of strings are.
+    static func implicit(_ number: UInt8) -> Tag { Tag(rawValue: 0x80 | number) }
+  }
+
+  private var rest: UnsafeRawBufferPointer
+
+  init(_ bytes: UnsafeRawBufferPointer) { rest = bytes }
+
+  var isAtEnd: Bool { rest.isEmpty }
+
+  /// The tag of what follows, without stepping over it.
+  var nextTag: Tag? { rest.first.map(Tag.init(rawValue:)) }
+
+  /// Steps over one element.
+  mutating func next(_ what: @autoclosure () -> String) throws(MaterialError) -> Element {
+    guard rest.count >= 2 else { throw MaterialError(.malformed, "it ends before \(what())") }
+    let tag = Tag(rawValue: rest[0])
+    guard tag.rawValue & 0x1F != 0x1F else { throw MaterialError(.malformed, "\(what()) has a tag of several bytes") }
+    var headerCount = 2
+    var count = Int(rest[1])
+    if count >= 0x80 {
+      let digitCount = count & 0x7F
+      guard (1...4).contains(digitCount), rest.count >= 2 + digitCount else {
+        throw MaterialError(.malformed, "\(what()) has a length that cannot be")
+      }
+      headerCount += digitCount
+      count = rest[2..<headerCount].reduce(0) { $0 << 8 | Int($1) }
+      guard count >= 0x80, rest[2] != 0 else {
+        throw MaterialError(.malformed, "\(what()) has a length that is not in its shortest form")
+      }
+    }
+    guard count <= rest.count - headerCount else { throw MaterialError(.malformed, "\(what()) is cut short") }
+    let end = headerCount + count
+    defer { rest = UnsafeRawBufferPointer(rebasing: rest[end...]) }
+    return Element(
+      tag: tag, whole: UnsafeRawBufferPointer(rebasing: rest[..<end]),
+      contents: UnsafeRawBufferPointer(rebasing: rest[headerCount..<end]))
+  }
+
+  /// Steps over one element, which has this tag.
+  mutating func next(_ tag: Tag, _ what: @autoclosure () -> String) throws(MaterialError) -> Element {
+    let element = try next(what())
+    guard element.tag == tag else { throw MaterialError(.malformed, "\(what()) has another type") }
+    return element
+  }
+
+  /// Steps over an element where it has this tag.
+  mutating func nextIfPresent(_ tag: Tag, _ what: @autoclosure () -> String) throws(MaterialError) -> Element? {
+    nextTag == tag ? try next(what()) : nil
+  }
+
+  /// The digits of an integer that is not negative, most significant first, without a leading zero; empty for 0.
+  mutating func nextUnsigned(_ what: @autoclosure () -> String) throws(MaterialError) -> UnsafeRawBufferPointer {
+    let contents = try next(.integer, what()).contents
+    guard let first = contents.first, first < 0x80 else {
+      throw MaterialError(.malformed, "\(what()) is negative or empty")
+    }
+    guard first == 0 else { return contents }
+    guard contents.count == 1 || contents[1] >= 0x80 else {
+      throw MaterialError(.malformed, "\(what()) is not in its shortest form")
+    }
+    return UnsafeRawBufferPointer(rebasing: contents[1...])
+  }
+
+  /// The contents of a bit string of whole bytes.
+  mutating func nextBitString(_ what: @autoclosure () -> String) throws(MaterialError) -> UnsafeRawBufferPointer {
+    try Self.wholeBytes(of: next(.bitString, what()), what())
+  }
+
+  static func wholeBytes(
+    of element: Element, _ what: @autoclosure () -> String
+  ) throws(MaterialError) -> UnsafeRawBufferPointer {
+    guard element.contents.first == 0 else { throw MaterialError(.malformed, "\(what()) is not of whole bytes") }
+    return UnsafeRawBufferPointer(rebasing: element.contents[1...])
+  }
+
+  func checkEnd(_ what: @autoclosure () -> String) throws(MaterialError) {
+    guard isAtEnd else { throw MaterialError(.malformed, "\(rest.count) bytes follow \(what())") }
+  }
+}
+
+/// Writes DER elements whose contents are no secret.
+enum ASN1Encoding {
+  static func element(_ tag: ASN1Cursor.Tag, _ contents: [UInt8]) -> [UInt8] { header(tag, contents.count) + contents }
+
+  /// Tag and length of an element whose contents follow.
+  static func header(_ tag: ASN1Cursor.Tag, _ count: Int) -> [UInt8] {
+    guard count >= 0x80 else { return [tag.rawValue, UInt8(count)] }
+    let digits = bigEndianBytes(UInt64(count)).drop { $0 == 0 }
+    return [tag.rawValue, 0x80 | UInt8(digits.count)] + digits
+  }
+}

@@ -1,0 +1,64 @@
+import Basics
+internal import COpenSSL
+
+/// A whole number of OpenSSL, not negative, that may be part of a private key: overwritten at its end.
+struct BigNumber: ~Copyable {
+  fileprivate let handle: OpaquePointer
+
+  private init(adopting handle: OpaquePointer?) throws(MaterialError) {
+    guard let handle else { throw .openSSL("BN_new") }
+    self.handle = handle
+  }
+
+  /// Most significant byte first. The caller bounds the length.
+  init(_ bytes: UnsafeRawBufferPointer) throws(MaterialError) {
+    guard let count = Int32(exactly: bytes.count) else { throw .openSSL("a number of \(bytes.count) bytes") }
+    try self.init(adopting: BN_bin2bn(bytes.baseAddress?.assumingMemoryBound(to: UInt8.self), count, nil))
+  }
+
+  deinit { BN_clear_free(handle) }
+
+  var isOne: Bool { BN_is_one(handle) == 1 }
+  var isZero: Bool { BN_is_zero(handle) == 1 }
+  var isOdd: Bool { BN_is_odd(handle) == 1 }
+
+  /// For calls that take a number of OpenSSL and do not keep it.
+  borrowing func withHandle<Result>(_ body: (OpaquePointer) -> Result) -> Result { body(handle) }
+
+  borrowing func equals(_ other: borrowing BigNumber) -> Bool { BN_cmp(handle, other.handle) == 0 }
+  borrowing func isLess(than other: borrowing BigNumber) -> Bool { BN_cmp(handle, other.handle) < 0 }
+
+  /// The number less one; it is not zero.
+  borrowing func minusOne() throws(MaterialError) -> BigNumber {
+    let result = try BigNumber(adopting: BN_dup(handle))
+    guard BN_sub_word(result.handle, 1) == 1 else { throw .openSSL("BN_sub_word") }
+    return result
+  }
+
+  borrowing func times(_ other: borrowing BigNumber) throws(MaterialError) -> BigNumber {
+    let scratch = try Scratch()
+    let result = try BigNumber(adopting: BN_new())
+    guard BN_mul(result.handle, handle, other.handle, scratch.handle) == 1 else { throw .openSSL("BN_mul") }
+    return result
+  }
+
+  /// The rest of a division by `modulus`, which is not zero.
+  borrowing func modulo(_ modulus: borrowing BigNumber) throws(MaterialError) -> BigNumber {
+    let scratch = try Scratch()
+    let result = try BigNumber(adopting: BN_new())
+    guard BN_nnmod(result.handle, handle, modulus.handle, scratch.handle) == 1 else { throw .openSSL("BN_nnmod") }
+    return result
+  }
+
+  /// Room for intermediate results, which OpenSSL overwrites too.
+  private struct Scratch: ~Copyable {
+    let handle: OpaquePointer
+
+    init() throws(MaterialError) {
+      guard let handle = BN_CTX_secure_new() else { throw .openSSL("BN_CTX_secure_new") }
+      self.handle = handle
+    }
+
+    deinit { BN_CTX_free(handle) }
+  }
+}

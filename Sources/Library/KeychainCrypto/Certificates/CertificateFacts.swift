@@ -1,0 +1,178 @@
+public import Basics
+import KeychainFormats
+
+/// What a keychain keeps of an X.509 certificate beside its bytes.
+public struct CertificateFacts: Sendable, Hashable {
+  /// The certificate.
+  public let der: [UInt8]
+  /// 1 to 3: what `kSecAttrCertificateType` says (3 is X.509 version 3).
+  public let version: Int
+  /// The contents of the subject's Name without its outer tag and length, with each PrintableString in upper case and
+  /// single blanks, as `SecCertificateCopyNormalizedSubjectSequence` has them inside its sequence. Empty where the
+  /// subject is.
+  public let subject: [UInt8]
+  /// The same of the issuer.
+  public let issuer: [UInt8]
+  /// The contents of the serial number's INTEGER, its leading zero included.
+  public let serialNumber: [UInt8]
+  /// What the certificate's extension says, `nil` where it has none.
+  public let subjectKeyID: [UInt8]?
+  /// SHA-1 of the public key without its algorithm, 20 bytes: of PKCS#1 or of 04‖X‖Y, and so the `klbl` of its key.
+  public let publicKeyHash: [UInt8]
+  /// Algorithm and size of the public key, `nil` for a key that keychains don't store, such as Ed25519.
+  public let publicKey: PublicKey?
+  /// What a person knows it by: the subject's common name, or else its unit, its organization or whatever comes first.
+  /// Hostile text.
+  public let subjectSummary: String?
+
+  /// The algorithm and the size of a certificate's public key.
+  public struct PublicKey: Sendable, Hashable {
+    /// RSA, or the curve.
+    public let algorithm: KeyMaterial.Algorithm
+    /// The size in bits, as `kSecAttrKeySizeInBits` counts it.
+    public let sizeInBits: Int
+  }
+
+  /// A larger certificate is refused unread; real ones have a few thousand bytes.
+  public static let maximumByteCount = 262_144
+  /// Of a serial number, in bytes. Apple `SecCertificate.c` (`SecCertificateParse`); RFC 5280 allows 20.
+  public static let maximumSerialNumberByteCount = 37
+
+  /// Reads a certificate in DER.
+  ///
+  /// - Throws: `.malformed`, `.overLimit`, `.unsupported` for a version that X.509 doesn't have.
+  public init(der: [UInt8]) throws(MaterialError) {
+    self = try der.withRawBytes { (bytes) throws(MaterialError) in try CertificateFacts(bytes) }
+  }
+
+  /// Reads the certificates of a file: one in DER, or any number in PEM, whose other blocks are passed over.
+  ///
+  /// - Throws: `.unexpectedKind` where there is none.
+  public static func all(in file: UnsafeRawBufferPointer) throws(MaterialError) -> [CertificateFacts] {
+    guard file.count <= maximumByteCount else { throw overLimit(file.count) }
+    if file.first == ASN1Cursor.Tag.sequence.rawValue { return [try CertificateFacts(file)] }
+    guard let text = try PEM(file) else { throw MaterialError(.malformed, "it is not PEM or DER") }
+    var certificates: [CertificateFacts] = []
+    for block in text.blocks where ["CERTIFICATE", "X509 CERTIFICATE"].contains(block.label) {
+      certificates.append(
+        try block.contents.withBytes { (bytes) throws(MaterialError) in try CertificateFacts(bytes) })
+    }
+    guard !certificates.isEmpty else {
+      throw MaterialError(.unexpectedKind, "it contains a \(text.blocks[0].label.lowercased()), not a certificate")
+    }
+    return certificates
+  }
+
+  /// Reads the certificates of a file in an array; as `all(in:)` for a buffer.
+  ///
+  /// - Throws: `.unexpectedKind` where there is none.
+  public static func all(in file: [UInt8]) throws(MaterialError) -> [CertificateFacts] {
+    try file.withRawBytes { (bytes) throws(MaterialError) in try all(in: bytes) }
+  }
+
+  /// The same of a file that may hold a private key beside them.
+  public static func all(in file: SensitiveBytes) throws(MaterialError) -> [CertificateFacts] {
+    try file.withBytes { (bytes) throws(MaterialError) in try all(in: bytes) }
+  }
+
+  /// Reads a certificate in DER, or the first of a file in PEM.
+  public init(pemOrDER file: [UInt8]) throws(MaterialError) {
+    self = try Self.all(in: file)[0]
+  }
+
+  private static func overLimit(_ count: Int) -> MaterialError {
+    MaterialError(.overLimit, "\(count) bytes; at most \(maximumByteCount) are accepted")
+  }
+
+  private init(_ bytes: UnsafeRawBufferPointer) throws(MaterialError) {
+    guard bytes.count <= Self.maximumByteCount else { throw Self.overLimit(bytes.count) }
+    try Self.checkShape(bytes)
+    let certificate = try X509Certificate(der: bytes)
+    guard (1...3).contains(certificate.version) else {
+      throw MaterialError(.unsupported, "X.509 has no version \(certificate.version)")
+    }
+    der = Array(bytes)
+    version = certificate.version
+    let subject = try Self.name(certificate.subject())
+    self.subject = subject.normalizedContents
+    subjectSummary = subject.summary
+    issuer = try Self.name(certificate.issuer()).normalizedContents
+    serialNumber = try Self.contents(certificate.serialNumber())
+    guard serialNumber.count <= Self.maximumSerialNumberByteCount else {
+      throw MaterialError(.overLimit, "a serial number of \(serialNumber.count) bytes")
+    }
+    subjectKeyID = certificate.subjectKeyID
+    do throws(DataProtectionError) { publicKeyHash = try Digest.sha1(certificate.publicKeyBits) } catch {
+      throw MaterialError(error)
+    }
+    publicKey = try Self.publicKey(certificate.publicKeyInfo())
+  }
+
+  /// The certificate's public key in the form in which a keychain stores it, `nil` where keychains store no such key.
+  public var publicKeyMaterial: KeyMaterial? {
+    get throws(MaterialError) {
+      let info = try der.withRawBytes { (bytes) throws(MaterialError) in
+        try X509Certificate(der: bytes).publicKeyInfo()
+      }
+      return try Self.publicKeyMaterial(info)
+    }
+  }
+
+  /// A key in DER, or the DER of something else, gets a better answer than OpenSSL's.
+  private static func checkShape(_ bytes: UnsafeRawBufferPointer) throws(MaterialError) {
+    var outer = ASN1Cursor(bytes)
+    var members = try outer.next(.sequence, "the certificate").cursor
+    try outer.checkEnd("the certificate")
+    let first = try members.next("the first part").tag
+    let second = try members.next("the second part").tag
+    guard first == .sequence, second == .sequence else {
+      throw MaterialError(.unexpectedKind, "its parts are not those of a certificate")
+    }
+  }
+
+  private static func name(_ der: [UInt8]) throws(MaterialError) -> DistinguishedName {
+    try der.withRawBytes { (bytes) throws(MaterialError) in try DistinguishedName(bytes) }
+  }
+
+  private static func contents(_ integer: [UInt8]) throws(MaterialError) -> [UInt8] {
+    try integer.withRawBytes { (bytes) throws(MaterialError) in
+      var cursor = ASN1Cursor(bytes)
+      return Array(try cursor.next(.integer, "the serial number").contents)
+    }
+  }
+
+  private static func publicKey(_ info: [UInt8]) throws(MaterialError) -> PublicKey? {
+    try publicKeyMaterial(info).map { PublicKey(algorithm: $0.algorithm, sizeInBits: $0.sizeInBits) }
+  }
+
+  /// A certificate over a key that no keychain stores is a certificate all the same.
+  private static func publicKeyMaterial(_ info: [UInt8]) throws(MaterialError) -> KeyMaterial? {
+    do throws(MaterialError) {
+      return try info.withRawBytes { (bytes) throws(MaterialError) in try KeyMaterial.publicKeyInfo(bytes) }
+    } catch {
+      if error.code == .failed { throw error }
+      return nil
+    }
+  }
+}
+
+/// Names of a certificate that a keychain does not store.
+extension CertificateFacts {
+  /// The e-mail addresses of the subject and of the alternative names, each once. Hostile text; empty where they cannot be
+  /// read.
+  public var emailAddresses: [String] {
+    let found = try? der.withRawBytes { (bytes) throws(MaterialError) in try X509Certificate(der: bytes).emailAddresses
+    }
+    return found ?? []
+  }
+
+  /// The last common name of the subject; `nil` where it has none. Hostile text.
+  public var commonName: String? {
+    let found = try? der.withRawBytes { (bytes) throws(MaterialError) in
+      try X509Certificate(der: bytes).subject().withRawBytes { (name) throws(MaterialError) in
+        try DistinguishedName(name).commonName
+      }
+    }
+    return found ?? nil
+  }
+}

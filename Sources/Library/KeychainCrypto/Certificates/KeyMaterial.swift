@@ -1,0 +1,118 @@
+public import Basics
+import KeychainFormats
+
+/// A public or private key in the form in which a keychain stores it.
+///
+/// RSA keys are PKCS#1; keys on a curve are 04‖X‖Y, private ones followed by K. It is what
+/// `SecKeyCopyExternalRepresentation` gives. Source: Apple `SecRSAKey.c`, `SecECKey.m`.
+public struct KeyMaterial: Sendable {
+  /// The kind of key, with its curve where it has one.
+  public enum Algorithm: Sendable, Hashable {
+    /// RSA, of a size that the modulus says.
+    case rsa
+    /// A point of one of the curves that keychains store.
+    case ellipticCurve(EllipticCurve)
+
+    /// The number that `kSecAttrKeyType` writes as text: 42 and 73.
+    public var keyType: KeyType {
+      switch self {
+      case .rsa: .rsa
+      case .ellipticCurve: .ellipticCurve
+      }
+    }
+  }
+
+  /// The values of `kSecAttrKeyType`. Source: Apple `SecItemConstants.c`.
+  public enum KeyType: Int64, Sendable, CaseIterable {
+    /// `kSecAttrKeyTypeRSA`.
+    case rsa = 42
+    /// `kSecAttrKeyTypeECSECPrimeRandom`.
+    case ellipticCurve = 73
+  }
+
+  /// The values of `kSecAttrKeyClass` that keys of a pair have.
+  public enum Half: Int64, Sendable, CaseIterable {
+    /// `kSecAttrKeyClassPublic`.
+    case publicKey = 0
+    /// `kSecAttrKeyClassPrivate`.
+    case privateKey = 1
+  }
+
+  /// The kind of key.
+  public let algorithm: Algorithm
+  /// The public or the private half.
+  public let half: Half
+  /// The bytes that the keychain holds; of a private key a secret.
+  public let externalRepresentation: SensitiveBytes
+  /// The DER of an RSAPublicKey, or 04‖X‖Y.
+  public let publicKey: [UInt8]
+  /// What `kSecAttrKeySizeInBits` says: an RSA modulus counts in whole bytes.
+  public let sizeInBits: Int
+  /// SHA-1 of the public key, 20 bytes: `klbl` of both halves, `pkhh` of their certificates.
+  public let applicationLabel: [UInt8]
+
+  /// A larger text or DER is refused unread; the largest RSA key is a fifth of it.
+  public static let maximumByteCount = 65_536
+
+  private init(
+    _ algorithm: Algorithm, _ half: Half, publicKey: [UInt8], sizeInBits: Int, representation: SensitiveBytes
+  ) throws(MaterialError) {
+    self.algorithm = algorithm
+    self.half = half
+    self.publicKey = publicKey
+    self.sizeInBits = sizeInBits
+    externalRepresentation = representation
+    do throws(DataProtectionError) { applicationLabel = try Digest.sha1(publicKey) } catch {
+      throw MaterialError(error)
+    }
+  }
+
+  init(_ key: RSAKey) throws(MaterialError) {
+    try self.init(
+      .rsa, key.privateKey == nil ? .publicKey : .privateKey, publicKey: key.publicKey, sizeInBits: key.sizeInBits,
+      representation: key.privateKey ?? SensitiveBytes(copying: key.publicKey))
+  }
+
+  /// - Parameter point: In any of its encodings.
+  init(_ curve: EllipticCurve, point: UnsafeRawBufferPointer) throws(MaterialError) {
+    let publicKey = try curve.point(point)
+    try self.init(
+      .ellipticCurve(curve), .publicKey, publicKey: publicKey, sizeInBits: curve.sizeInBits,
+      representation: SensitiveBytes(copying: publicKey))
+  }
+
+  /// - Parameters:
+  ///   - number: The private number, at most as long as a coordinate.
+  ///   - points: Encodings of the public key that came with it; all have to be the number's.
+  init(
+    _ curve: EllipticCurve, number: UnsafeRawBufferPointer, points: [UnsafeRawBufferPointer]
+  ) throws(MaterialError) {
+    let size = curve.coordinateSize
+    guard number.count <= size else {
+      throw MaterialError(.malformed, "a private number of \(number.count) bytes; P-\(curve.rawValue) has \(size)")
+    }
+    let publicKey = try curve.publicKey(of: number)
+    for point in points {
+      guard try curve.point(point) == publicKey else {
+        throw MaterialError(.mismatch, "the public key is not that of the private number")
+      }
+    }
+    let representation = SensitiveBytes(count: publicKey.count + size) { target in
+      target.copyBytes(from: publicKey)
+      UnsafeMutableRawBufferPointer(rebasing: target[(target.count - number.count)...]).copyMemory(from: number)
+    }
+    try self.init(
+      .ellipticCurve(curve), .privateKey, publicKey: publicKey, sizeInBits: curve.sizeInBits,
+      representation: representation)
+  }
+
+  /// The public key of the pair.
+  public var publicHalf: KeyMaterial {
+    get throws(MaterialError) {
+      guard half == .privateKey else { return self }
+      return try KeyMaterial(
+        algorithm, .publicKey, publicKey: publicKey, sizeInBits: sizeInBits,
+        representation: SensitiveBytes(copying: publicKey))
+    }
+  }
+}

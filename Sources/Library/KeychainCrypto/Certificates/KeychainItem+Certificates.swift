@@ -1,0 +1,57 @@
+import Basics
+public import KeychainFormats
+
+extension KeychainItem {
+  /// A certificate as adding a `SecCertificate` stores it: its facts, its bytes as the secret, and the subject's
+  /// summary as its label. Access group, protection and dates are the adder's.
+  ///
+  /// Source: Apple `SecCertificate.c` (`SecCertificateCopyAttributeDictionary`), `SecItem.m` (the label).
+  public init(_ certificate: CertificateFacts) {
+    self.init(kind: .certificate)
+    self[.certificateType] = .integer(Int64(certificate.version))
+    self[.certificateEncoding] = .integer(CertificateFacts.encodingDER)
+    self[.subject] = .data(certificate.subject)
+    self[.issuer] = .data(certificate.issuer)
+    self[.serialNumber] = .data(certificate.serialNumber)
+    self[.subjectKeyID] = certificate.subjectKeyID.map { .data($0) }
+    self[.publicKeyHash] = .data(certificate.publicKeyHash)
+    self[.label] = certificate.subjectSummary.map { .string($0) }
+    secret = SensitiveBytes(copying: certificate.der)
+  }
+
+  /// A key as adding a `SecKey` stores it: what it is, what it may be used for, and its bytes as the secret. Label,
+  /// application tag, access group, protection and dates are the adder's.
+  ///
+  /// One value differs from Apple's, which calls public keys private too: the join that finds identities would take
+  /// such a key for the private half. Source: Apple `SecKey.m` (`SecKeyCopyAttributeDictionaryWithLocalKey`).
+  public init(_ key: KeyMaterial) {
+    self.init(kind: .key)
+    let isPrivate = key.half == .privateKey
+    let whenPrivate: PropertyValue = .integer(isPrivate ? 1 : 0)
+    let whenPublic: PropertyValue = .integer(isPrivate ? 0 : 1)
+    attributes = [
+      .keyClass: .integer(key.half.rawValue), .applicationLabel: .data(key.applicationLabel),
+      .type: .integer(key.algorithm.keyType.rawValue), .keySizeInBits: .integer(Int64(key.sizeInBits)),
+      .effectiveKeySize: .integer(Int64(key.sizeInBits)), .isPermanent: .integer(1), .isPrivate: whenPrivate,
+      .isModifiable: .integer(1), .isSensitive: .integer(0), .wasAlwaysSensitive: .integer(0),
+      .isExtractable: .integer(1), .wasNeverExtractable: .integer(0), .canEncrypt: whenPublic,
+      .canDecrypt: whenPrivate, .canDerive: .integer(1), .canSign: whenPrivate, .canVerify: whenPublic,
+      .canSignRecover: .integer(0), .canVerifyRecover: .integer(0), .canWrap: whenPublic, .canUnwrap: whenPrivate,
+    ]
+    secret = key.externalRepresentation
+  }
+
+  /// Whether a certificate and a private key are the two halves of an identity: the hash of the certificate's public
+  /// key is the key's label. Source: Apple `SecItemServer.c` (the join of `keys` and `cert`).
+  public func isIdentity(with key: KeychainItem) -> Bool {
+    guard kind == .certificate, key.kind == .key, key[.isPrivate]?.integerValue == 1,
+      let hash = self[.publicKeyHash]?.dataValue, !hash.isEmpty
+    else { return false }
+    return hash == key[.applicationLabel]?.dataValue
+  }
+}
+
+extension CertificateFacts {
+  /// `CSSM_CERT_ENCODING_DER`, the value of `kSecAttrCertificateEncoding`.
+  static let encodingDER: Int64 = 3
+}

@@ -1,0 +1,79 @@
+public import Basics
+internal import COpenSSL
+import KeychainFormats
+
+extension KeyMaterial {
+  /// The secret that two keys of one curve share: the X coordinate, as long as a coordinate (SEC 1, 3.3.1).
+  ///
+  /// The curves have the cofactor 1, so that the agreement with it is the same.
+  ///
+  /// - Throws: `.unexpectedKind` where this is no private key, or the other no public key, of one curve.
+  public func sharedSecret(with publicKey: KeyMaterial) throws(MaterialError) -> SensitiveBytes {
+    try check(.privateKey, .ellipticCurve)
+    guard publicKey.half == .publicKey, publicKey.algorithm == algorithm else {
+      throw MaterialError(.unexpectedKind, "the other key is not a public key of the same curve")
+    }
+    let operation = try KeyOperation(self)
+    let other = try KeyHandle(publicKey)
+    try operation.begin(EVP_PKEY_derive_init, padding: nil)
+    guard EVP_PKEY_derive_set_peer(operation.context, other.handle) == 1 else {
+      throw .openSSL("EVP_PKEY_derive_set_peer")
+    }
+    let secret = try operation.result(
+      of: { context, target, count, _, _ in EVP_PKEY_derive(context, target, count) },
+      UnsafeRawBufferPointer(start: nil, count: 0))
+    guard let secret else { throw .openSSL("EVP_PKEY_derive") }
+    return secret
+  }
+}
+
+/// Keys made of a shared secret (ANSI X9.63, 5.6.3; SEC 1, 3.6.1).
+public enum X963KeyDerivation {
+  /// More than any key is long: a mebibyte.
+  public static let maximumByteCount = 1 << 20
+
+  /// The name of a parameter, in memory that stays: OpenSSL keeps the pointer.
+  private static func name(_ text: StaticString) -> UnsafePointer<CChar> {
+    UnsafeRawPointer(text.utf8Start).assumingMemoryBound(to: CChar.self)
+  }
+
+  /// As many bytes as asked for.
+  ///
+  /// - Throws: `.overLimit` for none or more than `maximumByteCount`.
+  public static func derive(
+    _ count: Int, of secret: SensitiveBytes, _ digest: KeyDigest, sharedInfo: [UInt8]
+  ) throws(MaterialError) -> SensitiveBytes {
+    guard (1...maximumByteCount).contains(count) else {
+      throw MaterialError(.overLimit, "\(count) bytes of a derived key; from 1 to \(maximumByteCount) are made")
+    }
+    guard let function = EVP_KDF_fetch(nil, "X963KDF", nil) else { throw .openSSL("EVP_KDF_fetch") }
+    defer { EVP_KDF_free(function) }
+    guard let context = EVP_KDF_CTX_new(function) else { throw .openSSL("EVP_KDF_CTX_new") }
+    defer { EVP_KDF_CTX_free(context) }
+    var name = Array(digest.rawValue.utf8CString)
+    var information = sharedInfo
+    var status: Int32 = 0
+    let key = SensitiveBytes(count: count) { (target: UnsafeMutableRawBufferPointer) in
+      secret.withBytes { secret in
+        name.withUnsafeMutableBufferPointer { name in
+          information.withUnsafeMutableBufferPointer { information in
+            // Read only, in spite of its type.
+            let bytes = UnsafeMutableRawPointer(mutating: secret.baseAddress)
+            var parameters = [
+              OSSL_PARAM_construct_utf8_string(Self.name("digest"), name.baseAddress, 0),
+              OSSL_PARAM_construct_octet_string(Self.name("key"), bytes, secret.count),
+            ]
+            if !information.isEmpty {
+              parameters.append(
+                OSSL_PARAM_construct_octet_string(Self.name("info"), information.baseAddress, information.count))
+            }
+            parameters.append(OSSL_PARAM_construct_end())
+            status = EVP_KDF_derive(context, target.baseAddress, target.count, parameters)
+          }
+        }
+      }
+    }
+    guard status == 1 else { throw .openSSL("EVP_KDF_derive") }
+    return key
+  }
+}

@@ -1,0 +1,140 @@
+public import Basics
+internal import COpenSSL
+import KeychainFormats
+
+/// How bytes are encrypted for the holder of a private key.
+///
+/// Source: RFC 8017, 7.1 and 7.2; Apple `SecKey.h` for the two that begin with a session key.
+public enum KeyEncryption: Sendable, Hashable {
+  /// RSA without padding: the block itself, with zeros before it.
+  case rsaRaw
+  /// RSAES-PKCS1-v1_5.
+  case rsaPKCS1
+  /// RSAES-OAEP, MGF1 with the same digest, no label.
+  case rsaOAEP(KeyDigest)
+  /// A random AES key in OAEP, of 128 bits and from RSA keys of 4,096 bits on of 256, then the bytes under it.
+  case rsaOAEPWithSessionKey(KeyDigest)
+  /// An ephemeral public key, then the bytes under an AES key that X9.63 derives, of 128 bits and on curves of more than
+  /// 256 bits of 256; the vector is derived with it or zero.
+  case ecies(KeyDigest, derivesVector: Bool)
+
+  /// The type of key that encrypts so.
+  public var keyType: KeyMaterial.KeyType {
+    switch self {
+    case .rsaRaw, .rsaPKCS1, .rsaOAEP, .rsaOAEPWithSessionKey: .rsa
+    case .ecies: .ellipticCurve
+    }
+  }
+}
+
+extension KeyMaterial {
+  /// Encrypts bytes with a public key.
+  ///
+  /// - Throws: `.unexpectedKind` where the key is no public key of the scheme's type; `.overLimit` for more bytes than fit.
+  public func encrypt(_ plaintext: SensitiveBytes, _ scheme: KeyEncryption) throws(MaterialError) -> [UInt8] {
+    try check(.publicKey, scheme.keyType)
+    switch scheme {
+    case .rsaRaw, .rsaPKCS1, .rsaOAEP:
+      guard let sealed = try rsa(plaintext, scheme, EVP_PKEY_encrypt_init, EVP_PKEY_encrypt) else {
+        throw MaterialError(.overLimit, "\(plaintext.count) bytes are more than the key allows with this padding")
+      }
+      return sealed.withBytes { Array($0) }
+    case .rsaOAEPWithSessionKey(let digest):
+      let random = SystemRandomSource()
+      let key: SensitiveBytes
+      do throws(DataProtectionError) {
+        key = try SensitiveBytes(count: sessionKeySize) { (buffer) throws(DataProtectionError) in
+          try random.fill(buffer)
+        }
+      } catch { throw MaterialError(error) }
+      let wrapped = try encrypt(key, .rsaOAEP(digest))
+      return wrapped + (try SessionCipher(key, authenticating: publicKey).seal(plaintext))
+    case .ecies(let digest, let derivesVector):
+      guard case .ellipticCurve(let curve) = algorithm else { throw .openSSL("a curve") }
+      let ephemeral = try KeyMaterial.generate(on: curve)
+      let cipher = try SessionCipher(
+        ephemeral.sharedSecret(with: self), keySize: sessionKeySize, digest, ephemeral.publicKey, derivesVector)
+      return ephemeral.publicKey + (try cipher.seal(plaintext))
+    }
+  }
+
+  /// Decrypts with a private key what was encrypted for its public half.
+  ///
+  /// - Throws: `.unexpectedKind` where the key is no private key of the scheme's type; `.mismatch` where the bytes were not
+  ///   encrypted so or are not whole. RSA without padding and PKCS#1 do not tell that: other bytes come out.
+  public func decrypt(_ ciphertext: [UInt8], _ scheme: KeyEncryption) throws(MaterialError) -> SensitiveBytes {
+    try check(.privateKey, scheme.keyType)
+    switch scheme {
+    case .rsaPKCS1:
+      let block = try decrypt(ciphertext, .rsaRaw)
+      return try PKCS1Padding.removed(from: block, key: externalRepresentation, ciphertext: ciphertext)
+    case .rsaRaw, .rsaOAEP:
+      guard
+        let opened = try rsa(SensitiveBytes(copying: ciphertext), scheme, EVP_PKEY_decrypt_init, EVP_PKEY_decrypt)
+      else { throw Self.notForThisKey }
+      return opened
+    case .rsaOAEPWithSessionKey(let digest):
+      guard ciphertext.count >= blockSize else { throw Self.notForThisKey }
+      let key = try decrypt(Array(ciphertext.prefix(blockSize)), .rsaOAEP(digest))
+      guard key.count == sessionKeySize else { throw Self.notForThisKey }
+      return try SessionCipher(key, authenticating: publicKey).open(ciphertext.dropFirst(blockSize))
+    case .ecies(let digest, let derivesVector):
+      guard case .ellipticCurve(let curve) = algorithm, ciphertext.count >= curve.pointSize else {
+        throw Self.notForThisKey
+      }
+      let ephemeral = try Array(ciphertext.prefix(curve.pointSize)).withRawBytes { (point) throws(MaterialError) in
+        try KeyMaterial(curve, point: point)
+      }
+      let cipher = try SessionCipher(
+        sharedSecret(with: ephemeral), keySize: sessionKeySize, digest, ephemeral.publicKey, derivesVector)
+      return try cipher.open(ciphertext.dropFirst(curve.pointSize))
+    }
+  }
+
+  static var notForThisKey: MaterialError {
+    MaterialError(.mismatch, "the bytes are not what this key and this algorithm encrypt")
+  }
+
+  /// The largest number of bytes that fits; `nil` where the scheme has no such limit.
+  public func maximumPlaintextByteCount(_ scheme: KeyEncryption) -> Int? {
+    switch scheme {
+    case .rsaRaw: blockSize
+    case .rsaPKCS1: blockSize - 11
+    case .rsaOAEP(let digest): blockSize - 2 * digest.size - 2
+    case .rsaOAEPWithSessionKey, .ecies: nil
+    }
+  }
+
+  private var sessionKeySize: Int {
+    switch algorithm {
+    case .rsa: sizeInBits >= 4096 ? 32 : 16
+    case .ellipticCurve(let curve): curve.coordinateSize * 8 > 256 ? 32 : 16
+    }
+  }
+
+  private func rsa(
+    _ input: SensitiveBytes, _ scheme: KeyEncryption, _ initialize: (OpaquePointer?) -> Int32,
+    _ call: KeyOperation.Call
+  ) throws(MaterialError) -> SensitiveBytes? {
+    let operation = try KeyOperation(self)
+    var block = input
+    switch scheme {
+    case .rsaRaw:
+      guard input.count <= blockSize else { return nil }
+      try operation.begin(initialize, padding: RSA_NO_PADDING)
+      block = SensitiveBytes(count: blockSize) { (target: UnsafeMutableRawBufferPointer) in
+        input.withBytes { bytes in
+          UnsafeMutableRawBufferPointer(rebasing: target[(target.count - bytes.count)...]).copyMemory(from: bytes)
+        }
+      }
+    case .rsaPKCS1: try operation.begin(initialize, padding: RSA_PKCS1_PADDING)
+    case .rsaOAEP(let digest):
+      try operation.begin(initialize, padding: RSA_PKCS1_OAEP_PADDING)
+      guard EVP_PKEY_CTX_set_rsa_oaep_md(operation.context, digest.handle) == 1,
+        EVP_PKEY_CTX_set_rsa_mgf1_md(operation.context, digest.handle) == 1
+      else { throw .openSSL("EVP_PKEY_CTX_set_rsa_oaep_md") }
+    case .rsaOAEPWithSessionKey, .ecies: return nil
+    }
+    return try block.withBytes { (bytes) throws(MaterialError) in try operation.result(of: call, bytes) }
+  }
+}

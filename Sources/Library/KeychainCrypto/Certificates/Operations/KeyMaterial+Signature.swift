@@ -1,0 +1,124 @@
+import Basics
+internal import COpenSSL
+internal import KeychainFormats
+
+/// How a signature is made of a digest.
+///
+/// Source: RFC 8017, 8.1 and 8.2; ANSI X9.62, 7.3; RFC 4754, section 7.
+public enum SignatureScheme: Sendable, Hashable {
+  /// RSA without padding: the block itself, with zeros before it.
+  case rsaRaw
+  /// RSASSA-PKCS1-v1_5 of a digest; of any bytes, without the name of a digest, where none is named.
+  case rsaPKCS1v15(KeyDigest?)
+  /// RSASSA-PSS with a salt as long as the digest and MGF1 with the same digest.
+  case rsaPSS(KeyDigest)
+  /// ECDSA, both numbers in DER.
+  case ecdsaX962
+  /// ECDSA, both numbers one after the other, each as long as a coordinate.
+  case ecdsaRFC4754
+
+  /// The type of key that signs so.
+  public var keyType: KeyMaterial.KeyType {
+    switch self {
+    case .rsaRaw, .rsaPKCS1v15, .rsaPSS: .rsa
+    case .ecdsaX962, .ecdsaRFC4754: .ellipticCurve
+    }
+  }
+
+  private var padding: Int32? {
+    switch self {
+    case .rsaRaw: RSA_NO_PADDING
+    case .rsaPKCS1v15: RSA_PKCS1_PADDING
+    case .rsaPSS: RSA_PKCS1_PSS_PADDING
+    case .ecdsaX962, .ecdsaRFC4754: nil
+    }
+  }
+
+  fileprivate func begin(
+    _ operation: borrowing KeyOperation, _ initialize: (OpaquePointer?) -> Int32
+  ) throws(MaterialError) {
+    try operation.begin(initialize, padding: padding)
+    let context = operation.context
+    switch self {
+    case .rsaPKCS1v15(let digest?):
+      guard EVP_PKEY_CTX_set_signature_md(context, digest.handle) == 1 else {
+        throw .openSSL("EVP_PKEY_CTX_set_signature_md")
+      }
+    case .rsaPSS(let digest):
+      guard EVP_PKEY_CTX_set_signature_md(context, digest.handle) == 1,
+        EVP_PKEY_CTX_set_rsa_mgf1_md(context, digest.handle) == 1,
+        EVP_PKEY_CTX_set_rsa_pss_saltlen(context, Int32(digest.size)) == 1
+      else { throw .openSSL("EVP_PKEY_CTX_set_rsa_pss_saltlen") }
+    case .rsaRaw, .rsaPKCS1v15(nil), .ecdsaX962, .ecdsaRFC4754: break
+    }
+  }
+}
+
+extension KeyMaterial {
+  /// Signs a digest.
+  ///
+  /// - Parameters:
+  ///   - digest: As long as the scheme's digest, where it names one.
+  ///   - scheme: How the signature is made of it.
+  /// - Throws: `.unexpectedKind` where the key is no private key of the scheme's type; `.overLimit` where the key is too
+  ///   small for it.
+  public func signature(of digest: [UInt8], _ scheme: SignatureScheme) throws(MaterialError) -> [UInt8] {
+    try check(.privateKey, scheme.keyType)
+    let input = scheme == .rsaRaw ? try filled(digest) : digest
+    let operation = try KeyOperation(self)
+    try scheme.begin(operation, EVP_PKEY_sign_init)
+    let signature = try input.withRawBytes { (bytes) throws(MaterialError) in
+      try operation.result(of: EVP_PKEY_sign, bytes)
+    }
+    guard let signature else { throw MaterialError(.overLimit, "the key is too small for the digest and its padding") }
+    let bytes = signature.withBytes { Array($0) }
+    return scheme == .ecdsaRFC4754 ? try ECDSASignature.numbers(ofDER: bytes, size: blockSize) : bytes
+  }
+
+  /// Whether a signature is that of a digest.
+  ///
+  /// - Throws: `.unexpectedKind` where the key is no public key of the scheme's type.
+  public func verifies(
+    _ signature: [UInt8], of digest: [UInt8], _ scheme: SignatureScheme
+  ) throws(MaterialError) -> Bool {
+    try check(.publicKey, scheme.keyType)
+    let input = scheme == .rsaRaw ? try filled(digest) : digest
+    guard let signature = scheme == .ecdsaRFC4754 ? try ECDSASignature.der(of: signature, size: blockSize) : signature
+    else { return false }
+    let operation = try KeyOperation(self)
+    try scheme.begin(operation, EVP_PKEY_verify_init)
+    return EVP_PKEY_verify(operation.context, signature, signature.count, input, input.count) == 1
+  }
+}
+
+/// The two forms of a signature on a curve.
+private enum ECDSASignature {
+  /// Both numbers, each of `size` bytes.
+  static func numbers(ofDER bytes: [UInt8], size: Int) throws(MaterialError) -> [UInt8] {
+    guard let length = Int32(exactly: size) else { throw .openSSL("ECDSA_SIG") }
+    let result: [UInt8]? = bytes.withUnsafeBufferPointer { bytes in
+      var position = bytes.baseAddress
+      guard let signature = d2i_ECDSA_SIG(nil, &position, bytes.count) else { return nil }
+      defer { ECDSA_SIG_free(signature) }
+      var numbers = [UInt8](repeating: 0, count: 2 * size)
+      let isWritten = numbers.withUnsafeMutableBufferPointer { target in
+        BN_bn2binpad(ECDSA_SIG_get0_r(signature), target.baseAddress, length) == length
+          && BN_bn2binpad(ECDSA_SIG_get0_s(signature), target.baseAddress?.advanced(by: size), length) == length
+      }
+      return isWritten ? numbers : nil
+    }
+    guard let result else { throw .openSSL("ECDSA_SIG") }
+    return result
+  }
+
+  /// The DER of both numbers; `nil` where there are not as many bytes.
+  static func der(of bytes: [UInt8], size: Int) throws(MaterialError) -> [UInt8]? {
+    guard bytes.count == 2 * size else { return nil }
+    func integer(_ digits: ArraySlice<UInt8>) -> [UInt8] {
+      let significant = digits.drop { $0 == 0 }
+      let needsZero = significant.first.map { $0 >= 0x80 } ?? true
+      return ASN1Encoding.element(.integer, (needsZero ? [0] : []) + significant)
+    }
+    return ASN1Encoding.element(.sequence, integer(bytes.prefix(size)) + integer(bytes.suffix(size)))
+  }
+}

@@ -1,0 +1,69 @@
+import Basics
+internal import COpenSSL
+internal import KeychainFormats
+
+/// A call of OpenSSL with a key: its context and the kind of padding.
+struct KeyOperation: ~Copyable {
+  private let key: KeyHandle
+  let context: OpaquePointer
+
+  init(_ key: KeyMaterial) throws(MaterialError) {
+    let key = try KeyHandle(key)
+    guard let context = EVP_PKEY_CTX_new_from_pkey(nil, key.handle, nil) else {
+      throw .openSSL("EVP_PKEY_CTX_new_from_pkey")
+    }
+    self.key = key
+    self.context = context
+  }
+
+  deinit {
+    EVP_PKEY_CTX_free(context)
+    ERR_clear_error()
+  }
+
+  /// Begins, and names the padding of RSA; `nil` for a key on a curve.
+  borrowing func begin(
+    _ initialize: (OpaquePointer?) -> Int32, padding: Int32?
+  ) throws(MaterialError) {
+    guard initialize(context) == 1 else { throw .openSSL("the beginning of an operation") }
+    guard let padding else { return }
+    guard EVP_PKEY_CTX_set_rsa_padding(context, padding) == 1 else { throw .openSSL("EVP_PKEY_CTX_set_rsa_padding") }
+  }
+
+  typealias Call = (
+    OpaquePointer?, UnsafeMutablePointer<UInt8>?, UnsafeMutablePointer<Int>?, UnsafePointer<UInt8>?, Int
+  ) -> Int32
+
+  /// Makes one of OpenSSL's calls that first say how long their output is; `nil` where the key refuses the input.
+  borrowing func result(of call: Call, _ input: UnsafeRawBufferPointer) throws(MaterialError) -> SensitiveBytes? {
+    let bytes = input.baseAddress?.assumingMemoryBound(to: UInt8.self)
+    var count = 0
+    guard call(context, nil, &count, bytes, input.count) == 1, count >= 0 else { return nil }
+    var status: Int32 = 0
+    let whole = SensitiveBytes(count: count) { (buffer: UnsafeMutableRawBufferPointer) in
+      let target = buffer.baseAddress?.assumingMemoryBound(to: UInt8.self)
+      status = call(context, target, &count, bytes, input.count)
+    }
+    guard status == 1, count <= whole.count else { return nil }
+    return whole.withBytes { SensitiveBytes(copying: UnsafeRawBufferPointer(rebasing: $0.prefix(count))) }
+  }
+}
+
+extension KeyMaterial {
+  /// The length of a signature or a ciphertext of an RSA key, or of a coordinate of a curve, in bytes.
+  public var blockSize: Int { (sizeInBits + 7) / 8 }
+
+  func check(_ half: Half, _ algorithm: KeyType) throws(MaterialError) {
+    guard self.half == half, self.algorithm.keyType == algorithm else {
+      throw MaterialError(.unexpectedKind, "the key is another half or of another type than the algorithm takes")
+    }
+  }
+
+  /// Bytes with zeros before them, as long as the key's block.
+  func filled(_ bytes: [UInt8]) throws(MaterialError) -> [UInt8] {
+    guard bytes.count <= blockSize else {
+      throw MaterialError(.overLimit, "\(bytes.count) bytes for a key of \(blockSize)")
+    }
+    return [UInt8](repeating: 0, count: blockSize - bytes.count) + bytes
+  }
+}

@@ -1,0 +1,78 @@
+import Basics
+import KeychainFormats
+
+/// AES-GCM as Apple's hybrid encryption uses it: a vector of 16 bytes, zero or derived, and a tag of 16 behind the bytes.
+///
+/// Source: Apple `SecKey.h`, `SecKeyAdaptors.m`.
+struct SessionCipher {
+  private static let vectorSize = 16
+
+  private let key: SensitiveBytes
+  private let vector: [UInt8]
+  private let authenticated: [UInt8]
+
+  /// Of a random key, used once; the vector is zero.
+  init(_ key: SensitiveBytes, authenticating publicKey: [UInt8]) {
+    self.key = key
+    vector = [UInt8](repeating: 0, count: Self.vectorSize)
+    authenticated = publicKey
+  }
+
+  /// Of a shared secret.
+  ///
+  /// - Parameters:
+  ///   - keySize: Of the AES key, in bytes.
+  ///   - publicKey: The ephemeral one, which is the derivation's shared information.
+  init(
+    _ secret: SensitiveBytes, keySize: Int, _ digest: KeyDigest, _ publicKey: [UInt8], _ derivesVector: Bool
+  ) throws(MaterialError) {
+    let derived = try X963KeyDerivation.derive(
+      keySize + (derivesVector ? Self.vectorSize : 0), of: secret, digest, sharedInfo: publicKey)
+    (key, vector) = derived.withBytes { bytes in
+      (
+        SensitiveBytes(copying: UnsafeRawBufferPointer(rebasing: bytes.prefix(keySize))),
+        derivesVector ? Array(bytes.dropFirst(keySize)) : [UInt8](repeating: 0, count: Self.vectorSize)
+      )
+    }
+    authenticated = []
+  }
+
+  /// The bytes encrypted, and the tag.
+  func seal(_ plaintext: SensitiveBytes) throws(MaterialError) -> [UInt8] {
+    try working { () throws(DataProtectionError) in
+      let context = try begin(.encrypt)
+      let sealed = try SensitiveBytes(count: plaintext.count) { (target) throws(DataProtectionError) in
+        try plaintext.withBytes { (bytes) throws(DataProtectionError) in try context.update(bytes, into: target) }
+      }
+      return sealed.withBytes { Array($0) } + (try context.finishWithTag())
+    }
+  }
+
+  /// - Throws: `.mismatch` where the tag is not that of the bytes.
+  func open(_ sealed: ArraySlice<UInt8>) throws(MaterialError) -> SensitiveBytes {
+    guard sealed.count >= CipherContext.tagSize else { throw KeyMaterial.notForThisKey }
+    let (ciphertext, tag) = (Array(sealed.dropLast(CipherContext.tagSize)), Array(sealed.suffix(CipherContext.tagSize)))
+    let opened: SensitiveBytes? = try working { () throws(DataProtectionError) in
+      let context = try begin(.decrypt)
+      let plaintext = try SensitiveBytes(count: ciphertext.count) { (target) throws(DataProtectionError) in
+        try ciphertext.withRawBytes { (bytes) throws(DataProtectionError) in try context.update(bytes, into: target) }
+      }
+      return try context.finish(verifying: tag) ? plaintext : nil
+    }
+    guard let opened else { throw KeyMaterial.notForThisKey }
+    return opened
+  }
+
+  private func begin(_ direction: CipherContext.Direction) throws(DataProtectionError) -> CipherContext {
+    let context = try CipherContext(key.count == 16 ? .aes128GCM : .aes256GCM, direction)
+    try key.withBytes { (bytes) throws(DataProtectionError) in try context.begin(key: bytes, longNonce: vector) }
+    try authenticated.withRawBytes { (bytes) throws(DataProtectionError) in try context.authenticate(bytes) }
+    return context
+  }
+
+  private func working<Value>(
+    _ body: () throws(DataProtectionError) -> Value
+  ) throws(MaterialError) -> Value {
+    do throws(DataProtectionError) { return try body() } catch { throw MaterialError(error) }
+  }
+}

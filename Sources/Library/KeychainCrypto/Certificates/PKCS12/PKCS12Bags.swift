@@ -1,0 +1,98 @@
+import Basics
+internal import COpenSSL
+internal import KeychainFormats
+
+/// What the bags of a PKCS#12 file hold, gathered one after another.
+struct PKCS12Bags {
+  let password: PKCS12Password
+  private(set) var keys: [PKCS12File.Key] = []
+  private(set) var certificates: [CertificateFacts] = []
+
+  init(password: PKCS12Password) { self.password = password }
+
+  /// - Parameter bags: A stack of `PKCS12_SAFEBAG`, which stays with its owner.
+  mutating func take(_ bags: OpaquePointer, _ rounds: inout RoundAllowance, depth: Int) throws(MaterialError) {
+    guard depth < PKCS12File.maximumDepth else {
+      throw MaterialError(.overLimit, "its bags lie too deep in each other")
+    }
+    for index in 0..<OPENSSL_sk_num(bags) {
+      guard let value = OPENSSL_sk_value(bags, index) else { continue }
+      let bag = OpaquePointer(value)
+      switch PKCS12_SAFEBAG_get_nid(bag) {
+      case NID_keyBag:
+        guard let key = PKCS12_SAFEBAG_get0_p8inf(bag) else { throw Self.unreadable }
+        try take(key: key, of: bag)
+      case NID_pkcs8ShroudedKeyBag: try take(shrouded: bag, &rounds)
+      case NID_certBag: try take(certificate: bag)
+      case NID_safeContentsBag:
+        guard let inner = PKCS12_SAFEBAG_get0_safes(bag) else { throw Self.unreadable }
+        try take(inner, &rounds, depth: depth + 1)
+      // Revocation lists and secrets of other programs are no keychain's.
+      default: continue
+      }
+    }
+  }
+
+  private mutating func take(shrouded bag: OpaquePointer, _ rounds: inout RoundAllowance) throws(MaterialError) {
+    var algorithm: UnsafePointer<X509_ALGOR>?
+    guard let sealed = PKCS12_SAFEBAG_get0_pkcs8(bag) else { throw Self.unreadable }
+    X509_SIG_get0(sealed, &algorithm, nil)
+    guard let algorithm else { throw Self.unreadable }
+    try rounds.take(algorithm)
+    let opened = PKCS12_decrypt_skey_ex(bag, password.text, password.count, OpenSSLLibrary.context, nil)
+    guard let opened else { throw password.failure }
+    defer { PKCS8_PRIV_KEY_INFO_free(opened) }
+    try take(key: opened, of: bag)
+  }
+
+  private mutating func take(key: OpaquePointer, of bag: OpaquePointer) throws(MaterialError) {
+    let count = Int(i2d_PKCS8_PRIV_KEY_INFO(key, nil))
+    guard count > 0, count <= KeyMaterial.maximumByteCount else { throw Self.unreadable }
+    let der = SensitiveBytes(count: count) { (buffer: UnsafeMutableRawBufferPointer) in
+      var position = buffer.baseAddress?.assumingMemoryBound(to: UInt8.self)
+      _ = i2d_PKCS8_PRIV_KEY_INFO(key, &position)
+    }
+    keys.append(
+      PKCS12File.Key(
+        material: try KeyMaterial(parsing: der), label: Self.label(of: bag), localKeyID: Self.localKeyID(of: bag)))
+  }
+
+  private mutating func take(certificate bag: OpaquePointer) throws(MaterialError) {
+    guard PKCS12_SAFEBAG_get_bag_nid(bag) == NID_x509Certificate else { return }
+    guard let certificate = PKCS12_SAFEBAG_get1_cert(bag) else { throw Self.unreadable }
+    certificates.append(try CertificateFacts(der: try X509Certificate(taking: certificate).der()))
+  }
+
+  private static func label(of bag: OpaquePointer) -> String? {
+    guard let text = PKCS12_get_friendlyname(bag) else { return nil }
+    defer { CRYPTO_free(text, nil, 0) }
+    return String(validatingCString: text)
+  }
+
+  private static func localKeyID(of bag: OpaquePointer) -> [UInt8]? {
+    guard let value = PKCS12_SAFEBAG_get0_attr(bag, NID_localKeyID), value.pointee.type == V_ASN1_OCTET_STRING,
+      let text = value.pointee.value.octet_string
+    else { return nil }
+    return Array(UnsafeBufferPointer(start: ASN1_STRING_get0_data(text), count: Int(ASN1_STRING_length(text))))
+  }
+
+  private static let unreadable = MaterialError(.malformed, "a bag of the file cannot be read")
+}
+
+extension RoundAllowance {
+  /// The rounds that an encryption or a code asks for.
+  mutating func take(_ algorithm: UnsafePointer<X509_ALGOR>) throws(MaterialError) {
+    guard let text = Self.parameters(of: algorithm) else {
+      throw MaterialError(.unsupported, "an encryption has unsupported parameters")
+    }
+    try take(
+      parameters: UnsafeRawBufferPointer(start: ASN1_STRING_get0_data(text), count: Int(ASN1_STRING_length(text))))
+  }
+
+  /// - Returns: `nil` where they are no SEQUENCE, as those of a mere digest.
+  static func parameters(of algorithm: UnsafePointer<X509_ALGOR>) -> UnsafePointer<ASN1_STRING>? {
+    var (type, value) = (V_ASN1_UNDEF, UnsafeRawPointer?.none)
+    X509_ALGOR_get0(nil, &type, &value, algorithm)
+    return type == V_ASN1_SEQUENCE ? value?.assumingMemoryBound(to: ASN1_STRING.self) : nil
+  }
+}

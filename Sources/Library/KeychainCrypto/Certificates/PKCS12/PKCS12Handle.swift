@@ -1,0 +1,150 @@
+import Basics
+internal import COpenSSL
+internal import KeychainFormats
+
+/// A parsed PKCS#12 file of OpenSSL.
+struct PKCS12Handle: ~Copyable {
+  fileprivate let handle: OpaquePointer
+
+  /// - Parameter der: One file and nothing after it.
+  init(der: [UInt8]) throws(MaterialError) {
+    // Made in the library context that reads it, so that what is opened inside of it knows that context too.
+    guard var handle = PKCS12_init_ex(NID_pkcs7_data, OpenSSLLibrary.context, nil) as OpaquePointer? else {
+      throw .openSSL("PKCS12_init_ex")
+    }
+    let end = try der.withRawBytes { (bytes) throws(MaterialError) -> Int? in
+      let start = bytes.baseAddress?.assumingMemoryBound(to: UInt8.self)
+      var (position, target) = (start, Optional(handle))
+      // On a failure the object that was given is gone.
+      guard let read = d2i_PKCS12(&target, &position, bytes.count), let start, let position else { return nil }
+      handle = read
+      return position - start
+    }
+    guard let end else {
+      ERR_clear_error()
+      throw MaterialError(.malformed, "OpenSSL reads no PKCS#12 file in it")
+    }
+    guard end == der.count else {
+      PKCS12_free(handle)
+      throw MaterialError(.malformed, "bytes follow the PKCS#12 file")
+    }
+    self.handle = handle
+  }
+
+  deinit {
+    PKCS12_free(handle)
+    ERR_clear_error()
+  }
+
+  /// Takes the rounds of the code over the file, where it has one: those beside it, whose absence is 1, and those of its
+  /// own algorithm, where that is PBMAC1 (RFC 9579), which newer releases of OpenSSL compute.
+  func takeCode(from rounds: inout RoundAllowance) throws(MaterialError) {
+    guard hasCode else { return }
+    var (count, algorithm) = (UnsafePointer<ASN1_INTEGER>?.none, UnsafePointer<X509_ALGOR>?.none)
+    PKCS12_get0_mac(nil, &algorithm, nil, &count, handle)
+    let beside = count.map { ASN1_INTEGER_get($0) } ?? 1
+    try rounds.take(beside < 0 ? .max : beside)
+    guard let algorithm, RoundAllowance.parameters(of: algorithm) != nil else { return }
+    try rounds.take(algorithm)
+  }
+
+  var hasCode: Bool { PKCS12_mac_present(handle) == 1 }
+
+  /// Whether a password makes the code that the file has.
+  func hasCode(of password: PKCS12Password) -> Bool {
+    PKCS12_verify_mac(handle, password.text, password.count) == 1
+  }
+
+  /// Everything that the file holds.
+  func bags(
+    _ password: PKCS12Password, _ rounds: inout RoundAllowance
+  ) throws(MaterialError) -> PKCS12Bags {
+    var bags = PKCS12Bags(password: password)
+    guard let safes = PKCS12_unpack_authsafes(handle) else {
+      throw MaterialError(.malformed, "the parts of the file cannot be read")
+    }
+    defer { OPENSSL_sk_pop_free(safes) { PKCS7_free($0?.assumingMemoryBound(to: PKCS7.self)) } }
+    for index in 0..<OPENSSL_sk_num(safes) {
+      guard let part = OPENSSL_sk_value(safes, index)?.assumingMemoryBound(to: PKCS7.self) else { continue }
+      let content = try content(of: part, password, &rounds)
+      defer { OPENSSL_sk_pop_free(content) { PKCS12_SAFEBAG_free($0.map { OpaquePointer($0) }) } }
+      try bags.take(content, &rounds, depth: 0)
+    }
+    return bags
+  }
+
+  private func content(
+    of part: UnsafeMutablePointer<PKCS7>, _ password: PKCS12Password, _ rounds: inout RoundAllowance
+  ) throws(MaterialError) -> OpaquePointer {
+    switch OBJ_obj2nid(part.pointee.type) {
+    case NID_pkcs7_data:
+      guard let content = PKCS12_unpack_p7data(part) else {
+        throw MaterialError(.malformed, "a part of the file cannot be read")
+      }
+      return content
+    case NID_pkcs7_encrypted:
+      guard let algorithm = part.pointee.d.encrypted?.pointee.enc_data?.pointee.algorithm else {
+        throw MaterialError(.malformed, "an encrypted part of the file is empty")
+      }
+      try rounds.take(algorithm)
+      guard let content = PKCS12_unpack_p7encdata(part, password.text, password.count) else {
+        throw password.failure
+      }
+      return content
+    default: throw MaterialError(.unsupported, "a part of the file is encrypted for a certificate")
+    }
+  }
+}
+
+/// A password in the memory of its owner, as OpenSSL's calls take it.
+struct PKCS12Password {
+  /// `nil` for none at all, which is not the empty one.
+  package let text: UnsafePointer<CChar>?
+  let count: Int32
+  /// What it means where a part does not open with it: a password that makes the file's code is right.
+  let failure: MaterialError
+
+  private init(_ text: UnsafePointer<CChar>?, _ count: Int32, _ failure: MaterialError = .undecryptable) {
+    (self.text, self.count, self.failure) = (text, count, failure)
+  }
+
+  /// - Parameter bytes: The password; an empty one stands for none too, whichever opens the file.
+  init(_ bytes: UnsafeRawBufferPointer, opens file: borrowing PKCS12Handle) throws(MaterialError) {
+    guard let count = Int32(exactly: bytes.count) else { throw .wrongPassword }
+    let text = bytes.baseAddress?.assumingMemoryBound(to: CChar.self) ?? Self.empty
+    guard file.hasCode else {
+      self.init(text, count, .wrongPassword)
+      return
+    }
+    let given = PKCS12Password(text, count)
+    if file.hasCode(of: given) {
+      self = given
+    } else if count == 0, file.hasCode(of: PKCS12Password(nil, 0)) {
+      self = PKCS12Password(nil, 0)
+    } else {
+      throw .wrongPassword
+    }
+  }
+
+  private static let emptyText: StaticString = ""
+  private static var empty: UnsafePointer<CChar> {
+    UnsafeRawPointer(emptyText.utf8Start).assumingMemoryBound(to: CChar.self)
+  }
+}
+
+/// OpenSSL with the old ciphers too, where they are installed: PKCS#12 files of other systems are encrypted with them.
+enum OpenSSLLibrary {
+  // Made once, and only handed to calls that lock it themselves.
+  nonisolated(unsafe) static let context: OpaquePointer? = {
+    let context = OSSL_LIB_CTX_new()
+    for provider in ["default", "legacy"] { _ = OSSL_PROVIDER_load(context, provider) }
+    ERR_clear_error()
+    return context
+  }()
+}
+
+extension MaterialError {
+  static let wrongPassword = MaterialError(.wrongPassword, "its authentication code does not match this password")
+  static let undecryptable = MaterialError(
+    .unsupported, "the password is right, and a part of the file is not encrypted as OpenSSL knows it")
+}

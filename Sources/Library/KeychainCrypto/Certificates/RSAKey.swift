@@ -1,0 +1,102 @@
+import Basics
+internal import KeychainFormats
+
+/// RSA keys in PKCS#1 (RFC 8017, A.1), the form in which a keychain stores them.
+struct RSAKey {
+  /// The DER of an RSAPublicKey.
+  let publicKey: [UInt8]
+  let sizeInBits: Int
+  /// The DER of the RSAPrivateKey that was read, `nil` for a public key.
+  let privateKey: SensitiveBytes?
+
+  /// Of the modulus. Smaller keys are refused by every reader, larger ones cost seconds to use.
+  static let minimumModulusBitCount = 512
+  static let maximumModulusBitCount = 16_384
+
+  /// - Parameter bytes: The DER of an RSAPublicKey.
+  init(publicKey bytes: UnsafeRawBufferPointer) throws(MaterialError) {
+    var numbers = try Self.numbers(in: bytes, "an RSA public key")
+    sizeInBits = try Self.publicNumbers(&numbers).sizeInBits
+    try numbers.checkEnd("the exponent")
+    publicKey = Array(bytes)
+    privateKey = nil
+  }
+
+  /// - Parameter bytes: The DER of an RSAPrivateKey of two primes.
+  /// - Throws: `.mismatch` where its numbers do not belong together; `.unsupported` for more than two primes.
+  init(privateKey bytes: UnsafeRawBufferPointer) throws(MaterialError) {
+    var numbers = try Self.numbers(in: bytes, "an RSA private key")
+    guard try numbers.nextUnsigned("the version").allSatisfy({ $0 == 0 }) else {
+      throw MaterialError(.unsupported, "the RSA key has more than two primes")
+    }
+    let (modulus, exponent, size) = try Self.publicNumbers(&numbers)
+    try Self.checkPrivateNumbers(&numbers, modulus: modulus.contents, exponent: exponent.contents)
+    sizeInBits = size
+    publicKey = ASN1Encoding.element(.sequence, Array(modulus.whole) + Array(exponent.whole))
+    privateKey = SensitiveBytes(copying: bytes)
+  }
+
+  private static func numbers(
+    in bytes: UnsafeRawBufferPointer, _ what: String
+  ) throws(MaterialError) -> ASN1Cursor {
+    var outer = ASN1Cursor(bytes)
+    let sequence = try outer.next(.sequence, what)
+    try outer.checkEnd(what)
+    return sequence.cursor
+  }
+
+  private typealias PublicNumbers = (modulus: ASN1Cursor.Element, exponent: ASN1Cursor.Element, sizeInBits: Int)
+
+  /// Both numbers, checked by themselves: sizes within limits, odd, the exponent at least 3 and below the modulus.
+  private static func publicNumbers(_ numbers: inout ASN1Cursor) throws(MaterialError) -> PublicNumbers {
+    var again = numbers
+    let modulus = try numbers.next(.integer, "the modulus")
+    let exponent = try numbers.next(.integer, "the exponent")
+    let modulusDigits = try again.nextUnsigned("the modulus")
+    let exponentDigits = try again.nextUnsigned("the exponent")
+    let sizeInBits = modulusDigits.count * 8
+    guard (minimumModulusBitCount...maximumModulusBitCount).contains(sizeInBits) else {
+      throw MaterialError(
+        .overLimit,
+        "an RSA key of \(sizeInBits) bits; from \(minimumModulusBitCount) to \(maximumModulusBitCount) are accepted")
+    }
+    let n = try BigNumber(modulusDigits)
+    let e = try BigNumber(exponentDigits)
+    guard n.isOdd, e.isOdd, !e.isOne, e.isLess(than: n) else {
+      throw MaterialError(.malformed, "the modulus and the exponent are not an RSA key")
+    }
+    return (modulus, exponent, sizeInBits)
+  }
+
+  /// Whether the rest of an RSAPrivateKey belongs to its public numbers: d, p, q, d mod p-1, d mod q-1, 1/q mod p.
+  private static func checkPrivateNumbers(
+    _ numbers: inout ASN1Cursor, modulus: UnsafeRawBufferPointer, exponent: UnsafeRawBufferPointer
+  ) throws(MaterialError) {
+    let n = try BigNumber(modulus)
+    let e = try BigNumber(exponent)
+    // No part is longer than the modulus, which bounds the work.
+    func next(_ what: String) throws(MaterialError) -> BigNumber {
+      let digits = try numbers.nextUnsigned(what)
+      guard digits.count <= modulus.count else { throw mismatch }
+      return try BigNumber(digits)
+    }
+    let d = try next("the private exponent")
+    let p = try next("the first prime")
+    let q = try next("the second prime")
+    let dp = try next("the first exponent")
+    let dq = try next("the second exponent")
+    let qInverse = try next("the coefficient")
+    try numbers.checkEnd("the coefficient")
+    guard p.isOdd, q.isOdd, !p.isOne, !q.isOne, try p.times(q).equals(n) else { throw mismatch }
+    let pLess = try p.minusOne()
+    let qLess = try q.minusOne()
+    let product = try e.times(d)
+    guard d.isLess(than: n), try product.modulo(pLess).isOne, try product.modulo(qLess).isOne,
+      try d.modulo(pLess).equals(dp), try d.modulo(qLess).equals(dq), try qInverse.times(q).modulo(p).isOne
+    else { throw mismatch }
+  }
+
+  private static var mismatch: MaterialError {
+    MaterialError(.mismatch, "the numbers of the RSA private key contradict each other")
+  }
+}

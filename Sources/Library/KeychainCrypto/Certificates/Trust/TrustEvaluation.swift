@@ -1,0 +1,211 @@
+public import Basics
+internal import COpenSSL
+import KeychainFormats
+
+/// Whether a certificate leads to an anchor, at a moment and for a purpose: X.509 (RFC 5280) as OpenSSL walks it.
+///
+/// Nothing is fetched: certificates, anchors and the moment are given, and revocation is not looked at.
+public struct TrustEvaluation: Sendable {
+  /// What the certificate is to be good for.
+  public enum Purpose: Sendable, Equatable {
+    /// A chain that is whole, whatever its certificates may be used for.
+    case basic
+    /// A server that is spoken to with TLS, under a name or an address; `nil` for any.
+    case server(host: String?)
+    /// A client that speaks to a server with TLS.
+    case client
+  }
+
+  /// Why a certificate is not trusted: the first thing that was found wrong.
+  public enum Failure: Sendable, Equatable {
+    /// A certificate between it and an anchor is missing.
+    case issuerMissing
+    /// The chain ends in a certificate that signed itself and is no anchor.
+    case anchorUnknown
+    /// A certificate of the chain is not valid any more.
+    case expired
+    /// A certificate of the chain is not valid yet.
+    case notYetValid
+    /// The certificate is for other names.
+    case hostMismatch
+    /// A certificate of the chain issued another one and is no authority.
+    case noAuthority
+    /// The certificate or an authority is not for this purpose.
+    case otherPurpose
+    /// An authority allows fewer authorities below it.
+    case pathTooLong
+    /// An extension that has to be understood is not.
+    case unknownCriticalExtension
+    /// A signature is not that of the issuer.
+    case signatureInvalid
+    /// Something else; OpenSSL's words for it.
+    case other(String)
+  }
+
+  /// From the certificate that was asked about to the anchor, in DER; where it fails, as far as it leads.
+  public let chain: [[UInt8]]
+  /// `nil` where it is trusted.
+  public let failure: Failure?
+
+  /// Certificates of a chain, the anchor's and the first one's besides.
+  public static let maximumDepth = 10
+  /// Of certificates, and of anchors, that are given.
+  public static let maximumCertificateCount = 100
+
+  /// Looks for a way from the first certificate to an anchor.
+  ///
+  /// - Parameters:
+  ///   - certificates: In DER: first the one asked about, then any that may lie between it and an anchor.
+  ///   - anchors: In DER. They need not have signed themselves.
+  ///   - moment: When all of the chain has to be valid, to the second.
+  ///   - purpose: What it is to be good for.
+  /// - Throws: `.overLimit` for more certificates than `maximumCertificateCount`, `.unexpectedKind` for none,
+  ///   `.malformed` for one that cannot be read.
+  public init(
+    certificates: [[UInt8]], anchors: [[UInt8]], at moment: KeychainDate, for purpose: Purpose
+  ) throws(MaterialError) {
+    guard max(certificates.count, anchors.count) <= Self.maximumCertificateCount else {
+      throw MaterialError(
+        .overLimit, "\(max(certificates.count, anchors.count)) certificates; \(Self.maximumCertificateCount) are taken")
+    }
+    guard let first = certificates.first else { throw MaterialError(.unexpectedKind, "there is no certificate") }
+    let (asked, between, trusted) = (CertificateStack(), CertificateStack(), CertificateStack())
+    try asked.add(first)
+    for certificate in certificates.dropFirst() { try between.add(certificate) }
+    for anchor in anchors { try trusted.add(anchor) }
+    let walk = try ChainWalk(asked, between: between, trusted: trusted)
+    try walk.require(purpose, at: moment)
+    let isTrusted = walk.run()
+    chain = try walk.chain()
+    failure = isTrusted ? nil : walk.failure
+  }
+}
+
+/// A walk of OpenSSL from a certificate to an anchor.
+private final class ChainWalk {
+  private let context: OpaquePointer
+  private let store: OpaquePointer
+  // The walk only points to these.
+  private let lists: [CertificateStack]
+
+  /// - Parameter asked: The one certificate that is asked about.
+  init(_ asked: CertificateStack, between: CertificateStack, trusted: CertificateStack) throws(MaterialError) {
+    guard let store = X509_STORE_new() else { throw .openSSL("X509_STORE_new") }
+    guard let context = X509_STORE_CTX_new() else {
+      X509_STORE_free(store)
+      throw .openSSL("X509_STORE_CTX_new")
+    }
+    (self.context, self.store, lists) = (context, store, [asked, between, trusted])
+    let leaf = OPENSSL_sk_value(asked.handle, 0).map { OpaquePointer($0) }
+    guard X509_STORE_CTX_init(context, store, leaf, between.handle) == 1 else {
+      throw .openSSL("X509_STORE_CTX_init")
+    }
+    X509_STORE_CTX_set0_trusted_stack(context, trusted.handle)
+  }
+
+  deinit {
+    X509_STORE_CTX_free(context)
+    X509_STORE_free(store)
+    ERR_clear_error()
+  }
+
+  func require(_ purpose: TrustEvaluation.Purpose, at moment: KeychainDate) throws(MaterialError) {
+    guard let parameters = X509_STORE_CTX_get0_param(context) else { throw .openSSL("X509_STORE_CTX_get0_param") }
+    let seconds = moment.secondsSinceReferenceDate.rounded(.down) + Self.referenceDateInUnixTime
+    guard let time = time_t(exactly: seconds) else { throw MaterialError(.overLimit, "a moment beyond all dates") }
+    X509_VERIFY_PARAM_set_time(parameters, time)
+    X509_STORE_CTX_set_verify_cb(context, Self.judgement)
+    X509_VERIFY_PARAM_set_depth(parameters, Int32(TrustEvaluation.maximumDepth))
+    // An anchor is trusted for itself, also where another one issued it.
+    X509_VERIFY_PARAM_set_flags(parameters, UInt(X509_V_FLAG_PARTIAL_CHAIN | X509_V_FLAG_TRUSTED_FIRST))
+    switch purpose {
+    case .basic: break
+    case .client: X509_VERIFY_PARAM_set_purpose(parameters, X509_PURPOSE_SSL_CLIENT)
+    case .server(let host):
+      X509_VERIFY_PARAM_set_purpose(parameters, X509_PURPOSE_SSL_SERVER)
+      guard let host else { break }
+      // A name is looked for among the alternative names alone, as Apple's systems do since iOS 13.
+      X509_VERIFY_PARAM_set_hostflags(
+        parameters, UInt32(X509_CHECK_FLAG_NEVER_CHECK_SUBJECT | X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS))
+      if X509_VERIFY_PARAM_set1_ip_asc(parameters, host) == 1 { break }
+      let name = host.hasSuffix(".") ? String(host.dropLast()) : host
+      // An empty name would be taken for none, and every certificate for right.
+      guard !name.isEmpty, X509_VERIFY_PARAM_set1_host(parameters, name, name.utf8.count) == 1 else {
+        throw MaterialError(.malformed, "the host is not a name")
+      }
+    }
+  }
+
+  /// OpenSSL leaves out the last second of a validity, which belongs to it (RFC 5280, 4.1.2.5).
+  private static let judgement: X509_STORE_CTX_verify_cb = { isValid, context in
+    guard isValid == 0, X509_STORE_CTX_get_error(context) == X509_V_ERR_CERT_HAS_EXPIRED,
+      let certificate = X509_STORE_CTX_get_current_cert(context),
+      ASN1_TIME_cmp_time_t(
+        X509_get0_notAfter(certificate), X509_VERIFY_PARAM_get_time(X509_STORE_CTX_get0_param(context))) == 0
+    else { return isValid }
+    X509_STORE_CTX_set_error(context, X509_V_OK)
+    return 1
+  }
+
+  func run() -> Bool { X509_verify_cert(context) == 1 && X509_STORE_CTX_get_error(context) == X509_V_OK }
+
+  func chain() throws(MaterialError) -> [[UInt8]] {
+    guard let list = X509_STORE_CTX_get1_chain(context) else { return [] }
+    defer { OPENSSL_sk_pop_free(list) { X509_free($0.map { OpaquePointer($0) }) } }
+    var chain: [[UInt8]] = []
+    for index in 0..<OPENSSL_sk_num(list) {
+      guard let value = OPENSSL_sk_value(list, index) else { continue }
+      let certificate = OpaquePointer(value)
+      guard X509_up_ref(certificate) == 1 else { throw .openSSL("X509_up_ref") }
+      chain.append(try X509Certificate(taking: certificate).der())
+    }
+    return chain
+  }
+
+  var failure: TrustEvaluation.Failure {
+    let code = X509_STORE_CTX_get_error(context)
+    return switch code {
+    case X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT, X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT_LOCALLY,
+      X509_V_ERR_UNABLE_TO_VERIFY_LEAF_SIGNATURE:
+      .issuerMissing
+    case X509_V_ERR_DEPTH_ZERO_SELF_SIGNED_CERT, X509_V_ERR_SELF_SIGNED_CERT_IN_CHAIN, X509_V_ERR_CERT_UNTRUSTED:
+      .anchorUnknown
+    case X509_V_ERR_CERT_HAS_EXPIRED: .expired
+    case X509_V_ERR_CERT_NOT_YET_VALID: .notYetValid
+    case X509_V_ERR_HOSTNAME_MISMATCH, X509_V_ERR_IP_ADDRESS_MISMATCH: .hostMismatch
+    case X509_V_ERR_INVALID_CA, X509_V_ERR_KEYUSAGE_NO_CERTSIGN: .noAuthority
+    case X509_V_ERR_INVALID_PURPOSE: .otherPurpose
+    case X509_V_ERR_PATH_LENGTH_EXCEEDED, X509_V_ERR_CERT_CHAIN_TOO_LONG: .pathTooLong
+    case X509_V_ERR_UNHANDLED_CRITICAL_EXTENSION: .unknownCriticalExtension
+    case X509_V_ERR_CERT_SIGNATURE_FAILURE, X509_V_ERR_UNABLE_TO_DECRYPT_CERT_SIGNATURE: .signatureInvalid
+    default: .other(String(cString: X509_verify_cert_error_string(Int(code))))
+    }
+  }
+
+  /// 2001-01-01 00:00 UTC.
+  private static let referenceDateInUnixTime: Double = 978_307_200
+}
+
+/// A list of certificates in OpenSSL's form.
+private final class CertificateStack {
+  let handle: OpaquePointer?
+
+  init() { handle = OPENSSL_sk_new_null() }
+
+  func add(_ der: [UInt8]) throws(MaterialError) {
+    let certificate = try X509Certificate(der)
+    guard X509_up_ref(certificate.handle) == 1 else { throw .openSSL("X509_up_ref") }
+    guard OPENSSL_sk_push(handle, UnsafeRawPointer(certificate.handle)) > 0 else {
+      X509_free(certificate.handle)
+      throw .openSSL("OPENSSL_sk_push")
+    }
+  }
+
+  deinit { OPENSSL_sk_pop_free(handle) { X509_free($0.map { OpaquePointer($0) }) } }
+}
+
+extension X509Certificate {
+  fileprivate init(_ der: [UInt8]) throws(MaterialError) {
+    self = try der.withRawBytes { (bytes) throws(MaterialError) in try X509Certificate(der: bytes) }
+  }
+}

@@ -1,0 +1,88 @@
+import Basics
+internal import COpenSSL
+
+/// A parsed certificate of OpenSSL.
+struct X509Certificate: ~Copyable {
+  let handle: OpaquePointer
+
+  /// - Parameter handle: A certificate of OpenSSL that this one frees.
+  init(taking handle: OpaquePointer) { self.handle = handle }
+
+  /// - Parameter der: One certificate and nothing after it.
+  init(der: UnsafeRawBufferPointer) throws(MaterialError) {
+    var position = der.baseAddress?.assumingMemoryBound(to: UInt8.self)
+    guard let start = position, let handle = d2i_X509(nil, &position, der.count) else {
+      ERR_clear_error()
+      throw MaterialError(.malformed, "OpenSSL reads no certificate in it")
+    }
+    guard position == start + der.count else {
+      X509_free(handle)
+      throw MaterialError(.malformed, "bytes follow the certificate")
+    }
+    self.handle = handle
+  }
+
+  deinit { X509_free(handle) }
+
+  /// 1 to 3 in certificates that mean something.
+  var version: Int { X509_get_version(handle) + 1 }
+
+  /// The whole certificate.
+  func der() throws(MaterialError) -> [UInt8] { try encoded("the certificate") { i2d_X509(handle, $0) } }
+
+  /// The DER of its subject's Name.
+  func subject() throws(MaterialError) -> [UInt8] {
+    try encoded("the subject") { i2d_X509_NAME(X509_get_subject_name(handle), $0) }
+  }
+
+  /// The DER of its issuer's Name.
+  func issuer() throws(MaterialError) -> [UInt8] {
+    try encoded("the issuer") { i2d_X509_NAME(X509_get_issuer_name(handle), $0) }
+  }
+
+  /// The DER of its serial number, an INTEGER.
+  func serialNumber() throws(MaterialError) -> [UInt8] {
+    try encoded("the serial number") { i2d_ASN1_INTEGER(X509_get0_serialNumber(handle), $0) }
+  }
+
+  /// The DER of its SubjectPublicKeyInfo.
+  func publicKeyInfo() throws(MaterialError) -> [UInt8] {
+    try encoded("the public key") { i2d_X509_PUBKEY(X509_get_X509_PUBKEY(handle), $0) }
+  }
+
+  /// The contents of the bit string that is its public key.
+  var publicKeyBits: [UInt8] {
+    guard let bits = X509_get0_pubkey_bitstr(handle) else { return [] }
+    return Array(UnsafeBufferPointer(start: ASN1_STRING_get0_data(bits), count: Int(ASN1_STRING_length(bits))))
+  }
+
+  /// The key identifier of its extension; `nil` where it has none that can be read.
+  var subjectKeyID: [UInt8]? {
+    guard let identifier = X509_get0_subject_key_id(handle) else { return nil }
+    return Array(
+      UnsafeBufferPointer(start: ASN1_STRING_get0_data(identifier), count: Int(ASN1_STRING_length(identifier))))
+  }
+
+  /// The e-mail addresses of its subject and of its alternative names, each once. Hostile text.
+  var emailAddresses: [String] {
+    guard let list = X509_get1_email(handle) else { return [] }
+    defer { X509_email_free(list) }
+    return (0..<OPENSSL_sk_num(list)).compactMap { index in
+      OPENSSL_sk_value(list, index).flatMap { String(validatingCString: $0.assumingMemoryBound(to: CChar.self)) }
+    }
+  }
+
+  /// What one of OpenSSL's writers writes: asked for its length first, then given the room.
+  private func encoded(
+    _ what: String, _ write: (UnsafeMutablePointer<UnsafeMutablePointer<UInt8>?>?) -> Int32
+  ) throws(MaterialError) -> [UInt8] {
+    guard let count = Int(exactly: write(nil)), count > 0 else { throw .openSSL("to write \(what)") }
+    let written = [UInt8](unsafeUninitializedCapacity: count) { buffer, initializedCount in
+      buffer.initialize(repeating: 0)
+      var position = buffer.baseAddress
+      initializedCount = write(&position) == Int32(count) ? count : 0
+    }
+    guard written.count == count else { throw .openSSL("to write \(what)") }
+    return written
+  }
+}

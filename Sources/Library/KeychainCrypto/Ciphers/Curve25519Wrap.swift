@@ -1,0 +1,51 @@
+import Basics
+import KeychainFormats
+
+/// How keys are wrapped to a class of type Curve25519: an ephemeral public key (32 bytes), then the RFC 3394 wrap.
+///
+/// No secret is needed to wrap, which is how a locked device writes. The wrapping key is SHA-256 of the counter 1, the
+/// shared secret, the ephemeral and the class's public key (NIST SP 800-56A, concatenation KDF, one block).
+/// Source: iphone-dataprotection, `crypto/curve25519.py`; Apple Platform Security, "Data Protection classes".
+enum Curve25519Wrap {
+  /// A wrapped 32-byte key, in bytes.
+  static let wrappedSize = X25519.size + 32 + KeyWrap.overhead
+
+  static func wrap(
+    _ key: borrowing Secret, to publicKey: [UInt8], random: some RandomSource
+  ) throws(DataProtectionError) -> [UInt8] {
+    let ephemeral = try Secret(count: X25519.size, from: random)
+    let ephemeralPublic = try X25519.publicKey(of: ephemeral)
+    let shared = try X25519.sharedSecret(ephemeral, with: publicKey)
+    let wrappingKey = try wrappingKey(shared, ephemeralPublic, publicKey)
+    return ephemeralPublic + (try KeyWrap.wrap(key, with: wrappingKey))
+  }
+
+  /// `nil` where the key does not unwrap, also where its public part is no usable point.
+  static func unwrap(
+    _ wrapped: [UInt8], privateKey: borrowing Secret, publicKey: [UInt8]
+  ) throws(DataProtectionError) -> Secret? {
+    guard wrapped.count == wrappedSize else { return nil }
+    let ephemeralPublic = Array(wrapped.prefix(X25519.size))
+    let shared: Secret
+    do throws(DataProtectionError) {
+      shared = try X25519.sharedSecret(privateKey, with: ephemeralPublic)
+    } catch {
+      if error.code == .malformed { return nil }
+      throw error
+    }
+    let wrappingKey = try wrappingKey(shared, ephemeralPublic, publicKey)
+    return try KeyWrap.unwrap(Array(wrapped.dropFirst(X25519.size)), with: wrappingKey)
+  }
+
+  static func wrappingKey(
+    _ shared: borrowing Secret, _ ephemeralPublic: [UInt8], _ publicKey: [UInt8]
+  ) throws(DataProtectionError) -> Secret {
+    let context = try DigestContext(.sha256)
+    try bigEndianBytes(UInt32(1)).withRawBytes { (bytes) throws(DataProtectionError) in try context.update(bytes) }
+    try shared.withBytes { (bytes) throws(DataProtectionError) in try context.update(bytes) }
+    for part in [ephemeralPublic, publicKey] {
+      try part.withRawBytes { (bytes) throws(DataProtectionError) in try context.update(bytes) }
+    }
+    return try Secret(count: 32) { (output) throws(DataProtectionError) in try context.finish(into: output) }
+  }
+}

@@ -1,0 +1,192 @@
+import Basics
+import KeychainFormats
+
+/// How backups encrypt a file and the manifest database: AES-256-CBC, zero IV, PKCS#7 padding, no check value.
+///
+/// A flipped bit goes unnoticed here. Source: Apple Platform Security, "Keychain and file backup"; readers of backups.
+public enum FileCipher {
+  static let blockSize = 16
+  private static let portionByteCount = 262_144
+  static let zeroVector = [UInt8](repeating: 0, count: blockSize)
+
+  /// What a decryption gave.
+  public struct Decrypted: Sendable, Equatable {
+    /// Without its padding where that is valid, otherwise all of it.
+    public var bytes: [UInt8]
+    /// A file without valid padding is damaged, encrypted with another key, or was written without padding.
+    public var hasValidPadding: Bool
+  }
+
+  /// Encrypts a whole file and pads it.
+  ///
+  /// - Parameters:
+  ///   - bytes: The plain content, of any length.
+  ///   - key: 32 bytes.
+  public static func encrypt(_ bytes: [UInt8], key: borrowing Secret) throws(DataProtectionError) -> [UInt8] {
+    let encryptor = try FileEncryptor(key: key)
+    var result = try encryptor.update(bytes)
+    result.append(contentsOf: try encryptor.finish())
+    return result
+  }
+
+  /// Decrypts a whole file and takes its padding off.
+  ///
+  /// - Throws: `.malformed` where the length is not a multiple of 16 or zero.
+  public static func decrypt(_ bytes: [UInt8], key: borrowing Secret) throws(DataProtectionError) -> Decrypted {
+    let decryptor = try FileDecryptor(key: key)
+    var result: [UInt8] = []
+    result.reserveCapacity(bytes.count)
+    // In portions, so that a keychain of a hundred megabytes is not there a third time.
+    try bytes.withRawBytes { (stored) throws(DataProtectionError) in
+      for start in stride(from: 0, to: stored.count, by: portionByteCount) {
+        let portion = stored[start..<min(start + portionByteCount, stored.count)]
+        result.append(contentsOf: try decryptor.plain(of: UnsafeRawBufferPointer(rebasing: portion)))
+      }
+    }
+    let end = try decryptor.finish()
+    result.append(contentsOf: end.bytes)
+    return Decrypted(bytes: result, hasValidPadding: end.hasValidPadding)
+  }
+
+  /// How many bytes `count` bytes become.
+  public static func encryptedSize(of count: UInt64) -> UInt64? {
+    let (size, overflow) = (count / UInt64(blockSize)).addingReportingOverflow(1)
+    let (bytes, wraps) = size.multipliedReportingOverflow(by: UInt64(blockSize))
+    return overflow || wraps ? nil : bytes
+  }
+}
+
+/// Encrypts a file that arrives in portions of any size. Not to be used from two threads at once.
+public final class FileEncryptor {
+  private let blocks: BlockStream
+
+  /// Creates an encryptor at the start of a file.
+  ///
+  /// - Parameter key: 32 bytes.
+  public init(key: borrowing Secret) throws(DataProtectionError) { blocks = try BlockStream(.encrypt, key: key) }
+
+  /// The encrypted form of as many whole blocks as there are by now.
+  public func update(_ bytes: UnsafeRawBufferPointer) throws(DataProtectionError) -> [UInt8] {
+    try blocks.transform(bytes, holdingBackLastBlock: false)
+  }
+
+  /// The same for an array.
+  public func update(_ bytes: [UInt8]) throws(DataProtectionError) -> [UInt8] {
+    try bytes.withRawBytes { (buffer) throws(DataProtectionError) in try update(buffer) }
+  }
+
+  /// The last block with its padding. Nothing may follow.
+  public func finish() throws(DataProtectionError) -> [UInt8] {
+    let padding = FileCipher.blockSize - blocks.pendingCount
+    return try update([UInt8](repeating: UInt8(padding), count: padding))
+  }
+}
+
+/// Decrypts a file that arrives in portions of any size. Not to be used from two threads at once.
+public final class FileDecryptor {
+  private let blocks: BlockStream
+
+  /// Creates a decryptor at the start of a file.
+  ///
+  /// - Parameter key: 32 bytes.
+  public init(key: borrowing Secret) throws(DataProtectionError) { blocks = try BlockStream(.decrypt, key: key) }
+
+  /// The plain form of as many blocks as there are by now; the last block is kept for `finish`.
+  public func update(_ bytes: UnsafeRawBufferPointer) throws(DataProtectionError) -> [UInt8] {
+    try blocks.transform(bytes, holdingBackLastBlock: true)
+  }
+
+  /// The same for an array.
+  public func update(_ bytes: [UInt8]) throws(DataProtectionError) -> [UInt8] {
+    try bytes.withRawBytes { (buffer) throws(DataProtectionError) in try update(buffer) }
+  }
+
+  /// The same in memory of the decryptor's own, which is good until the next call: a large file's portions take none that
+  /// has to be had from the system again.
+  package func plain(of bytes: UnsafeRawBufferPointer) throws(DataProtectionError) -> UnsafeRawBufferPointer {
+    try blocks.transformed(bytes, holdingBackLastBlock: true)
+  }
+
+  /// The rest, and whether it ended in valid padding.
+  ///
+  /// - Throws: `.malformed` where the whole was no multiple of 16 bytes, or empty.
+  public func finish() throws(DataProtectionError) -> FileCipher.Decrypted {
+    guard blocks.pendingCount == FileCipher.blockSize else {
+      throw DataProtectionError(.malformed, "its length is not a multiple of \(FileCipher.blockSize) bytes, or zero")
+    }
+    var last = try blocks.transform(UnsafeRawBufferPointer(start: nil, count: 0), holdingBackLastBlock: false)
+    let padding = Int(last.last ?? 0)
+    let isValid =
+      (1...FileCipher.blockSize).contains(padding) && last.suffix(padding).allSatisfy { $0 == UInt8(padding) }
+    if isValid { last.removeLast(padding) }
+    return FileCipher.Decrypted(bytes: last, hasValidPadding: isValid)
+  }
+}
+
+/// Cuts a stream into whole blocks for the cipher and keeps what is left over.
+private final class BlockStream {
+  private let context: CipherContext
+  private var pending: [UInt8] = []
+  /// What `transformed` gives.
+  private var result = UnsafeMutableRawBufferPointer(start: nil, count: 0)
+
+  deinit { result.deallocate() }
+
+  var pendingCount: Int { pending.count }
+
+  init(_ direction: CipherContext.Direction, key: borrowing Secret) throws(DataProtectionError) {
+    let count = key.count
+    guard count == 32 else { throw DataProtectionError(.malformed, "a file key has 32 bytes, not \(count)") }
+    let context = try CipherContext(.aes256CBC, direction)
+    try key.withBytes { (bytes) throws(DataProtectionError) in
+      try context.begin(key: bytes, iv: FileCipher.zeroVector)
+    }
+    self.context = context
+  }
+
+  func transform(
+    _ bytes: UnsafeRawBufferPointer, holdingBackLastBlock: Bool
+  ) throws(DataProtectionError) -> [UInt8] {
+    let ready = readyByteCount(with: bytes, holdingBackLastBlock)
+    return try [UInt8](count: ready) { (output) throws(DataProtectionError) in try transform(bytes, into: output) }
+  }
+
+  /// The same in memory of its own, which is good until the next call.
+  func transformed(
+    _ bytes: UnsafeRawBufferPointer, holdingBackLastBlock: Bool
+  ) throws(DataProtectionError) -> UnsafeRawBufferPointer {
+    let ready = readyByteCount(with: bytes, holdingBackLastBlock)
+    if result.count < ready {
+      result.deallocate()
+      result = .allocate(byteCount: ready, alignment: 16)
+    }
+    let output = UnsafeMutableRawBufferPointer(rebasing: result[..<ready])
+    try transform(bytes, into: output)
+    return UnsafeRawBufferPointer(output)
+  }
+
+  /// How much is given with these bytes: whole blocks.
+  private func readyByteCount(with bytes: UnsafeRawBufferPointer, _ holdsBackLastBlock: Bool) -> Int {
+    let count = pending.count + bytes.count
+    let ready = count / FileCipher.blockSize * FileCipher.blockSize
+    return holdsBackLastBlock && ready == count && ready > 0 ? ready - FileCipher.blockSize : ready
+  }
+
+  private func transform(
+    _ bytes: UnsafeRawBufferPointer, into output: UnsafeMutableRawBufferPointer
+  ) throws(DataProtectionError) {
+    guard !output.isEmpty else { return pending.append(contentsOf: bytes) }
+    // What was left over is a block at most, and comes first.
+    let first = pending.isEmpty ? 0 : FileCipher.blockSize
+    let missing = max(0, first - pending.count)
+    let rest = missing..<(missing + output.count - first)
+    pending.append(contentsOf: bytes[..<missing])
+    try pending.withRawBytes { (block) throws(DataProtectionError) in
+      try context.update(block, into: UnsafeMutableRawBufferPointer(rebasing: output[..<first]))
+    }
+    try context.update(
+      UnsafeRawBufferPointer(rebasing: bytes[rest]), into: UnsafeMutableRawBufferPointer(rebasing: output[first...]))
+    pending.removeAll(keepingCapacity: true)
+    pending.append(contentsOf: bytes[rest.upperBound...])
+  }
+}

@@ -1,0 +1,178 @@
+import Basics
+internal import CKeyhaul
+import KeychainFormats
+
+/// PBKDF2 (RFC 8018 §5.2) with HMAC-SHA-1 or HMAC-SHA-256.
+///
+/// Both run in a loop of our own where the processor has SHA extensions, in about a third of OpenSSL's time, and over
+/// OpenSSL's hash elsewhere. Both go round in portions, so that they can be stopped.
+enum PBKDF2 {
+  enum Engine {
+    case openSSL
+    /// Must only be asked for where `isAccelerated` says that it exists.
+    case shaExtensions
+  }
+
+  static let isAccelerated = keyhaul_pbkdf2_is_available()
+  static var preferredEngine: Engine { isAccelerated ? .shaExtensions : .openSSL }
+  /// Rounds between two calls of the progress closure: a millisecond or two, and some 20 where a machine needs a
+  /// microsecond for a round.
+  static let portion = 20_000
+
+  /// Derives `count` bytes with HMAC-SHA-1; the rest as for SHA-256.
+  static func sha1(
+    password: borrowing Secret, salt: [UInt8], rounds: Int, count: Int, engine: Engine = preferredEngine,
+    progress: (_ done: Int) -> Bool = { _ in true }
+  ) throws(DataProtectionError) -> Secret {
+    try derive(.sha1, password, salt, rounds, count, engine, progress)
+  }
+
+  /// Derives `count` bytes with HMAC-SHA-256. `progress` is told the rounds done so far and answers whether to go on.
+  ///
+  /// - Throws: `.cancelled` after an answer of no.
+  static func sha256(
+    password: borrowing Secret, salt: [UInt8], rounds: Int, count: Int, engine: Engine = preferredEngine,
+    progress: (_ done: Int) -> Bool = { _ in true }
+  ) throws(DataProtectionError) -> Secret {
+    try derive(.sha256, password, salt, rounds, count, engine, progress)
+  }
+
+  /// One block after the other.
+  private static func derive(
+    _ hash: DigestContext.Algorithm, _ password: borrowing Secret, _ salt: [UInt8], _ rounds: Int, _ count: Int,
+    _ engine: Engine, _ progress: (Int) -> Bool
+  ) throws(DataProtectionError) -> Secret {
+    guard rounds > 0 else { throw DataProtectionError(.unsupported, "a derivation with no iterations") }
+    let blockCount = count / hash.size + (count.isMultiple(of: hash.size) ? 0 : 1)
+    guard let lastIndex = UInt32(exactly: blockCount) else {
+      throw DataProtectionError(.unsupported, "a derivation of this size")
+    }
+    let blocks = try Secret(count: blockCount * hash.size) { (output) throws(DataProtectionError) in
+      for index in 0..<lastIndex {
+        let block = UnsafeMutableRawBufferPointer(
+          rebasing: output[Int(index) * hash.size..<(Int(index) + 1) * hash.size])
+        func report(_ done: Int) -> Bool { progress((Int(index) * rounds + done) / blockCount) }
+        try password.withBytes { (bytes) throws(DataProtectionError) in
+          switch engine {
+          case .openSSL: try OpenSSLRounds.run(hash, index + 1, bytes, salt, rounds, into: block, report)
+          case .shaExtensions: try AcceleratedRounds.run(hash, index + 1, bytes, salt, rounds, into: block, report)
+          }
+        }
+      }
+    }
+    guard blocks.count != count else { return blocks }
+    return blocks.withBytes { Secret(copying: UnsafeRawBufferPointer(rebasing: $0[..<count])) }
+  }
+
+  /// Goes on from the first round to the last in portions, and stops after one where `progress` says no.
+  static func inPortions(
+    _ rounds: Int, _ progress: (Int) -> Bool, _ run: (_ count: Int) throws(DataProtectionError) -> Void
+  ) throws(DataProtectionError) {
+    var done = 1
+    repeat {
+      let next = min(portion, rounds - done)
+      try run(next)
+      done += next
+      guard progress(done) else { throw .stopped }
+    } while done < rounds
+  }
+}
+
+/// A block of PBKDF2 by the processor's SHA extensions.
+private enum AcceleratedRounds {
+  static func run(
+    _ hash: DigestContext.Algorithm, _ index: UInt32, _ password: UnsafeRawBufferPointer, _ salt: [UInt8],
+    _ rounds: Int, into output: UnsafeMutableRawBufferPointer, _ progress: (Int) -> Bool
+  ) throws(DataProtectionError) {
+    // The state stays at one address, and is overwritten wherever this ends.
+    _ = try Secret(count: MemoryLayout<keyhaul_pbkdf2>.size) { (memory) throws(DataProtectionError) in
+      guard let state = memory.bindMemory(to: keyhaul_pbkdf2.self).baseAddress else { return }
+      keyhaul_pbkdf2_begin(
+        state, hash == .sha1 ? keyhaul_sha1 : keyhaul_sha256,
+        password.baseAddress?.assumingMemoryBound(to: UInt8.self), password.count, salt, salt.count, index)
+      try PBKDF2.inPortions(rounds, progress) { (count) throws(DataProtectionError) in
+        keyhaul_pbkdf2_run(state, UInt64(count))
+      }
+      keyhaul_pbkdf2_finish(state, output.baseAddress?.assumingMemoryBound(to: UInt8.self))
+    }
+  }
+}
+
+/// A block of PBKDF2 over OpenSSL's hash, whose own PBKDF2 cannot be stopped half-way.
+private enum OpenSSLRounds {
+  static func run(
+    _ hash: DigestContext.Algorithm, _ index: UInt32, _ password: UnsafeRawBufferPointer, _ salt: [UInt8],
+    _ rounds: Int, into output: UnsafeMutableRawBufferPointer, _ progress: (Int) -> Bool
+  ) throws(DataProtectionError) {
+    let code = try AuthenticationCode(hash, key: password)
+    _ = try Secret(count: hash.size) { (last) throws(DataProtectionError) in
+      let bytes = UnsafeRawBufferPointer(last)
+      try code.write(into: last) { (message) throws(DataProtectionError) in
+        try salt.withRawBytes { (salt) throws(DataProtectionError) in try message.update(salt) }
+        try bigEndianBytes(index).withRawBytes { (index) throws(DataProtectionError) in try message.update(index) }
+      }
+      output.copyMemory(from: bytes)
+      try PBKDF2.inPortions(rounds, progress) { (count) throws(DataProtectionError) in
+        for _ in 0..<count {
+          try code.write(into: last) { (message) throws(DataProtectionError) in try message.update(bytes) }
+          for place in 0..<hash.size { output[place] ^= last[place] }
+        }
+      }
+    }
+  }
+}
+
+/// HMAC (RFC 2104) under one key: the hash states after the padded key, and a hash that begins with them.
+private struct AuthenticationCode: ~Copyable {
+  private static let blockSize = 64
+  private let inner: DigestContext
+  private let outer: DigestContext
+  private let message: DigestContext
+
+  init(_ hash: DigestContext.Algorithm, key: UnsafeRawBufferPointer) throws(DataProtectionError) {
+    let inner = try DigestContext(hash)
+    let outer = try DigestContext(hash)
+    let padded = try Secret(count: Self.blockSize) { (block) throws(DataProtectionError) in
+      guard key.count > Self.blockSize else { return block.copyMemory(from: key) }
+      let digest = try DigestContext(hash)
+      try digest.update(key)
+      try digest.finish(into: UnsafeMutableRawBufferPointer(rebasing: block[..<hash.size]))
+    }
+    try Self.begin(inner, padded, 0x36)
+    try Self.begin(outer, padded, 0x5C)
+    self.message = try DigestContext(hash)
+    self.inner = inner
+    self.outer = outer
+  }
+
+  private static func begin(
+    _ hash: borrowing DigestContext, _ key: borrowing Secret, _ pad: UInt8
+  ) throws(DataProtectionError) {
+    let block = key.withBytes { key in
+      Secret(count: blockSize) { block in
+        for place in 0..<blockSize { block[place] = key[place] ^ pad }
+      }
+    }
+    try block.withBytes { (bytes) throws(DataProtectionError) in try hash.update(bytes) }
+  }
+
+  /// Writes the code of a message. The message may be what stands in `target`.
+  borrowing func write(
+    into target: UnsafeMutableRawBufferPointer,
+    of body: (borrowing DigestContext) throws(DataProtectionError) -> Void
+  ) throws(DataProtectionError) {
+    try message.become(inner)
+    try body(message)
+    try message.finish(into: target)
+    try message.become(outer)
+    try message.update(UnsafeRawBufferPointer(target))
+    try message.finish(into: target)
+  }
+}
+
+extension DataProtectionError {
+  /// What a derivation ends with whose progress closure said no.
+  static var stopped: DataProtectionError {
+    DataProtectionError(.cancelled, "it was stopped before its last iteration")
+  }
+}

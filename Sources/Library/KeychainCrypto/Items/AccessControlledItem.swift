@@ -1,0 +1,75 @@
+import Basics
+public import KeychainFormats
+
+/// An item with an access-control list, opened.
+public struct AccessControlledItem: Sendable {
+  /// The item in clear, without its constraints.
+  public var item: KeychainItem
+  /// Operation to constraint, as the item's creator set it.
+  public var constraints: PropertyDictionary
+}
+
+/// Items with an access-control list (version 6).
+///
+/// A real device's key store makes the reference key in `d2`, and only it can open it. Here `d2` is a DER dictionary of
+/// our own that binds the constraints to the item's key (`ReferenceKey`), because the blob authenticates its header only.
+extension ClassKeys {
+  /// Seals an item for its own protection class together with its constraints, in the device's form.
+  public borrowing func sealAccessControlled(
+    _ item: KeychainItem, constraints: PropertyDictionary, random: some RandomSource = SystemRandomSource()
+  ) throws(ItemSealError) -> AccessControlBlob {
+    guard let protection = item.protection else { throw ItemSealError(.malformed(.noProtection)) }
+    do throws(ItemFault) {
+      let key = try itemKey(from: random)
+      let wrappedKey = try wrap(key, keyClass: protection.keyClass, random: random)
+      let reference = try ReferenceKey(protection: protection, constraints: constraints).encoded(under: key)
+      let plaintext = try formatted { () throws(FormatError) in try item.derDictionary() }
+      func blob(_ sealed: Sealed) throws(ItemFault) -> AccessControlBlob {
+        try formatted { () throws(FormatError) in
+          try AccessControlBlob(
+            hasStaticIV: true, protection: protection.rawValue, wrappedKey: wrappedKey, referenceKey: reference,
+            ciphertext: sealed.ciphertext, tag: sealed.tag)
+        }
+      }
+      // The header holds nothing of what is sealed, so a blob without it has the same one.
+      let noTag = [UInt8](repeating: 0, count: ItemBlob.tagByteCount)
+      let header = try blob(Sealed(ciphertext: [], tag: noTag)).authenticatedHeader
+      return try blob(try seal(plaintext, header: header, key: key))
+    } catch {
+      throw ItemSealError(error, keyClass: protection.keyClass)
+    }
+  }
+
+  /// Opens an item with an access-control list that `sealAccessControlled` made.
+  ///
+  /// - Throws: `.unsupportedVersion` for a reference key that is not ours: only the key store that made it opens it;
+  ///   `.tagMismatch` where the constraints were changed.
+  public borrowing func open(
+    _ blob: AccessControlBlob, kind: ItemKind
+  ) throws(ItemSealError) -> AccessControlledItem {
+    guard let protection = ProtectionClass(rawValue: blob.protection) else {
+      throw ItemSealError(.malformed(FormatError(.itemBlob, .malformed, "its protection is not a class of items")))
+    }
+    do throws(ItemFault) {
+      let key = try unwrap(blob.wrappedKey, keyClass: protection.keyClass)
+      let reference = try ReferenceKey(decoding: blob.referenceKey, under: key)
+      let header = blob.hasStaticIV ? blob.authenticatedHeader : nil
+      let plaintext = try open(Sealed(ciphertext: blob.ciphertext, tag: blob.tag), header: header, key: key)
+      let item = try formatted { () throws(FormatError) in
+        try plaintext.withBytes { (bytes) throws(FormatError) in try KeychainItem(derDictionary: bytes, kind: kind) }
+      }
+      guard item.protection == protection, reference.protection == protection else {
+        throw .malformed(
+          FormatError(.item, .malformed, "its pdmn, its blob and its constraints name different classes"))
+      }
+      return AccessControlledItem(item: item, constraints: reference.constraints)
+    } catch {
+      throw ItemSealError(error, keyClass: protection.keyClass)
+    }
+  }
+}
+
+/// Turns what a format refuses into the fault of one item.
+func formatted<Result>(_ body: () throws(FormatError) -> Result) throws(ItemFault) -> Result {
+  do throws(FormatError) { return try body() } catch { throw .malformed(error) }
+}

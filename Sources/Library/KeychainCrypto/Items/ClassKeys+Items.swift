@@ -1,0 +1,186 @@
+public import Basics
+public import KeychainFormats
+
+extension ClassKeys {
+  /// Opens an item's blob and returns its plaintext, a property list (v2) or a DER dictionary (v3).
+  public borrowing func open(
+    _ blob: ItemBlob, numbering: ClassNumbering = .exact
+  ) throws(ItemSealError) -> SensitiveBytes {
+    let keyClass = numbering.keyClass(of: blob.keyClass)
+    do throws(ItemFault) {
+      let key = try unwrap(blob.wrappedKey, keyClass: keyClass)
+      let header = blob.hasStaticIV ? blob.authenticatedHeader : nil
+      return try open(Sealed(ciphertext: blob.ciphertext, tag: blob.tag), header: header, key: key)
+    } catch {
+      throw ItemSealError(error, keyClass: keyClass)
+    }
+  }
+
+  /// Opens an item's blob and reads the item in it.
+  ///
+  /// - Throws: Also `.malformed` for bytes after the dictionary, and where the item's own `pdmn` does not name the blob's
+  ///   class, as Apple's importer refuses it.
+  public borrowing func open(
+    _ blob: ItemBlob, kind: ItemKind, numbering: ClassNumbering = .exact
+  ) throws(ItemSealError) -> KeychainItem {
+    try open(blob, kind: kind, numbering: numbering, packs: true)
+  }
+
+  /// The same of an item that need not be held (`KeychainItem.pack`).
+  package borrowing func open(
+    _ blob: ItemBlob, kind: ItemKind, numbering: ClassNumbering = .exact, packs: Bool
+  ) throws(ItemSealError) -> KeychainItem {
+    try Self.item(
+      in: try open(blob, numbering: numbering), blob.version, kind: kind,
+      keyClass: numbering.keyClass(of: blob.keyClass), packs: packs)
+  }
+
+  /// Reads the item in a plaintext, as `open` does.
+  package static func item(
+    in plaintext: SensitiveBytes, _ version: ItemBlob.Version = .v3, kind: ItemKind, keyClass: KeyClass,
+    packs: Bool = true
+  ) throws(ItemSealError) -> KeychainItem {
+    do throws(FormatError) {
+      let item = try plaintext.withBytes { (bytes) throws(FormatError) in
+        switch version {
+        case .v2: try KeychainItem(plistDictionary: bytes, kind: kind)
+        case .v3: try KeychainItem(derDictionary: bytes, kind: kind, packs: packs)
+        }
+      }
+      guard item.protection?.keyClass == keyClass else {
+        throw FormatError(.item, .malformed, "its pdmn does not name the class of its blob, \(keyClass.rawValue)")
+      }
+      return item
+    } catch {
+      throw ItemSealError(.malformed(error), keyClass: keyClass)
+    }
+  }
+
+  /// Reads a blob and opens the item in it.
+  public borrowing func open(
+    blob bytes: [UInt8], kind: ItemKind, numbering: ClassNumbering = .exact
+  ) throws(ItemSealError) -> KeychainItem {
+    let blob: ItemBlob
+    do throws(FormatError) {
+      blob = try ItemBlob(parsing: bytes)
+    } catch {
+      if error.code == .unsupportedVersion, let number = ItemBlob.versionNumber(of: bytes) {
+        throw ItemSealError(.unsupportedVersion(number))
+      }
+      throw ItemSealError(.malformed(error))
+    }
+    return try open(blob, kind: kind, numbering: numbering)
+  }
+
+  /// Seals an item for its own protection class, under a new key of its own.
+  ///
+  /// - Throws: `.malformed` for an item without a protection class or with a value that DER cannot hold.
+  public borrowing func seal(
+    _ item: KeychainItem, as form: ItemForm, random: some RandomSource = SystemRandomSource()
+  ) throws(ItemSealError) -> ItemBlob {
+    let (plaintext, keyClass) = try Self.plaintext(of: item)
+    return try seal(plaintext, keyClass: keyClass, as: form, random: random)
+  }
+
+  /// What `seal` seals of an item, for whoever asks what comes out again: the ciphers between change no byte of it.
+  ///
+  /// - Throws: As `seal` does, also where the key of the item's class is not available.
+  package borrowing func plaintextToSeal(
+    of item: KeychainItem
+  ) throws(ItemSealError) -> (plaintext: SensitiveBytes, keyClass: KeyClass) {
+    let (plaintext, _) = try Self.plaintext(of: item)
+    return (plaintext, try classToSeal(for: item))
+  }
+
+  /// The class that `seal` seals an item for, whose plaintext nobody asks for.
+  ///
+  /// - Throws: As `seal` does for an item without a protection class, or where the key of its class is not available.
+  package borrowing func classToSeal(for item: KeychainItem) throws(ItemSealError) -> KeyClass {
+    guard let keyClass = item.protection?.keyClass else { throw ItemSealError(.malformed(.noProtection)) }
+    do throws(ItemFault) { try requireKey(of: keyClass) } catch { throw ItemSealError(error, keyClass: keyClass) }
+    return keyClass
+  }
+
+  private static func plaintext(of item: KeychainItem) throws(ItemSealError) -> (SensitiveBytes, KeyClass) {
+    guard let protection = item.protection else { throw ItemSealError(.malformed(.noProtection)) }
+    do throws(FormatError) {
+      return (try item.derDictionary(), protection.keyClass)
+    } catch {
+      throw ItemSealError(.malformed(error), keyClass: protection.keyClass)
+    }
+  }
+
+  /// Seals the DER dictionary of an item (version 3).
+  public borrowing func seal(
+    _ plaintext: SensitiveBytes, keyClass: KeyClass, as form: ItemForm,
+    random: some RandomSource = SystemRandomSource()
+  ) throws(ItemSealError) -> ItemBlob {
+    do throws(ItemFault) {
+      let key = try itemKey(from: random)
+      let wrappedKey = try wrap(key, keyClass: keyClass, random: random)
+      let header =
+        switch form {
+        case .backup: nil as [UInt8]?
+        case .device:
+          ItemBlob.authenticatedHeader(
+            version: .v3, hasStaticIV: true, keyClass: keyClass, wrappedKeyByteCount: wrappedKey.count)
+        }
+      let sealed = try seal(plaintext, header: header, key: key)
+      do throws(FormatError) {
+        return try ItemBlob(
+          hasStaticIV: form == .device, keyClass: keyClass, wrappedKey: wrappedKey, ciphertext: sealed.ciphertext,
+          tag: sealed.tag)
+      } catch {
+        throw .malformed(error)
+      }
+    } catch {
+      throw ItemSealError(error, keyClass: keyClass)
+    }
+  }
+
+  /// A new key for one item.
+  func itemKey(from random: some RandomSource) throws(ItemFault) -> Secret {
+    do throws(DataProtectionError) {
+      return try Secret(count: Self.keySize, from: random)
+    } catch {
+      throw .failed(error)
+    }
+  }
+
+  /// Opens with the fixed IV and `header` as authenticated data, or without a header with the empty IV.
+  borrowing func open(
+    _ sealed: Sealed, header: [UInt8]?, key: borrowing Secret
+  ) throws(ItemFault) -> SensitiveBytes {
+    let plaintext: SensitiveBytes?
+    do throws(DataProtectionError) {
+      plaintext = try withWorkspace { (workspace) throws(DataProtectionError) in
+        guard let header else { return try workspace.openWithEmptyNonce(sealed, key: key) }
+        return try workspace.openWithNonce(ItemForm.staticNonce, header: header, sealed, key: key)
+      }
+    } catch {
+      throw .failed(error)
+    }
+    guard let plaintext else { throw .tagMismatch }
+    return plaintext
+  }
+
+  /// Seals with the fixed IV and `header` as authenticated data, or without a header with the empty IV.
+  borrowing func seal(
+    _ plaintext: SensitiveBytes, header: [UInt8]?, key: borrowing Secret
+  ) throws(ItemFault) -> Sealed {
+    do throws(DataProtectionError) {
+      return try withWorkspace { (workspace) throws(DataProtectionError) in
+        guard let header else { return try workspace.sealWithEmptyNonce(plaintext, key: key) }
+        return try workspace.sealWithNonce(ItemForm.staticNonce, header: header, plaintext, key: key)
+      }
+    } catch {
+      throw .failed(error)
+    }
+  }
+}
+
+extension FormatError {
+  static var noProtection: FormatError {
+    FormatError(.item, .unencodable, "it has no protection class")
+  }
+}

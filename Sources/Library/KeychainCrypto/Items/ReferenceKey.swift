@@ -1,0 +1,48 @@
+import Basics
+internal import KeychainFormats
+
+/// What stands where a real device's key store puts its reference key: protection (`prot`), constraints (`acl`), and
+/// HMAC-SHA256 of the encoding of these two under the item's key (`mac`).
+struct ReferenceKey {
+  var protection: ProtectionClass
+  var constraints: PropertyDictionary
+
+  init(protection: ProtectionClass, constraints: PropertyDictionary) {
+    self.protection = protection
+    self.constraints = constraints
+  }
+
+  /// - Throws: `.unsupportedVersion` for bytes that are not of this form, `.tagMismatch` where they were changed.
+  init(decoding bytes: [UInt8], under key: borrowing Secret) throws(ItemFault) {
+    guard let fields = (try? DERPropertyList.decode(bytes))?.dictionaryValue, let found = fields["mac"]?.dataValue,
+      let protection = fields["prot"]?.stringValue.flatMap(ProtectionClass.init(rawValue:)),
+      let constraints = fields["acl"]?.dictionaryValue
+    else { throw .unsupportedVersion(AccessControlBlob.version) }
+    self.init(protection: protection, constraints: constraints)
+    let expected = try code(under: key)
+    guard found.withRawBytes({ left in expected.withRawBytes { constantTimeEquals(left, $0) } }) else {
+      throw .tagMismatch
+    }
+    // DER as Apple reads it has several forms of one value, such as of true; only the one that was written is genuine.
+    guard try encoded(under: key) == bytes else { throw .tagMismatch }
+  }
+
+  func encoded(under key: borrowing Secret) throws(ItemFault) -> [UInt8] {
+    var fields = fields
+    fields["mac"] = .data(try code(under: key))
+    return try formatted { [fields] () throws(FormatError) in try DERPropertyList.encode(.dictionary(fields)) }
+  }
+
+  private var fields: PropertyDictionary { ["prot": .string(protection.rawValue), "acl": .dictionary(constraints)] }
+
+  private func code(under key: borrowing Secret) throws(ItemFault) -> [UInt8] {
+    let message = try formatted { () throws(FormatError) in try DERPropertyList.encode(.dictionary(fields)) }
+    do throws(DataProtectionError) {
+      return try key.withBytes { (bytes) throws(DataProtectionError) in
+        try MessageAuthentication.code(.sha256, key: bytes, message: message)
+      }
+    } catch {
+      throw .failed(error)
+    }
+  }
+}

@@ -1,0 +1,44 @@
+import Basics
+internal import KeychainFormats
+
+/// The signature of a device's keybag: HMAC-SHA1 over its bytes, with a key that the hardware's key wraps (`HMCK`). This is the form of
+/// bags of version 4 and up, the only ones made here.
+///
+/// Source: iphone-dataprotection, `keystore/keybag.py`.
+enum KeybagSignature {
+  /// A random HMAC key of 32 bytes, wrapped: 40 bytes.
+  static func makeWrappedKey(
+    deviceKey: borrowing DeviceKey, random: some RandomSource
+  ) throws(DataProtectionError) -> [UInt8] {
+    let key = try Secret(count: 32, from: random)
+    return try deviceKey.withKey { (wrappingKey) throws(DataProtectionError) in
+      try KeyWrap.wrap(key, with: wrappingKey)
+    }
+  }
+
+  static func make(_ keybag: Keybag, deviceKey: borrowing DeviceKey) throws(DataProtectionError) -> [UInt8] {
+    try sign(keybag.serialized(), of: keybag, deviceKey)
+  }
+
+  /// - Throws: `.damagedKeybag` where the bag was changed, or made by other hardware.
+  static func verify(_ signed: SignedKeybag, deviceKey: borrowing DeviceKey) throws(DataProtectionError) {
+    let expected = try sign(signed.signedBytes, of: signed.keybag, deviceKey)
+    let matches = expected.withRawBytes { left in signed.signature.withRawBytes { constantTimeEquals(left, $0) } }
+    guard matches else { throw DataProtectionError(.damagedKeybag, "its signature does not match its bytes") }
+  }
+
+  private static func sign(
+    _ bytes: [UInt8], of keybag: Keybag, _ deviceKey: borrowing DeviceKey
+  ) throws(DataProtectionError) -> [UInt8] {
+    guard let wrapped = keybag.hmacKey else { throw DataProtectionError(.missingField, "it has no HMCK") }
+    let unwrapped = try deviceKey.withKey { (wrappingKey) throws(DataProtectionError) -> Secret? in
+      try KeyWrap.unwrap(wrapped, with: wrappingKey)
+    }
+    guard let key = unwrapped else {
+      throw DataProtectionError(.damagedKeybag, "its signature's key does not unwrap with this device's hardware key")
+    }
+    return try key.withBytes { (keyBytes) throws(DataProtectionError) in
+      try MessageAuthentication.code(.sha1, key: keyBytes, message: bytes)
+    }
+  }
+}

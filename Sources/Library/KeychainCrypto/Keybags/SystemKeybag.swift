@@ -1,0 +1,167 @@
+import Basics
+public import KeychainFormats
+
+/// The keybag of a device: its class keys under the passcode and the hardware, signed.
+///
+/// Classes 4, 8 and 11 need the hardware alone and are there from boot on; all others need the passcode too. A device
+/// without a passcode has the empty one. Class 12 exists only while a passcode is set.
+/// Source: iphone-dataprotection, `keystore/keybag.py`; Apple Platform Security, "Keybags for Data Protection".
+public struct SystemKeybag: Sendable, Equatable {
+  /// What takes the place of the 80 ms that a chip's calibration asks for.
+  public static let standardRounds: UInt32 = 50_000
+
+  let signed: SignedKeybag
+
+  /// The bag inside the signature.
+  public var keybag: Keybag { signed.keybag }
+
+  /// Whether a passcode is set, told by the class that exists only then.
+  public var isPasscodeSet: Bool { keybag.classKey(.whenPasscodeSetThisDeviceOnly) != nil }
+
+  /// Reads the bytes that `serialized()` gave. Whether the signature is right shows at unlocking.
+  public init(parsing bytes: [UInt8]) throws(FormatError) { signed = try SignedKeybag(parsing: bytes) }
+
+  private init(_ keybag: Keybag, deviceKey: borrowing DeviceKey) throws(DataProtectionError) {
+    let signature = try KeybagSignature.make(keybag, deviceKey: deviceKey)
+    do throws(FormatError) {
+      signed = try SignedKeybag(keybag, signature: signature)
+    } catch {
+      throw DataProtectionError(.damagedKeybag, error.reason)
+    }
+  }
+
+  /// The bytes of the file `keybag`: the bag with its signature.
+  public func serialized() -> [UInt8] { signed.serialized() }
+
+  /// Makes the bag of a device that was just set up or erased.
+  ///
+  /// - Parameters:
+  ///   - passcode: Empty for none.
+  ///   - hardware: The UID of the device, which tangles the passcode and wraps the class keys.
+  ///   - rounds: Of the passcode's derivation.
+  ///   - random: The source of keys, salts and identifiers.
+  ///   - progress: Told how far each derivation is; where it answers `false` it ends with `.cancelled`.
+  public static func make(
+    passcode: borrowing Secret, hardware: borrowing HardwareUID, rounds: UInt32 = standardRounds,
+    random: some RandomSource = SystemRandomSource(), progress: PasswordDerivation.Progress = { _, _ in true }
+  ) throws(DataProtectionError) -> UnlockedSystemKeybag {
+    try refuseZeros(passcode)
+    let deviceKey = try hardware.deviceKey()
+    let uuid = try random.bytes(16)
+    let salt = try random.bytes(20)
+    let passcodeKey = try hardware.passcodeKey(passcode: passcode, salt: salt, rounds: rounds, progress: progress)
+    let hmacKey = try KeybagSignature.makeWrappedKey(deviceKey: deviceKey, random: random)
+    var records: [Keybag.ClassKey] = []
+    for recipe in recipes(hasPasscode: !passcode.isEmpty) {
+      records.append(try recipe.makeRecord(passcodeKey: passcodeKey, deviceKey: deviceKey, random: random))
+    }
+    let keybag = try Keybag.building { () throws(FormatError) in
+      try Keybag(
+        type: .system, uuid: uuid, hmacKey: hmacKey, wrap: .device, salt: salt, iterations: rounds,
+        classKeys: records)
+    }
+    let bag = try SystemKeybag(keybag, deviceKey: deviceKey)
+    return UnlockedSystemKeybag(
+      keybag: bag, classKeys: try bag.unlock(passcode: passcode, hardware: hardware, progress: progress))
+  }
+
+  /// Opens all class keys.
+  ///
+  /// - Parameters:
+  ///   - passcode: Empty where none is set.
+  ///   - hardware: The UID of the device, which tangles the passcode and wraps the class keys.
+  ///   - limit: The most rounds to accept; above it nothing is derived.
+  ///   - progress: Told how far the derivation is; where it answers `false` it ends with `.cancelled`.
+  /// - Throws: `.wrongPasscode`; `.damagedKeybag` where the signature is not this hardware's.
+  public func unlock(
+    passcode: borrowing Secret, hardware: borrowing HardwareUID, acceptingAtMost limit: Int = RoundLimit.standard,
+    progress: PasswordDerivation.Progress = { _, _ in true }
+  ) throws(DataProtectionError) -> ClassKeys {
+    let deviceKey = try hardware.deviceKey()
+    let passcodeKey = try verifiedPasscodeKey(
+      passcode, hardware, deviceKey, acceptingAtMost: limit, progress: progress)
+    return try keybag.openClassKeys(
+      passcodeKey: consume passcodeKey, deviceKey: consume deviceKey, wrong: .wrongPasscode)
+  }
+
+  /// Opens what a device has between boot and the first unlock: the classes that need the hardware alone. The others are
+  /// `.locked`.
+  public func unlockBeforeFirstUnlock(hardware: borrowing HardwareUID) throws(DataProtectionError) -> ClassKeys {
+    let deviceKey = try hardware.deviceKey()
+    try KeybagSignature.verify(signed, deviceKey: deviceKey)
+    return try keybag.openClassKeys(passcodeKey: nil, deviceKey: consume deviceKey, wrong: .wrongPasscode)
+  }
+
+  /// The bag under another passcode, with a new salt. The class keys stay, with one exception: setting the first
+  /// passcode makes class 12, removing it (an empty `new`) destroys class 12 and with it what it protects.
+  ///
+  /// - Parameters:
+  ///   - old: The passcode that opens the bag; empty where none is set.
+  ///   - new: The passcode that shall open it; empty to remove it.
+  ///   - hardware: The UID of the device, which tangles the passcode and wraps the class keys.
+  ///   - random: The source of keys, salts and identifiers.
+  ///   - progress: Told how far each of two derivations is; where it answers `false` it ends with `.cancelled`.
+  public func changingPasscode(
+    from old: borrowing Secret, to new: borrowing Secret, hardware: borrowing HardwareUID,
+    random: some RandomSource = SystemRandomSource(), progress: PasswordDerivation.Progress = { _, _ in true }
+  ) throws(DataProtectionError) -> UnlockedSystemKeybag {
+    try Self.refuseZeros(new)
+    let deviceKey = try hardware.deviceKey()
+    let oldKey = try verifiedPasscodeKey(
+      old, hardware, deviceKey, acceptingAtMost: RoundLimit.standard, progress: progress)
+    var changed = keybag
+    let salt = try random.bytes(20)
+    changed.salt = salt
+    let rounds = changed.iterations ?? Self.standardRounds
+    let newKey = try hardware.passcodeKey(passcode: new, salt: salt, rounds: rounds, progress: progress)
+    try changed.replacePasswordLayer(oldKey, with: newKey, wrong: .wrongPasscode)
+    let passcodeClass = KeyClass.whenPasscodeSetThisDeviceOnly
+    if new.isEmpty {
+      changed.classKeys.removeAll { $0.keyClass == passcodeClass }
+    } else if changed.classKey(passcodeClass) == nil {
+      let recipe = ClassKeyRecipe(keyClass: passcodeClass, wrap: [.device, .password])
+      changed.classKeys.append(try recipe.makeRecord(passcodeKey: newKey, deviceKey: deviceKey, random: random))
+    }
+    let bag = try SystemKeybag(changed, deviceKey: deviceKey)
+    let classKeys = try bag.keybag.openClassKeys(
+      passcodeKey: consume newKey, deviceKey: consume deviceKey, wrong: .wrongPasscode)
+    return UnlockedSystemKeybag(keybag: bag, classKeys: classKeys)
+  }
+
+  static func recipes(hasPasscode: Bool) -> [ClassKeyRecipe] {
+    let hardwareAlone: Set<UInt32> = [4, 8, 11]
+    return (UInt32(1)...(hasPasscode ? 12 : 11)).map { number in
+      ClassKeyRecipe(
+        keyClass: KeyClass(rawValue: number), wrap: hardwareAlone.contains(number) ? .device : [.device, .password])
+    }
+  }
+
+  private func verifiedPasscodeKey(
+    _ passcode: borrowing Secret, _ hardware: borrowing HardwareUID, _ deviceKey: borrowing DeviceKey,
+    acceptingAtMost limit: Int, progress: PasswordDerivation.Progress
+  ) throws(DataProtectionError) -> Secret {
+    try KeybagSignature.verify(signed, deviceKey: deviceKey)
+    guard let salt = keybag.salt else { throw DataProtectionError(.missingField, "it has no SALT") }
+    guard let rounds = keybag.iterations else { throw DataProtectionError(.missingField, "it has no ITER") }
+    return try hardware.passcodeKey(
+      passcode: passcode, salt: salt, rounds: rounds, acceptingAtMost: limit, progress: progress)
+  }
+
+  /// A passcode of NUL bytes alone derives the same key as none, so it would protect nothing.
+  private static func refuseZeros(_ passcode: borrowing Secret) throws(DataProtectionError) {
+    guard passcode.isEmpty || !passcode.isAllZero else {
+      throw DataProtectionError(.unsupported, "a passcode of NUL bytes gives no protection")
+    }
+  }
+}
+
+/// A device's keybag together with the keys it holds.
+public struct UnlockedSystemKeybag: ~Copyable, Sendable {
+  /// The bag, with every key wrapped.
+  public let keybag: SystemKeybag
+  /// The keys that the passcode and the hardware opened.
+  public let classKeys: ClassKeys
+
+  /// Gives up the keys to a new owner.
+  public consuming func takeClassKeys() -> ClassKeys { classKeys }
+}

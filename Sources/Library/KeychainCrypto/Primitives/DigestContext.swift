@@ -1,0 +1,71 @@
+import Basics
+internal import COpenSSL
+import KeychainFormats
+
+/// A hash of OpenSSL under way.
+struct DigestContext: ~Copyable {
+  enum Algorithm {
+    case sha1
+    case sha256
+
+    var handle: OpaquePointer? {
+      switch self {
+      case .sha1: Self.sha1Handle
+      case .sha256: Self.sha256Handle
+      }
+    }
+
+    // Fetched once and never freed: with `EVP_sha1()` OpenSSL looks for its code again at every hash, which for a short
+    // message takes longer than the hash.
+    private nonisolated(unsafe) static let sha1Handle = EVP_MD_fetch(nil, "SHA1", nil)
+    private nonisolated(unsafe) static let sha256Handle = EVP_MD_fetch(nil, "SHA256", nil)
+
+    var size: Int {
+      switch self {
+      case .sha1: 20
+      case .sha256: 32
+      }
+    }
+  }
+
+  private let algorithm: Algorithm
+  private let handle: OpaquePointer
+
+  init(_ algorithm: Algorithm) throws(DataProtectionError) {
+    guard let handle = EVP_MD_CTX_new() else { throw .crypto("EVP_MD_CTX_new") }
+    guard EVP_DigestInit_ex(handle, algorithm.handle, nil) == 1 else {
+      EVP_MD_CTX_free(handle)
+      throw .crypto("EVP_DigestInit_ex")
+    }
+    self.algorithm = algorithm
+    self.handle = handle
+  }
+
+  deinit { EVP_MD_CTX_free(handle) }
+
+  /// Begins a new message.
+  borrowing func restart() throws(DataProtectionError) {
+    guard EVP_DigestInit_ex(handle, nil, nil) == 1 else { throw .crypto("EVP_DigestInit_ex") }
+  }
+
+  /// Takes the place of another hash of the same algorithm, which stays as it is.
+  borrowing func become(_ other: borrowing DigestContext) throws(DataProtectionError) {
+    guard EVP_MD_CTX_copy_ex(handle, other.handle) == 1 else { throw .crypto("EVP_MD_CTX_copy_ex") }
+  }
+
+  borrowing func update(_ bytes: UnsafeRawBufferPointer) throws(DataProtectionError) {
+    guard EVP_DigestUpdate(handle, bytes.baseAddress, bytes.count) == 1 else { throw .crypto("EVP_DigestUpdate") }
+  }
+
+  /// The digest. Nothing may follow.
+  borrowing func finish() throws(DataProtectionError) -> [UInt8] {
+    try [UInt8](count: algorithm.size) { (buffer) throws(DataProtectionError) in try finish(into: buffer) }
+  }
+
+  /// Writes the digest into `target`, which has the algorithm's size.
+  borrowing func finish(into target: UnsafeMutableRawBufferPointer) throws(DataProtectionError) {
+    guard target.count == algorithm.size else { throw .crypto("a digest of \(target.count) bytes") }
+    let bytes = target.baseAddress?.assumingMemoryBound(to: UInt8.self)
+    guard EVP_DigestFinal_ex(handle, bytes, nil) == 1 else { throw .crypto("EVP_DigestFinal_ex") }
+  }
+}

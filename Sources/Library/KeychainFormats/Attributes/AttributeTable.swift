@@ -1,0 +1,258 @@
+import Basics
+
+/// How an attribute's value is converted, stored and compared.
+///
+/// Source: Apple `SecItemSchema.c` (attribute kinds) and `SecDbItem.c` (conversions).
+public enum AttributeKind: String, Sendable {
+  /// Numbers and times that the store keeps: the row's number, the two dates of an item, and any other date
+  /// (`KeychainDate`).
+  case rowID, creationDate, modificationDate, date
+  /// String, data or number, kept as it came.
+  case blob
+  /// Bytes; text and numbers are turned into bytes.
+  case data
+  /// Text, kept as it came.
+  case string
+  /// A whole number; text that is not a canonical 32-bit decimal stays text.
+  case number
+  /// The column that holds the sealed item, `data`. It is not an attribute of the item in clear.
+  case encryptedData
+  /// The protection class code.
+  case access
+  /// The access control of an item: each operation with its constraint. No item with one is in a backup.
+  case accessControl
+  /// Flags that are 0 or 1: whether the item synchronizes, whether it is a tombstone, whether deleting it leaves one.
+  case sync, tomb, useTombstone
+  /// The digest of the item, twenty bytes, computed again whenever the item changes.
+  case sha1
+  /// The digest of the attributes of the primary key, computed and never stored.
+  case primaryKey
+  /// Zero or sixteen bytes.
+  case uuid
+}
+
+/// What an attribute takes part in. The letters are those of Apple's schema source.
+public struct AttributeFlags: OptionSet, Sendable, Hashable {
+  public let rawValue: UInt32
+  public init(rawValue: UInt32) { self.rawValue = rawValue }
+
+  /// P: part of the primary key.
+  public static let primaryKey = AttributeFlags(rawValue: 1 << 0)
+  /// L: has a column.
+  public static let column = AttributeFlags(rawValue: 1 << 1)
+  /// I: has an index.
+  public static let indexed = AttributeFlags(rawValue: 1 << 2)
+  /// S: the column holds SHA-1 of the value.
+  public static let hashedColumn = AttributeFlags(rawValue: 1 << 3)
+  /// A: returned with the attributes.
+  public static let returnedAsAttribute = AttributeFlags(rawValue: 1 << 4)
+  /// D: secret, returned with the data alone.
+  public static let returnedAsData = AttributeFlags(rawValue: 1 << 5)
+  /// R: returned as part of a reference.
+  public static let returnedAsReference = AttributeFlags(rawValue: 1 << 6)
+  /// C: inside the encrypted blob.
+  public static let encrypted = AttributeFlags(rawValue: 1 << 7)
+  /// H: counts in the item's digest (`sha1`).
+  public static let inDigest = AttributeFlags(rawValue: 1 << 8)
+  /// B: marked for backup in Apple's source; unused there.
+  public static let backup = AttributeFlags(rawValue: 1 << 9)
+  /// Z: an absent value counts as 0.
+  public static let defaultsToZero = AttributeFlags(rawValue: 1 << 10)
+  /// E: an absent value counts as empty.
+  public static let defaultsToEmpty = AttributeFlags(rawValue: 1 << 11)
+  /// N: never NULL.
+  public static let notNull = AttributeFlags(rawValue: 1 << 12)
+  /// U: authenticated with the blob on a device, merged into the dictionary of a backup.
+  public static let authenticated = AttributeFlags(rawValue: 1 << 13)
+
+  /// Reads the letters of Apple's schema source; others are ignored.
+  init(letters: String) {
+    let meaning: [Character: AttributeFlags] = [
+      "P": .primaryKey, "L": .column, "I": .indexed, "S": .hashedColumn, "A": .returnedAsAttribute,
+      "D": .returnedAsData, "R": .returnedAsReference, "C": .encrypted, "H": .inDigest, "B": .backup,
+      "Z": .defaultsToZero, "E": .defaultsToEmpty, "N": .notNull, "U": .authenticated,
+    ]
+    self = letters.reduce(into: []) { flags, letter in flags.formUnion(meaning[letter] ?? []) }
+  }
+}
+
+/// Which attributes an item of each kind has, in the order of the database's columns (schema 12.11).
+///
+/// The schema, the blobs, the digests and the queries are all derived from this table.
+/// Source: Apple `SecItemSchema.c` of Security-61901 (2025).
+public enum AttributeTable {
+  /// Every attribute of a kind: those with a column in column order, then those without.
+  public static func definitions(of kind: ItemKind) -> [AttributeDefinition] {
+    switch kind {
+    case .genericPassword: genericPassword
+    case .internetPassword: internetPassword
+    case .certificate: certificate
+    case .key: key
+    }
+  }
+
+  /// The definition of a code for a kind, or `nil` where that kind has no such attribute.
+  public static func definition(of code: AttributeCode, in kind: ItemKind) -> AttributeDefinition? {
+    byCode[kind]?[code]
+  }
+
+  /// The attribute of a kind that a person means by its code or by the name that Apple's headers give it, such as
+  /// `kSecAttrAccount`.
+  package static func definition(named name: String, in kind: ItemKind) -> AttributeDefinition? {
+    definitions(of: kind).first { $0.code.rawValue == name || $0.constantName == name }
+  }
+
+  /// The codes flagged D. A handful, which are compared faster than one is hashed.
+  static func secretCodes(of kind: ItemKind) -> [AttributeCode] {
+    switch kind {
+    case .genericPassword: genericPasswordSecrets
+    case .internetPassword: internetPasswordSecrets
+    case .certificate: certificateSecrets
+    case .key: keySecrets
+    }
+  }
+
+  private static let genericPasswordSecrets = secrets(in: genericPassword)
+  private static let internetPasswordSecrets = secrets(in: internetPassword)
+  private static let certificateSecrets = secrets(in: certificate)
+  private static let keySecrets = secrets(in: key)
+
+  private static func secrets(in definitions: [AttributeDefinition]) -> [AttributeCode] {
+    definitions.filter { $0.flags.contains(.returnedAsData) }.map(\.code)
+  }
+
+  private static let byCode: [ItemKind: [AttributeCode: AttributeDefinition]] = Dictionary(
+    uniqueKeysWithValues: ItemKind.allCases.map { kind in
+      (kind, Dictionary(uniqueKeysWithValues: definitions(of: kind).map { ($0.code, $0) }))
+    })
+
+  private static func row(
+    _ code: String, _ kind: AttributeKind, _ letters: String, _ constantName: String? = nil
+  ) -> AttributeDefinition {
+    AttributeDefinition(
+      code: AttributeCode(rawValue: code), kind: kind, flags: AttributeFlags(letters: letters),
+      constantName: constantName)
+  }
+
+  private static let head: [AttributeDefinition] = [
+    row("rowid", .rowID, "LRB"),
+    row("cdat", .creationDate, "LACH", "kSecAttrCreationDate"),
+    row("mdat", .modificationDate, "LACH", "kSecAttrModificationDate"),
+  ]
+
+  /// What both kinds of password begin with. Only the alias of internet passwords has an index.
+  private static func password(aliasLetters: String) -> [AttributeDefinition] {
+    [
+      row("desc", .blob, "LSACH", "kSecAttrDescription"),
+      row("icmt", .blob, "LSACH", "kSecAttrComment"),
+      row("crtr", .number, "LACH", "kSecAttrCreator"),
+      row("type", .number, "LIACH", "kSecAttrType"),
+      row("scrp", .number, "LACH", "kSecAttrScriptCode"),
+      row("labl", .blob, "LSACH", "kSecAttrLabel"),
+      row("alis", .blob, aliasLetters, "kSecAttrAlias"),
+      row("invi", .number, "LACH", "kSecAttrIsInvisible"),
+      row("nega", .number, "LACH", "kSecAttrIsNegative"),
+      row("cusi", .number, "LACH", "kSecAttrHasCustomIcon"),
+      row("prot", .blob, "LSACH"),
+      row("acct", .blob, "PLISACHEN", "kSecAttrAccount"),
+    ]
+  }
+
+  private static let genericPassword: [AttributeDefinition] =
+    head + password(aliasLetters: "LSACH") + [
+      row("svce", .blob, "PLISACHEN", "kSecAttrService"),
+      row("gena", .blob, "LSACH", "kSecAttrGeneric"),
+    ] + tail
+
+  private static let internetPassword: [AttributeDefinition] =
+    head + password(aliasLetters: "LISACH") + [
+      row("sdmn", .blob, "PLISACHEN", "kSecAttrSecurityDomain"),
+      row("srvr", .blob, "PLISACHEN", "kSecAttrServer"),
+      row("ptcl", .number, "PLIACHZN", "kSecAttrProtocol"),
+      row("atyp", .blob, "PLISACHEN", "kSecAttrAuthenticationType"),
+      row("port", .number, "PLIACHZN", "kSecAttrPort"),
+      row("path", .blob, "PLISACHEN", "kSecAttrPath"),
+    ] + tail + [
+      row("binn", .data, "DC", "kSecDataInetExtraNotes"),
+      row("bini", .data, "DC", "kSecDataInetExtraHistory"),
+      row("bin0", .data, "DC", "kSecDataInetExtraClientDefined0"),
+      row("bin1", .data, "DC", "kSecDataInetExtraClientDefined1"),
+      row("bin2", .data, "DC", "kSecDataInetExtraClientDefined2"),
+      row("bin3", .data, "DC", "kSecDataInetExtraClientDefined3"),
+    ]
+
+  private static let certificate: [AttributeDefinition] =
+    head + [
+      row("ctyp", .number, "PLIACHZN", "kSecAttrCertificateType"),
+      row("cenc", .number, "LACH", "kSecAttrCertificateEncoding"),
+      row("labl", .blob, "LSACH", "kSecAttrLabel"),
+      row("alis", .blob, "LISACH", "kSecAttrAlias"),
+      row("subj", .data, "LISACH", "kSecAttrSubject"),
+      row("issr", .data, "PLISACHEN", "kSecAttrIssuer"),
+      row("slnr", .data, "PLISACHEN", "kSecAttrSerialNumber"),
+      row("skid", .data, "LISACH", "kSecAttrSubjectKeyID"),
+      row("pkhh", .data, "LIACH", "kSecAttrPublicKeyHash"),
+    ] + tail
+
+  private static let key: [AttributeDefinition] =
+    head + [
+      row("kcls", .number, "PLISACHZN", "kSecAttrKeyClass"),
+      row("labl", .blob, "LSACH", "kSecAttrLabel"),
+      row("alis", .blob, "LISACH", "kSecAttrAlias"),
+      row("perm", .number, "LACH", "kSecAttrIsPermanent"),
+      row("priv", .number, "LACH", "kSecAttrIsPrivate"),
+      row("modi", .number, "LACH", "kSecAttrIsModifiable"),
+      row("klbl", .data, "PLIACHEN", "kSecAttrApplicationLabel"),
+      row("atag", .blob, "PLISACHEN", "kSecAttrApplicationTag"),
+      row("crtr", .number, "PLIACHZN", "kSecAttrKeyCreator"),
+      row("type", .number, "PLIACHZN", "kSecAttrKeyType"),
+      row("bsiz", .number, "PLIACHZN", "kSecAttrKeySizeInBits"),
+      row("esiz", .number, "PLIACHZN", "kSecAttrEffectiveKeySize"),
+      row("sdat", .date, "PLIACHZN", "kSecAttrStartDate"),
+      row("edat", .date, "PLIACHZN", "kSecAttrEndDate"),
+      row("sens", .number, "LACH", "kSecAttrIsSensitive"),
+      row("asen", .number, "LACH", "kSecAttrWasAlwaysSensitive"),
+      row("extr", .number, "LACH", "kSecAttrIsExtractable"),
+      row("next", .number, "LACH", "kSecAttrWasNeverExtractable"),
+      row("encr", .number, "LIACH", "kSecAttrCanEncrypt"),
+      row("decr", .number, "LIACH", "kSecAttrCanDecrypt"),
+      row("drve", .number, "LIACH", "kSecAttrCanDerive"),
+      row("sign", .number, "LIACH", "kSecAttrCanSign"),
+      row("vrfy", .number, "LIACH", "kSecAttrCanVerify"),
+      row("snrc", .number, "LACH", "kSecAttrCanSignRecover"),
+      row("vyrc", .number, "LACH", "kSecAttrCanVerifyRecover"),
+      row("wrap", .number, "LIACH", "kSecAttrCanWrap"),
+      row("unwp", .number, "LIACH", "kSecAttrCanUnwrap"),
+    ] + tail
+
+  /// Common columns after those of the kind.
+  private static let tailColumns: [AttributeDefinition] = [
+    row("data", .encryptedData, "LB"),
+    row("agrp", .string, "PLAHNU", "kSecAttrAccessGroup"),
+    row("pdmn", .access, "LACH", "kSecAttrAccessible"),
+    row("sync", .sync, "PLAHZNU", "kSecAttrSynchronizable"),
+    row("tomb", .tomb, "LHZNU", "kSecAttrTombstone"),
+    row("sha1", .sha1, "LIAR", "kSecAttrSHA1"),
+    row("vwht", .string, "PLIAHU", "kSecAttrSyncViewHint"),
+    row("tkid", .string, "PLIAHU", "kSecAttrTokenID"),
+    row("musr", .uuid, "PLNU", "kSecAttrMultiUser"),
+    row("UUID", .string, "LIU", "kSecAttrUUID"),
+    row("sysb", .number, "LACHZ", "kSecAttrSysBound"),
+    row("pcss", .number, "LACH", "kSecAttrPCSPlaintextServiceIdentifier"),
+    row("pcsk", .blob, "LACH", "kSecAttrPCSPlaintextPublicKey"),
+    row("pcsi", .blob, "LACH", "kSecAttrPCSPlaintextPublicIdentity"),
+    row("persistref", .uuid, "LINU", "kSecAttrPersistentReference"),
+    row("clip", .number, "LZN", "kSecAttrAppClipItem"),
+    row("ggrp", .string, "PLIAHU", "kSecAttrSharingGroup"),
+  ]
+
+  /// Attributes without a column.
+  private static let virtual: [AttributeDefinition] = [
+    row("v_Data", .data, "DCH", "kSecValueData"),
+    row("v_pk", .primaryKey, ""),
+    row("accc", .accessControl, "A", "kSecAttrAccessControl"),
+    row("u_Tomb", .useTombstone, ""),
+  ]
+
+  private static let tail: [AttributeDefinition] = tailColumns + virtual
+}

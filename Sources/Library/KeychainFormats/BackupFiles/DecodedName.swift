@@ -1,0 +1,67 @@
+import Basics
+
+/// A name or a path out of a backup's list, as a text that everybody can show.
+package struct DecodedName: Sendable, Hashable {
+  /// The name; in a part of a path that is not UTF-8, each byte that does not fit is spelled `%F5`, and `%` itself `%25`.
+  package let text: String
+  /// The name's bytes if they are not UTF-8; `nil` if `text` is the name.
+  package let undecoded: [UInt8]?
+
+  /// Decodes bytes part by part, so that a path and the names of its parts are escaped alike.
+  package init(_ bytes: some Collection<UInt8>) {
+    let whole = bytes.withContiguousStorageIfAvailable { String(utf8: UnsafeRawBufferPointer($0)) }
+    if let text = whole ?? String(validating: bytes, as: UTF8.self) {
+      (self.text, undecoded) = (text, nil)
+      return
+    }
+    let parts = bytes.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false)
+    text = parts.map { String(validating: $0, as: UTF8.self) ?? Self.escaped(Array($0)) }.joined(separator: "/")
+    undecoded = Array(bytes)
+  }
+
+  /// Decodes UTF-16, of which half a surrogate pair stands for the three bytes that UTF-8 would spell it with.
+  package init(utf16 units: [UInt16]) {
+    var bytes: [UInt8] = []
+    var parser = Unicode.UTF16.ForwardParser()
+    var (iterator, offset) = (units.makeIterator(), 0)
+    loop: while true {
+      switch parser.parseScalar(from: &iterator) {
+      case .valid(let scalar):
+        bytes += String(Unicode.UTF16.decode(scalar)).utf8
+        offset += scalar.count
+      case .error(let count):
+        for unit in units[offset..<(offset + count)] {
+          bytes += [0xE0 | UInt8(unit >> 12), 0x80 | UInt8(unit >> 6 & 0x3F), 0x80 | UInt8(unit & 0x3F)]
+        }
+        offset += count
+      case .emptyInput: break loop
+      }
+    }
+    self.init(bytes)
+  }
+
+  /// Whether bytes are UTF-8, without making a text of them where they are ASCII.
+  package static func isUTF8(_ bytes: UnsafeRawBufferPointer) -> Bool {
+    bytes.allSatisfy { $0 < 0x80 } || String(validating: bytes, as: UTF8.self) != nil
+  }
+
+  private static func escaped(_ bytes: [UInt8]) -> String {
+    var result = ""
+    var parser = Unicode.UTF8.ForwardParser()
+    var (iterator, offset) = (bytes.makeIterator(), 0)
+    while true {
+      switch parser.parseScalar(from: &iterator) {
+      case .valid(let encoded):
+        let scalar = Unicode.UTF8.decode(encoded)
+        if scalar == "%" { result += "%25" } else { result.unicodeScalars.append(scalar) }
+        offset += encoded.count
+      case .error(let count):
+        for byte in bytes[offset..<(offset + count)] {
+          result += "%" + String(hexadecimal: [byte]).uppercased()
+        }
+        offset += count
+      case .emptyInput: return result
+      }
+    }
+  }
+}

@@ -1,0 +1,73 @@
+import Basics
+
+/// Writes a keychain file from its first entry to its last, in portions: neither the bytes of its entries nor the file itself
+/// need be held.
+package struct KeychainFileWriter {
+  private typealias Key = KeychainBackupFile.Key
+  private static let portionByteCount = 1 << 18
+
+  private let file: KeychainBackupFile
+
+  /// - Parameter file: Its entries may have places alone.
+  /// - Throws: `.overLimit` for more entries than `KeychainBackupFile.maximumEntryCount`.
+  package init(_ file: KeychainBackupFile) throws(FormatError) {
+    let most = KeychainBackupFile.maximumEntryCount
+    guard file.entries.count <= most else {
+      throw FormatError(.keychainFile, .overLimit, "\(file.entries.count) items; at most \(most) are accepted")
+    }
+    self.file = file
+  }
+
+  /// Writes the whole file.
+  ///
+  /// - Parameters:
+  ///   - bytes: Gives an entry with its bytes. Each is asked for once: of the kinds in their order, and within one as the
+  ///     file has them.
+  ///   - sink: Is lent the file's bytes in their order.
+  package func write<Failure: Error>(
+    reading bytes: (KeychainBackupFile.Entry) throws(Failure) -> KeychainBackupFile.Entry,
+    to sink: (UnsafeRawBufferPointer) throws(Failure) -> Void
+  ) throws(Failure) {
+    var writer = BinaryPlistWriter()
+    writer.prepare(for: countObjects(with: &writer))
+    var (keys, values): ([Int], [Int]) = ([], [])
+    if let uuid = file.keybagUUID {
+      keys.append(writer.write(Key.keybagUUID))
+      values.append(writer.write(uuid))
+    }
+    for kind in ItemKind.allCases {
+      var items: [Int] = []
+      for entry in file.entries where entry.kind == kind {
+        if items.isEmpty { keys.append(writer.write(kind.rawValue)) }
+        items.append(Self.write(try bytes(entry), with: &writer))
+        try writer.give(atLeast: Self.portionByteCount, to: sink)
+      }
+      if !items.isEmpty { values.append(writer.writeArray(of: items)) }
+    }
+    try writer.finish(root: writer.writeDictionary(of: keys, values), atLeast: Self.portionByteCount, to: sink)
+    try writer.give(to: sink)
+  }
+
+  private static func write(_ entry: KeychainBackupFile.Entry, with writer: inout BinaryPlistWriter) -> Int {
+    var (keys, values): ([Int], [Int]) = ([], [])
+    for (key, data) in [(Key.blob, entry.blob), (Key.persistentReference, entry.persistentReference)] {
+      guard let data else { continue }
+      keys.append(writer.write(key))
+      values.append(writer.write(data))
+    }
+    return writer.writeDictionary(of: keys, values)
+  }
+
+  /// The dictionary of the whole and its texts; an array for each kind; for each entry a dictionary and its data.
+  private func countObjects(with writer: inout BinaryPlistWriter) -> Int {
+    var count = 1
+    if let uuid = file.keybagUUID { count += writer.count(Key.keybagUUID) + writer.count(uuid) }
+    for kind in Set(file.entries.map(\.kind)) { count += 1 + writer.count(kind.rawValue) }
+    for entry in file.entries {
+      count += 1
+      if entry.hasBlob { count += 1 + writer.count(Key.blob) }
+      if entry.hasPersistentReference { count += 1 + writer.count(Key.persistentReference) }
+    }
+    return count
+  }
+}

@@ -1,0 +1,198 @@
+import Basics
+
+/// The record of an `NSKeyedArchiver` archive, read where it stands: only what its fields lead to is looked at, so that a
+/// list of a million records costs no more than their fields, whatever else they hold.
+///
+/// The bytes must outlive it. References are followed wherever they stand.
+struct KeyedRecord {
+  /// The fields of an `MBFile` object.
+  ///
+  /// Source: as for `FileRecord`.
+  enum Field: Int, CaseIterable {
+    case relativePath, target, digest, encryptionKey, mode, inode, userID, groupID, lastModified, lastStatusChange
+    case birth, size, protectionClass, extendedAttributes, flags
+
+    var name: StaticString {
+      switch self {
+      case .relativePath: "RelativePath"
+      case .target: "Target"
+      case .digest: "Digest"
+      case .encryptionKey: "EncryptionKey"
+      case .mode: "Mode"
+      case .inode: "InodeNumber"
+      case .userID: "UserID"
+      case .groupID: "GroupID"
+      case .lastModified: "LastModified"
+      case .lastStatusChange: "LastStatusChange"
+      case .birth: "Birth"
+      case .size: "Size"
+      case .protectionClass: "ProtectionClass"
+      case .extendedAttributes: "ExtendedAttributes"
+      case .flags: "Flags"
+      }
+    }
+  }
+
+  private let document: BinaryPlistDocument
+  private let objects: BinaryPlistDocument.References
+  /// The index of each field's value; -1 where the record has none.
+  private var places = [Int](repeating: -1, count: Field.allCases.count)
+
+  /// How many references may lie between a field and its value; in what devices write there is one.
+  private static let maximumHops = 16
+
+  init(_ bytes: UnsafeRawBufferPointer) throws(FormatError) {
+    document = try BinaryPlistDocument(bytes, limits: .small)
+    guard let root = try Self.dictionary(at: document.rootIndex, of: document),
+      let list = try root.value(of: "$objects"), case .array(let objects) = try document.object(at: list)
+    else { throw FormatError(.fileRecord, .malformed, "it has no $objects") }
+    self.objects = objects
+    guard let top = try root.value(of: "$top"),
+      let start = try Self.dictionary(at: top, of: document)?.value(of: "root"),
+      let index = try resolve(start, "root"), let record = try Self.dictionary(at: index, of: document)
+    else { throw FormatError(.fileRecord, .malformed, "its root is not a dictionary") }
+    for position in 0..<record.keys.count {
+      guard let field = try Self.field(document.index(position, of: record.keys), in: document) else { continue }
+      if places[field.rawValue] < 0 { places[field.rawValue] = try document.index(position, of: record.values) }
+    }
+  }
+
+  // MARK: Dictionaries
+
+  private struct Pairs {
+    let document: BinaryPlistDocument
+    let keys: BinaryPlistDocument.References
+    let values: BinaryPlistDocument.References
+
+    /// The index of the value of the first key with this name.
+    func value(of name: StaticString) throws(FormatError) -> Int? {
+      for position in 0..<keys.count {
+        let key = try document.object(at: document.index(position, of: keys))
+        if document.isText(name, key) { return try document.index(position, of: values) }
+      }
+      return nil
+    }
+  }
+
+  private static func dictionary(at index: Int, of document: BinaryPlistDocument) throws(FormatError) -> Pairs? {
+    guard case .dictionary(let keys, let values) = try document.object(at: index) else { return nil }
+    guard keys.count <= FileRecord.maximumKeyCount else {
+      throw FormatError(
+        .fileRecord, .overLimit, "\(keys.count) keys; at most \(FileRecord.maximumKeyCount) are accepted",
+        offset: try document.offset(ofObject: index))
+    }
+    return Pairs(document: document, keys: keys, values: values)
+  }
+
+  /// The field that a key names.
+  private static func field(_ index: Int, in document: BinaryPlistDocument) throws(FormatError) -> Field? {
+    let key = try document.object(at: index)
+    return Field.allCases.first { document.isText($0.name, key) }
+  }
+
+  // MARK: Values
+
+  /// The index of the object behind a value; `nil` for the archive's null.
+  private func resolve(_ index: Int, _ name: StaticString) throws(FormatError) -> Int? {
+    var index = index
+    for _ in 0...Self.maximumHops {
+      switch try document.object(at: index) {
+      case .null: return nil
+      case .uid(let number):
+        guard let position = Int(exactly: number), position < objects.count else {
+          throw FormatError(.fileRecord, .malformed, "\(name) refers to no object")
+        }
+        if position == 0 { return nil }
+        index = try document.index(position, of: objects)
+      default: return index
+      }
+    }
+    throw FormatError(
+      .fileRecord, .malformed, "\(name) refers to itself, or through more than \(Self.maximumHops) objects")
+  }
+
+  private func resolve(_ field: Field) throws(FormatError) -> Int? {
+    let place = places[field.rawValue]
+    return place < 0 ? nil : try resolve(place, field.name)
+  }
+
+  /// The object of a field, or what it wraps under a key of its own; `nil` where there is neither.
+  private func content(
+    _ field: Field, wrappedAs wrapper: StaticString
+  ) throws(FormatError) -> BinaryPlistDocument.Object? {
+    guard let index = try resolve(field) else { return nil }
+    guard let inner = try Self.dictionary(at: index, of: document)?.value(of: wrapper) else {
+      return try document.object(at: index)
+    }
+    guard let index = try resolve(inner, field.name) else { return .null }
+    return try document.object(at: index)
+  }
+
+  /// A bare text or an `NS.string` object.
+  func name(_ field: Field) throws(FormatError) -> DecodedName? {
+    guard let object = try content(field, wrappedAs: "NS.string") else { return nil }
+    guard let name = document.name(object) else {
+      throw FormatError(.fileRecord, .malformed, "its \(field.name) is not text")
+    }
+    return name
+  }
+
+  /// Bare data or an `NS.data` object.
+  func data(_ field: Field) throws(FormatError) -> [UInt8]? {
+    guard let object = try content(field, wrappedAs: "NS.data") else { return nil }
+    guard case .data(let range) = object else {
+      throw FormatError(.fileRecord, .malformed, "its \(field.name) is not data")
+    }
+    return document.bytes.withBytes(range) { Array($0) }
+  }
+
+  func number<Number: FixedWidthInteger>(_ field: Field) throws(FormatError) -> Number? {
+    guard let index = try resolve(field) else { return nil }
+    guard case .integer(let value) = try document.object(at: index), let number = Number(exactly: value) else {
+      throw FormatError(.fileRecord, .malformed, "its \(field.name) is not a number of its size")
+    }
+    return number
+  }
+
+  /// Any 64 bits; a device archives them as a signed number.
+  func inode() throws(FormatError) -> UInt64 {
+    guard let index = try resolve(.inode) else { return 0 }
+    switch try document.object(at: index) {
+    case .integer(let number): return UInt64(bitPattern: number)
+    case .unsignedInteger(let number): return number
+    default: throw FormatError(.fileRecord, .malformed, "its \(Field.inode.name) is not a number")
+    }
+  }
+}
+
+extension BinaryPlistDocument {
+  /// The text of a string object, which need not be well formed; `nil` for another object.
+  fileprivate func name(_ object: Object) -> DecodedName? {
+    switch object {
+    case .asciiString(let range): bytes.withBytes(range) { DecodedName($0) }
+    case .utf16String(let range):
+      DecodedName(
+        utf16: stride(from: range.lowerBound, to: range.upperBound, by: 2).map { offset in
+          UInt16(bytes[offset]) << 8 | UInt16(bytes[offset + 1])
+        })
+    default: nil
+    }
+  }
+
+  /// Whether an object is this text, which is ASCII. No text is made of it.
+  fileprivate func isText(_ text: StaticString, _ object: Object) -> Bool {
+    switch object {
+    case .asciiString(let range):
+      guard range.count == text.utf8CodeUnitCount else { return false }
+      return text.withUTF8Buffer { bytes.begins(with: $0, at: range.lowerBound) }
+    case .utf16String(let range):
+      guard range.count == 2 * text.utf8CodeUnitCount else { return false }
+      return text.withUTF8Buffer { name in
+        name.indices.allSatisfy { offset in
+          bytes[range.lowerBound + 2 * offset] == 0 && bytes[range.lowerBound + 2 * offset + 1] == name[offset]
+        }
+      }
+    default: return false
+    }
+  }
+}

@@ -1,0 +1,174 @@
+import Basics
+
+/// One sealed item as the databases of iOS 11 and later hold it (versions 7 and 8): attributes and secret in two boxes.
+///
+/// A version word, then a message of protocol buffers. The attributes open with a key that is common to the items of a
+/// class, the secret with a key of the item's own; a text that stands in both boxes and beside them ties them together.
+/// Both versions have one layout: 8 says only that the secret's key may be kept for a persona.
+///
+/// Source: Apple `SecDbKeychainSerializedItemV7.proto` and its parts, `SecDbKeychainItemV7.m`.
+public struct DatabaseItemBlob: Sendable {
+  /// The version word's number.
+  public enum Version: UInt32, Sendable, Hashable, CaseIterable {
+    /// iOS 11 to 14, and later ones without key diversification.
+    case v7 = 7
+    /// iOS 15 and later.
+    case v8 = 8
+  }
+
+  /// The box of the secret. Source: `SecDbKeychainSerializedSecretData`.
+  public struct SecretPart: Sendable {
+    /// The archive of the box (`ArchivedBox`).
+    public let box: [UInt8]
+    /// How the box's key is kept; `nil` where what the item comes from has the key in another place, or not at all.
+    public let keyWrap: ItemKeyWrap?
+    /// The same text as in the other part and inside both boxes: an upper-case UUID.
+    public let tamperCheck: String
+
+    /// Creates the part.
+    public init(box: [UInt8], keyWrap: ItemKeyWrap?, tamperCheck: String) {
+      self.box = box
+      self.keyWrap = keyWrap
+      self.tamperCheck = tamperCheck
+    }
+  }
+
+  /// The box of the attributes. Source: `SecDbKeychainSerializedMetadata`.
+  public struct AttributesPart: Sendable {
+    /// The archive of the box (`ArchivedBox`).
+    public let box: [UInt8]
+    /// The archive of the box that holds this box's key, sealed with the key of the class.
+    public let wrappedKey: [UInt8]
+    /// The same text as in the other part and inside both boxes.
+    public let tamperCheck: String
+
+    /// Creates the part.
+    public init(box: [UInt8], wrappedKey: [UInt8], tamperCheck: String) {
+      self.box = box
+      self.wrappedKey = wrappedKey
+      self.tamperCheck = tamperCheck
+    }
+  }
+
+  /// The version word's number; its top bit, which nobody writes, is not kept.
+  public let version: Version
+  /// The class as it stands: its upper bits may hold a key generation. Nothing authenticates it.
+  public let keyClass: KeyClass
+  /// The attributes.
+  public let attributes: AttributesPart
+  /// The secret.
+  public let secret: SecretPart
+
+  /// What an absent class stands for.
+  private static let defaultClass = Int32(KeyClass.whenPasscodeSetThisDeviceOnly.rawValue)
+
+  /// Creates a blob of its parts.
+  ///
+  /// - Throws: `.malformed` for a class that no item can have.
+  public init(
+    version: Version, keyClass: KeyClass, attributes: AttributesPart, secret: SecretPart
+  ) throws(FormatError) {
+    guard ProtectionClass(keyClass: keyClass) != nil, Int32(exactly: keyClass.rawValue) != nil else {
+      throw FormatError(.itemBlob, .malformed, "its class \(keyClass.rawValue) is not a class of items")
+    }
+    self.version = version
+    self.keyClass = keyClass
+    self.attributes = attributes
+    self.secret = secret
+  }
+
+  /// Reads a sealed item as a database holds it. Fields of no known number are passed over; of a field that stands twice
+  /// the last counts.
+  ///
+  /// - Throws: `.unsupportedVersion` for every version but 7 and 8, `.malformed` for a field that is missing or of
+  ///   another wire type and for a class that no item has, `.truncated` and `.overLimit`.
+  public init(parsing bytes: [UInt8]) throws(FormatError) {
+    self = try bytes.withRawBytes { (buffer: UnsafeRawBufferPointer) throws(FormatError) -> DatabaseItemBlob in
+      try DatabaseItemBlob(ByteCursor(buffer, format: .itemBlob))
+    }
+  }
+
+  private init(_ start: ByteCursor) throws(FormatError) {
+    var cursor = start
+    let word = try BlobVersionWord(&cursor)
+    guard let version = Version(rawValue: word.number) else { throw word.unsupported }
+    var reader = ProtobufReader(try cursor.takeCursor(cursor.remaining, "the message"))
+    var (secret, attributes, number) = (SecretPart?.none, AttributesPart?.none, Self.defaultClass)
+    while let field = try reader.next() {
+      switch field.number {
+      case 1: secret = try SecretPart(field.contents("the secret's part"))
+      case 2: attributes = try AttributesPart(field.contents("the attributes' part"))
+      case 3: number = try field.number("the class")
+      default: continue
+      }
+    }
+    guard let secret else { throw FormatError(.itemBlob, .malformed, "the secret's part is missing") }
+    guard let attributes else { throw FormatError(.itemBlob, .malformed, "the attributes' part is missing") }
+    guard let raw = UInt32(exactly: number) else {
+      throw FormatError(.itemBlob, .malformed, "its class \(number) is not a class of items")
+    }
+    try self.init(version: version, keyClass: KeyClass(rawValue: raw), attributes: attributes, secret: secret)
+  }
+
+  /// The blob's bytes; of a blob that a device wrote and that was read, the same bytes.
+  ///
+  /// - Throws: `.unencodable` for a secret without the wrap of its key.
+  public func serialized() throws(FormatError) -> [UInt8] {
+    guard let keyWrap = secret.keyWrap else {
+      throw FormatError(.itemBlob, .unencodable, "the secret's key is not kept with it")
+    }
+    var secretMessage = ProtobufWriter()
+    secretMessage.append(1, secret.box)
+    secretMessage.append(2, keyWrap.serialized())
+    secretMessage.append(3, Array(secret.tamperCheck.utf8))
+    var attributesMessage = ProtobufWriter()
+    attributesMessage.append(1, attributes.box)
+    attributesMessage.append(2, attributes.wrappedKey)
+    attributesMessage.append(3, Array(attributes.tamperCheck.utf8))
+    var item = ProtobufWriter()
+    item.append(1, secretMessage.bytes)
+    item.append(2, attributesMessage.bytes)
+    item.append(3, varint: UInt64(keyClass.rawValue))
+    var bytes: [UInt8] = []
+    bytes.append(littleEndian: version.rawValue)
+    return bytes + item.bytes
+  }
+}
+
+extension DatabaseItemBlob.SecretPart {
+  fileprivate init(_ message: ByteCursor) throws(FormatError) {
+    var reader = ProtobufReader(message)
+    var (box, keyWrap, tamperCheck) = ([UInt8]?.none, ItemKeyWrap?.none, String?.none)
+    while let field = try reader.next() {
+      switch field.number {
+      case 1: box = try field.bytes("the box of the secret")
+      case 2: keyWrap = try ItemKeyWrap(field.contents("the wrap of the secret's key"))
+      case 3: tamperCheck = try field.text("the secret's tamper check")
+      default: continue
+      }
+    }
+    guard let box, let keyWrap, let tamperCheck else {
+      throw FormatError(.itemBlob, .malformed, "a field of the secret's part is missing", offset: message.offset)
+    }
+    self.init(box: box, keyWrap: keyWrap, tamperCheck: tamperCheck)
+  }
+}
+
+extension DatabaseItemBlob.AttributesPart {
+  fileprivate init(_ message: ByteCursor) throws(FormatError) {
+    var reader = ProtobufReader(message)
+    var (box, wrappedKey, tamperCheck) = ([UInt8]?.none, [UInt8]?.none, String?.none)
+    while let field = try reader.next() {
+      switch field.number {
+      case 1: box = try field.bytes("the box of the attributes")
+      case 2: wrappedKey = try field.bytes("the wrap of the attributes' key")
+      case 3: tamperCheck = try field.text("the attributes' tamper check")
+      default: continue
+      }
+    }
+    guard let box, let wrappedKey, let tamperCheck else {
+      throw FormatError(.itemBlob, .malformed, "a field of the attributes' part is missing", offset: message.offset)
+    }
+    self.init(box: box, wrappedKey: wrappedKey, tamperCheck: tamperCheck)
+  }
+}

@@ -1,0 +1,134 @@
+import Basics
+
+/// Reads the fields of one message of protocol buffers, one at a time and never past its end.
+///
+/// Numbers have to be in their shortest form and groups are refused, as no writer makes either. Source: Protocol Buffers,
+/// "Encoding".
+struct ProtobufReader {
+  /// One field's number, where its key stands, and its value.
+  struct Field {
+    let number: UInt64
+    let offset: Int
+    let value: Value
+  }
+
+  enum Value {
+    case varint(UInt64)
+    case bytes(ByteCursor)
+    /// Four or eight bytes, which no message here has; stepped over.
+    case fixed
+  }
+
+  /// More than any message here has, unknown fields counted.
+  static let maximumFieldCount = 256
+  private static let maximumFieldNumber: UInt64 = (1 << 29) - 1
+
+  private var cursor: ByteCursor
+  private var fieldCount = 0
+
+  init(_ message: ByteCursor) { cursor = message }
+
+  /// The next field; `nil` at the message's end.
+  mutating func next() throws(FormatError) -> Field? {
+    guard !cursor.isAtEnd else { return nil }
+    let offset = cursor.offset
+    fieldCount += 1
+    guard fieldCount <= Self.maximumFieldCount else {
+      throw FormatError(
+        cursor.format, .overLimit, "more than \(Self.maximumFieldCount) fields in a message", offset: offset)
+    }
+    let key = try takeVarint()
+    let number = key >> 3
+    guard (1...Self.maximumFieldNumber).contains(number) else { throw malformed("a field of no number", offset) }
+    switch key & 7 {
+    case 0: return Field(number: number, offset: offset, value: .varint(try takeVarint()))
+    case 1:
+      _ = try cursor.take(8, "a field")
+      return Field(number: number, offset: offset, value: .fixed)
+    case 2:
+      let length = try takeVarint()
+      guard let count = Int(exactly: length), count <= cursor.remaining else {
+        throw FormatError(cursor.format, .truncated, "a field of \(length) bytes does not fit", offset: offset)
+      }
+      return Field(number: number, offset: offset, value: .bytes(try cursor.takeCursor(count, "a field")))
+    case 5:
+      _ = try cursor.take(4, "a field")
+      return Field(number: number, offset: offset, value: .fixed)
+    default: throw malformed("a field of wire type \(key & 7)", offset)
+    }
+  }
+
+  /// Seven bits a byte, the lowest first, in at most ten bytes.
+  private mutating func takeVarint() throws(FormatError) -> UInt64 {
+    let offset = cursor.offset
+    var (value, shift) = (UInt64(0), UInt64(0))
+    while true {
+      let byte = try cursor.takeByte("a number")
+      guard shift < 63 || byte <= 1 else { throw malformed("a number of more than 64 bits", offset) }
+      value |= UInt64(byte & 0x7F) << shift
+      guard byte >= 0x80 else {
+        guard byte != 0 || shift == 0 else { throw malformed("a number that is not in its shortest form", offset) }
+        return value
+      }
+      shift += 7
+    }
+  }
+
+  private func malformed(_ reason: String, _ offset: Int) -> FormatError {
+    FormatError(cursor.format, .malformed, reason, offset: offset)
+  }
+}
+
+extension ProtobufReader.Field {
+  /// The contents of a field that is bytes, a text or a message.
+  func contents(_ what: String) throws(FormatError) -> ByteCursor {
+    guard case .bytes(let cursor) = value else {
+      throw FormatError(.itemBlob, .malformed, "\(what) is of another wire type", offset: offset)
+    }
+    return cursor
+  }
+
+  /// The value of a field that is an `int32`: a negative one is written with all of its 64 bits.
+  func number(_ what: String) throws(FormatError) -> Int32 {
+    guard case .varint(let bits) = value, let number = Int32(exactly: Int64(bitPattern: bits)) else {
+      throw FormatError(.itemBlob, .malformed, "\(what) is not a number of 32 bits", offset: offset)
+    }
+    return number
+  }
+
+  /// The value of a field that is a text.
+  package func text(_ what: String) throws(FormatError) -> String {
+    guard let text = String(utf8: try contents(what).rest) else {
+      throw FormatError(.itemBlob, .malformed, "\(what) is not UTF-8", offset: offset)
+    }
+    return text
+  }
+
+  /// The bytes of a field, copied.
+  func bytes(_ what: String) throws(FormatError) -> [UInt8] { Array(try contents(what).rest) }
+}
+
+/// Puts the fields of one message behind each other.
+struct ProtobufWriter {
+  private(set) var bytes: [UInt8] = []
+
+  mutating func append(_ number: UInt64, varint value: UInt64) {
+    appendVarint(number << 3)
+    appendVarint(value)
+  }
+
+  mutating func append(_ number: UInt64, _ contents: [UInt8]) {
+    appendVarint(number << 3 | 2)
+    appendVarint(UInt64(contents.count))
+    bytes += contents
+  }
+
+  private mutating func appendVarint(_ value: UInt64) {
+    var rest = value
+    while rest >= 0x80 {
+      bytes.append(UInt8(truncatingIfNeeded: rest) | 0x80)
+      rest >>= 7
+    }
+    bytes.append(UInt8(truncatingIfNeeded: rest))
+  }
+}

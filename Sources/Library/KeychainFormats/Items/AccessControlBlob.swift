@@ -1,0 +1,106 @@
+import Basics
+
+/// A sealed item with an access-control list (version 6): only the device that made it can open it, and no backup has it.
+///
+/// All integers are little-endian: version, length and DER of the protection value, length and DER of a dictionary with
+/// the wrapped key (`d1`) and the key store's reference key (`d2`), ciphertext, tag.
+///
+/// Source: Apple `SecDbKeychainItem.m` (`ks_encrypt_acl`, `ks_decrypt_data`).
+public struct AccessControlBlob: Sendable, Hashable {
+  /// The version number in the blob's first word, without the bit of the static vector.
+  public static let version: UInt32 = 6
+
+  /// The top bit of the first word: a fixed initialization vector, and `authenticatedHeader` as additional data.
+  public let hasStaticIV: Bool
+  /// The protection code, `ak` for example, as DER; kept as it came.
+  private let protectionDER: [UInt8]
+  /// The dictionary of the keys as DER; kept as it came.
+  private let keysDER: [UInt8]
+  /// The code of the protection class, `ak` for example.
+  public let protection: String
+  /// `d1`: the item's key, wrapped by the class key.
+  public let wrappedKey: [UInt8]
+  /// `d2`: the reference key, whose external data holds the access-control list.
+  public let referenceKey: [UInt8]
+  /// The sealed attributes and secret. Nothing outside the device's key store opens them.
+  public let ciphertext: [UInt8]
+  /// Sixteen bytes.
+  public let tag: [UInt8]
+
+  /// Reads a sealed item as the database holds it.
+  ///
+  /// - Throws: `.unsupportedVersion` for every version but 6, `.malformed`, `.truncated` and `.overLimit`.
+  public init(parsing bytes: [UInt8]) throws(FormatError) {
+    self = try bytes.withRawBytes { (buffer: UnsafeRawBufferPointer) throws(FormatError) -> AccessControlBlob in
+      try AccessControlBlob(ByteCursor(buffer, format: .itemBlob))
+    }
+  }
+
+  private init(_ start: ByteCursor) throws(FormatError) {
+    var cursor = start
+    let word = try BlobVersionWord(&cursor)
+    guard word.number == Self.version else { throw word.unsupported }
+    hasStaticIV = word.hasStaticIV
+
+    let (protectionDER, protectionOffset) = try Self.takeCounted(&cursor, "the protection value")
+    guard case .string(let protection)? = try? DERPropertyList.decode(protectionDER) else {
+      throw FormatError(.itemBlob, .malformed, "the protection value is not a DER string", offset: protectionOffset)
+    }
+    let (keysDER, keysOffset) = try Self.takeCounted(&cursor, "the dictionary of keys")
+    guard let keys = (try? DERPropertyList.decode(keysDER))?.dictionaryValue,
+      let wrappedKey = keys["d1"]?.dataValue, let referenceKey = keys["d2"]?.dataValue
+    else {
+      throw FormatError(.itemBlob, .malformed, "the keys are not a DER dictionary with d1 and d2", offset: keysOffset)
+    }
+    self.protectionDER = protectionDER
+    self.keysDER = keysDER
+    self.protection = protection
+    self.wrappedKey = wrappedKey
+    self.referenceKey = referenceKey
+    (ciphertext, tag) = try cursor.takeSealedRest()
+  }
+
+  /// Creates a blob of what was sealed.
+  ///
+  /// - Throws: `.unencodable` for a tag that is not sixteen bytes.
+  public init(
+    hasStaticIV: Bool, protection: String, wrappedKey: [UInt8], referenceKey: [UInt8], ciphertext: [UInt8],
+    tag: [UInt8]
+  ) throws(FormatError) {
+    guard tag.count == ItemBlob.tagByteCount else {
+      throw FormatError(.itemBlob, .unencodable, "the tag is \(tag.count) bytes; it has 16")
+    }
+    self.hasStaticIV = hasStaticIV
+    self.protection = protection
+    self.wrappedKey = wrappedKey
+    self.referenceKey = referenceKey
+    self.ciphertext = ciphertext
+    self.tag = tag
+    protectionDER = try DERPropertyList.encode(.string(protection))
+    keysDER = try DERPropertyList.encode(.dictionary(["d1": .data(wrappedKey), "d2": .data(referenceKey)]))
+  }
+
+  /// Everything through the second length word, which is authenticated where `hasStaticIV` is set.
+  public var authenticatedHeader: [UInt8] {
+    var header: [UInt8] = []
+    header.append(littleEndian: BlobVersionWord(number: Self.version, hasStaticIV: hasStaticIV).rawValue)
+    header.append(littleEndian: UInt32(truncatingIfNeeded: protectionDER.count))
+    header += protectionDER
+    header.append(littleEndian: UInt32(truncatingIfNeeded: keysDER.count))
+    return header
+  }
+
+  /// The blob's bytes; of a blob that was read, the same bytes.
+  public func serialized() -> [UInt8] { authenticatedHeader + keysDER + ciphertext + tag }
+
+  private static func takeCounted(
+    _ cursor: inout ByteCursor, _ what: String
+  ) throws(FormatError) -> (bytes: [UInt8], offset: Int) {
+    let length = try cursor.takeLittleEndianWord("the length of \(what)")
+    guard let count = Int(exactly: length) else {
+      throw FormatError(.itemBlob, .truncated, "\(what) does not fit", offset: cursor.offset)
+    }
+    let offset = cursor.offset
+    return (try cursor.takeBytes(count, what), offset)
+  }
+}

@@ -1,0 +1,121 @@
+import Basics
+
+/// One sealed keychain item: the class whose key opens it, its own key wrapped by that one, and the AES-256-GCM result.
+///
+/// Versions 2 and 3, which backups and the databases of iOS 5 to 10 hold. All integers are little-endian:
+/// version, class, length of the wrapped key, wrapped key, ciphertext, tag of sixteen bytes.
+///
+/// Source: Apple `SecItemDb.c` and `SecDbKeychainItem.m` (`ks_encrypt_data`, `ks_decrypt_data`).
+public struct ItemBlob: Sendable, Hashable {
+  /// How the plaintext is encoded.
+  public enum Version: UInt32, Sendable, Hashable {
+    /// A property list (iOS 5 and 6).
+    case v2 = 2
+    /// Apple's DER (iOS 7 and later).
+    case v3 = 3
+  }
+
+  /// The version, which decides how the plaintext is encoded.
+  public let version: Version
+  /// Whether the version word's top bit is set: a fixed initialization vector of twelve bytes and
+  /// `authenticatedHeader` as additional data. Clear in backups, where the vector is empty and nothing is added.
+  public let hasStaticIV: Bool
+  /// The number as it stands; a device's own copy may carry a key generation in its upper bits.
+  public let keyClass: KeyClass
+  /// Forty bytes for a symmetric class key, seventy-two for a Curve25519 one.
+  public let wrappedKey: [UInt8]
+  /// The sealed dictionary, as long as its plaintext.
+  public let ciphertext: [UInt8]
+  /// Sixteen bytes.
+  public let tag: [UInt8]
+
+  /// The two lengths that a wrapped key can have, in bytes: RFC 3394 adds 8 to the key's 32, Curve25519 a public key of
+  /// 32.
+  static let wrappedKeyByteCounts = [40, 72]
+  /// The length of a GCM tag, in bytes.
+  public static let tagByteCount = 16
+  /// The most bytes of a sealed item: 72 MiB, so that a secret of 64 MiB fits whatever stands beside it. Nearly all
+  /// items are a few kilobytes; an archive that claims more than this is not believed.
+  public static let maximumByteCount = DERPropertyList.maximumByteCount
+
+  /// Reads a sealed item as a backup or a database holds it.
+  ///
+  /// - Throws: `.unsupportedVersion` for every version but 2 and 3, `.malformed` for a wrapped key that is not 40 or 72
+  ///   bytes, `.truncated` and `.overLimit`.
+  public init(parsing bytes: [UInt8]) throws(FormatError) {
+    self = try bytes.withRawBytes { (buffer: UnsafeRawBufferPointer) throws(FormatError) -> ItemBlob in
+      try ItemBlob(ByteCursor(buffer, format: .itemBlob))
+    }
+  }
+
+  private init(_ start: ByteCursor) throws(FormatError) {
+    var cursor = start
+    let word = try BlobVersionWord(&cursor)
+    guard let version = Version(rawValue: word.number) else { throw word.unsupported }
+    keyClass = KeyClass(rawValue: try cursor.takeLittleEndianWord("the class"))
+    let lengthOffset = cursor.offset
+    let length = try cursor.takeLittleEndianWord("the length of the wrapped key")
+    guard let keyByteCount = Self.wrappedKeyByteCounts.first(where: { $0 == Int(length) }) else {
+      throw FormatError(
+        .itemBlob, .malformed, "the wrapped key is \(length) bytes; it has 40 or 72", offset: lengthOffset)
+    }
+    self.version = version
+    hasStaticIV = word.hasStaticIV
+    wrappedKey = try cursor.takeBytes(keyByteCount, "the wrapped key")
+    (ciphertext, tag) = try cursor.takeSealedRest()
+  }
+
+  /// Creates a blob of what was sealed.
+  ///
+  /// - Throws: `.unencodable` for a wrapped key that is not 40 or 72 bytes or a tag that is not 16.
+  public init(
+    version: Version = .v3, hasStaticIV: Bool, keyClass: KeyClass, wrappedKey: [UInt8], ciphertext: [UInt8],
+    tag: [UInt8]
+  ) throws(FormatError) {
+    guard Self.wrappedKeyByteCounts.contains(wrappedKey.count) else {
+      throw FormatError(.itemBlob, .unencodable, "the wrapped key is \(wrappedKey.count) bytes; it has 40 or 72")
+    }
+    guard tag.count == Self.tagByteCount else {
+      throw FormatError(.itemBlob, .unencodable, "the tag is \(tag.count) bytes; it has 16")
+    }
+    self.version = version
+    self.hasStaticIV = hasStaticIV
+    self.keyClass = keyClass
+    self.wrappedKey = wrappedKey
+    self.ciphertext = ciphertext
+    self.tag = tag
+  }
+
+  /// The twelve bytes before the wrapped key, which are authenticated where `hasStaticIV` is set.
+  public var authenticatedHeader: [UInt8] {
+    Self.authenticatedHeader(
+      version: version, hasStaticIV: hasStaticIV, keyClass: keyClass, wrappedKeyByteCount: wrappedKey.count)
+  }
+
+  /// The header of a blob that is about to be sealed.
+  public static func authenticatedHeader(
+    version: Version, hasStaticIV: Bool, keyClass: KeyClass, wrappedKeyByteCount: Int
+  ) -> [UInt8] {
+    var header: [UInt8] = []
+    header.append(littleEndian: BlobVersionWord(number: version.rawValue, hasStaticIV: hasStaticIV).rawValue)
+    header.append(littleEndian: keyClass.rawValue)
+    header.append(littleEndian: UInt32(truncatingIfNeeded: wrappedKeyByteCount))
+    return header
+  }
+
+  /// The blob's bytes; of a blob that was read, the same bytes.
+  public func serialized() -> [UInt8] {
+    let parts = [authenticatedHeader, wrappedKey, ciphertext, tag]
+    var bytes: [UInt8] = []
+    // As long as it is: a keychain holds very many of them.
+    bytes.reserveCapacity(parts.reduce(0) { $0 + $1.count })
+    for part in parts { bytes += part }
+    return bytes
+  }
+
+  /// The version number at the front of a blob of any version; `nil` for fewer than four bytes.
+  public static func versionNumber(of bytes: [UInt8]) -> UInt32? {
+    guard bytes.count >= 4 else { return nil }
+    return (Array(bytes[..<4].reversed()).bigEndianWord).map { $0 & BlobVersionWord.numberMask }
+  }
+}

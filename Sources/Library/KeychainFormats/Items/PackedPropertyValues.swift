@@ -1,0 +1,208 @@
+import Basics
+
+/// The values of an item's attributes side by side: where each of them begins, and of each its type and its bytes.
+///
+/// They take less than a third of the memory that they take where each has some of its own. Equal bytes are equal values,
+/// to the text of a date.
+public struct PackedPropertyValues: PackedAttributeValues {
+  private let bytes: [UInt8]
+
+  private enum Tag: UInt8 {
+    case no, yes, data, string
+    /// As few of its lowest bytes as tell it from others, the lowest first; none of 0.
+    case integer
+    /// The sixteen bytes that the text of an identifier says in upper case.
+    case identifier
+    case date, dateWithText
+    /// A date whose text says exactly its moment: the text alone, two signs in a byte.
+    case dateText
+  }
+
+  /// Where a value begins is said in one byte where all of them have no more than this, and in two otherwise. There is one
+  /// more of these, which says where the last one ends.
+  private static let maximumShortByteCount = 255
+
+  /// More than an item has, and less than a place can say: whoever asks for a value gets a copy of it, and one of megabytes
+  /// should not be copied each time.
+  private static let maximumByteCount = 16 << 10
+
+  /// Keeps what nearly every item has. With a container among the values, or a number that only a property list has, they
+  /// stay as they are, and so do large ones.
+  public init?(_ values: [PropertyValue]) {
+    self.init(
+      count: values.count, form: { Self.form(of: values[$0]) }, write: { Self.write(values[$0], as: $1, to: $2) })
+  }
+
+  /// Keeps values as they lie in DER; `nil` also for one that is not as a device writes it.
+  init?(_ elements: UnsafeBufferPointer<PlainDER.Element>) {
+    self.init(
+      count: elements.count, form: { Self.form(of: elements[$0]) }, write: { Self.write(elements[$0], as: $1, to: $2) })
+  }
+
+  private init?(
+    count valueCount: Int, form: (Int) -> (tag: Tag, byteCount: Int)?,
+    write: (Int, Tag, UnsafeMutableRawBufferPointer) -> Void
+  ) {
+    let packed = withUnsafeTemporaryAllocation(of: (tag: Tag, byteCount: Int).self, capacity: valueCount) {
+      forms -> [UInt8]? in
+      var byteCount = 0
+      for place in 0..<valueCount {
+        guard let form = form(place) else { return nil }
+        forms.initializeElement(at: place, to: form)
+        byteCount += 1 + form.byteCount
+      }
+      let width = byteCount + valueCount + 1 <= Self.maximumShortByteCount ? 1 : 2
+      let start = (valueCount + 1) * width
+      byteCount += start
+      guard byteCount <= Self.maximumByteCount else { return nil }
+      return Array(unsafeUninitializedCapacity: byteCount) { buffer, count in
+        let all = UnsafeMutableRawBufferPointer(buffer)
+        func note(_ place: Int, _ start: Int) {
+          if width == 1 {
+            all[place] = UInt8(truncatingIfNeeded: start)
+          } else {
+            all.storeBytes(of: UInt16(truncatingIfNeeded: start), toByteOffset: 2 * place, as: UInt16.self)
+          }
+        }
+        var end = start
+        note(0, end)
+        for place in 0..<valueCount {
+          let (tag, count) = forms[place]
+          all[end] = tag.rawValue
+          write(place, tag, UnsafeMutableRawBufferPointer(rebasing: all[(end + 1)..<(end + 1 + count)]))
+          end += 1 + count
+          note(place + 1, end)
+        }
+        count = end
+      }
+    }
+    guard let packed else { return nil }
+    bytes = packed
+  }
+
+  public subscript(place: Int) -> PropertyValue { withBytes(at: place, Self.value) }
+
+  /// How long a value is at most in DER, in bytes, told by how it is kept: an identifier has little more than twice its
+  /// bytes. Such a value comes out as it went in. `nil` for a date that its text does not say, or that may have none.
+  func maximumDERByteCount(at place: Int) -> Int? {
+    withBytes(at: place) { bytes in
+      switch bytes.first.flatMap(Tag.init(rawValue:)) {
+      case .date, .dateWithText, nil: nil
+      case .dateText: [0x00, 0x99].contains(bytes.dropFirst().first) ? nil : DERDate.maximumTextByteCount
+      case .no, .yes, .integer, .data, .string, .identifier: 3 * bytes.count
+      }
+    }
+  }
+
+  private func withBytes<Result>(at place: Int, _ body: (UnsafeRawBufferPointer) -> Result) -> Result {
+    bytes.withUnsafeBytes { bytes in
+      func start(of place: Int) -> Int {
+        bytes.count <= Self.maximumShortByteCount
+          ? Int(bytes[place]) : Int(bytes.loadUnaligned(fromByteOffset: 2 * place, as: UInt16.self))
+      }
+      return body(UnsafeRawBufferPointer(rebasing: bytes[start(of: place)..<start(of: place + 1)]))
+    }
+  }
+
+  /// How a value is kept, and in how many bytes beside its type; `nil` where it is not kept as bytes.
+  private static func form(of value: PropertyValue) -> (tag: Tag, byteCount: Int)? {
+    switch value {
+    case .boolean(let value): (value ? .yes : .no, 0)
+    case .integer(let value): (.integer, byteCount(of: value))
+    case .data(let bytes): (.data, bytes.count)
+    case .string(let text):
+      withBytes(of: text, UUIDText.isUppercase) ? (.identifier, 16) : (.string, text.utf8.count)
+    case .date(let date): form(of: date)
+    case .null, .unsignedInteger, .real, .uid, .array, .dictionary, .set: nil
+    }
+  }
+
+  private static func form(of date: KeychainDate) -> (tag: Tag, byteCount: Int) {
+    let byteCount = MemoryLayout<Double>.size
+    guard let text = date.encodedText else { return (.date, byteCount) }
+    guard let said = withBytes(of: text, { DERDate.packedByteCount(of: $0, saying: date) }) else {
+      return (.dateWithText, byteCount + text.utf8.count)
+    }
+    return (.dateText, said)
+  }
+
+  private static func form(of element: PlainDER.Element) -> (tag: Tag, byteCount: Int)? {
+    let contents = element.contents
+    switch element.tag {
+    case DERPropertyList.Tag.boolean:
+      return contents.count == 1 ? (contents[0] == 0 ? .no : .yes, 0) : nil
+    case DERPropertyList.Tag.integer:
+      // The fewest bytes, the highest first; and none of 0.
+      guard (1...8).contains(contents.count) else { return nil }
+      let highest: UInt8 = contents[0]
+      guard contents.count > 1 else { return (.integer, highest == 0 ? 0 : 1) }
+      let isShortest = highest == 0 ? contents[1] >= 0x80 : highest != 0xFF || contents[1] < 0x80
+      return isShortest ? (.integer, contents.count) : nil
+    case DERPropertyList.Tag.data: return (.data, contents.count)
+    case DERPropertyList.Tag.string:
+      if UUIDText.isUppercase(contents) { return (.identifier, 16) }
+      return UTF8Scalars.isValid(contents) ? (.string, contents.count) : nil
+    case DERPropertyList.Tag.generalizedTime: return DERDate.packedByteCount(of: contents).map { (.dateText, $0) }
+    default: return nil
+    }
+  }
+
+  private static func write(_ element: PlainDER.Element, as tag: Tag, to target: UnsafeMutableRawBufferPointer) {
+    switch tag {
+    case .integer: for place in target.indices { target[place] = element.contents[target.count - 1 - place] }
+    case .identifier: UUIDText.write(uppercase: element.contents, to: target)
+    case .dateText: DERDate.pack(element.contents, into: target)
+    case .no, .yes: return
+    case .data, .string, .date, .dateWithText: target.copyMemory(from: element.contents)
+    }
+  }
+
+  private static func withBytes<Result>(of text: String, _ body: (UnsafeRawBufferPointer) -> Result) -> Result {
+    var text = text
+    return text.withUTF8 { body(UnsafeRawBufferPointer($0)) }
+  }
+
+  private static func byteCount(of value: Int64) -> Int {
+    value == 0 ? 0 : (Int64.bitWidth - (value < 0 ? ~value : value).leadingZeroBitCount) / 8 + 1
+  }
+
+  private static func write(_ value: PropertyValue, as tag: Tag, to target: UnsafeMutableRawBufferPointer) {
+    switch value {
+    case .integer(let value):
+      for place in target.indices { target[place] = UInt8(truncatingIfNeeded: value >> (8 * Int64(place))) }
+    case .data(let bytes): target.copyBytes(from: bytes)
+    case .string(let text):
+      guard tag == .identifier else { return target.copyBytes(from: text.utf8) }
+      withBytes(of: text) { UUIDText.write(uppercase: $0, to: target) }
+    case .date(let date):
+      let text = date.encodedText ?? ""
+      guard tag != .dateText else { return withBytes(of: text) { DERDate.pack($0, into: target) } }
+      target.storeBytes(of: date.secondsSinceReferenceDate, as: Double.self)
+      UnsafeMutableRawBufferPointer(rebasing: target[MemoryLayout<Double>.size...]).copyBytes(from: text.utf8)
+    case .boolean, .null, .unsignedInteger, .real, .uid, .array, .dictionary, .set: return
+    }
+  }
+
+  private static func value(of bytes: UnsafeRawBufferPointer) -> PropertyValue {
+    guard let tag = bytes.first.flatMap(Tag.init(rawValue:)) else { return .null }
+    let contents = UnsafeRawBufferPointer(rebasing: bytes[1...])
+    switch tag {
+    case .no: return .boolean(false)
+    case .yes: return .boolean(true)
+    case .integer:
+      let sign: Int64 = contents.last.map { $0 < 0x80 } ?? true ? 0 : -1
+      return .integer(contents.reversed().reduce(sign) { $0 << 8 | Int64($1) })
+    case .data: return .data(Array(contents))
+    case .string: return .string(String(decoding: contents, as: UTF8.self))
+    case .identifier: return .string(UUIDText.uppercase(contents.loadUnaligned(as: SIMD16<UInt8>.self)))
+    case .date: return .date(KeychainDate(secondsSinceReferenceDate: contents.loadUnaligned(as: Double.self)))
+    case .dateText: return DERDate.date(unpacking: contents).map(PropertyValue.date) ?? .null
+    case .dateWithText:
+      let text = contents[MemoryLayout<Double>.size...]
+      return .date(
+        KeychainDate(
+          secondsSinceReferenceDate: contents.loadUnaligned(as: Double.self),
+          encodedText: String(decoding: text, as: UTF8.self)))
+    }
+  }
+}

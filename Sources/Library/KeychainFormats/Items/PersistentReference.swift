@@ -1,0 +1,76 @@
+import Basics
+
+/// An app's lasting handle on an item, and the `v_PersistentRef` beside each item of a backup.
+///
+/// Source: Apple `SecItemServer.c` (`_SecItemMakePersistentRef`, `_SecItemParsePersistentRef`) and `SecItem.m`.
+public enum PersistentReference: Sendable, Hashable {
+  /// The class and the row's number, big-endian: twelve bytes.
+  case rowID(ItemKind, Int64)
+  /// The class and the item's `persistref`: twenty bytes.
+  case uuid(ItemKind, [UInt8])
+  /// An item of a token. Never in a backup.
+  case token(ItemKind, tokenID: String, objectID: [UInt8])
+
+  private static let tokenPrefix = Array("tkpr".utf8)
+
+  /// The kind that the reference begins with.
+  public var kind: ItemKind {
+    switch self {
+    case .rowID(let kind, _), .uuid(let kind, _), .token(let kind, _, _): kind
+    }
+  }
+
+  /// Reads a reference as an app or a backup holds it.
+  ///
+  /// - Throws: `.malformed` for another length or class; identities (`idnt`) exist in calls alone.
+  public init(parsing bytes: [UInt8]) throws(FormatError) {
+    guard bytes.count >= 4 else {
+      throw FormatError(.persistentReference, .truncated, "\(bytes.count) bytes have no class", offset: 0)
+    }
+    if bytes.starts(with: Self.tokenPrefix) {
+      self = try Self.token(Array(bytes[4...]))
+      return
+    }
+    guard let kind = ItemKind.allCases.first(where: { bytes.starts(with: $0.rawValue.utf8) }) else {
+      throw FormatError(.persistentReference, .malformed, "its class is not genp, inet, cert or keys", offset: 0)
+    }
+    let rest = Array(bytes[4...])
+    switch rest.count {
+    case 8: self = .rowID(kind, Int64(bitPattern: rest.reduce(0) { $0 << 8 | UInt64($1) }))
+    case 16: self = .uuid(kind, rest)
+    default:
+      throw FormatError(.persistentReference, .malformed, "\(bytes.count) bytes; it has 12 or 20", offset: 4)
+    }
+  }
+
+  private static func token(_ der: [UInt8]) throws(FormatError) -> PersistentReference {
+    guard let parts = (try? DERPropertyList.decode(der))?.arrayValue, parts.count == 3,
+      let kind = parts[0].stringValue.flatMap(ItemKind.init(rawValue:)), let tokenID = parts[1].stringValue,
+      let objectID = parts[2].dataValue
+    else {
+      throw FormatError(
+        .persistentReference, .malformed, "a token's reference is not a DER array of class, token and object", offset: 4
+      )
+    }
+    return .token(kind, tokenID: tokenID, objectID: objectID)
+  }
+
+  /// The reference as an app or a backup holds it.
+  ///
+  /// - Throws: `.unencodable` for an identifier that is not sixteen bytes.
+  public func serialized() throws(FormatError) -> [UInt8] {
+    switch self {
+    case .rowID(let kind, let number):
+      let pattern = UInt64(bitPattern: number)
+      return Array(kind.rawValue.utf8) + (0..<8).reversed().map { UInt8(truncatingIfNeeded: pattern >> (8 * $0)) }
+    case .uuid(let kind, let bytes):
+      guard bytes.count == 16 else {
+        throw FormatError(.persistentReference, .unencodable, "an identifier of \(bytes.count) bytes; it has 16")
+      }
+      return Array(kind.rawValue.utf8) + bytes
+    case .token(let kind, let tokenID, let objectID):
+      let parts: [PropertyValue] = [.string(kind.rawValue), .string(tokenID), .data(objectID)]
+      return Self.tokenPrefix + (try DERPropertyList.encode(.array(parts)))
+    }
+  }
+}

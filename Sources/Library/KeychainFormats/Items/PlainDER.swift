@@ -1,0 +1,42 @@
+import Basics
+
+/// Walks through an item's DER that is as devices write it: for what is held as bytes, without making values of it.
+///
+/// Whatever is not so plain is left to `DERDecoder`, which says what it is.
+struct PlainDER {
+  /// A tag, and the contents where they lie.
+  struct Element {
+    let tag: UInt8
+    let contents: UnsafeRawBufferPointer
+  }
+
+  private(set) var rest: UnsafeRawBufferPointer
+
+  init(_ bytes: UnsafeRawBufferPointer) { rest = bytes }
+
+  /// The next element; `nil` where there is none, or one whose length has more than two bytes or is not in its shortest form.
+  mutating func next() -> Element? {
+    guard rest.count >= 2 else { return nil }
+    var (start, count) = (2, Int(rest[1]))
+    if count >= 0x80 {
+      let digits = count - 0x80
+      guard (1...2).contains(digits), rest.count >= 2 + digits else { return nil }
+      count = digits == 1 ? Int(rest[2]) : Int(rest[2]) << 8 | Int(rest[3])
+      guard count >= (digits == 1 ? 0x80 : 0x100) else { return nil }
+      start += digits
+    }
+    guard count <= rest.count - start else { return nil }
+    let element = Element(tag: rest[0], contents: UnsafeRawBufferPointer(rebasing: rest[start..<(start + count)]))
+    rest = UnsafeRawBufferPointer(rebasing: rest[(start + count)...])
+    return element
+  }
+
+  /// Steps over a SEQUENCE of a string and another element.
+  mutating func nextPair() -> (key: UnsafeRawBufferPointer, value: Element)? {
+    guard let pair = next(), pair.tag == DERPropertyList.Tag.sequence else { return nil }
+    var parts = PlainDER(pair.contents)
+    guard let key = parts.next(), key.tag == DERPropertyList.Tag.string, let value = parts.next(), parts.rest.isEmpty
+    else { return nil }
+    return (key.contents, value)
+  }
+}

@@ -1,0 +1,233 @@
+import Basics
+
+/// The objects of a binary property list, read one at a time by index. The bytes must outlive it.
+///
+/// Nothing is followed here: containers give references, data and texts give their place in the file.
+struct BinaryPlistDocument {
+  /// Consecutive references, somewhere in the file.
+  struct References {
+    fileprivate let offset: Int
+    let count: Int
+  }
+
+  enum Object {
+    case null
+    case boolean(Bool)
+    case integer(Int64)
+    case unsignedInteger(UInt64)
+    case real(Double)
+    case date(Double)
+    case data(Range<Int>)
+    case asciiString(Range<Int>)
+    case utf16String(Range<Int>)
+    case uid(UInt64)
+    case array(References)
+    case set(References)
+    case dictionary(keys: References, values: References)
+  }
+
+  let bytes: PropertyListBytes
+  let objectCount: Int
+  let rootIndex: Int
+  private let offsetWidth: Int
+  private let referenceWidth: Int
+  /// Where objects end and the table of their offsets begins.
+  private let tableOffset: Int
+
+  private static let headerByteCount = BinaryPlist.magic.count + BinaryPlist.version.count
+
+  init(_ bytes: UnsafeRawBufferPointer, limits: BinaryPlist.Limits) throws(FormatError) {
+    try self.init(PropertyListBytes(bytes), limits: limits)
+  }
+
+  init(_ bytes: PropertyListBytes, limits: BinaryPlist.Limits) throws(FormatError) {
+    guard bytes.count <= limits.maximumByteCount else {
+      throw FormatError(
+        .binaryPlist, .overLimit, "\(bytes.count) bytes; at most \(limits.maximumByteCount) are accepted")
+    }
+    guard bytes.begins(with: BinaryPlist.magic) else {
+      throw FormatError(.binaryPlist, .malformed, "it does not begin with bplist", offset: 0)
+    }
+    guard bytes.count >= Self.headerByteCount + BinaryPlist.trailerByteCount else {
+      throw FormatError(.binaryPlist, .truncated, "\(bytes.count) bytes have no trailer", offset: bytes.count)
+    }
+    guard bytes.begins(with: BinaryPlist.version, at: BinaryPlist.magic.count) else {
+      throw FormatError(
+        .binaryPlist, .unsupportedVersion, "its version is not 00", offset: BinaryPlist.magic.count)
+    }
+    let trailer = bytes.count - BinaryPlist.trailerByteCount
+    let widths = (offset: Int(bytes[trailer + 6]), reference: Int(bytes[trailer + 7]))
+    guard (1...8).contains(widths.offset), (1...8).contains(widths.reference) else {
+      let faulty = (1...8).contains(widths.offset) ? trailer + 7 : trailer + 6
+      throw FormatError(.binaryPlist, .malformed, "a width that is not 1 to 8 bytes", offset: faulty)
+    }
+    self.bytes = bytes
+    offsetWidth = widths.offset
+    referenceWidth = widths.reference
+    let tableValue = bytes.number(at: trailer + 24, width: 8)
+    guard let tableOffset = Int(exactly: tableValue), tableOffset > Self.headerByteCount, tableOffset < trailer else {
+      throw FormatError(.binaryPlist, .malformed, "its offset table lies outside", offset: trailer + 24)
+    }
+    self.tableOffset = tableOffset
+    let countValue = bytes.number(at: trailer + 8, width: 8)
+    guard let count = Int(exactly: countValue), count > 0, count <= (trailer - tableOffset) / widths.offset else {
+      throw FormatError(.binaryPlist, .malformed, "its offset table does not contain its objects", offset: trailer + 8)
+    }
+    guard count <= limits.maximumValueCount else {
+      throw FormatError(
+        .binaryPlist, .overLimit, "\(count) objects; at most \(limits.maximumValueCount) are accepted",
+        offset: trailer + 8)
+    }
+    objectCount = count
+    let rootValue = bytes.number(at: trailer + 16, width: 8)
+    guard let root = Int(exactly: rootValue), root < count else {
+      throw FormatError(.binaryPlist, .malformed, "its root is not among its objects", offset: trailer + 16)
+    }
+    rootIndex = root
+  }
+
+  /// The index that a reference holds. `position` is below the references' count.
+  func index(_ position: Int, of references: References) throws(FormatError) -> Int {
+    let offset = references.offset + position * referenceWidth
+    guard let index = Int(exactly: bytes.number(at: offset, width: referenceWidth)), index < objectCount
+    else {
+      throw FormatError(.binaryPlist, .malformed, "a reference to no object", offset: offset)
+    }
+    return index
+  }
+
+  /// Where an object begins. `index` is below `objectCount`.
+  func offset(ofObject index: Int) throws(FormatError) -> Int {
+    let entry = tableOffset + index * offsetWidth
+    guard let offset = Int(exactly: bytes.number(at: entry, width: offsetWidth)),
+      offset >= Self.headerByteCount, offset < tableOffset
+    else {
+      throw FormatError(.binaryPlist, .malformed, "an object's offset lies outside", offset: entry)
+    }
+    return offset
+  }
+
+  func object(at index: Int) throws(FormatError) -> Object {
+    let start = try offset(ofObject: index)
+    let marker = bytes[start]
+    let size = marker & 0x0F
+    switch marker >> 4 {
+    case 0x0: return try simple(marker, at: start)
+    case 0x1: return try integer(size, at: start)
+    case 0x2: return .real(try real(size, at: start))
+    case 0x3:
+      guard size == 3 else { throw malformed("a date of another width", start) }
+      return .date(Double(bitPattern: try number(at: start + 1, width: 8, of: start)))
+    case 0x4: return .data(try contents(size, width: 1, at: start))
+    case 0x5: return .asciiString(try contents(size, width: 1, at: start))
+    case 0x6: return .utf16String(try contents(size, width: 2, at: start))
+    case 0x8:
+      guard size < 8 else { throw malformed("a reference of \(size + 1) bytes", start) }
+      return .uid(try number(at: start + 1, width: Int(size) + 1, of: start))
+    case 0xA: return .array(try references(size, at: start))
+    case 0xC: return .set(try references(size, at: start))
+    case 0xD:
+      let range = try contents(size, width: 2 * referenceWidth, at: start)
+      let count = range.count / (2 * referenceWidth)
+      return .dictionary(
+        keys: References(offset: range.lowerBound, count: count),
+        values: References(offset: range.lowerBound + count * referenceWidth, count: count))
+    default: throw malformed("the marker 0x\(String(marker, radix: 16))", start)
+    }
+  }
+
+  /// The text of a string object's place.
+  ///
+  /// - Throws: `.malformed` for bytes above 7F in an ASCII text or a half of a surrogate pair.
+  package func text(_ object: Object) throws(FormatError) -> String? {
+    switch object {
+    case .asciiString(let range):
+      return try bytes.withBytes(range) { (contents) throws(FormatError) in
+        guard contents.allSatisfy({ $0 < 0x80 }) else {
+          throw malformed("an ASCII text with other bytes", range.lowerBound)
+        }
+        return String(decoding: contents, as: UTF8.self)
+      }
+    case .utf16String(let range):
+      let units = stride(from: range.lowerBound, to: range.upperBound, by: 2).map { offset in
+        UInt16(bytes[offset]) << 8 | UInt16(bytes[offset + 1])
+      }
+      guard let text = String(validating: units, as: UTF16.self) else {
+        throw malformed("a text with half a surrogate pair", range.lowerBound)
+      }
+      return text
+    default:
+      return nil
+    }
+  }
+
+  func malformed(_ reason: String, _ offset: Int) -> FormatError {
+    FormatError(.binaryPlist, .malformed, reason, offset: offset)
+  }
+
+  private func simple(_ marker: UInt8, at start: Int) throws(FormatError) -> Object {
+    switch marker {
+    case 0x00: return .null
+    case 0x08: return .boolean(false)
+    case 0x09: return .boolean(true)
+    default: throw malformed("the marker 0x\(String(marker, radix: 16))", start)
+    }
+  }
+
+  private func integer(_ size: UInt8, at start: Int) throws(FormatError) -> Object {
+    switch size {
+    case 0...2: return .integer(Int64(try number(at: start + 1, width: 1 << Int(size), of: start)))
+    case 3: return .integer(Int64(bitPattern: try number(at: start + 1, width: 8, of: start)))
+    case 4:
+      let high = try number(at: start + 1, width: 8, of: start)
+      let low = try number(at: start + 9, width: 8, of: start)
+      if high == 0 { return Int64(exactly: low).map(Object.integer) ?? .unsignedInteger(low) }
+      guard high == .max, Int64(bitPattern: low) < 0 else { throw malformed("an integer above 64 bits", start) }
+      return .integer(Int64(bitPattern: low))
+    default: throw malformed("an integer of another width", start)
+    }
+  }
+
+  private func real(_ size: UInt8, at start: Int) throws(FormatError) -> Double {
+    switch size {
+    case 2:
+      let pattern = UInt32(truncatingIfNeeded: try number(at: start + 1, width: 4, of: start))
+      return Double(Float(bitPattern: pattern))
+    case 3: return Double(bitPattern: try number(at: start + 1, width: 8, of: start))
+    default: throw malformed("a real number of another width", start)
+    }
+  }
+
+  private func references(_ size: UInt8, at start: Int) throws(FormatError) -> References {
+    let range = try contents(size, width: referenceWidth, at: start)
+    return References(offset: range.lowerBound, count: range.count / referenceWidth)
+  }
+
+  /// The place of `size` units, where a size of 15 says that the number follows as an integer object.
+  private func contents(_ size: UInt8, width: Int, at start: Int) throws(FormatError) -> Range<Int> {
+    var offset = start + 1
+    var count = Int(size)
+    if size == 0xF {
+      guard offset < tableOffset, bytes[offset] >> 4 == 1, bytes[offset] & 0xF <= 3 else {
+        throw malformed("a count that is not an integer", start)
+      }
+      let countWidth = 1 << Int(bytes[offset] & 0xF)
+      guard let value = Int(exactly: try number(at: offset + 1, width: countWidth, of: start)) else {
+        throw malformed("a count above every length", start)
+      }
+      count = value
+      offset += 1 + countWidth
+    }
+    guard count <= (tableOffset - offset) / width else {
+      throw FormatError(.binaryPlist, .truncated, "an object that runs past the others' end", offset: start)
+    }
+    return offset..<(offset + count * width)
+  }
+
+  private func number(at offset: Int, width: Int, of start: Int) throws(FormatError) -> UInt64 {
+    guard width <= tableOffset - offset else {
+      throw FormatError(.binaryPlist, .truncated, "an object that runs past the others' end", offset: start)
+    }
+    return bytes.number(at: offset, width: width)
+  }
+}

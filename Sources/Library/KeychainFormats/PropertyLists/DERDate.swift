@@ -1,0 +1,182 @@
+package import Basics
+
+/// The texts of dates in Apple's DER, to and from seconds since 2001-01-01T00:00:00Z.
+///
+/// Source: Apple Security `der_date.c` and the regression test `su-16-cfdate-der`.
+package enum DERDate {
+  enum Fault: Error {
+    /// The text does not follow its grammar.
+    case malformed
+    /// It does, and names a moment that does not exist.
+    case outOfRange
+
+    var reason: String {
+      switch self {
+      case .malformed: "a date whose text is malformed"
+      case .outOfRange: "a date with a field out of range"
+      }
+    }
+  }
+
+  /// The GeneralizedTime text of a date, or `nil` where it has none: no number, or outside the years 0 to 9999.
+  package static func text(of date: KeychainDate) -> String? {
+    encode(date).map { String(decoding: $0, as: UTF8.self) }
+  }
+
+  /// The date that a GeneralizedTime text says; it remembers the text.
+  ///
+  /// - Throws: `.malformed` for another text or a moment that does not exist.
+  package static func date(of text: String) throws(FormatError) -> KeychainDate {
+    do throws(Fault) {
+      return try Array(text.utf8).span.bytes.withUnsafeBytes(decode)
+    } catch {
+      throw FormatError(.der, .malformed, error.reason)
+    }
+  }
+
+  /// What Apple's decoder puts in the place of a malformed date of an item: 2001-03-24T00:00:00Z.
+  static let repaired = KeychainDate(secondsSinceReferenceDate: 82 * 86_400)
+
+  /// How many digits of a fraction count.
+  private static let maximumFractionDigits = 19
+
+  /// `YYYYMMDDhhmmss[.f…]` with `Z`, `+hhmm` or `-hhmm`; a fraction has digits and does not end in zero.
+  static func decode(_ text: UnsafeRawBufferPointer) throws(Fault) -> KeychainDate {
+    KeychainDate(secondsSinceReferenceDate: try seconds(text), encodedText: String(decoding: text, as: UTF8.self))
+  }
+
+  /// The seconds since 2001-01-01T00:00:00Z that such a text says.
+  static func seconds(_ text: UnsafeRawBufferPointer) throws(Fault) -> Double {
+    var reader = FieldReader(text)
+    let year = try reader.number(digits: 4)
+    return try reader.moment(year: year, allowsFraction: true)
+  }
+
+  /// `YYMMDDhhmmss` with a zone. Years from 50 on belong to the last century.
+  static func decodeUTCTime(_ text: UnsafeRawBufferPointer) throws(Fault) -> KeychainDate {
+    var reader = FieldReader(text)
+    let year = try reader.number(digits: 2)
+    return KeychainDate(
+      secondsSinceReferenceDate: try reader.moment(year: year + (year < 50 ? 2000 : 1900), allowsFraction: false))
+  }
+
+  /// The GeneralizedTime text of a date: the one it was read from, if that still says the same moment.
+  ///
+  /// - Returns: `nil` for a date without a text of its own outside the years 0 to 9999, or that is not a number.
+  static func encode(_ date: KeychainDate) -> [UInt8]? {
+    if let text = date.encodedText.map({ Array($0.utf8) }),
+      let decoded = try? text.span.bytes.withUnsafeBytes(decode), decoded == date
+    {
+      return text
+    }
+    return encode(date.secondsSinceReferenceDate)
+  }
+
+  /// No text of the date, its own or that of its seconds, is longer; `nil` where it may have none.
+  static func maximumByteCount(of date: KeychainDate) -> Int? {
+    secondsWithText.contains(date.secondsSinceReferenceDate)
+      ? max(maximumTextByteCount, date.encodedText?.utf8.count ?? 0) : nil
+  }
+
+  /// The years 0 to 9999.
+  private static let secondsWithText = firstSecond(of: 0)..<firstSecond(of: 10_000)
+
+  private static func firstSecond(of year: Int64) -> Double {
+    Double(CivilDate(year: year, month: 1, day: 1).daysSinceReference * 86_400)
+  }
+
+  private static let fieldsByteCount = 16
+  /// With the digits of the smallest double, 5e-324.
+  static let maximumTextByteCount = fieldsByteCount + 324
+
+  /// The text of a number of seconds, with the fewest fraction digits that still say this number.
+  static func encode(_ seconds: Double) -> [UInt8]? {
+    let wholeSeconds = seconds.rounded(.down)
+    guard let whole = Int64(exactly: wholeSeconds), abs(whole) < 400_000_000_000 else { return nil }
+    let (days, secondOfDay) = whole.quotientAndRemainder(flooredBy: 86_400)
+    let date = CivilDate(daysSinceReference: days)
+    guard (0...9999).contains(date.year) else { return nil }
+    let fraction = seconds == wholeSeconds ? [] : SecondFraction.digits(of: seconds)
+    var text: [UInt8] = []
+    text.reserveCapacity(fieldsByteCount + fraction.count)
+    append(date.year / 100, to: &text)
+    for number in [date.year % 100, date.month, date.day] { append(number, to: &text) }
+    for number in [secondOfDay / 3600, secondOfDay / 60 % 60, secondOfDay % 60] { append(number, to: &text) }
+    if !fraction.isEmpty { text += [UInt8(ascii: ".")] + fraction }
+    text.append(UInt8(ascii: "Z"))
+    return text
+  }
+
+  /// Two digits of a number below 100.
+  private static func append(_ number: Int64, to text: inout [UInt8]) {
+    text.append(UInt8(ascii: "0") + UInt8(truncatingIfNeeded: number / 10))
+    text.append(UInt8(ascii: "0") + UInt8(truncatingIfNeeded: number % 10))
+  }
+
+  /// Reads the fields of a date text.
+  private struct FieldReader {
+    private let text: UnsafeRawBufferPointer
+    private var position = 0
+
+    init(_ text: UnsafeRawBufferPointer) { self.text = text }
+
+    private var rest: Slice<UnsafeRawBufferPointer> { text[position...] }
+
+    mutating func number(digits: Int) throws(Fault) -> Int64 {
+      guard text.count - position >= digits else { throw .malformed }
+      var value: Int64 = 0
+      for _ in 0..<digits {
+        guard Self.isDigit(text[position]) else { throw .malformed }
+        value = value * 10 + Int64(text[position] - UInt8(ascii: "0"))
+        position += 1
+      }
+      return value
+    }
+
+    private static func isDigit(_ byte: UInt8) -> Bool { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte) }
+
+    /// Everything after the year, and the seconds since 2001 that it all says.
+    mutating func moment(year: Int64, allowsFraction: Bool) throws(Fault) -> Double {
+      let month = try number(digits: 2)
+      let day = try number(digits: 2)
+      let hour = try number(digits: 2)
+      let minute = try number(digits: 2)
+      let second = try number(digits: 2)
+      let fraction = allowsFraction ? try self.fraction() : 0
+      let zone = try zoneSeconds()
+      guard rest.isEmpty else { throw .malformed }
+      guard (1...12).contains(month), (1...CivilDate.daysInMonth(month, of: year)).contains(day), hour < 24,
+        minute < 60, second <= 61
+      else { throw .outOfRange }
+      let days = CivilDate(year: year, month: month, day: day).daysSinceReference
+      return Double(days * 86_400 + hour * 3600 + minute * 60 + second - zone) + fraction
+    }
+
+    private mutating func fraction() throws(Fault) -> Double {
+      guard rest.first == UInt8(ascii: ".") else { return 0 }
+      position += 1
+      let digits = rest.prefix(while: Self.isDigit)
+      guard let last = digits.last, last != UInt8(ascii: "0") else { throw .malformed }
+      position += digits.count
+      let counted = digits.prefix(maximumFractionDigits)
+      let numerator = counted.reduce(UInt64(0)) { $0 * 10 + UInt64($1 - UInt8(ascii: "0")) }
+      return Double(numerator) / counted.reduce(1.0) { denominator, _ in denominator * 10 }
+    }
+
+    private mutating func zoneSeconds() throws(Fault) -> Int64 {
+      guard let sign = rest.first else { throw .malformed }
+      position += 1
+      switch sign {
+      case UInt8(ascii: "Z"):
+        return 0
+      case UInt8(ascii: "+"), UInt8(ascii: "-"):
+        let hours = try number(digits: 2)
+        let minutes = try number(digits: 2)
+        guard hours < 24, minutes < 60 else { throw .outOfRange }
+        return (hours * 3600 + minutes * 60) * (sign == UInt8(ascii: "-") ? -1 : 1)
+      default:
+        throw .malformed
+      }
+    }
+  }
+}

@@ -1,0 +1,53 @@
+import Basics
+
+/// The bytes of a property list: in memory, or read where they are looked at.
+struct PropertyListBytes {
+  let count: Int
+  private let held: UnsafeRawBufferPointer
+  private let pages: PagedBytes?
+
+  /// The memory must outlive this.
+  init(_ bytes: UnsafeRawBufferPointer) {
+    count = bytes.count
+    held = bytes
+    pages = nil
+  }
+
+  init(_ pages: PagedBytes) {
+    count = pages.count
+    held = UnsafeRawBufferPointer(start: nil, count: 0)
+    self.pages = pages
+  }
+
+  /// A byte. `offset` is below the count.
+  subscript(offset: Int) -> UInt8 {
+    guard let pages else { return held[offset] }
+    return pages[offset]
+  }
+
+  /// Lends the bytes of a range, all of which there are.
+  func withBytes<Result, Failure: Error>(
+    _ range: Range<Int>, _ body: (UnsafeRawBufferPointer) throws(Failure) -> Result
+  ) throws(Failure) -> Result {
+    guard let pages else { return try body(UnsafeRawBufferPointer(rebasing: held[range])) }
+    return try range.map { pages[$0] }.withRawBytes(body)
+  }
+
+  /// Whether these come first.
+  func begins(with start: some Collection<UInt8>, at offset: Int = 0) -> Bool {
+    guard start.count <= count - offset else { return false }
+    guard let pages else { return held[offset..<(offset + start.count)].elementsEqual(start) }
+    return start.enumerated().allSatisfy { pages[offset + $0] == $1 }
+  }
+
+  /// The number of so many bytes, the first ones highest, all of which there are.
+  func number(at offset: Int, width: Int) -> UInt64 {
+    var value: UInt64 = 0
+    guard let pages else {
+      for index in offset..<(offset + width) { value = value << 8 | UInt64(held[index]) }
+      return value
+    }
+    for index in offset..<(offset + width) { value = value << 8 | UInt64(pages[index]) }
+    return value
+  }
+}

@@ -1,0 +1,90 @@
+import Basics
+
+/// Walks forward through lent bytes, never past the end it was given.
+///
+/// Every offset it reports counts from the start of the bytes. The pointer must outlive the cursor.
+struct ByteCursor {
+  let bytes: UnsafeRawBufferPointer
+  let format: FormatError.Format
+  private(set) var offset: Int
+  let end: Int
+
+  init(_ bytes: UnsafeRawBufferPointer, format: FormatError.Format) {
+    self.bytes = bytes
+    self.format = format
+    offset = 0
+    end = bytes.count
+  }
+
+  private init(_ bytes: UnsafeRawBufferPointer, format: FormatError.Format, range: Range<Int>) {
+    self.bytes = bytes
+    self.format = format
+    offset = range.lowerBound
+    end = range.upperBound
+  }
+
+  var remaining: Int { end - offset }
+  var isAtEnd: Bool { offset == end }
+  /// Everything that is left, lent.
+  var rest: UnsafeRawBufferPointer { lend(offset..<end) }
+
+  /// Steps over `count` bytes and returns where they lie.
+  mutating func take(_ count: Int, _ what: @autoclosure () -> String) throws(FormatError) -> Range<Int> {
+    guard count >= 0, count <= remaining else { throw truncated(count, what()) }
+    defer { offset += count }
+    return offset..<(offset + count)
+  }
+
+  private func truncated(_ count: Int, _ what: String) -> FormatError {
+    FormatError(format, .truncated, "\(what) of \(count) bytes does not fit", offset: offset)
+  }
+
+  /// Steps over `count` bytes and returns a cursor that sees nothing but them.
+  mutating func takeCursor(_ count: Int, _ what: @autoclosure () -> String) throws(FormatError) -> ByteCursor {
+    ByteCursor(bytes, format: format, range: try take(count, what()))
+  }
+
+  mutating func takeBytes(_ count: Int, _ what: @autoclosure () -> String) throws(FormatError) -> [UInt8] {
+    copy(try take(count, what()))
+  }
+
+  mutating func takeByte(_ what: @autoclosure () -> String) throws(FormatError) -> UInt8 {
+    guard offset < end else { throw truncated(1, what()) }
+    defer { offset += 1 }
+    return bytes[offset]
+  }
+
+  mutating func takeLittleEndianWord(_ what: @autoclosure () -> String) throws(FormatError) -> UInt32 {
+    let range = try take(4, what())
+    return range.reversed().reduce(0) { $0 << 8 | UInt32(bytes[$1]) }
+  }
+
+  mutating func takeBigEndianWord(_ what: @autoclosure () -> String) throws(FormatError) -> UInt32 {
+    let range = try take(4, what())
+    return range.reduce(0) { $0 << 8 | UInt32(bytes[$1]) }
+  }
+
+  /// A range that `take` has returned, copied.
+  func copy(_ range: Range<Int>) -> [UInt8] { Array(lend(range)) }
+
+  /// A range that `take` has returned, lent.
+  func lend(_ range: Range<Int>) -> UnsafeRawBufferPointer { UnsafeRawBufferPointer(rebasing: bytes[range]) }
+}
+
+extension [UInt8] {
+  package mutating func append(littleEndian word: UInt32) {
+    append(contentsOf: (0..<4).map { UInt8(truncatingIfNeeded: word >> (8 * $0)) })
+  }
+
+  mutating func append(bigEndian word: UInt32) {
+    append(contentsOf: (0..<4).reversed().map { UInt8(truncatingIfNeeded: word >> (8 * $0)) })
+  }
+
+  init(bigEndian word: UInt32) {
+    self = []
+    append(bigEndian: word)
+  }
+
+  /// The value of a big-endian word, where these are four bytes.
+  var bigEndianWord: UInt32? { count == 4 ? reduce(0) { $0 << 8 | UInt32($1) } : nil }
+}

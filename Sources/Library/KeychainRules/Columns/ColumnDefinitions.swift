@@ -1,0 +1,50 @@
+import Basics
+package import KeychainFormats
+
+/// The columns of each kind's table, derived from the attribute table.
+///
+/// Source: Apple `SecItemSchema.c`.
+package enum ColumnDefinitions {
+  /// The definitions with a column of their own, in column order.
+  package static func all(of kind: ItemKind) -> [AttributeDefinition] { columns(of: kind).all }
+
+  /// The columns that together may occur only once in a table.
+  package static func primaryKey(of kind: ItemKind) -> [AttributeDefinition] { columns(of: kind).primaryKey }
+
+  private struct Columns {
+    let all: [AttributeDefinition]
+    let primaryKey: [AttributeDefinition]
+
+    init(of kind: ItemKind) {
+      all = AttributeTable.definitions(of: kind).filter { $0.flags.contains(.column) }
+      primaryKey = all.filter { $0.flags.contains(.primaryKey) }
+    }
+  }
+
+  private static let ofGenericPasswords = Columns(of: .genericPassword)
+  private static let ofInternetPasswords = Columns(of: .internetPassword)
+  private static let ofCertificates = Columns(of: .certificate)
+  private static let ofKeys = Columns(of: .key)
+
+  private static func columns(of kind: ItemKind) -> Columns {
+    switch kind {
+    case .genericPassword: ofGenericPasswords
+    case .internetPassword: ofInternetPasswords
+    case .certificate: ofCertificates
+    case .key: ofKeys
+    }
+  }
+}
+
+extension AttributeDefinition {
+  /// Whether the column holds the attribute's own bytes: not text, not a number, not a hash, not the sealed item.
+  package var holdsDataInColumn: Bool {
+    guard !flags.contains(.hashedColumn) else { return false }
+    return switch kind {
+    case .blob, .data, .sha1, .uuid, .primaryKey, .accessControl: true
+    case .rowID, .creationDate, .modificationDate, .date, .string, .access, .number, .sync, .tomb, .useTombstone,
+      .encryptedData:
+      false
+    }
+  }
+}

@@ -1,0 +1,74 @@
+package import Basics
+package import KeychainCrypto
+package import KeychainFormats
+
+/// What an item gets when it is added: the attributes that a caller may leave out, and those that no caller chooses.
+///
+/// Source: Apple `SecItemServer.c` (`_SecItemAdd`), `SecItemDb.c` (`s3dl_query_add`), `SecDbItem.c` (defaults).
+package enum NewItem {
+  /// Items of the push service are readable at all times, certificates too, everything else while unlocked.
+  package static func defaultProtection(kind: ItemKind, accessGroup: String) -> ProtectionClass {
+    if accessGroup == "com.apple.apsd" { return .alwaysThisDeviceOnly }
+    return kind == .certificate ? .always : .whenUnlocked
+  }
+
+  /// - Throws: `.parameter` for no access group, an unknown protection class, or an access control on a synchronized
+  ///   item.
+  package static func prepared(
+    _ item: KeychainItem, now: KeychainDate, random: any RandomSource
+  ) throws(KeychainRuleError) -> KeychainItem {
+    var item = item
+    item.unpack()
+    try item.convertAttributes()
+    guard let group = item.accessGroup else { throw KeychainRuleError(.parameter, "the item has no access group") }
+    if item[.protection] == nil {
+      item.protection = defaultProtection(kind: item.kind, accessGroup: group)
+    } else if item.protection == nil {
+      throw KeychainRuleError(.parameter, "the protection class is not known")
+    }
+    try refuseGuardedSynchronization(of: item)
+    for definition in AttributeTable.definitions(of: item.kind) where item[definition.code] == nil {
+      if let value = defaultValue(of: definition) { item[definition.code] = value }
+    }
+    item[.creationDate] = .date(now)
+    item[.modificationDate] = .date(now)
+    item[.tombstone] = .integer(item.isTombstone ? 1 : 0)
+    item[.multiUser] = .data([])
+    item[.uuid] = .string(try randomUUIDText(random))
+    item[.persistentReference] = .data(try randomBytes(random, count: 16))
+    return item
+  }
+
+  /// What cannot leave its device cannot be synchronized.
+  package static func refuseGuardedSynchronization(of item: KeychainItem) throws(KeychainRuleError) {
+    if item.isSynchronizable, item[.accessControl] != nil {
+      throw KeychainRuleError(.parameter, "a synchronised item cannot have an access control")
+    }
+  }
+
+  /// Attributes that may not be NULL: 0, 2001-01-01, empty text for text-like ones, empty data for the others.
+  private static func defaultValue(of definition: AttributeDefinition) -> PropertyValue? {
+    guard definition.flags.contains(.notNull), !definition.flags.isDisjoint(with: [.encrypted, .authenticated]) else {
+      return nil
+    }
+    return switch definition.kind {
+    case .number, .sync, .tomb: .integer(0)
+    case .creationDate, .modificationDate, .date: .date(.reference)
+    case .blob: .string("")
+    case .data: .data([])
+    case .rowID, .string, .encryptedData, .access, .accessControl, .useTombstone, .sha1, .primaryKey, .uuid: nil
+    }
+  }
+
+  /// A version 4 UUID as Apple writes it: upper case (RFC 9562).
+  package static func randomUUIDText(_ random: any RandomSource) throws(KeychainRuleError) -> String {
+    var bytes = SIMD16(try randomBytes(random, count: 16))
+    bytes[6] = bytes[6] & 0x0F | 0x40
+    bytes[8] = bytes[8] & 0x3F | 0x80
+    return UUIDText.uppercase(bytes)
+  }
+
+  package static func randomBytes(_ random: any RandomSource, count: Int) throws(KeychainRuleError) -> [UInt8] {
+    do { return try random.bytes(count) } catch { throw KeychainRuleError(error) }
+  }
+}

@@ -1,0 +1,91 @@
+import Basics
+public import KeychainFormats
+
+/// The items that belong to the system of one device: never exported, and kept when a backup is restored.
+///
+/// Source: Apple `SecItemDb.c` (`SecItemIsSystemBound`).
+public enum SystemBoundItems {
+  /// One row of the table. An absent condition matches anything; a present one only a *string* value.
+  struct Row: Sendable {
+    enum Match: Sendable {
+      case exactly(String)
+      case beginning(String)
+
+      func accepts(_ value: String?) -> Bool {
+        guard let value else { return false }
+        return switch self {
+        case .exactly(let text): value == text
+        case .beginning(let prefix): value.hasPrefix(prefix)
+        }
+      }
+    }
+
+    var kinds: Set<ItemKind> = [.genericPassword]
+    let accessGroup: String
+    var service: Match?
+    var account: Match?
+    var label: Match?
+
+    func matches(_ item: KeychainItem) -> Bool {
+      guard kinds.contains(item.kind), item.accessGroup == accessGroup else { return false }
+      return [(service, AttributeCode.service), (account, .account), (label, .label)].allSatisfy { match, code in
+        match?.accepts(item[code]?.stringValue) ?? true
+      }
+    }
+  }
+
+  /// Groups of which every item is one, whatever else it is: known of an item that is locked, too.
+  package static let groups = ["com.apple.security.sos", "lockdown-identities"]
+
+  /// Rules that hold on every device.
+  static let everywhere: [Row] =
+    groups.map { Row(kinds: Set(ItemKind.allCases), accessGroup: $0) } + [
+      Row(
+        accessGroup: "apple", service: .exactly("com.apple.managedconfiguration"), account: .exactly("Public")),
+      Row(
+        accessGroup: "apple", service: .exactly("com.apple.managedconfiguration"), account: .exactly("Private")),
+      Row(accessGroup: "apple", service: .exactly("com.apple.account.CloudKit.token")),
+      Row(accessGroup: "apple", service: .exactly("com.apple.account.idms.continuation-key")),
+    ]
+
+  /// Rules that hold on a Shared iPad alone.
+  static let sharedIPad: [Row] =
+    ["push.apple.com", "push.apple.com,PerAppToken.v0"].map {
+      Row(accessGroup: "com.apple.apsd", service: .exactly($0))
+    }
+    + ["fmf.token", "fmf.apptoken", "fmip.siritoken", "cloudkit.token"].map {
+      Row(accessGroup: "appleaccount", service: .exactly("com.apple.appleaccount." + $0))
+    }
+    + [
+      "AppleAccount.token", "AppleAccount.password", "AppleAccount.rpassword", "idms.token", "idms.heartbeat-token",
+      "idms.continuation-key", "CloudKit.token", "IdentityServices.password", "IdentityServices.rpassword",
+      "IdentityServices.token",
+    ].map { Row(accessGroup: "apple", service: .exactly("com.apple.account." + $0)) }
+    + ["BackupIDSAccountToken", "com.apple.ids", "ids", "IDS"].map {
+      Row(accessGroup: "apple", service: .exactly($0))
+    }
+    + [
+      Row(accessGroup: "apple", service: .beginning("com.apple.gs.")),
+      Row(accessGroup: "apple", service: .exactly("com.apple.facetime"), account: .exactly("registrationV1")),
+      Row(accessGroup: "com.apple.ind", service: .exactly("com.apple.ind.registration")),
+      Row(accessGroup: "ichat", service: .exactly("ids")),
+      Row(kinds: [.key], accessGroup: "ichat", label: .exactly("iMessage Encryption Key")),
+      Row(kinds: [.key], accessGroup: "ichat", label: .exactly("iMessage Signing Key")),
+      Row(accessGroup: "com.apple.rapport"),
+    ]
+
+  private static let namedGroups = Set((everywhere + sharedIPad).map(\.accessGroup))
+
+  /// Whether an item is one of them.
+  ///
+  /// A numeric `sysb` decides alone: 0 is "not bound", anything else "bound". An item without a string access group is
+  /// not bound; one with a sharing group is.
+  public static func contain(_ item: KeychainItem, onSharedIPad: Bool = false) -> Bool {
+    if let mark = item[.systemBound]?.integerValue { return mark != 0 }
+    guard let group = item.accessGroup else { return false }
+    if item.isSharedCopy { return true }
+    // Nearly every item is of a group that no row names.
+    guard namedGroups.contains(group) else { return false }
+    return (onSharedIPad ? everywhere + sharedIPad : everywhere).contains { $0.matches(item) }
+  }
+}

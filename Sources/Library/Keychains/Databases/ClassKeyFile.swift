@@ -1,0 +1,127 @@
+public import Basics
+public import KeychainFormats
+
+/// Keys of a device's classes as a file gives them: one JSON object, from the class to 64 hexadecimal digits.
+///
+/// `{"6": "00ff…", "ck": "…"}`: a class goes by its number, 6 to 12, or by its code, `ak` to `akpu`. Nothing else may stand
+/// in it, and no class twice. The form is ours: no tool's own is documented.
+public enum ClassKeyFile {
+  /// The most bytes that are read.
+  public static let maximumByteCount = 65_536
+  /// A key's bytes.
+  public static let keyByteCount = 32
+
+  /// Reads the keys. They never leave memory that is wiped.
+  ///
+  /// - Throws: `.malformed` with the place, in bytes from 0; no digit of a key is quoted.
+  public static func keys(in file: SensitiveBytes) throws(KeychainDatabaseError) -> [KeyClass: SensitiveBytes] {
+    try file.withBytes { (bytes) throws(KeychainDatabaseError) in
+      guard bytes.count <= maximumByteCount else {
+        throw KeychainDatabaseError(
+          .overLimit,
+          "it has \(Amounts.bytes(bytes.count)); Keyhaul reads at most \(Amounts.grouped(maximumByteCount))")
+      }
+      var scanner = KeyScanner(bytes: bytes)
+      return try scanner.object()
+    }
+  }
+}
+
+/// The few parts of JSON (RFC 8259) that such a file has.
+private struct KeyScanner {
+  let bytes: UnsafeRawBufferPointer
+  var place = 0
+
+  mutating func object() throws(KeychainDatabaseError) -> [KeyClass: SensitiveBytes] {
+    var keys: [KeyClass: SensitiveBytes] = [:]
+    place = UTF8Scalars.byteOrderMarkCount(of: bytes)
+    try expect("{", "it is not a JSON object")
+    skipSpace()
+    if place < bytes.count, bytes[place] == UInt8(ascii: "}") { throw fault("it has no key", at: place) }
+    repeat {
+      let start = place
+      let name = try string()
+      guard let keyClass = Self.keyClass(named: String(decoding: bytes[name].prefix(16), as: UTF8.self)) else {
+        throw fault("a name is neither a class's number, 6 to 12, nor its code, ak to akpu", at: start)
+      }
+      try expect(":", "a name has no value")
+      let digits = try string()
+      guard digits.count == 2 * ClassKeyFile.keyByteCount else {
+        throw fault(
+          "the key of class \(keyClass.rawValue) has \(digits.count) digits; it has \(2 * ClassKeyFile.keyByteCount)",
+          at: digits.lowerBound)
+      }
+      guard keys[keyClass] == nil else { throw fault("class \(keyClass.rawValue) occurs twice", at: start) }
+      keys[keyClass] = try key(digits)
+    } while try isContinued()
+    skipSpace()
+    guard place == bytes.count else { throw fault("there is text after the object", at: place) }
+    return keys
+  }
+
+  private func key(_ digits: Range<Int>) throws(KeychainDatabaseError) -> SensitiveBytes {
+    let values = bytes[digits]
+    guard values.allSatisfy({ Self.value(ofDigit: $0) != nil }) else {
+      throw fault("a class key contains a character that is not a hexadecimal digit", at: digits.lowerBound)
+    }
+    return SensitiveBytes(count: digits.count / 2) { target in
+      for index in target.indices {
+        let first = Self.value(ofDigit: values[digits.lowerBound + 2 * index]) ?? 0
+        target[index] = first << 4 | (Self.value(ofDigit: values[digits.lowerBound + 2 * index + 1]) ?? 0)
+      }
+    }
+  }
+
+  private static func value(ofDigit digit: UInt8) -> UInt8? {
+    switch digit {
+    case UInt8(ascii: "0")...UInt8(ascii: "9"): digit - UInt8(ascii: "0")
+    case UInt8(ascii: "a")...UInt8(ascii: "f"): digit - UInt8(ascii: "a") + 10
+    case UInt8(ascii: "A")...UInt8(ascii: "F"): digit - UInt8(ascii: "A") + 10
+    default: nil
+    }
+  }
+
+  private static func keyClass(named name: String) -> KeyClass? {
+    if let protection = ProtectionClass(rawValue: name) { return protection.keyClass }
+    return ProtectionClass.allCases.map(\.keyClass).first { String($0.rawValue) == name }
+  }
+
+  /// The places between the quotation marks. No name and no key has a character that would have to be escaped.
+  private mutating func string() throws(KeychainDatabaseError) -> Range<Int> {
+    try expect("\"", "a quoted string is missing")
+    let start = place
+    while place < bytes.count, bytes[place] != UInt8(ascii: "\"") {
+      guard bytes[place] >= 0x20, bytes[place] != UInt8(ascii: "\\") else {
+        throw fault("a string contains an escape sequence", at: place)
+      }
+      place += 1
+    }
+    let end = place
+    try expect("\"", "a string does not end")
+    return start..<end
+  }
+
+  private mutating func isContinued() throws(KeychainDatabaseError) -> Bool {
+    skipSpace()
+    if place < bytes.count, bytes[place] == UInt8(ascii: ",") {
+      place += 1
+      return true
+    }
+    try expect("}", "the object does not end")
+    return false
+  }
+
+  private mutating func expect(_ sign: Unicode.Scalar, _ reason: String) throws(KeychainDatabaseError) {
+    skipSpace()
+    guard place < bytes.count, UInt32(bytes[place]) == sign.value else { throw fault(reason, at: place) }
+    place += 1
+  }
+
+  private mutating func skipSpace() {
+    while place < bytes.count, [0x20, 0x09, 0x0A, 0x0D].contains(bytes[place]) { place += 1 }
+  }
+
+  private func fault(_ reason: String, at place: Int) -> KeychainDatabaseError {
+    KeychainDatabaseError(.malformed, "\(reason), at byte \(place)")
+  }
+}

@@ -1,0 +1,62 @@
+public import Basics
+import KeychainFormats
+
+/// Why a file could not be read as a keychain database. What happens to a single item is a `DatabaseItemFault` instead.
+public struct KeychainDatabaseError: ExplainedError, Equatable {
+  /// Why, for a program to switch on.
+  public enum Code: String, Sendable {
+    /// The bytes are no SQLite database.
+    case unreadable
+    /// A database, and none of a keychain.
+    case unknownForm
+    /// A file of class keys that does not have its form.
+    case malformed
+    /// Somebody else has it open.
+    case busy
+    /// It cannot be written to.
+    case notWritable
+    /// It can be read and is not changed: its schema, its keys or what it defines besides stand against it.
+    case unchangeable
+    /// An item with the same primary key is there.
+    case duplicate
+    /// Cut off, or its pages contradict each other.
+    case damaged
+    /// More or larger than a named limit accepts.
+    case overLimit
+    /// SQLite or the ciphers do not work here.
+    case failed
+  }
+
+  /// Why, for a program to switch on.
+  public let code: Code
+  /// The fact found, with its place where it has one. It quotes no value.
+  public let reason: String
+
+  /// Creates an error.
+  public init(_ code: Code, _ reason: String) {
+    self.code = code
+    self.reason = reason
+  }
+
+  /// What is said of every error with the same code.
+  public var meaning: ErrorMeaning {
+    switch code {
+    case .unreadable: .init(.refused, "it is not an SQLite database", advice: "check the path")
+    case .unknownForm: .init(.refused, "it is not a keychain database", advice: "check the path")
+    case .malformed:
+      .init(
+        .refused, "it is not a class key file",
+        advice: "a JSON object from classes, 6 to 12, to 64 hexadecimal digits"
+      )
+    case .busy: .init(.busy, "the database is in use", advice: "shut down the Simulator")
+    case .notWritable: .init(.failed, "the database cannot be written to", advice: "check its permissions")
+    case .unchangeable: .init(.refused, "the database was not changed", advice: "it can be read")
+    case .duplicate:
+      .init(.failed, "the database already has this item", advice: "another name, or change the existing item")
+    case .damaged: .init(.damaged, "the database is damaged", advice: "another copy of it, with its -wal")
+    case .overLimit: .init(.refused, "the database is over a limit", advice: "don't trust this file")
+    case .failed:
+      .init(.failed, "the database cannot be read here", advice: "check the installation of SQLite's library")
+    }
+  }
+}

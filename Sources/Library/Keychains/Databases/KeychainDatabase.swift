@@ -1,0 +1,232 @@
+public import Basics
+public import KeychainFormats
+package import KeychainRules
+
+/// A keychain database as its file gives it: `keychain-2-debug.db` of a Simulator, `keychain-2.db` of a device or a Mac.
+///
+/// It is read from memory: nothing is written, beside the file or anywhere else, and nothing that the file defines, a
+/// trigger or a view, is run. Source: Apple `SecItemSchema.c`, `SecItemDb.c`; no database of a real Simulator was
+/// available.
+public struct KeychainDatabase: Sendable {
+  /// The version of its schema; `nil` where the table `tversion` has no row that names one.
+  public let schema: SchemaVersion?
+  /// The rows of the item tables in the order genp, inet, cert, keys, each by its row's number.
+  public let rows: [Row]
+  /// Tables of items that are not there, or lack a column without which no item can be read.
+  public let missingTables: [ItemKind]
+  /// The column `data` of `metadatakeys` by its class. Those of a Simulator are keys in clear, with eight bytes behind.
+  public let wrappedMetadataKeys: [KeyClass: SensitiveBytes]
+  /// Whether SQLite finds nothing wrong with its pages, its log applied.
+  public let isIntact: Bool
+  /// The bytes of one file that holds all of it, its log applied: a checkpointed copy.
+  public let image: [UInt8]
+  /// What became of the log beside it.
+  public let log: DatabaseFacts.LogUse
+
+  /// The version of a schema, "12.11".
+  public struct SchemaVersion: Sendable, Hashable {
+    /// What a daemon of another one refuses where it is higher.
+    public let major: Int
+    /// Accepted higher than known.
+    public let minor: Int
+
+    /// "12.11"
+    public var text: String { "\(major).\(minor)" }
+
+    /// Creates a version.
+    ///
+    /// - Parameters:
+    ///   - major: What a daemon of another one refuses where it is higher.
+    ///   - minor: Accepted higher than known.
+    public init(major: Int, minor: Int) {
+      self.major = major
+      self.minor = minor
+    }
+  }
+
+  /// A row of an item table.
+  public struct Row: Sendable {
+    /// The table.
+    public let kind: ItemKind
+    /// Its number in the table.
+    public let number: Int64
+    /// The column `data`: the sealed item. Empty where the column holds no data.
+    public let sealed: [UInt8]
+    /// The column `sha1`; `nil` if it holds no data, or if the table has no such column.
+    public let digest: [UInt8]?
+    /// Whether the table has a column `sha1`; those of iOS 6 and before, schema 5, have none.
+    public let hasDigestColumn: Bool
+    /// Every other column whose name is known, as it stands.
+    package let columns: [AttributeCode: ColumnValue]
+
+    /// The version word of the item without its highest bit; `nil` for fewer than four bytes.
+    public var version: UInt32? { ItemBlob.versionNumber(of: sealed) }
+  }
+
+  /// The most rows of items that a database may have.
+  public static let maximumItemCount = 200_000
+  /// The most bytes of a database, and of its log.
+  public static let maximumByteCount = DatabaseImage.maximumByteCount
+  /// How many bytes of a file's start `mayBegin` wants to see.
+  public static let signatureByteCount = 16
+
+  /// Whether a file that begins so may be an SQLite database.
+  public static func mayBegin(with start: [UInt8]) -> Bool { start.starts(with: "SQLite format 3\0".utf8) }
+
+  /// Reads a database.
+  ///
+  /// - Parameters:
+  ///   - file: The whole file, at most 256 MiB.
+  ///   - log: The whole file `-wal` that was beside it; empty where none was.
+  ///   - journal: The whole file `-journal` that was beside it; empty where none was.
+  /// - Throws: `.unreadable` for no SQLite database, `.unknownForm` for none of a keychain, `.damaged`, `.overLimit`, and
+  ///   `.failed` where SQLite does not work.
+  public init(file: [UInt8], log: [UInt8] = [], journal: [UInt8] = []) throws(KeychainDatabaseError) {
+    try self.init(file: file, log: log, journal: journal, acceptingAtMost: Self.maximumItemCount)
+  }
+
+  /// The same with another limit of rows.
+  package init(
+    file: [UInt8], log: [UInt8], journal: [UInt8] = [], acceptingAtMost limit: Int
+  ) throws(KeychainDatabaseError) {
+    let (database, image, use) = try Self.opened(DatabaseImage(file), log, journal)
+    let (schema, keys) = (try Self.schema(of: database), try Self.metadataKeys(of: database))
+    var rows: [Row] = []
+    var byteCount = 0
+    var missing: [ItemKind] = []
+    for kind in ItemKind.allCases {
+      guard let columns = try database.columns(of: kind.rawValue), columns.contains("data") else {
+        missing.append(kind)
+        continue
+      }
+      let hasDigestColumn = columns.contains("sha1")
+      let known = ColumnDefinitions.all(of: kind).map(\.code).filter { code in
+        columns.contains(code.rawValue) && !["rowid", "data", "sha1"].contains(code.rawValue)
+      }
+      let names = known.map { ", \"\($0.rawValue)\"" }.joined()
+      let digest = hasDigestColumn ? "sha1" : "NULL"
+      try database.forEachRow("SELECT rowid, data, \(digest)\(names) FROM main.\(kind.rawValue) ORDER BY rowid") {
+        (row) throws(KeychainDatabaseError) in
+        guard rows.count < limit else {
+          throw KeychainDatabaseError(.overLimit, "it has more than \(limit) items")
+        }
+        var values: [AttributeCode: ColumnValue] = [:]
+        for (place, code) in known.enumerated() { values[code] = row.value(Int32(place + 3)) }
+        let found = Row(
+          kind: kind, number: row.number(0) ?? 0, sealed: row.data(1) ?? [], digest: row.data(2),
+          hasDigestColumn: hasDigestColumn, columns: values)
+        byteCount += found.sealed.count + (found.digest?.count ?? 0) + values.values.reduce(0) { $0 + $1.byteCount }
+        // Rows that share their pages would take more memory than the file has bytes.
+        guard byteCount <= image.bytes.count else {
+          throw KeychainDatabaseError(.overLimit, "its rows contain more bytes than the file")
+        }
+        rows.append(found)
+      }
+    }
+    guard missing.count < ItemKind.allCases.count else {
+      throw KeychainDatabaseError(
+        .unknownForm,
+        try Self.holdsItems(database)
+          ? "its tables of items have no column data" + (schema.map { "; its schema is \($0.text)" } ?? "")
+          : "it has none of the item tables")
+    }
+    missingTables = missing
+    self.schema = schema
+    self.rows = rows
+    isIntact = try database.isIntact()
+    self.image = image.bytes
+    wrappedMetadataKeys = keys
+    self.log = use
+  }
+
+  /// With what its log has committed, or without the change that its journal takes back: a database has one of the two, and
+  /// beside a log with content a journal is not looked at.
+  private static func opened(
+    _ image: DatabaseImage, _ logBytes: [UInt8], _ journalBytes: [UInt8]
+  ) throws(KeychainDatabaseError) -> (ForeignDatabase, DatabaseImage, DatabaseFacts.LogUse) {
+    guard !logBytes.isEmpty else {
+      guard let journal = RollbackJournal(journalBytes) else { return (try ForeignDatabase(image), image, .none) }
+      return try settled(image, as: .takenBack, "its journal") { () throws(KeychainDatabaseError) in
+        try image.takingBack(journal, of: journalBytes)
+      }
+    }
+    guard let log = WriteAheadLog(logBytes), log.pageCount > 0 else {
+      return (try ForeignDatabase(image), image, .unreadable)
+    }
+    guard log.pageByteCount == image.pageByteCount else { return (try ForeignDatabase(image), image, .foreign) }
+    return try settled(image, as: log.isCutShort ? .appliedInPart : .applied, "its log") {
+      () throws(KeychainDatabaseError) in try image.applying(log, of: logBytes)
+    }
+  }
+
+  /// What another file leaves of a database, where that is an intact one of items; the database alone otherwise.
+  private static func settled(
+    _ image: DatabaseImage, as use: DatabaseFacts.LogUse, _ other: String,
+    _ change: () throws(KeychainDatabaseError) -> DatabaseImage
+  ) throws(KeychainDatabaseError) -> (ForeignDatabase, DatabaseImage, DatabaseFacts.LogUse) {
+    do throws(KeychainDatabaseError) {
+      let changed = try change()
+      let database = try ForeignDatabase(changed)
+      // One of another database may be intact, and none of a keychain.
+      if try database.isIntact(), try holdsItems(database) { return (database, changed, use) }
+    } catch {
+      guard error.code == .damaged || error.code == .unreadable else { throw error }
+    }
+    let alone = try ForeignDatabase(image)
+    guard try alone.isIntact() else {
+      throw KeychainDatabaseError(.damaged, "its pages contradict each other, with \(other) and without")
+    }
+    return (alone, image, .foreign)
+  }
+
+  /// Whether a table of items is there.
+  private static func holdsItems(_ database: ForeignDatabase) throws(KeychainDatabaseError) -> Bool {
+    for kind in ItemKind.allCases where try database.columns(of: kind.rawValue) != nil { return true }
+    return false
+  }
+
+  /// The low eight bits of both columns: the others are flags of the daemon.
+  static func schema(of database: some DatabaseRows) throws(KeychainDatabaseError) -> SchemaVersion? {
+    guard let columns = try database.columns(of: "tversion"), columns.contains("version") else { return nil }
+    let minor = columns.contains("minor") ? "minor" : "0"
+    var version: SchemaVersion?
+    try database.forEachRow("SELECT version, \(minor) FROM main.tversion LIMIT 1") { row in
+      guard let major = row.number(0), let minor = row.number(1) else { return }
+      version = SchemaVersion(major: Int(major & 0xFF), minor: Int(minor & 0xFF))
+    }
+    return version
+  }
+
+  static func metadataKeys(
+    of database: some DatabaseRows
+  ) throws(KeychainDatabaseError) -> [KeyClass: SensitiveBytes] {
+    guard let columns = try database.columns(of: "metadatakeys"), columns.isSuperset(of: ["keyclass", "data"]) else {
+      return [:]
+    }
+    var keys: [KeyClass: SensitiveBytes] = [:]
+    var count = 0
+    try database.forEachRow("SELECT CAST(keyclass AS TEXT), data FROM main.metadatakeys ORDER BY rowid") {
+      (row) throws(KeychainDatabaseError) in
+      count += 1
+      guard count <= maximumKeyRowCount else {
+        throw KeychainDatabaseError(.overLimit, "metadatakeys has more than \(maximumKeyRowCount) rows")
+      }
+      guard let keyClass = row.text(0).flatMap(UInt32.init), let data = row.data(1) else { return }
+      keys[KeyClass(rawValue: keyClass)] = SensitiveBytes(copying: data)
+    }
+    return keys
+  }
+
+  /// There are seven classes.
+  private static let maximumKeyRowCount = 1000
+}
+
+extension ColumnValue {
+  /// The bytes of a text or of data; none of a number.
+  fileprivate var byteCount: Int {
+    switch self {
+    case .text(let bytes), .blob(let bytes): bytes.count
+    case .null, .integer, .real: 0
+    }
+  }
+}

@@ -1,0 +1,143 @@
+import Basics
+public import KeychainFormats
+public import KeychainRules
+
+/// What another program's dump gives of a keychain. Its secrets are in clear, or beside their keys: nothing enforced the
+/// classes of its items, and nothing shows who wrote it.
+public struct KeychainDump: Sendable {
+  /// The form that was recognized.
+  public let form: DumpForm
+  /// In the order genp, inet, cert, keys, and within each as the dump has them.
+  public let items: [DumpedItem]
+  /// Entries that are no item here, counted by why.
+  public let skipped: [SkippedEntry: Int]
+  /// Names of tables that are not known, as far as few were found; hostile.
+  public let unknownTables: [String]
+  /// Keys that stand twice in one dictionary; of each the first was taken.
+  public let repeatedKeyCount: Int
+  /// What is told of a database besides its items; `nil` of every other form.
+  public let database: DatabaseFacts?
+
+  /// Why an entry is no item here. The raw value is the identifier in machine-readable output.
+  public enum SkippedEntry: String, Sendable, CaseIterable, Hashable {
+    /// An identity: its certificate and its key stand there on their own.
+    case identity
+    /// Of a table that no keychain has, or a class that is not known.
+    case unknownTable = "unknown-table"
+    /// Nothing says which table it is of, and nothing in it tells.
+    case noTable = "no-table"
+    /// No dictionary of attributes.
+    case notAnItem = "not-an-item"
+    /// Stored in a way that no public description covers.
+    case unknownLayout = "unknown-layout"
+
+    /// What a sentence calls one of them: "entry of an unknown table".
+    public var noun: String {
+      switch self {
+      case .identity: "identity (its certificate and its key are items of their own)"
+      case .unknownTable: "entry of an unknown table"
+      case .noTable: "entry that names no table"
+      case .notAnItem: "entry that is not an item"
+      case .unknownLayout: "entry of an unknown layout"
+      }
+    }
+
+    /// The same of several.
+    public var plural: String {
+      switch self {
+      case .identity: "identities (their certificates and keys are items of their own)"
+      case .unknownTable: "entries of unknown tables"
+      case .noTable: "entries that name no table"
+      case .notAnItem: "entries that are not items"
+      case .unknownLayout: "entries of an unknown layout"
+      }
+    }
+  }
+
+  /// Takes what a reader found, and gives every item its position.
+  ///
+  /// - Parameters:
+  ///   - form: The form that was recognized.
+  ///   - items: In the dump's own order.
+  ///   - skipped: Entries that are no item here.
+  ///   - unknownTables: Names of tables that are not known.
+  ///   - repeatedKeyCount: Keys that stand twice in one dictionary.
+  ///   - database: What is told of a database besides its items.
+  public init(
+    form: DumpForm, items: [DumpedItem], skipped: [SkippedEntry: Int] = [:], unknownTables: [String] = [],
+    repeatedKeyCount: Int = 0, database: DatabaseFacts? = nil
+  ) {
+    self.form = form
+    self.database = database
+    self.skipped = skipped
+    self.unknownTables = unknownTables
+    self.repeatedKeyCount = repeatedKeyCount
+    var ordered = ItemKind.allCases.flatMap { kind in items.filter { $0.kind == kind } }
+    for index in ordered.indices { ordered[index].index = index }
+    self.items = ordered
+  }
+
+  /// The most items that a dump may have; a full device has some thousands.
+  public static let maximumItemCount = 200_000
+  /// The most bytes that a dump may have.
+  public static let maximumByteCount = XMLPlist.maximumByteCount
+
+  /// How many entries were skipped.
+  public var skippedCount: Int { skipped.values.reduce(0, +) }
+  /// How many entries the dump has, items and skipped ones.
+  public var entryCount: Int { items.count + skippedCount }
+
+  /// What does not open whole, counted by how far it opens, its class and the reason; the most first.
+  public var shutCounts: [ShutCount] {
+    var counts: [ShutCount: Int] = [:]
+    for item in items {
+      guard let fault = item.fault else { continue }
+      let key = ShutCount(
+        protection: item.protection, reason: fault.reason, hasAttributes: item.item != nil, itemCount: 0)
+      counts[key, default: 0] += 1
+    }
+    let order = { (count: ShutCount) in
+      (-count.itemCount, count.protection?.rawValue ?? "", count.reason.rawValue, count.hasAttributes ? 1 : 0)
+    }
+    return counts.map { key, count in
+      ShutCount(
+        protection: key.protection, reason: key.reason, hasAttributes: key.hasAttributes, itemCount: count)
+    }.sorted { order($0) < order($1) }
+  }
+
+  /// Items that do not open whole, of one class and for one reason.
+  public struct ShutCount: Sendable, Hashable {
+    /// The class; `nil` where nothing names one that is known.
+    public let protection: ProtectionClass?
+    /// Why they do not open.
+    public let reason: Reason
+    /// Whether the attributes are open and only the secrets are shut.
+    public let hasAttributes: Bool
+    /// How many items.
+    public let itemCount: Int
+  }
+
+  /// The attributes that the dump can tell of an item; `nil` for all. Of forms that leave attributes out, what is not
+  /// there says nothing.
+  public var toldAttributes: Set<AttributeCode>? {
+    switch form {
+    case .objection: Set(ObjectionAttributes.codes.values).union([.protection, .accessControl])
+    case .genericPasswords: items.reduce(into: []) { $0.formUnion($1.item?.attributes.keys.map { $0 } ?? []) }
+    case .tables, .untypedTables, .items, .sealedEntries, .database: nil
+    }
+  }
+
+  /// How the items stand in it, after "it is": "a dump in clear".
+  public var nature: String {
+    switch form {
+    case .tables, .untypedTables, .items, .genericPasswords, .objection: "an unencrypted dump"
+    case .sealedEntries: "a dump of encrypted items with their keys"
+    case .database:
+      switch database?.keys {
+      case .beside: "a keychain's own database with its keys stored unencrypted in it, like a Simulator's"
+      case .given: "a keychain's own database, decrypted with the given class keys"
+      case .absent, nil: "a keychain's own database, without the keys to decrypt it"
+      }
+    }
+  }
+}

@@ -1,0 +1,181 @@
+import Basics
+import KeychainCrypto
+import KeychainFormats
+import KeychainRules
+
+/// Reads entries that are sealed as a device's database has them, with the keys beside them (`.sealedEntries`).
+///
+/// Source: public readers of such files; Apple `SecDbKeychainItemV7.m` for the boxes.
+struct SealedEntryReader {
+  private static let entriesKey = "keychainEntries"
+  private static let keysKey = "classKeyIdxToUnwrappedMetadataClassKey"
+  private static let rawKey = "rawData"
+  private static let keyByteCount = 32
+
+  private let keys: DatabaseKeys
+  /// Classes whose keys stand there and are none, with what is wrong with each.
+  private let unusableKeys: [KeyClass: DumpFault]
+  private var collector: DumpCollector
+
+  /// Whether a dictionary has the entries and the keys.
+  static func recognizes(_ root: PropertyDictionary) -> Bool {
+    root[entriesKey]?.arrayValue != nil && root[keysKey]?.dictionaryValue != nil
+  }
+
+  /// - Throws: `.unknownForm` where tables stand beside the entries, `.overLimit` for more entries than a dump may have,
+  ///   `.failed` where the ciphers do not work.
+  static func read(_ root: PropertyDictionary, _ limit: Int) throws(KeychainDumpError) -> KeychainDump {
+    guard !TablesReader.recognizes(root) else {
+      throw KeychainDumpError(.unknownForm, "it has both encrypted entries and tables, which no known tool writes")
+    }
+    var reader = try SealedEntryReader(keys: root[keysKey]?.dictionaryValue ?? PropertyDictionary(), limit)
+    reader.collector.repeatedKeyCount += repeatedKeyCount(in: root)
+    for entry in root[entriesKey]?.arrayValue ?? [] {
+      let position = try reader.collector.nextEntry()
+      try reader.take(entry, at: position)
+    }
+    return reader.collector.dump()
+  }
+
+  private init(keys named: PropertyDictionary, _ limit: Int) throws(KeychainDumpError) {
+    var (usable, unusable) = ([KeyClass: SensitiveBytes](), [KeyClass: DumpFault]())
+    collector = DumpCollector(.sealedEntries, acceptingAtMost: limit)
+    collector.repeatedKeyCount += Self.repeatedKeyCount(in: named)
+    for pair in named.entries {
+      guard let name = pair.key.stringValue, let number = UInt32(name), String(number) == name else { continue }
+      let keyClass = KeyClass(rawValue: number)
+      guard usable[keyClass] == nil, unusable[keyClass] == nil else { continue }
+      if let bytes = Self.bytes(pair.value), bytes.count >= Self.keyByteCount {
+        usable[keyClass] = Self.key(bytes)
+      } else {
+        unusable[keyClass] = DumpFault(
+          .malformed, "the key for attributes of class \(number) is not data of \(Self.keyByteCount) bytes or more")
+      }
+    }
+    keys = try Self.working { () throws(DataProtectionError) in try DatabaseKeys(metadataKeys: usable) }
+    unusableKeys = unusable
+  }
+
+  // MARK: One entry
+
+  private mutating func take(_ value: PropertyValue, at position: Int) throws(KeychainDumpError) {
+    guard case .dictionary(let entry) = value else { return collector.skip(.notAnItem) }
+    collector.repeatedKeyCount += Self.repeatedKeyCount(in: entry)
+    // What is said to stand in clear there, nobody describes.
+    guard entry[Self.rawKey] == nil else { return collector.skip(.unknownLayout) }
+    guard let named = entry["table"] else { return try takeWithoutTable(entry, at: position) }
+    guard let name = named.stringValue, let kind = ItemKind(rawValue: name) else {
+      let isIdentity = named.stringValue == TableName.identities
+      return collector.skip(isIdentity ? .identity : .unknownTable, table: isIdentity ? nil : named.stringValue)
+    }
+    let (content, hasOtherDigest) = try content(of: entry, as: kind)
+    collector.take(
+      DumpedItem(
+        entry: position, kind: kind, tableSource: .stated, content: content, hasOtherDigest: hasOtherDigest))
+  }
+
+  /// Older files leave the table out: the attributes tell it where they open.
+  private mutating func takeWithoutTable(_ entry: PropertyDictionary, at position: Int) throws(KeychainDumpError) {
+    let (first, _) = try content(of: entry, as: .genericPassword)
+    let attributes: KeychainItem
+    switch first {
+    case .open(let item), .attributesOnly(let item, _): attributes = item
+    case .shut: return collector.skip(.noTable)
+    }
+    guard let kind = ItemArrayReader.kind(naming: { attributes[AttributeCode(rawValue: $0)] != nil }) else {
+      return collector.take(
+        DumpedItem(entry: position, kind: .genericPassword, tableSource: .inferred, content: first))
+    }
+    let (content, hasOtherDigest) = try content(of: entry, as: kind)
+    collector.take(
+      DumpedItem(
+        entry: position, kind: kind, tableSource: .inferred, content: content, hasOtherDigest: hasOtherDigest))
+  }
+
+  private mutating func content(
+    of entry: PropertyDictionary, as kind: ItemKind
+  ) throws(KeychainDumpError) -> (DumpedItem.Content, hasOtherDigest: Bool) {
+    let keyClass = entry["classKeyIdx"]?.integerValue.flatMap(UInt32.init(exactly:)).map(KeyClass.init(rawValue:))
+    let protection = keyClass.flatMap(ProtectionClass.init(keyClass:))
+    let blob: DatabaseItemBlob
+    do throws(DumpedPartFault) {
+      blob = try Self.blob(of: entry, keyClass)
+    } catch {
+      return (.shut(error.fault, protection: protection), false)
+    }
+    if let fault = unusableKeys[blob.keyClass.withoutGeneration] {
+      return (.shut(fault, protection: protection), false)
+    }
+    let found = entry["data"]?.dictionaryValue?["unwrappedKey"]
+    let secretKey = found.map { Self.bytes($0).map(Self.key) ?? SensitiveBytes(copying: []) }
+    let opened = try Self.working { [keys] () throws(DataProtectionError) in
+      try keys.open(blob, kind: kind, secretKey: secretKey)
+    }
+    return (DumpedItem.Content(opened), opened.findings.contains(.digestDiffers))
+  }
+
+  private static func blob(of entry: PropertyDictionary, _ keyClass: KeyClass?) throws(DumpedPartFault)
+    -> DatabaseItemBlob
+  {
+    guard let number = entry["version"]?.integerValue else { throw DumpedPartFault("it names no version") }
+    guard let version = UInt32(exactly: number).flatMap(DatabaseItemBlob.Version.init(rawValue:)) else {
+      throw DumpedPartFault("it has version \(number); Keyhaul decrypts versions 7 and 8", .unsupportedVersion)
+    }
+    guard let keyClass else { throw DumpedPartFault("it names no key class") }
+    guard let attributes = entry["metadata"]?.dictionaryValue, let secret = entry["data"]?.dictionaryValue else {
+      throw DumpedPartFault("it has no two parts, metadata and data")
+    }
+    guard let attributesBox = bytes(attributes["ciphertext"]), let wrappedKey = bytes(attributes["wrappedKey"]),
+      let attributesCheck = attributes["tamperCheck"]?.stringValue
+    else { throw DumpedPartFault("a field of its metadata is missing or of another kind") }
+    guard let secretBox = bytes(secret["ciphertext"]), let secretCheck = secret["tamperCheck"]?.stringValue else {
+      throw DumpedPartFault("a field of its data is missing or of another kind")
+    }
+    do throws(FormatError) {
+      return try DatabaseItemBlob(
+        version: version, keyClass: keyClass,
+        attributes: .init(box: attributesBox, wrappedKey: wrappedKey, tamperCheck: attributesCheck),
+        secret: .init(box: secretBox, keyWrap: nil, tamperCheck: secretCheck))
+    } catch {
+      throw DumpedPartFault(error.reason)
+    }
+  }
+
+  // MARK: Values
+
+  /// Data, or base64 text where data is expected.
+  private static func bytes(_ value: PropertyValue?) -> [UInt8]? {
+    switch value {
+    case .data(let bytes): bytes
+    case .string(let text): Base64Digits.bytes(of: text.utf8)
+    default: nil
+    }
+  }
+
+  /// A key may have a tail, which is none of it.
+  private static func key(_ bytes: [UInt8]) -> SensitiveBytes {
+    SensitiveBytes(copying: Array(bytes.prefix(keyByteCount)))
+  }
+
+  private static func repeatedKeyCount(in dictionary: PropertyDictionary) -> Int {
+    dictionary.entries.count - Set(dictionary.entries.map(\.key)).count
+  }
+
+  /// Names what is not the dump's fault.
+  private static func working<Result>(
+    _ work: () throws(DataProtectionError) -> Result
+  ) throws(KeychainDumpError) -> Result {
+    do throws(DataProtectionError) {
+      return try work()
+    } catch {
+      throw KeychainDumpError(.failed, error.reason)
+    }
+  }
+}
+
+/// What keeps an entry from being read as a sealed item.
+private struct DumpedPartFault: Error {
+  let fault: DumpFault
+
+  init(_ detail: String, _ reason: Reason = .malformed) { fault = DumpFault(reason, detail) }
+}

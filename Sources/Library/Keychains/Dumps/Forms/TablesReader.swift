@@ -1,0 +1,81 @@
+import Basics
+import KeychainFormats
+
+/// Reads a dictionary with an array of items for each table (`.tables`, `.untypedTables`).
+enum TablesReader {
+  /// Beside a table's array in the keychain file of a backup, whose items are sealed.
+  private static let backupKeybag = "keybag-uuid"
+  private static let namesOfBackup: Set<String> = ["v_Data", "v_PersistentRef"]
+
+  /// Whether a dictionary has a table's name among its keys.
+  static func recognizes(_ root: PropertyDictionary) -> Bool {
+    root.entries.contains { $0.key.stringValue.flatMap(ItemKind.init(rawValue:)) != nil }
+  }
+
+  /// - Throws: `.backupKeychain` for what a backup has under the same names, `.overLimit`.
+  static func read(_ root: PropertyDictionary, _ limit: Int) throws(KeychainDumpError) -> KeychainDump {
+    try refuseBackup(root)
+    let isUntyped = isUntyped(root)
+    var collector = DumpCollector(isUntyped ? .untypedTables : .tables, acceptingAtMost: limit)
+    var seen: Set<String> = []
+    for pair in root.entries {
+      guard let name = pair.key.stringValue else { continue }
+      guard seen.insert(name).inserted else {
+        collector.repeatedKeyCount += 1
+        continue
+      }
+      let kind = ItemKind(rawValue: name)
+      guard case .array(let entries) = pair.value else {
+        // Beside the tables may stand anything that is none.
+        if kind != nil {
+          _ = try collector.nextEntry()
+          collector.skip(.notAnItem)
+        }
+        continue
+      }
+      for entry in entries {
+        let position = try collector.nextEntry()
+        guard let kind else {
+          collector.skip(
+            name == TableName.identities ? .identity : .unknownTable, table: name == TableName.identities ? nil : name)
+          continue
+        }
+        guard case .dictionary(let attributes) = entry, !attributes.entries.isEmpty else {
+          collector.skip(.notAnItem)
+          continue
+        }
+        collector.take(attributes, at: position, as: kind, .stated, isUntyped ? .untyped : .typed)
+      }
+    }
+    return collector.dump()
+  }
+
+  private static func entries(of root: PropertyDictionary) -> some Sequence<PropertyDictionary> {
+    root.entries.lazy.filter { $0.key.stringValue.flatMap(ItemKind.init(rawValue:)) != nil }
+      .flatMap { $0.value.arrayValue ?? [] }.compactMap(\.dictionaryValue)
+  }
+
+  private static func refuseBackup(_ root: PropertyDictionary) throws(KeychainDumpError) {
+    let all = Array(entries(of: root))
+    let isSealed =
+      !all.isEmpty
+      && all.allSatisfy { entry in entry.entries.allSatisfy { namesOfBackup.contains($0.key.stringValue ?? "") } }
+    guard isSealed || root[backupKeybag] != nil else { return }
+    throw KeychainDumpError(
+      .backupKeychain,
+      root[backupKeybag] != nil
+        ? "it names the keybag that its items are encrypted for" : "its entries have only an encrypted blob")
+  }
+
+  /// Whether every value is data, as one that has kept any type shows.
+  private static func isUntyped(_ root: PropertyDictionary) -> Bool {
+    var hasText = false
+    for entry in entries(of: root) {
+      for pair in entry.entries {
+        guard case .data = pair.value else { return false }
+        if let code = pair.key.stringValue, !code.hasPrefix("v_") { hasText = true }
+      }
+    }
+    return hasText
+  }
+}

@@ -1,0 +1,79 @@
+import Basics
+import KeychainFormats
+
+extension KeychainDump {
+  /// How many bytes of a file's start `mayBegin` wants to see.
+  public static let signatureByteCount = 64
+
+  /// Whether a file that begins so may be a dump: a property list or JSON, as no backup in one file is.
+  public static func mayBegin(with start: [UInt8]) -> Bool {
+    isBinary(start) || XMLPlist.isXML(start) || isJSON(start)
+  }
+
+  /// Reads a dump, whichever form it has.
+  ///
+  /// One entry that cannot be used never stops the others.
+  /// - Parameter bytes: The whole file. They are in clear where it lies; what is a secret of an item is copied into memory
+  ///   that is wiped.
+  /// - Throws: `.unreadable` for bytes that are no property list or JSON, `.unknownForm` for those that are none of a
+  ///   keychain, `.backupKeychain` for the sealed keychain of a backup, `.overLimit`, and `.failed` where the
+  ///   ciphers that open sealed entries do not work.
+  public init(parsing bytes: [UInt8]) throws(KeychainDumpError) {
+    try self.init(parsing: bytes, acceptingAtMost: Self.maximumItemCount)
+  }
+
+  /// The same with another limit of entries.
+  package init(parsing bytes: [UInt8], acceptingAtMost limit: Int) throws(KeychainDumpError) {
+    guard bytes.count <= Self.maximumByteCount else {
+      throw KeychainDumpError(
+        .overLimit, "\(Amounts.bytes(bytes.count)); Keyhaul reads at most \(Amounts.grouped(Self.maximumByteCount))")
+    }
+    if Self.isJSON(bytes) {
+      self = try Self.fromJSON(bytes, limit)
+    } else {
+      self = try Self.fromPropertyList(bytes, limit)
+    }
+  }
+
+  private static func isBinary(_ bytes: [UInt8]) -> Bool { bytes.starts(with: Array("bplist".utf8)) }
+
+  private static func isJSON(_ bytes: [UInt8]) -> Bool {
+    let start = bytes.prefix(signatureByteCount).dropFirst(UTF8Scalars.byteOrderMarkCount(of: bytes))
+      .drop { [9, 10, 13, 32].contains($0) }
+    return start.first == UInt8(ascii: "[") || start.first == UInt8(ascii: "{")
+  }
+
+  private static func fromJSON(_ bytes: [UInt8], _ limit: Int) throws(KeychainDumpError) -> KeychainDump {
+    let root: JSONValue
+    do throws(JSONFault) {
+      root = try JSONValue(parsing: bytes)
+    } catch {
+      throw KeychainDumpError(
+        error.isOverLimit ? .overLimit : .unreadable,
+        error.place(in: bytes).map { "\(error.reason) (\($0))" } ?? error.reason)
+    }
+    guard ObjectionReader.recognizes(root) else {
+      throw KeychainDumpError(.unknownForm, "it is JSON, but not an array of objects with an item_class")
+    }
+    return try ObjectionReader.read(root, limit)
+  }
+
+  private static func fromPropertyList(_ bytes: [UInt8], _ limit: Int) throws(KeychainDumpError) -> KeychainDump {
+    let root: PropertyValue
+    do throws(FormatError) {
+      root =
+        try isBinary(bytes)
+        ? BinaryPlist.decode(bytes, limits: .keychainFile) : XMLPlist.decodeKeepingRepeatedKeys(bytes)
+    } catch {
+      throw KeychainDumpError(error.code == .overLimit ? .overLimit : .unreadable, error.reason)
+    }
+    switch root {
+    case .dictionary(let root) where SealedEntryReader.recognizes(root): return try SealedEntryReader.read(root, limit)
+    case .dictionary(let tables) where TablesReader.recognizes(tables): return try TablesReader.read(tables, limit)
+    case .array(let entries) where ItemArrayReader.recognizes(entries): return try ItemArrayReader.read(entries, limit)
+    default:
+      throw KeychainDumpError(
+        .unknownForm, "it is a property list without keychain tables or an array of items")
+    }
+  }
+}

@@ -1,0 +1,284 @@
+import Basics
+public import KeychainCrypto
+public import KeychainFormats
+import KeychainRules
+
+/// A Simulator's keychain database that is changed: held alone from the first look on, and all changes at once or none.
+///
+/// Its schema stays as it is, and so does every row that no change names. Whether a real Simulator accepts what is written
+/// was never tried: what its daemon expects is known from Apple's source (`SecItemDb.c`, `SecDbKeychainItemV7.m`).
+///
+/// Not to be used from two threads at once.
+public final class SimulatorKeychain {
+  let database: OpenDatabase
+  private let schema: KeychainDatabase.SchemaVersion
+  private let columns: [ItemKind: Set<String>]
+  let namesActualClasses: Bool
+  let random: any RandomSource
+  var wrappedMetadataKeys: [KeyClass: SensitiveBytes]
+  var keys: DatabaseKeys
+  let store: SimulatorKeyStore
+
+  /// What became of an item that was put in.
+  public enum Placement: Sendable, Hashable {
+    /// It was not there.
+    case added
+    /// It took the place of the one with the same primary key, and keeps its row and its persistent reference.
+    case replaced
+    /// One with the same primary key was there, and stays.
+    case kept
+  }
+
+  /// The newest schema that is written to; a newer one is only read.
+  public static let newestSchema = KeychainDatabase.SchemaVersion(major: 12, minor: 11)
+
+  /// Opens a database that is there.
+  ///
+  /// - Parameters:
+  ///   - path: The file; its log lies beside it.
+  ///   - random: Where keys and references of new rows come from.
+  /// - Throws: `.busy` where somebody has it open, `.notWritable`, `.unchangeable` for a newer schema, for triggers or
+  ///   views, and for keys that are not a Simulator's; and what reading it throws.
+  public convenience init(
+    path: String, random: any RandomSource = SystemRandomSource()
+  ) throws(KeychainDatabaseError) {
+    try self.init(try OpenDatabase(path: path), random)
+  }
+
+  /// Begins an empty one in memory, of the newest schema that is written to; `committed` gives its file.
+  ///
+  /// - Parameter tables: The statements that make the tables of items, of the version and of the keys.
+  /// - Throws: `.failed` where SQLite does not take them.
+  package convenience init(
+    making tables: [String], random: any RandomSource = SystemRandomSource()
+  ) throws(KeychainDatabaseError) {
+    let database = try OpenDatabase(path: ":memory:")
+    for statement in tables + SimulatorSchema.otherTables.map({ "CREATE TABLE \($0)" }) { try database.run(statement) }
+    try database.run(
+      "INSERT INTO tversion(version, minor) VALUES (?, ?)",
+      [.integer(Int64(Self.newestSchema.major)), .integer(Int64(Self.newestSchema.minor))])
+    try self.init(database, random)
+  }
+
+  private init(_ database: OpenDatabase, _ random: any RandomSource) throws(KeychainDatabaseError) {
+    self.database = database
+    self.random = random
+    try Self.refuseDefinitions(in: database)
+    guard let schema = try KeychainDatabase.schema(of: database) else {
+      throw KeychainDatabaseError(.unchangeable, "it does not state its schema version")
+    }
+    let newest = Self.newestSchema
+    guard schema.major == 11 || schema.major == newest.major && schema.minor <= newest.minor else {
+      throw KeychainDatabaseError(
+        .unchangeable, "its schema is \(schema.text); Keyhaul writes to 11.0 to \(newest.text)")
+    }
+    self.schema = schema
+    var columns: [ItemKind: Set<String>] = [:]
+    for kind in ItemKind.allCases {
+      guard let names = try database.columns(of: kind.rawValue), names.isSuperset(of: ["data", "sha1", "agrp"]) else {
+        throw KeychainDatabaseError(.unknownForm, "its table \(kind.rawValue) is not that of a keychain")
+      }
+      columns[kind] = names
+    }
+    self.columns = columns
+    guard let keyColumns = try database.columns(of: "metadatakeys"), keyColumns.isSuperset(of: ["keyclass", "data"])
+    else {
+      throw KeychainDatabaseError(.unknownForm, "it has no table metadatakeys")
+    }
+    namesActualClasses = keyColumns.contains("actualKeyclass")
+    wrappedMetadataKeys = try KeychainDatabase.metadataKeys(of: database)
+    let stores = wrappedMetadataKeys.values.filter { !$0.isEmpty }.map(SimulatorKeyStore.of)
+    guard stores.allSatisfy({ $0 != nil }) else {
+      throw KeychainDatabaseError(.unchangeable, "its keys are not a Simulator's keys")
+    }
+    store = stores.compactMap(\.self).first ?? .sinceIOS13
+    keys = try Self.working { [wrappedMetadataKeys] () throws(DataProtectionError) in
+      try DatabaseKeys(wrappedMetadataKeys: wrappedMetadataKeys)
+    }
+  }
+
+  /// What SQL would run of the database's own when a row changes. A Simulator's has neither.
+  private static func refuseDefinitions(in database: OpenDatabase) throws(KeychainDatabaseError) {
+    try database.run("SELECT type FROM main.sqlite_schema WHERE type NOT IN ('table', 'index') LIMIT 1") {
+      (row) throws(KeychainDatabaseError) in
+      throw KeychainDatabaseError(
+        .unchangeable,
+        "it defines a \(row.text(0) ?? "thing"), which no Simulator's database does")
+    }
+  }
+
+  /// Names what is not the database's fault.
+  static func working<Result>(
+    _ work: () throws(DataProtectionError) -> Result
+  ) throws(KeychainDatabaseError) -> Result {
+    do throws(DataProtectionError) {
+      return try work()
+    } catch {
+      throw KeychainDatabaseError(.failed, error.reason)
+    }
+  }
+
+  /// Deletes every row of these access groups, as their columns name them, marks of deleted items too.
+  ///
+  /// - Returns: How many rows.
+  public func removeItems(ofGroups groups: [String]) throws(KeychainDatabaseError) -> Int {
+    var count = 0
+    for kind in ItemKind.allCases {
+      for group in Set(groups) {
+        count += try database.run("DELETE FROM main.\(kind.rawValue) WHERE agrp = ?", [.text(group)])
+      }
+    }
+    return count
+  }
+
+  /// Puts an item in, under new keys of its own.
+  ///
+  /// - Parameters:
+  ///   - item: The item in clear; one without a persistent reference gets one.
+  ///   - replacing: Whether it takes the place of one with the same primary key.
+  /// - Throws: `.malformed` for an item that cannot be sealed, with the reason.
+  public func put(_ item: KeychainItem, replacing: Bool) throws(KeychainDatabaseError) -> Placement {
+    var item = item
+    let present = try presentRow(like: item)
+    guard present == nil || replacing else { return .kept }
+    let mark = item[.appClip]
+    item[.appClip] = nil
+    let reference = present?.reference ?? item[.persistentReference]?.dataValue ?? []
+    item[.persistentReference] = .data(
+      reference.count == 16
+        ? reference : try Self.working { [random] () throws(DataProtectionError) in try random.bytes(16) })
+    var values = try values(of: item)
+    if let mark = mark?.integerValue, columns[item.kind]?.contains("clip") == true {
+      values.append((.appClip, .integer(mark)))
+    }
+    if let present {
+      try overwrite(present.number, of: item.kind, with: values)
+      return .replaced
+    }
+    let names = values.map { "\"\($0.0.rawValue)\"" }.joined(separator: ", ")
+    let places = values.map { _ in "?" }.joined(separator: ", ")
+    try database.run("INSERT INTO main.\(item.kind.rawValue)(\(names)) VALUES (\(places))", values.map(\.1))
+    return .added
+  }
+
+  /// Gives a row another item, under new keys of its own; it keeps its persistent reference where the item has it.
+  ///
+  /// - Throws: `.duplicate` where another row has the item's primary key; `.malformed` for an item that cannot be sealed,
+  ///   and where there is no such row.
+  public func replace(row: Int64, with item: KeychainItem) throws(KeychainDatabaseError) {
+    if let present = try presentRow(like: item), present.number != row {
+      throw KeychainDatabaseError(.duplicate, "a \(item.kind.reportName) with the same primary key exists")
+    }
+    var item = item
+    item[.appClip] = nil
+    try overwrite(row, of: item.kind, with: try values(of: item))
+  }
+
+  /// Deletes a row.
+  ///
+  /// - Throws: `.malformed` where there is none.
+  public func remove(row: Int64, of kind: ItemKind) throws(KeychainDatabaseError) {
+    guard try database.run("DELETE FROM main.\(kind.rawValue) WHERE rowid = ?", [.integer(row)]) == 1 else {
+      throw KeychainDatabaseError(.malformed, "a row no longer exists")
+    }
+  }
+
+  private func overwrite(
+    _ row: Int64, of kind: ItemKind, with values: [(AttributeCode, ColumnValue)]
+  ) throws(KeychainDatabaseError) {
+    let assignments = values.map { "\"\($0.0.rawValue)\" = ?" }.joined(separator: ", ")
+    let count = try database.run(
+      "UPDATE main.\(kind.rawValue) SET \(assignments) WHERE rowid = ?", values.map(\.1) + [.integer(row)])
+    guard count == 1 else { throw KeychainDatabaseError(.malformed, "a row no longer exists") }
+  }
+
+  /// Makes all changes last. Nothing can be changed afterwards.
+  public func commit() throws(KeychainDatabaseError) { try database.commit() }
+
+  /// Makes all changes last, and lends the whole file: its secrets are not encrypted in it. Nothing can be changed afterwards.
+  package func committed<Result, Failure: Error>(
+    _ body: (UnsafeRawBufferPointer) throws(Failure) -> Result
+  ) throws(Failure) -> Result? {
+    guard (try? database.commit()) != nil else { return nil }
+    return try database.withImage(body)
+  }
+
+  // MARK: Rows
+
+  private func presentRow(
+    like item: KeychainItem
+  ) throws(KeychainDatabaseError) -> (number: Int64, reference: [UInt8]?)? {
+    let own = columns[item.kind] ?? []
+    var conditions: [String] = []
+    var values: [ColumnValue] = []
+    for definition in ColumnDefinitions.primaryKey(of: item.kind) where own.contains(definition.code.rawValue) {
+      let value = try column(item[definition.code], definition)
+      // Empty data stands as a text or as data.
+      let name = "\"\(definition.code.rawValue)\""
+      conditions.append(value.isEmptyTextOrBlob ? "(\(name) = ? OR \(name) = x'')" : "\(name) = ?")
+      values.append(value)
+    }
+    let reference = own.contains("persistref") ? "persistref" : "NULL"
+    var found: (number: Int64, reference: [UInt8]?)?
+    try database.run(
+      "SELECT rowid, \(reference) FROM main.\(item.kind.rawValue) WHERE \(conditions.joined(separator: " AND "))",
+      values
+    ) { row in found = row.number(0).map { ($0, row.data(1)) } }
+    return found
+  }
+
+  private func values(of item: KeychainItem) throws(KeychainDatabaseError) -> [(AttributeCode, ColumnValue)] {
+    guard let protection = item.protection else {
+      throw KeychainDatabaseError(.malformed, "an item has no protection class")
+    }
+    try provideKey(of: protection)
+    var values: [(AttributeCode, ColumnValue)] = []
+    let own = columns[item.kind] ?? []
+    for definition in ColumnDefinitions.all(of: item.kind)
+    where own.contains(definition.code.rawValue) && !Self.writtenApart.contains(definition.code) {
+      values.append((definition.code, try column(item[definition.code], definition)))
+    }
+    let version: DatabaseItemBlob.Version = schema.major >= 12 ? .v8 : .v7
+    do throws(ItemSealError) {
+      var sealed = item
+      let control = try Self.accessControl(of: &sealed, protection)
+      let blob = try keys.seal(
+        sealed, accessControl: control, version: version, wrapping: .simulator(store), random: random)
+      values += [("data", .blob(try Self.bytes(of: blob))), ("sha1", .blob(try item.digest()))]
+    } catch {
+      throw KeychainDatabaseError(.malformed, "an item cannot be encrypted: \(error.reason)")
+    }
+    return values
+  }
+
+  /// Columns that are not made of the attribute of their name.
+  private static let writtenApart: Set<AttributeCode> = ["rowid", "data", "sha1", .appClip]
+
+  private static func bytes(of blob: DatabaseItemBlob) throws(ItemSealError) -> [UInt8] {
+    do throws(FormatError) { return try blob.serialized() } catch { throw ItemSealError(.malformed(error)) }
+  }
+
+  private static func accessControl(
+    of item: inout KeychainItem, _ protection: ProtectionClass
+  ) throws(ItemSealError) -> ItemAccessControl? {
+    guard let constraints = item[.accessControl]?.dictionaryValue else { return nil }
+    item[.accessControl] = nil
+    do throws(FormatError) {
+      return try ItemAccessControl(members: [
+        "prot": .string(protection.rawValue), "acl": .dictionary(constraints),
+      ])
+    } catch {
+      throw ItemSealError(.malformed(error))
+    }
+  }
+
+  private func column(
+    _ value: PropertyValue?, _ definition: AttributeDefinition
+  ) throws(KeychainDatabaseError) -> ColumnValue {
+    do throws(KeychainRuleError) {
+      return try ItemColumns.value(value, for: definition)
+    } catch {
+      throw KeychainDatabaseError(.malformed, "an item cannot be stored: \(error.reason)")
+    }
+  }
+}

@@ -1,0 +1,77 @@
+import Basics
+import SystemPackage
+
+/// The file of a keychain database, before SQLite sees it.
+struct DatabaseFile {
+  let path: String
+  private let system: FileSystem
+
+  init(at path: String, _ system: FileSystem = .real) {
+    self.path = path
+    self.system = system
+  }
+
+  /// What only its owner may read; SQLite gives the files beside it (`-wal`, `-shm`) the same mode.
+  private static let permissions: UInt32 = 0o600
+
+  /// Makes an empty file of mode 0600, whatever the process's umask is.
+  ///
+  /// - Throws: `.io` where a file or a link is there already or the directory cannot be written, `.diskFull`.
+  func create() throws(KeychainStoreError) {
+    try refuseSidecars()
+    let file = try calling("cannot be created") { () throws(Errno) in try system.createFile(path) }
+    try calling("cannot be given mode 0600") { () throws(Errno) in
+      try system.setPermissions(Self.permissions, of: file)
+    }
+  }
+
+  /// Checks that the path names a regular file, no link, and takes it from everyone but its owner.
+  ///
+  /// The file is not opened for it: closing any descriptor of a file drops the locks that this process's other
+  /// connections hold on it (SQLite, "How To Corrupt An SQLite Database File", 2.2).
+  func secureExisting() throws(KeychainStoreError) {
+    for suffix in Self.sidecarSuffixes {
+      if let status = try status(of: path + suffix), status.kind != .file {
+        throw KeychainStoreError(.damaged, "the file beside it, keychain-2.db\(suffix), is no regular file")
+      }
+    }
+    guard let status = try status(of: path) else { throw KeychainStoreError(.notAvailable, "there is no file") }
+    guard status.kind == .file else {
+      throw KeychainStoreError(.damaged, "it is a link, a folder or another thing that is not a file")
+    }
+    guard status.permissions & 0o077 != 0 else { return }
+    try calling("cannot be given mode 0600") { () throws(Errno) in
+      try system.setPermissions(Self.permissions, of: path)
+    }
+  }
+
+  /// Takes away what `create` has made, where it could not be finished.
+  func remove() {
+    for name in [path] + Self.sidecarSuffixes.map({ path + $0 }) { try? system.remove(name) }
+  }
+
+  private static let sidecarSuffixes = ["-wal", "-shm", "-journal"]
+
+  /// Of the thing itself where it is a link; `nil` where there is nothing.
+  private func status(of path: String) throws(KeychainStoreError) -> FileStatus? {
+    try calling("cannot be examined") { () throws(Errno) in try system.status(of: path) }
+  }
+
+  /// A log left beside a database that is no more would be played into the new one.
+  private func refuseSidecars() throws(KeychainStoreError) {
+    for suffix in Self.sidecarSuffixes where try status(of: path + suffix) != nil {
+      throw KeychainStoreError(.io, "a file of another database, keychain-2.db\(suffix), is in the way")
+    }
+  }
+
+  private func calling<Value: ~Copyable>(
+    _ failure: String, _ body: () throws(Errno) -> Value
+  ) throws(KeychainStoreError) -> Value {
+    do throws(Errno) {
+      return try body()
+    } catch {
+      let code: KeychainStoreError.Code = error.isDiskFull ? .diskFull : error.isAbsence ? .notAvailable : .io
+      throw KeychainStoreError(code, "the file \(failure): \(error.reason)")
+    }
+  }
+}

@@ -1,0 +1,67 @@
+import Basics
+package import KeychainCrypto
+package import KeychainFormats
+import KeychainRules
+
+extension KeychainStore {
+  /// Puts items in place that bring their dates along, as a device made from a description needs. Everything else is as
+  /// for added items. All of them or, where one cannot be added, none.
+  ///
+  /// - Parameters:
+  ///   - keepsIdentifiers: Whether items also bring their UUID, their persistent reference and their user along, as those of
+  ///     another keychain do.
+  ///   - isUnfinished: Whether the file is of no use to anybody until this has returned, and thrown away where the process
+  ///     ends before. Every page goes into it at once then; in the log each would stand before it stands here.
+  /// - Throws: `.duplicateItem`, `.interactionNotAllowed`, `.authFailed`, `.parameter`, `.cancelled`; `.busy` where the file is
+  ///   unfinished and somebody else has it open.
+  package func provision(
+    _ items: some Collection<KeychainItem>, keepsIdentifiers: Bool = false, isUnfinished: Bool = false,
+    keys: borrowing ClassKeys,
+    random: any RandomSource
+  ) throws(KeychainStoreError) {
+    guard isUnfinished else {
+      try provision(items, keepsIdentifiers, keys, random)
+      return
+    }
+    try use(.memory)
+    do throws(KeychainStoreError) {
+      try provision(items, keepsIdentifiers, keys, random)
+    } catch {
+      try? use(.writeAheadLog)
+      throw error
+    }
+    try use(.writeAheadLog)
+  }
+
+  private func provision(
+    _ items: some Collection<KeychainItem>, _ keepsIdentifiers: Bool, _ keys: borrowing ClassKeys,
+    _ random: any RandomSource
+  ) throws(KeychainStoreError) {
+    try write(isBulk: true) { (transaction) throws(KeychainStoreError) in
+      try transaction.adding(items.lazy.map(\.kind), translating: { $0 }) { () throws(KeychainStoreError) in
+        for item in items {
+          try transaction.requireGoingOn()
+          let modified = item.modificationDate ?? .reference
+          var prepared = try byRule(try NewItem.prepared(item, now: modified, random: random))
+          prepared[.creationDate] = .date(item.creationDate ?? modified)
+          if keepsIdentifiers { prepared.takeIdentifiers(of: item) }
+          let row = try WritableRow(sealing: prepared, keys: keys, random: random)
+          guard try transaction.insert(row) != nil else {
+            throw KeychainStoreError(.duplicateItem, "a \(row.kind.reportName) with the same primary key exists")
+          }
+        }
+      }
+    }
+  }
+}
+
+extension KeychainItem {
+  /// Those that another item has, in the form that a row takes.
+  fileprivate mutating func takeIdentifiers(of other: KeychainItem) {
+    if let uuid = other[.uuid]?.stringValue { self[.uuid] = .string(uuid) }
+    if let reference = other[.persistentReference]?.dataValue, reference.count == 16 {
+      self[.persistentReference] = .data(reference)
+    }
+    if let user = other[.multiUser]?.dataValue { self[.multiUser] = .data(user) }
+  }
+}

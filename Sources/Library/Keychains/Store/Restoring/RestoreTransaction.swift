@@ -1,0 +1,123 @@
+import Basics
+import GRDB
+public import KeychainCrypto
+package import KeychainFormats
+public import KeychainRules
+
+extension KeychainStore {
+  /// One IMMEDIATE transaction in which a backup is put in place. What the closure throws takes everything back.
+  ///
+  /// - Parameters:
+  ///   - translating: Turns an error of the database itself into one of the caller's.
+  ///   - body: Takes the transaction for the length of the closure.
+  @discardableResult
+  public func restore<Value, Failure: Error>(
+    translating: (KeychainStoreError) -> Failure, _ body: (borrowing RestoreTransaction) throws(Failure) -> Value
+  ) throws(Failure) -> Value {
+    try write(translating: translating, isBulk: true) { (transaction) throws(Failure) in
+      try body(RestoreTransaction(transaction))
+    }
+  }
+
+  /// Does a whole restore in one transaction, as above, where the closure throws the database's own errors.
+  ///
+  /// - Throws: What the closure throws; then nothing was changed.
+  @discardableResult
+  public func restore<Value>(
+    _ body: (borrowing RestoreTransaction) throws(KeychainStoreError) -> Value
+  ) throws(KeychainStoreError) -> Value {
+    try restore(translating: { $0 }, body)
+  }
+}
+
+/// What a restore can do to a keychain. Lent for the length of the closure of `KeychainStore.restore`.
+public struct RestoreTransaction: ~Copyable {
+  private let transaction: KeychainTransaction
+
+  init(_ transaction: KeychainTransaction) { self.transaction = transaction }
+
+  /// Deletes what iOS deletes before it restores: every row that is not synchronized, not in one of the kept groups and
+  /// not a shared copy; of every view and every protection class.
+  ///
+  /// - Returns: How many rows are gone.
+  @discardableResult
+  public borrowing func deleteNonSynced() throws(KeychainStoreError) -> Int {
+    let places = RestoreRemoval.keptAccessGroups.map { _ in "?" }.joined(separator: ",")
+    var count = 0
+    for kind in ItemKind.allCases {
+      // A ggrp that is NULL, which no writer leaves, makes the condition NULL and keeps the row, as in Apple's statement.
+      try transaction.database.run(
+        "DELETE FROM \(kind.rawValue) WHERE sync=0 AND NOT agrp IN (\(places)) AND NOT ggrp <> ''",
+        RestoreRemoval.keptAccessGroups.map { .text($0) })
+      count += transaction.database.changesCount
+    }
+    return count
+  }
+
+  /// Does imports of an item of each of these kinds, which take less time together than each by itself.
+  ///
+  /// - Parameter translating: Turns an error of the database itself into one of the closure's.
+  package borrowing func importing<Failure: Error>(
+    _ kinds: some Sequence<ItemKind>, translating: (KeychainStoreError) -> Failure, _ body: () throws(Failure) -> Void
+  ) throws(Failure) {
+    try transaction.adding(kinds, translating: translating, body)
+  }
+
+  /// Stores one item of the backup, or decides between it and the row with its primary key, and says how. A row that stays
+  /// is written only where it takes over the backup's persistent reference.
+  ///
+  /// Creation and modification date, UUID and persistent reference are the backup's where it has them.
+  /// - Throws: `.interactionNotAllowed` where the item's class or the row in its way is locked; `.authFailed` and
+  ///   `.notAvailable` where the device has no key of the item's class; `.cancelled` where the keychain was told to stop.
+  @discardableResult
+  public borrowing func importItem(
+    _ incoming: IncomingItem, keys: borrowing ClassKeys, random: any RandomSource
+  ) throws(KeychainStoreError) -> ImportResolution {
+    try transaction.requireGoingOn()
+    var item = incoming.item
+    if item[.uuid]?.stringValue == nil { item[.uuid] = .string(try byRule(try NewItem.randomUUIDText(random))) }
+    if item[.persistentReference] == nil {
+      item[.persistentReference] = .data(try byRule(try NewItem.randomBytes(random, count: 16)))
+    }
+    let row = try WritableRow(sealing: item, keys: keys, random: random)
+    if try transaction.insert(row) != nil {
+      return try byRule(try ImportConflict.resolve(incoming: incoming, existing: nil))
+    }
+    guard let raw = try transaction.row(row.kind, primaryKey: row.primaryKey) else {
+      throw KeychainStoreError(.damaged, "a row is in the way that cannot be found")
+    }
+    let existing = try RowSealing.open(raw, keys: keys)
+    let met = try ExistingRow(existing)
+    let resolution = try byRule(try ImportConflict.resolve(incoming: incoming, existing: met))
+    if case .blocked(let fault) = resolution.outcome { throw KeychainStoreError(fault) }
+    guard
+      let winner = resolution.outcome.isReplacement
+        ? resolution.storedItem(incoming: item, existing: existing.item)
+        : resolution.keptItem(incoming: incoming, existing: existing.item)
+    else { return resolution }
+    try transaction.overwrite(
+      raw.summary.reference.rowID, with: try WritableRow(sealing: winner, keys: keys, random: random))
+    return resolution
+  }
+}
+
+extension KeychainStore {
+  /// How imports would end that each meet a row that stays as it is. One read, which sees one state.
+  ///
+  /// - Returns: `false` with the first that would store or change something.
+  public func wouldChangeNothing(
+    importing items: [IncomingItem], keys: borrowing ClassKeys
+  ) throws(KeychainStoreError) -> Bool {
+    try read { (transaction) throws(KeychainStoreError) in
+      for incoming in items {
+        let key = try byRule(try ItemColumns.primaryKeyValues(of: incoming.item))
+        guard let raw = try transaction.row(incoming.item.kind, primaryKey: key) else { return false }
+        let existing = try RowSealing.open(raw, keys: keys)
+        let met = try ExistingRow(existing)
+        let resolution = try byRule(try ImportConflict.resolve(incoming: incoming, existing: met))
+        guard resolution.leaves(existing.item, meeting: incoming) else { return false }
+      }
+      return true
+    }
+  }
+}

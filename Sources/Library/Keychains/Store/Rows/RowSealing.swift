@@ -1,0 +1,83 @@
+import Basics
+import KeychainCrypto
+import KeychainFormats
+import KeychainRules
+
+/// Between an item in clear and the content of its row's `data`: sealed under the key of the item's class, in the form
+/// with the fixed vector and an authenticated header that iOS 10 wrote; with an access control, as version 6.
+///
+/// An item's access control is its attribute `accc`: a dictionary of operation and constraint. It has no column and no
+/// place in the plaintext. Source: Apple `SecDbKeychainItem.m` (`ks_encrypt_data`, `ks_decrypt_data`).
+enum RowSealing {
+  /// - Throws: `.interactionNotAllowed` where the class is locked, `.authFailed` where the class that needs a passcode
+  ///   has no key, `.notAvailable` where another class has none, `.parameter` for an item that has no encoding.
+  static func seal(
+    _ item: KeychainItem, keys: borrowing ClassKeys, random: any RandomSource
+  ) throws(KeychainStoreError) -> [UInt8] {
+    let accessControl = item[.accessControl]
+    var plain = item
+    if accessControl != nil { plain[.accessControl] = nil }
+    let sealed: [UInt8]
+    do {
+      switch accessControl {
+      case nil: sealed = try keys.seal(plain, as: .device, random: random).serialized()
+      case .dictionary(let constraints):
+        sealed = try keys.sealAccessControlled(plain, constraints: constraints, random: random).serialized()
+      default: throw KeychainStoreError(.parameter, "the access control is not a dictionary of constraints")
+      }
+    } catch let error as ItemSealError {
+      throw KeychainStoreError(sealing: error)
+    } catch {
+      throw KeychainStoreError(fromDatabase: error)
+    }
+    guard sealed.count <= ItemBlob.maximumByteCount else {
+      throw KeychainStoreError(
+        .parameter, "the item has \(sealed.count) bytes; the limit is \(ItemBlob.maximumByteCount)")
+    }
+    return sealed
+  }
+
+  /// Opens a row, or says why it does not open.
+  ///
+  /// - Throws: `.notAvailable` where it is neither the row's nor the lock's fault.
+  static func open(_ raw: RawRow, keys: borrowing ClassKeys) throws(KeychainStoreError) -> KeychainRow {
+    guard let sealed = raw.sealedItem else {
+      return KeychainRow(summary: raw.summary, content: .fault(.undecodable(reason: "the row has no encrypted item")))
+    }
+    do throws(ItemSealError) {
+      let item = try openedItem(sealed, kind: raw.summary.kind, keys: keys)
+      return KeychainRow(summary: raw.summary, content: .item(item))
+    } catch {
+      return KeychainRow(summary: raw.summary, content: .fault(try fault(of: error)))
+    }
+  }
+
+  private static func openedItem(
+    _ sealed: [UInt8], kind: ItemKind, keys: borrowing ClassKeys
+  ) throws(ItemSealError) -> KeychainItem {
+    guard ItemBlob.versionNumber(of: sealed) == AccessControlBlob.version else {
+      var item = try keys.open(blob: sealed, kind: kind, numbering: .withGenerations)
+      if item[.accessControl] != nil { item[.accessControl] = nil }
+      return item
+    }
+    let blob: AccessControlBlob
+    do throws(FormatError) {
+      blob = try AccessControlBlob(parsing: sealed)
+    } catch {
+      throw ItemSealError(.malformed(error))
+    }
+    let opened = try keys.open(blob, kind: kind)
+    var item = opened.item
+    item[.accessControl] = .dictionary(opened.constraints)
+    return item
+  }
+
+  private static func fault(of error: ItemSealError) throws(KeychainStoreError) -> RowFault {
+    switch (error.fault, error.keyClass) {
+    case (.locked, let keyClass?): return .locked(keyClass)
+    case (.deviceBound, let keyClass?), (.classKeyDamaged, let keyClass?): return .keyUnavailable(keyClass)
+    case (.failed(let failure), _): throw KeychainStoreError(failure)
+    default: return .undecodable(reason: error.description)
+    }
+  }
+}

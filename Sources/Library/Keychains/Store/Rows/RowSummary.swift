@@ -1,0 +1,85 @@
+public import Basics
+public import KeychainFormats
+public import KeychainRules
+
+/// Where a row is: its table and its number in it.
+public struct RowReference: Hashable, Sendable {
+  /// The table.
+  public let kind: ItemKind
+  /// The row's number in the table.
+  public let rowID: Int64
+
+  /// Creates a reference to a row.
+  public init(kind: ItemKind, rowID: Int64) {
+    self.kind = kind
+    self.rowID = rowID
+  }
+}
+
+/// What the columns of one row say, readable without any key. Columns are not authenticated: an opened item's own
+/// attributes count, these serve rows that cannot be opened.
+public struct RowSummary: Sendable {
+  /// Where the row is.
+  public let reference: RowReference
+  /// Equal to `PrimaryKey(of:)` of the item in clear that would collide with this row.
+  public let primaryKey: PrimaryKey
+  /// The access group of the column; empty for an item without one.
+  public let accessGroup: String
+  /// The code of the protection class, as the column has it.
+  public let protectionCode: String?
+  /// True for `sync` 1.
+  public let isSynchronizable: Bool
+  /// True for any `tomb` but 0: no search finds such a row.
+  public let isTombstone: Bool
+  /// True for `clip` 1: an App Clip made the item.
+  public let isAppClip: Bool
+  /// Whether a token, such as the Secure Enclave, holds the secret.
+  public let hasTokenID: Bool
+  /// The shared group the row is a copy for; `nil` where there is none.
+  public let sharingGroup: String?
+  /// Empty for the single user.
+  public let multiUser: [UInt8]
+  /// `mdat`; `nil` where the column holds no number.
+  public let modificationDate: KeychainDate?
+  /// The stored digest of the item (SHA-1), `nil` where the column holds no bytes.
+  public let digest: [UInt8]?
+  /// The item's own UUID in text, where it has one.
+  public let uuid: String?
+  /// 16 bytes in a sound row.
+  public let persistentReference: [UInt8]
+
+  /// Whether `RestoreTransaction.deleteNonSynced` removes the row.
+  public let isRemovedByRestore: Bool
+
+  /// The table's kind.
+  public var kind: ItemKind { reference.kind }
+  /// The protection class of the column; `nil` for a code that is none.
+  public var protection: ProtectionClass? { protectionCode.flatMap(ProtectionClass.init(rawValue:)) }
+}
+
+/// One row: what its columns say and what it opens to.
+public struct KeychainRow: Sendable {
+  /// What a row opens to.
+  public enum Content: Sendable {
+    /// An access control that guards the item is its attribute `accc`.
+    case item(KeychainItem)
+    /// Why it does not open, now or ever.
+    case fault(RowFault)
+  }
+
+  /// What the columns say.
+  public let summary: RowSummary
+  /// What the row opens to, or why it does not.
+  public let content: Content
+
+  /// Creates a row of the two.
+  public init(summary: RowSummary, content: Content) {
+    self.summary = summary
+    self.content = content
+  }
+
+  /// The opened item, `nil` where the row has a fault.
+  public var item: KeychainItem? { if case .item(let item) = content { item } else { nil } }
+  /// Why the row does not open; `nil` where it does.
+  public var fault: RowFault? { if case .fault(let fault) = content { fault } else { nil } }
+}

@@ -1,0 +1,174 @@
+package import Basics
+import KeychainFormats
+import KeychainRules
+
+// The one encoder of a plan's document, and beside it the reader of what it wrote. What the reader leaves over is refused
+// by writing the document again (`JSONNode.requireNothing`), so that no second list of members is kept.
+
+extension PlanDocument {
+  /// The document as it is printed and saved, but for its checksum.
+  package var json: JSONValue {
+    var fields: [(String, JSONValue)] = [
+      ("format", .string(format)), ("made", .string(made)), ("source", source.json), ("target", target.json),
+      ("policy", .string(policy.rawValue)), ("summary", summary.json), ("items", .each(items) { $0.json }),
+      ("removed", .each(removed) { $0.json }),
+    ]
+    if let cannotShow { fields.append(("cannot_show", cannotShow.json)) }
+    if let notInBackup { fields.append(("not_in_backup", notInBackup.json)) }
+    if let dump { fields.append(("dump", dump.json)) }
+    if removedOnlyCopies > 0 { fields.append(("removed_only_copies", .count(removedOnlyCopies))) }
+    if !findings.isEmpty { fields.append(("findings", .array(findings.map(\.json)))) }
+    if let redacted { fields.append(("redacted", .boolean(redacted))) }
+    return .object(fields)
+  }
+
+  init(_ node: JSONNode) throws(JSONNode.Fault) {
+    format = try node.member("format").string()
+    made = try node.member("made").string()
+    source = try Source(node.member("source"))
+    target = try Target(node.member("target"))
+    let policyNode = try node.member("policy")
+    guard let policy = ExistingItemPolicy(rawValue: try policyNode.string()) else {
+      throw policyNode.fault("is not known")
+    }
+    self.policy = policy
+    summary = try Summary(node.member("summary"))
+    items = []
+    for item in try node.member("items").elements() { items.append(try Item(item)) }
+    removed = []
+    for identity in try node.member("removed").elements() { removed.append(try Identity(identity)) }
+    if let node = try node.optional("cannot_show") { cannotShow = try CannotShow(node) }
+    if let node = try node.optional("not_in_backup") { notInBackup = try NotInBackup(node) }
+    if let node = try node.optional("dump") { dump = try Dump(node) }
+    removedOnlyCopies = try node.optional("removed_only_copies")?.count(from: 1) ?? 0
+    findings = []
+    for finding in try node.optionalElements("findings") { findings.append(try Finding(finding)) }
+    redacted = try node.optional("redacted")?.boolean()
+  }
+}
+
+extension PlanDocument.CannotShow {
+  package var json: JSONValue {
+    .object(
+      [("sentence", .string(sentence))] + (guidance.map { [("guidance", .string($0))] } ?? [])
+        + [("reasons", .array(reasons.map { .string($0) }))])
+  }
+
+  fileprivate init(_ node: JSONNode) throws(JSONNode.Fault) {
+    sentence = try node.member("sentence").string()
+    guidance = try node.optional("guidance")?.string()
+    reasons = []
+    for reason in try node.member("reasons").elements() { reasons.append(try reason.string()) }
+  }
+}
+
+extension PlanDocument.Source {
+  package var json: JSONValue {
+    var fields: [(String, JSONValue)] = [("kind", .string(kind.rawValue)), ("name", .string(name))]
+    if let device { fields.append(("device", .string(device))) }
+    if let deviceName { fields.append(("device_name", .string(deviceName))) }
+    if let made { fields.append(("made", .string(made))) }
+    return .object(fields + [("encrypted", .boolean(encrypted)), ("digest", .string(digest))])
+  }
+
+  fileprivate init(_ node: JSONNode) throws(JSONNode.Fault) {
+    let kindNode = try node.member("kind")
+    guard let kind = Kind(rawValue: try kindNode.string()) else { throw kindNode.fault("is not known") }
+    self.init(
+      kind: kind, name: try node.member("name").string(), device: try node.optional("device")?.string(),
+      made: try node.optional("made")?.string(), deviceName: try node.optional("device_name")?.string(),
+      encrypted: try node.member("encrypted").boolean(), digest: try node.member("digest").string())
+  }
+}
+
+extension PlanDocument.Target {
+  package var json: JSONValue {
+    let target: JSONValue = [
+      "name": .string(name), "same_device": sameDevice.map { .boolean($0) } ?? .null,
+      "claims_same_device": .boolean(claimsSameDevice), "state": .string(state), "passcode_set": .boolean(passcodeSet),
+      "items": .count(items), "revision": .string(revision),
+    ]
+    return isImagined ? target.adding([("imagined", .boolean(true))]) : target
+  }
+
+  fileprivate init(_ node: JSONNode) throws(JSONNode.Fault) {
+    let sameDevice = try node.member("same_device")
+    self.init(
+      name: try node.member("name").string(),
+      sameDevice: sameDevice.value == .null ? nil : try sameDevice.boolean(),
+      claimsSameDevice: try node.member("claims_same_device").boolean(), state: try node.member("state").string(),
+      passcodeSet: try node.member("passcode_set").boolean(), items: try node.member("items").count(from: 0),
+      revision: try node.member("revision").string(), isImagined: try node.optional("imagined")?.boolean() == true)
+  }
+}
+
+extension PlanDocument.Summary {
+  package var json: JSONValue {
+    var fields: [(String, JSONValue)] = [
+      ("total", .count(total)), ("migrates", .count(migrates)), ("stays_behind", .count(staysBehind)),
+      ("unreadable", .count(unreadable)), ("removed", .count(removed)), ("by_reason", Self.json(byReason)),
+    ]
+    if !byWarning.isEmpty { fields.append(("by_warning", Self.json(byWarning))) }
+    return .object(fields)
+  }
+
+  private static func json(_ counts: [String: Int]) -> JSONValue {
+    .object(counts.sorted { $0.key < $1.key }.map { ($0.key, JSONValue.count($0.value)) })
+  }
+
+  fileprivate init(_ node: JSONNode) throws(JSONNode.Fault) {
+    total = try node.member("total").count(from: 0)
+    migrates = try node.member("migrates").count(from: 0)
+    staysBehind = try node.member("stays_behind").count(from: 0)
+    unreadable = try node.member("unreadable").count(from: 0)
+    removed = try node.member("removed").count(from: 0)
+    byReason = [:]
+    for (reason, count) in try node.member("by_reason").members() { byReason[reason] = try count.count(from: 0) }
+    byWarning = [:]
+    for (word, count) in try node.optional("by_warning")?.members() ?? [] { byWarning[word] = try count.count(from: 0) }
+  }
+}
+
+extension PlanDocument.Identity {
+  package var json: JSONValue { .object(fields) }
+
+  var fields: [(String, JSONValue)] {
+    [
+      ("kind", .string(kind)), ("label", .text(label)), ("account", .text(account)), ("service", .text(service)),
+      ("server", .text(server)), ("access_group", .text(accessGroup)),
+    ]
+  }
+
+  init(_ node: JSONNode) throws(JSONNode.Fault) {
+    self.init(kind: try node.member("kind").string())
+    label = try node.member("label").optionalString()
+    account = try node.member("account").optionalString()
+    service = try node.member("service").optionalString()
+    server = try node.member("server").optionalString()
+    accessGroup = try node.member("access_group").optionalString()
+  }
+}
+
+extension PlanDocument.Item {
+  package var json: JSONValue {
+    var fields: [(String, JSONValue)] = [("index", .count(index))]
+    fields += identity.fields + [("protection", .text(protection)), ("outcome", .string(outcome.rawValue))]
+    for (name, value) in [("change", change), ("reason", reason), ("detail", detail), ("warning", warning)] {
+      if let value { fields.append((name, .string(value))) }
+    }
+    return .object(fields)
+  }
+
+  fileprivate init(_ node: JSONNode) throws(JSONNode.Fault) {
+    index = try node.member("index").count(from: 0)
+    identity = try PlanDocument.Identity(node)
+    protection = try node.member("protection").optionalString()
+    let outcomeNode = try node.member("outcome")
+    guard let outcome = ItemFate(rawValue: try outcomeNode.string()) else { throw outcomeNode.fault("is not known") }
+    self.outcome = outcome
+    change = try node.optional("change")?.string()
+    reason = try node.optional("reason")?.string()
+    detail = try node.optional("detail")?.string()
+    warning = try node.optional("warning")?.string()
+  }
+}

@@ -1,0 +1,128 @@
+public import Backups
+import Basics
+public import KeychainFormats
+public import KeychainRules
+
+/// What someone expects for the items that a matcher means, in every restore or in some of the four.
+public struct PlanExpectation: Sendable, Hashable {
+  /// The fates that can be expected.
+  public static let fates: [ItemFate] = [.migrates, .staysBehind, .absent]
+
+  /// Which items are meant; all of them have to meet the expectation.
+  public var matcher: ItemMatcher
+  /// One of `fates`.
+  public let fate: ItemFate
+  /// Why it stays behind, where that matters too.
+  public var reason: Reason?
+  /// Holds for a backup with a password alone, or for one without; `nil` for both.
+  public var hasPassword: Bool?
+  /// Holds for the device that made the backup alone, or for another; `nil` for both.
+  public var onSameDevice: Bool?
+
+  /// Creates an expectation.
+  public init(
+    _ matcher: ItemMatcher, _ fate: ItemFate, reason: Reason? = nil, hasPassword: Bool? = nil,
+    onSameDevice: Bool? = nil
+  ) {
+    self.matcher = matcher
+    self.fate = fate
+    self.reason = reason
+    self.hasPassword = hasPassword
+    self.onSameDevice = onSameDevice
+  }
+
+  /// An expectation that is not met.
+  public struct Miss: Sendable, Hashable {
+    /// The expectation that is not met.
+    public let expectation: PlanExpectation
+    /// What becomes of an item that is meant; `nil` where none is known to be.
+    public let item: ExpectedItem?
+    /// How many sealed items may be meant, whose names are not known.
+    public let sealedCount: Int
+    /// Whether any item is known to be meant.
+    public let isAnyItemMeant: Bool
+  }
+
+  /// Returns whether it holds for a restore; what it says of a fact that is not known of the restore, it does not hold.
+  public func holds(for setting: ExpectedSetting) -> Bool {
+    if let hasPassword, hasPassword != setting.hasPassword { return false }
+    if let onSameDevice, onSameDevice != setting.onSameDevice { return false }
+    return true
+  }
+
+  /// The items that are not as expected: each one that is meant and is not, or that there is none.
+  ///
+  /// A sealed item has no names. What is expected of all that a star means, or that there is nothing, is not known to be
+  /// so where a sealed item may be meant that is not as expected.
+  public func misses(among items: [ExpectedItem]) -> [Miss] {
+    let found = items.filter { matcher.matches($0.identity) }
+    var misses = found.filter { !isMet(by: $0.prospect) }.map {
+      Miss(expectation: self, item: $0, sealedCount: 0, isAnyItemMeant: true)
+    }
+    let isMissing = found.isEmpty && fate != .absent
+    let sealedCount = items.count { matcher.mayMean($0.identity) && (isMissing || !isMet(by: $0.prospect)) }
+    if isMissing || sealedCount > 0 && (fate == .absent || matcher.canMatchSeveral) {
+      misses.append(
+        Miss(expectation: self, item: nil, sealedCount: sealedCount, isAnyItemMeant: !found.isEmpty))
+    }
+    return misses
+  }
+
+  private func isMet(by prospect: Prospect) -> Bool {
+    switch (fate, prospect) {
+    case (.migrates, .arrives): true
+    case (.staysBehind, .staysBehind(let why)): reason == nil || reason == why
+    case (.migrates, _), (.staysBehind, _), (.unreadable, _), (.absent, _), (.ambiguous, _): false
+    }
+  }
+}
+
+/// What is known of a restore that expectations are held against.
+public struct ExpectedSetting: Sendable, Hashable {
+  /// Whether the backup has a password.
+  public let hasPassword: Bool
+  /// Whether the target is the device that made the backup; `nil` where the keys prove neither.
+  public let onSameDevice: Bool?
+
+  /// Creates what is known of a restore.
+  public init(hasPassword: Bool, onSameDevice: Bool?) {
+    self.hasPassword = hasPassword
+    self.onSameDevice = onSameDevice
+  }
+}
+
+/// An item as an expectation meets it: its names, and what becomes of it.
+public struct ExpectedItem: Sendable, Hashable {
+  /// Its position in the archive or in the device's plan.
+  public let index: Int
+  /// The names that it is known by; sealed where it does not open.
+  public let identity: ItemIdentity
+  /// The class that protects it; `nil` where the blob doesn't say.
+  public let protection: ProtectionClass?
+  /// What becomes of it.
+  public let prospect: Prospect
+  /// What it does on the target; `nil` where it does not arrive, and where there is no target.
+  public let change: MigrationPlan.Change?
+  /// A fact worth showing with it; never a value of the item.
+  public let detail: String?
+
+  /// The item as a plan decides it.
+  public init(_ decision: MigrationPlan.Decision) {
+    index = decision.index
+    identity = decision.identity
+    protection = decision.protection
+    prospect = Prospect(decision.outcome)
+    change = decision.outcome.change
+    detail = decision.detail
+  }
+
+  /// The item as it fares in one of the four restores.
+  public init(_ item: MigrationComparison.Item, in setting: RestoreSetting) {
+    index = item.index
+    identity = item.identity
+    protection = item.protection
+    prospect = item[setting]
+    change = nil
+    detail = nil
+  }
+}

@@ -1,0 +1,187 @@
+import Backups
+import Basics
+import KeychainFormats
+import KeychainRules
+
+/// A list of expectations as it stands in a file (format `plan-expectations/1`).
+///
+/// ```json
+/// { "format": "plan-expectations/1",
+///   "expectations": [
+///     { "service": "chat.example", "account": "anna", "expect": "migrates", "password": true },
+///     { "service": "chat.example", "account": "push *", "expect": "stays-behind", "reason": "device-bound",
+///       "same_device": false },
+///     { "kind": "key", "label": "*", "expect": "absent" } ] }
+/// ```
+/// `*` stands for any text. Without `password` and `same_device` an expectation holds for all four restores. A member
+/// that is not known is an error, so that a mistyped one does not widen an expectation.
+public struct PlanExpectations: Sendable {
+  /// The format's name, as a list and its schema spell it.
+  public static let formatName = "plan-expectations/1"
+
+  /// The most values that a list may have, all members counted.
+  public static let maximumValueCount = 1_000_000
+
+  /// The expectations in the list's order.
+  public let expectations: [PlanExpectation]
+
+  /// Reads a list: strict JSON, no member that is not known, none that stands twice, no value of another type.
+  ///
+  /// - Throws: `.malformedExpectations` with the place, and the word that was probably meant.
+  public init(parsing bytes: [UInt8]) throws(MigrationError) {
+    let value: JSONValue
+    do throws(JSONFault) {
+      value = try JSONValue(parsing: bytes, acceptingAtMost: Self.maximumValueCount)
+    } catch {
+      throw .malformedExpectations(error.reason + (error.place(in: bytes).map { " (\($0))" } ?? ""))
+    }
+    let list = try ExpectationMembers(value, [], in: bytes)
+    try list.allow(["format", "expectations"])
+    let format = try list.needed("format").string()
+    guard format == Self.formatName else {
+      throw list.fault("its format is \(HostileText.quoted(format)); Keyhaul reads \(Self.formatName)", at: "format")
+    }
+    let elements = try list.needed("expectations").array()
+    guard !elements.isEmpty else {
+      throw list.fault(
+        "it contains no expectations, so every plan meets it", at: "expectations")
+    }
+    var expectations: [PlanExpectation] = []
+    for (index, element) in elements.enumerated() {
+      let path: [JSONStep] = [.member("expectations"), .element(index)]
+      expectations.append(try PlanExpectation(ExpectationMembers(element, path, in: bytes)))
+    }
+    self.expectations = expectations
+  }
+}
+
+extension PlanExpectation {
+  fileprivate init(_ members: ExpectationMembers) throws(MigrationError) {
+    try members.allow(
+      ["kind", "label", "account", "service", "server", "access_group", "expect", "reason", "password", "same_device"])
+    var matcher = ItemMatcher()
+    matcher.kind = try members.word("kind", "is not a kind", among: ItemKind.allCases, by: \.reportName)
+    matcher.label = try members.pattern("label")
+    matcher.account = try members.pattern("account")
+    matcher.service = try members.pattern("service")
+    matcher.server = try members.pattern("server")
+    matcher.accessGroup = try members.pattern("access_group")
+    guard matcher != ItemMatcher() else { throw members.fault("it selects no item: give service, account, kind …") }
+    _ = try members.needed("expect")
+    guard let fate = try members.word("expect", "cannot be expected", among: Self.fates, by: \.rawValue) else {
+      throw members.fault("it expects nothing")
+    }
+    let reason = try members.word(
+      "reason", "is not a reason", "explain lists them", among: Reason.allCases, by: \.rawValue)
+    guard reason == nil || fate == .staysBehind else { throw members.fault("only stays-behind has a reason") }
+    self.init(
+      matcher, fate, reason: reason, hasPassword: try members.flag("password"),
+      onSameDevice: try members.flag("same_device"))
+  }
+}
+
+/// The members of the list, or of an expectation in it, and where they stand.
+private struct ExpectationMembers {
+  private let fields: [(String, JSONValue)]
+  /// The steps to the object from the list.
+  private let path: [JSONStep]
+  /// The list as it was read.
+  private let bytes: [UInt8]
+
+  init(_ value: JSONValue, _ path: [JSONStep], in bytes: [UInt8]) throws(MigrationError) {
+    (self.fields, self.path, self.bytes) = (value.fields ?? [], path, bytes)
+    guard value.fields != nil else { throw fault("it should be an object, not \(value.typeName)") }
+  }
+
+  /// - Parameter member: The name of the member that is wrong; `nil` for the object itself.
+  func fault(_ reason: String, at member: String? = nil, near word: String? = nil) -> MigrationError {
+    .malformedExpectations("\(place(of: member)): \(reason)", near: word)
+  }
+
+  /// "expectation 2, line 7"; "the list, line 1" of a member of its own.
+  private func place(of member: String?) -> String {
+    let owner = if case .element(let index) = path.last { "expectation \(index + 1)" } else { "the list" }
+    let line = JSONValue.line(of: path + (member.map { [.member($0)] } ?? []), in: bytes)
+    return owner + (line.map { ", line \($0)" } ?? "")
+  }
+
+  private func unknown(
+    _ word: String, at member: String, _ finding: String, _ hint: String? = nil, among known: [String]
+  ) -> MigrationError {
+    let finding = "\(HostileText.quoted(word)) \(finding)"
+    guard let near = EditDistance.nearest(to: word, among: known) else {
+      return fault("\(finding); \(hint ?? "known are \(Amounts.list(known))")", at: member)
+    }
+    return fault("\(finding); \"\(near)\" is similar", at: member, near: near)
+  }
+
+  func allow(_ names: [String]) throws(MigrationError) {
+    guard let name = fields.map(\.0).first(where: { !names.contains($0) }) else { return }
+    throw unknown(name, at: name, "is not a known member", among: names.sorted())
+  }
+
+  struct Member {
+    let name: String
+    let value: JSONValue
+    let members: ExpectationMembers
+
+    func string() throws(MigrationError) -> String {
+      guard let text = value.stringValue else { throw mistyped("a string") }
+      return text
+    }
+
+    func array() throws(MigrationError) -> [JSONValue] {
+      guard let elements = value.arrayValue else { throw mistyped("an array") }
+      return elements
+    }
+
+    func boolean() throws(MigrationError) -> Bool {
+      guard let flag = value.booleanValue else { throw mistyped("true or false") }
+      return flag
+    }
+
+    private func mistyped(_ type: String) -> MigrationError {
+      members.fault("\"\(name)\" should be \(type), not \(value.typeName)", at: name)
+    }
+  }
+
+  private func member(_ name: String) -> Member? {
+    fields.first { $0.0 == name }.map { Member(name: name, value: $0.1, members: self) }
+  }
+
+  func needed(_ name: String) throws(MigrationError) -> Member {
+    guard let member = member(name) else { throw fault("it has no \"\(name)\"") }
+    return member
+  }
+
+  func pattern(_ name: String) throws(MigrationError) -> ItemPattern? {
+    guard let member = member(name) else { return nil }
+    return ItemPattern(try member.string())
+  }
+
+  func flag(_ name: String) throws(MigrationError) -> Bool? { try member(name)?.boolean() }
+
+  /// A word that stands for one of several values.
+  ///
+  /// - Parameter hint: What is known, where a list of it would be too long.
+  func word<Value>(
+    _ name: String, _ finding: String, _ hint: String? = nil, among values: [Value], by spelling: (Value) -> String
+  ) throws(MigrationError) -> Value? {
+    guard let word = try member(name)?.string() else { return nil }
+    guard let value = values.first(where: { spelling($0) == word }) else {
+      throw unknown(word, at: name, finding, hint, among: values.map(spelling))
+    }
+    return value
+  }
+}
+
+extension MigrationError {
+  /// - Parameter word: What was probably meant in the place of a word that is not known.
+  fileprivate static func malformedExpectations(_ reason: String, near word: String? = nil) -> MigrationError {
+    let example =
+      #"{"format": "\#(PlanExpectations.formatName)", "expectations": [{"service": "…", "expect": "migrates"}]}"#
+    return MigrationError(
+      .malformedExpectations, .usage, "the file is not a list of expectations", reason: reason,
+      advice: .words(word.map { "\"\($0)\" in its place" } ?? example))
+  }
+}

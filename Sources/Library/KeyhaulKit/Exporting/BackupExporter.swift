@@ -1,0 +1,244 @@
+import Backups
+package import Basics
+public import KeychainCrypto
+import KeychainFormats
+import KeychainRules
+import Keychains
+public import VirtualDevice
+
+/// Takes a device's keychain out for a backup, as the export rules allow.
+public enum BackupExporter {
+  /// The first version whose backups this project writes.
+  ///
+  /// Source: libimobiledevice's and Apple's change of the backup format in iOS 10.2.
+  static let firstWritableVersion = "10.2"
+
+  /// Reads every row, seals what may leave for a new keybag, and says what stays.
+  ///
+  /// - Parameters:
+  ///   - session: A hold on the device, which has to be unlocked.
+  ///   - password: `nil` for a backup without one, which only this device can restore its keychain from.
+  ///   - rounds: Of the slow derivation; every real device asks for 10,000,000.
+  ///   - listsExported: Whether the report names the items that are in the backup, which takes memory for each.
+  ///   - progress: Told how far the derivation is; where it answers `false` it ends.
+  /// - Throws: Category `locked` where a row is locked: no half keychain is ever exported. `refused` for a device whose
+  ///   system writes another kind of backup. `failed` where a large keychain finds no room in the directory that `TMPDIR`
+  ///   names.
+  public static func prepare(
+    _ session: DeviceSession, password: borrowing Secret?, rounds: Int = BackupKeybag.standardRounds,
+    listsExported: Bool = true, progress: PasswordDerivation.Progress = { _, _ in true }
+  ) throws(MigrationError) -> PreparedBackup {
+    try prepare(
+      session, password: password, rounds: rounds, listsExported: listsExported, system: .real, progress: progress)
+  }
+
+  package static func prepare(
+    _ session: DeviceSession, password: borrowing Secret?, rounds: Int, listsExported: Bool, system: FileSystem,
+    progress: PasswordDerivation.Progress = { _, _ in true }
+  ) throws(MigrationError) -> PreparedBackup {
+    try check(session)
+    let environment = session.environment
+    let deviceKey = try reporting { () throws(VirtualDeviceError) in try session.deviceKey() }
+    let bag: UnlockedKeybag
+    do throws(DataProtectionError) {
+      bag = try BackupKeybag.make(
+        password: password, deviceKey: deviceKey, rounds: rounds, random: environment.random, progress: progress)
+    } catch {
+      throw MigrationError(error)
+    }
+    let isEncrypted = password != nil
+    let keybag = bag.keybag
+    let keys = bag.takeClassKeys()
+    let spool = try spooling { () throws(BackupArchiveError) in try SealedItemSpool(system: system) }
+    let export = try export(
+      session, sealing: keys, keeping: .sealed(in: spool, isListed: listsExported), random: environment.random)
+    let keychain = try spooling { () throws(BackupArchiveError) in try spool.finish(keybagUUID: keybag.uuidText) }
+    let contents = BackupContents(
+      device: BackupDevice(session.record), date: environment.clock.now(), keybag: keybag, isEncrypted: isEncrypted,
+      wasPasscodeSet: session.isPasscodeSet, keychain: keychain,
+      applications: AppDirectory.identifiers(of: session.record.apps))
+    return PreparedBackup(contents: contents, report: export.report, keys: keys)
+  }
+
+  /// Takes every row of the device as far as the rules let it go.
+  ///
+  /// - Throws: Category `locked` where a row is: the keys may have gone since the device was looked at.
+  static func export(
+    _ session: DeviceSession, sealing keys: borrowing ClassKeys, keeping form: Export.Form,
+    besides known: [ArchivedItem] = [], random: any RandomSource
+  ) throws(MigrationError) -> Export {
+    var export = Export(random: random, deviceSyncs: session.record.isSyncing, keeping: form)
+    export.known = KnownContents(known)
+    let store = try reporting { () throws(VirtualDeviceError) in try session.keychain }
+    var locked = LockedRows()
+    try reporting { () throws(KeychainStoreError) in
+      try store.forEachRow(includingTombstones: true, keys: session.classKeys) { row in
+        locked.note(row)
+        export.take(row, sealing: keys)
+      }
+    }
+    try locked.check(session)
+    if let failure = export.spoolFailure { throw .making(failure) }
+    return export
+  }
+
+  private static func spooling<Value>(
+    _ body: () throws(BackupArchiveError) -> Value
+  ) throws(MigrationError) -> Value {
+    do throws(BackupArchiveError) { return try body() } catch { throw .making(error) }
+  }
+
+  /// Whether the device can be backed up now, before anyone is asked for a password.
+  ///
+  /// - Throws: As `prepare` does.
+  public static func check(_ session: DeviceSession) throws(MigrationError) {
+    let version = session.record.productVersion
+    guard version.canWriteBackups else {
+      throw MigrationError(
+        .unsupportedSystem, .refused, "it does not write this kind of backup",
+        reason: "it runs iOS \(version); this format begins with iOS \(firstWritableVersion)",
+        advice: .newerSystem(version: "\(firstWritableVersion)"))
+    }
+    try LockedRows.requireNone(on: session)
+  }
+
+  /// Goes through the rows one by one.
+  struct Export {
+    /// What is kept of an item that the rules let go.
+    enum Form {
+      /// As a backup holds it, its names in the report where they are to be listed.
+      case sealed(in: SealedItemSpool, isListed: Bool)
+      /// As whoever has every key reads it in the backup.
+      case opened
+      /// The same without a list of what is exported, for whoever has the items.
+      case openedAlone
+    }
+
+    let random: any RandomSource
+    let deviceSyncs: Bool
+    let form: Form
+    /// The items opened, by their position, where they are kept so.
+    var items: [ArchivedItem] = []
+    /// What is held already, and not held again.
+    var known = KnownContents([])
+    /// That the cryptography itself failed, which is no item's fault.
+    var fault: ArchivedKeychainError?
+    /// Why sealed items could not be kept. None is sealed after it.
+    var spoolFailure: BackupArchiveError?
+    var report = ExportReport()
+
+    init(random: any RandomSource, deviceSyncs: Bool, keeping form: Form) {
+      self.random = random
+      self.deviceSyncs = deviceSyncs
+      self.form = form
+    }
+
+    mutating func take(_ row: KeychainRow, sealing keys: borrowing ClassKeys) {
+      switch row.content {
+      case .fault(let fault):
+        let item = ExportReport.Item(
+          identity: ItemIdentity(sealed: row.summary.kind, accessGroup: row.summary.accessGroup),
+          protection: row.summary.protection, rowID: row.summary.reference.rowID, isSynchronizable: nil,
+          holdsEnclaveKey: nil)
+        report.leftOut.append(.init(item: item, reason: Reason(fault), detail: fault.reasonText))
+      case .item(let item):
+        let entry = ExportReport.Item(
+          identity: ItemIdentity(item), protection: item.protection, rowID: row.summary.reference.rowID,
+          isSynchronizable: item.isSynchronizable, holdsEnclaveKey: item.holdsEnclaveKey)
+        let candidate = ExportCandidate(
+          item: item, isAccessControlled: item[.accessControl] != nil, isAppClip: row.summary.isAppClip,
+          deviceSyncs: deviceSyncs)
+        take(candidate, entry, reference: row.summary.persistentReference, sealing: keys)
+      }
+    }
+
+    /// Seals an item, unless a rule leaves it out.
+    ///
+    /// - Parameter reference: The sixteen bytes that a backup has beside it; none for another number of them.
+    mutating func take(
+      _ candidate: ExportCandidate, _ entry: ExportReport.Item, reference: [UInt8], sealing keys: borrowing ClassKeys
+    ) {
+      guard spoolFailure == nil else { return }
+      let item = candidate.item
+      if let reason = ExportRules.reasonToLeaveOut(candidate) {
+        report.leftOut.append(.init(item: entry, reason: reason, detail: nil))
+        return
+      }
+      do throws(ItemSealError) {
+        let reference = try? PersistentReference.uuid(item.kind, reference).serialized()
+        switch form {
+        case .sealed(let spool, let isListed):
+          keep(try keys.seal(item, as: .backup, random: random), item.kind, reference, in: spool)
+          if isListed { report.exported.append(entry) }
+        case .opened, .openedAlone:
+          let (keyClass, opening) = try opening(of: item, sealing: keys)
+          let opened = ArchivedItem(
+            index: items.count, kind: item.kind, protection: item.protection, persistentReference: reference,
+            keyClass: keyClass, classKey: nil, opening: opening)
+          items.append(opened)
+          if case .opened = form { report.exported.append(opened.item.map(entry.sharing) ?? entry) }
+        }
+        report.exportedCount += 1
+      } catch {
+        report.leftOut.append(.init(item: entry, reason: .malformed, detail: error.reason))
+      }
+    }
+  }
+}
+
+extension BackupExporter.Export {
+  private mutating func keep(_ blob: ItemBlob, _ kind: ItemKind, _ reference: [UInt8]?, in spool: SealedItemSpool) {
+    do throws(BackupArchiveError) {
+      try spool.append(kind, blob: blob.serialized(), persistentReference: reference)
+    } catch {
+      spoolFailure = error
+    }
+  }
+
+  /// What comes out of an item's blob. Where that is certainly the item itself, nothing is written and read for it.
+  private mutating func opening(
+    of item: KeychainItem, sealing keys: borrowing ClassKeys
+  ) throws(ItemSealError) -> (KeyClass, ArchivedItem.Opening) {
+    if item.certainlySurvivesEncoding { return (try keys.classToSeal(for: item), .opened(known.shared(item))) }
+    let (plaintext, keyClass) = try keys.plaintextToSeal(of: item)
+    do throws(ItemSealError) {
+      return (keyClass, .opened(known.shared(try ClassKeys.item(in: plaintext, kind: item.kind, keyClass: keyClass))))
+    } catch {
+      do throws(ArchivedKeychainError) {
+        return (keyClass, .failed(try ArchivedItem.Failure(error, keyClass: keyClass)))
+      } catch let failure {
+        fault = failure
+        return (keyClass, .failed(.tagMismatch))
+      }
+    }
+  }
+}
+
+extension Reason {
+  init(_ fault: RowFault) {
+    switch fault {
+    case .undecodable: self = .malformed
+    // Only rows of the passcode class get this far; the others end the export.
+    case .locked: self = .passcodeOnly
+    case .keyUnavailable: self = .noClassKey
+    }
+  }
+}
+
+extension RowFault {
+  var reasonText: String? {
+    switch self {
+    case .undecodable(let reason): reason
+    case .locked: nil
+    case .keyUnavailable(let keyClass): "the device has no usable key of class \(keyClass.words)"
+    }
+  }
+}
+
+extension BackupDevice {
+  init(_ record: DeviceRecord) {
+    self.init(
+      identifier: record.udid, name: record.name, productType: record.productType,
+      productVersion: record.productVersion.text, buildVersion: record.build, serialNumber: record.serialNumber)
+  }
+}

@@ -1,0 +1,265 @@
+public import Backups
+import Basics
+public import KeychainCrypto
+import KeychainFormats
+import KeychainRules
+public import VirtualDevice
+
+/// What a backup of a device made now would hold, without one being written: what a plan has for an archive where there
+/// is only a device yet.
+///
+/// Nothing is guessed. The rows go through the export rules, and what they let pass is written as a backup holds it and
+/// read again, unless it certainly comes out as it is; the ciphers between change no byte, and are left out. What opens on
+/// another device is found out with a backup keybag that exists in memory alone: one item of each protection class is
+/// sealed for it and opened there. The key of its class is all that an item needs, and all that can be wanting.
+public struct BackupForecast: ~Copyable, Sendable {
+  /// Whether the backup is thought of with a password.
+  public let hasPassword: Bool
+  private let contents: Contents
+  private let keybag: Keybag
+  /// A made-up item of each class that the backup would hold, sealed for the keybag.
+  private let witnesses: KeychainBackupFile
+  /// Of a password that nobody knows and that is gone with this value.
+  private let passcodeKey: Secret
+
+  /// What the device, or a dump of it, gives: the same with a password and without one.
+  private struct Contents {
+    let source: String
+    /// Whether items keep the positions that their source gives them (`ExportReport.Item.rowID`); otherwise they have those
+    /// of the backup, and what it leaves out counts on from its last one.
+    let keepsPlaces: Bool
+    let report: ExportReport
+    /// What the backup would hold, as whoever has every key reads it there.
+    let items: [ArchivedItem]
+    /// The same as a restore would store them, whoever opens them; `nil` where one plan alone is made of them.
+    let settled: SettledItems?
+  }
+
+  /// What stays on the device, and why; deleted items' marks apart.
+  public let leftOut: [ExportReport.LeftOut]
+  /// The marks of deleted items that stay on the device. They are no items, and no plan counts them.
+  public let tombstones: [ExportReport.LeftOut]
+  /// What the backup would hold, by position.
+  public var exported: [ExportReport.Item] { contents.report.exported }
+  /// The name of the device.
+  public var source: String { contents.source }
+  private var keepsPlaces: Bool { contents.keepsPlaces }
+
+  /// Reads the device, and what may leave it as a backup would hold it.
+  ///
+  /// - Parameters:
+  ///   - session: A hold on the device, which has to be unlocked.
+  ///   - hasPassword: Whether the backup would be made with a password; which one does not matter.
+  /// - Throws: As a backup does: category `locked` where a row is locked, `refused` for a system that writes another
+  ///   kind of backup.
+  public init(of session: DeviceSession, hasPassword: Bool) throws(MigrationError) {
+    try self.init(of: session, hasPassword: hasPassword, plannedOnce: false)
+  }
+
+  /// - Parameter plannedOnce: Whether one plan alone is made of it, so that nothing is kept for others.
+  package init(of session: DeviceSession, hasPassword: Bool, plannedOnce: Bool) throws(MigrationError) {
+    try self.init(of: session, hasPassword: hasPassword, .opened, besides: [], plannedOnce: plannedOnce)
+  }
+
+  /// The same without a list of what is exported, for whoever looks at the items alone.
+  ///
+  /// - Parameter known: Items that are held meanwhile: the device's own ones that are the same take no memory again.
+  init(itemsOf session: DeviceSession, besides known: [ArchivedItem]) throws(MigrationError) {
+    try self.init(of: session, hasPassword: true, .openedAlone, besides: known)
+  }
+
+  private init(
+    of session: DeviceSession, hasPassword: Bool, _ form: BackupExporter.Export.Form, besides known: [ArchivedItem],
+    plannedOnce: Bool = false
+  ) throws(MigrationError) {
+    try BackupExporter.check(session)
+    let deviceKey = try reporting { () throws(VirtualDeviceError) in try session.deviceKey() }
+    try self.init(of: session.name, hasPassword: hasPassword, deviceKey: deviceKey, plannedOnce: plannedOnce) {
+      (keys, random) throws(MigrationError) in
+      try BackupExporter.export(session, sealing: keys, keeping: form, besides: known, random: random)
+    }
+  }
+
+  /// Takes what an export gives, which keeps its items opened.
+  init(
+    of source: String, hasPassword: Bool, deviceKey: borrowing DeviceKey, keepsPlaces: Bool = false,
+    plannedOnce: Bool = false,
+    _ export: (borrowing ClassKeys, SystemRandomSource) throws(MigrationError) -> BackupExporter.Export
+  ) throws(MigrationError) {
+    try self.init(hasPassword: hasPassword, deviceKey: deviceKey) { (keys, random) throws(MigrationError) in
+      let export = try export(keys, random)
+      if let fault = export.fault { throw MigrationError(fault) }
+      return Contents(
+        source: source, keepsPlaces: keepsPlaces, report: export.report, items: export.items,
+        settled: plannedOnce ? nil : SettledItems(count: export.items.count))
+    }
+  }
+
+  /// The same backup thought of with a password, or without one: nothing is read again.
+  ///
+  /// - Parameter deviceKey: Of the device that it would be made of.
+  borrowing func thought(
+    withPassword hasPassword: Bool, deviceKey: borrowing DeviceKey
+  ) throws(MigrationError) -> BackupForecast {
+    let contents = contents
+    return try BackupForecast(hasPassword: hasPassword, deviceKey: deviceKey) { (_, _) in contents }
+  }
+
+  private init(
+    hasPassword: Bool, deviceKey: borrowing DeviceKey,
+    _ read: (borrowing ClassKeys, SystemRandomSource) throws(MigrationError) -> Contents
+  ) throws(MigrationError) {
+    let random = SystemRandomSource()
+    let password = try reporting { () throws(DataProtectionError) in
+      hasPassword ? try Secret(count: 32, from: random) : .empty
+    }
+    let bag = try reporting { () throws(DataProtectionError) in
+      try Self.keybag(hasPassword ? password.copy() : nil, deviceKey, random)
+    }
+    let derived = try reporting { () throws(DataProtectionError) in
+      try bag.keybag.passcodeKey(password: password)
+    }
+    let keybag = bag.keybag
+    let keys = bag.takeClassKeys()
+    let contents = try read(keys, random)
+    witnesses = try Self.witnesses(of: contents.items, sealing: keys, for: keybag, random)
+    leftOut = contents.report.missing
+    tombstones = contents.report.tombstones
+    self.contents = contents
+    self.hasPassword = hasPassword
+    self.keybag = keybag
+    passcodeKey = derived
+  }
+
+  private static func keybag(
+    _ password: consuming Secret?, _ deviceKey: borrowing DeviceKey, _ random: SystemRandomSource
+  ) throws(DataProtectionError) -> UnlockedKeybag {
+    try BackupKeybag.make(
+      password: password, deviceKey: deviceKey, rounds: BackupForecast.rounds, random: random)
+  }
+
+  /// Nothing but a class key can keep one of them shut.
+  private static func witnesses(
+    of items: [ArchivedItem], sealing keys: borrowing ClassKeys, for keybag: Keybag, _ random: SystemRandomSource
+  ) throws(MigrationError) -> KeychainBackupFile {
+    var entries: [KeychainBackupFile.Entry] = []
+    var seen: Set<KeyClass> = []
+    for archived in items {
+      guard let protection = archived.protection, seen.insert(protection.keyClass).inserted else { continue }
+      var item = KeychainItem(kind: .genericPassword)
+      item.protection = protection
+      do throws(ItemSealError) {
+        let blob = try keys.seal(item, as: .backup, random: random)
+        entries.append(.init(kind: item.kind, blob: blob.serialized()))
+      } catch {
+        throw MigrationError(error)
+      }
+    }
+    return KeychainBackupFile(keybagUUID: keybag.uuidText, entries: entries)
+  }
+
+  /// Nobody attacks a keybag that is gone in a moment.
+  private static let rounds = 1
+
+  /// What of it opens on a device.
+  ///
+  /// - Parameter deviceKey: The device's hardware key.
+  public borrowing func items(openedWith deviceKey: borrowing DeviceKey) throws(MigrationError) -> [ArchivedItem] {
+    let keys: ClassKeys
+    do throws(DataProtectionError) {
+      keys = try keybag.unlock(passcodeKey: passcodeKey.copy(), deviceKey: deviceKey.copy())
+    } catch {
+      throw MigrationError(error)
+    }
+    var trials: [KeyClass: ArchivedItem] = [:]
+    do throws(ArchivedKeychainError) {
+      for trial in try ArchivedItem.openAll(in: witnesses, with: keys) {
+        if let keyClass = trial.keyClass { trials[keyClass] = trial }
+      }
+    } catch {
+      throw MigrationError(error)
+    }
+    var items: [ArchivedItem] = []
+    items.reserveCapacity(contents.items.count)
+    for item in contents.items {
+      guard let trial = item.keyClass.flatMap({ trials[$0] }) else {
+        throw MigrationError(DataProtectionError(.malformed, "no item of an item's class could be tried"))
+      }
+      items.append(item.tried(like: trial, at: keepsPlaces ? Int(exported[item.index].rowID) : item.index))
+    }
+    return items
+  }
+
+  /// Decides what restoring the backup would do to a device.
+  ///
+  /// - Parameters:
+  ///   - rows: All that the device has.
+  ///   - deviceKey: Its hardware key.
+  borrowing func plan(
+    onto rows: [TargetRow], openedWith deviceKey: borrowing DeviceKey, policy: ExistingItemPolicy, targetSyncs: Bool,
+    for use: ArchiveUse
+  ) throws(MigrationError) -> MigrationPlan {
+    let items = try items(openedWith: deviceKey)
+    let surroundings = RestoreSurroundings(targetSyncs: targetSyncs, backupHasPassword: hasPassword)
+    func plan(_ settling: some ItemSettling) -> MigrationPlan {
+      MigrationPlanner.plan(
+        items, onto: rows, policy: policy, surroundings: surroundings, settling: settling,
+        holdsImports: use == .restoring)
+    }
+    return completing(contents.settled.map { plan($0) } ?? plan(SettlingOnce()))
+  }
+
+  /// Whether the value of the item at a place of the backup has the form of a key of the Secure Enclave; `nil` beyond it.
+  borrowing func holdsEnclaveKey(at position: Int) -> Bool? {
+    exported.indices.contains(position) ? exported[position].holdsEnclaveKey : nil
+  }
+
+  /// The decisions of a plan for the items that the backup would hold, their names added, and after them one for each
+  /// item that stays on the device by a rule of the backup: those count on from the backup's last position.
+  borrowing func completing(_ plan: MigrationPlan) -> MigrationPlan {
+    let exported = exported
+    let staying = leftOut.enumerated().map { offset, left in
+      MigrationPlan.Decision(
+        index: keepsPlaces ? Int(left.item.rowID) : exported.count + offset, identity: left.item.identity,
+        protection: left.item.protection,
+        outcome: left.reason.isDamage ? .unreadable(left.reason) : .staysBehind(left.reason), detail: left.detail,
+        isSynchronizable: left.item.isSynchronizable, holdsEnclaveKey: left.item.holdsEnclaveKey)
+    }
+    let positions =
+      keepsPlaces
+      ? Dictionary(exported.map { (Int($0.rowID), $0) }, uniquingKeysWith: { first, _ in first }) : [:]
+    let named = plan.decisions.map { decision in
+      let place = decision.index
+      let isPosition = !keepsPlaces && exported.indices.contains(place)
+      guard let item = isPosition ? exported[place] : positions[place] else { return decision }
+      return decision.naming(
+        KnownItem(
+          decision.identity.isSealed ? item.identity : decision.identity, isSynchronizable: item.isSynchronizable,
+          holdsEnclaveKey: item.holdsEnclaveKey))
+    }
+    guard keepsPlaces else { return plan.showing(named + staying) }
+    return plan.showing((named + staying).sorted { $0.index < $1.index })
+  }
+}
+
+extension Restorer {
+  /// Decides what restoring a backup of a device made now would do to another one. Changes neither.
+  ///
+  /// The positions are those in the backup; the items that no backup would hold come after them.
+  ///
+  /// - Parameters:
+  ///   - forecast: What a backup of the device made now would hold.
+  ///   - target: A hold on the device that it should go to.
+  ///   - policy: What happens to the target's own items before anything is imported.
+  ///   - use: `.restoring` for a plan that is carried out; any other makes one to be looked at.
+  /// - Throws: What the target's keychain reports.
+  public static func plan(
+    _ forecast: borrowing BackupForecast, onto target: DeviceSession, policy: ExistingItemPolicy,
+    for use: ArchiveUse = .restoring
+  ) throws(MigrationError) -> MigrationPlan {
+    let deviceKey = try reporting { () throws(VirtualDeviceError) in try target.deviceKey() }
+    return try forecast.plan(
+      onto: try targetRows(of: target), openedWith: deviceKey, policy: policy, targetSyncs: target.record.isSyncing,
+      for: use)
+  }
+}

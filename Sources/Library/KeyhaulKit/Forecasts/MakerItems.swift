@@ -1,0 +1,131 @@
+public import Backups
+import Basics
+import KeychainCrypto
+public import KeychainFormats
+public import KeychainRules
+public import VirtualDevice
+
+/// The items of the device that made a backup, as they are today, held against the backup: how many of them are in it, and
+/// which are not.
+///
+/// A backup does not show what was left out when it was made. Where its device is available, this does, as far as the device
+/// still has it.
+public struct MakerItems: Sendable {
+  /// An item of the device that is not in the backup.
+  public struct Item: Sendable, Hashable {
+    /// The names that it is known by.
+    public let identity: ItemIdentity
+    /// The class that protects it; `nil` where nothing says it.
+    public let protection: ProtectionClass?
+    /// The rule, or the damage of its row, that keeps it out of every backup; `nil` where a backup made now would hold
+    /// it.
+    public let reason: Reason?
+
+    /// Creates an item that is not in the backup.
+    public init(identity: ItemIdentity, protection: ProtectionClass?, reason: Reason?) {
+      self.identity = identity
+      self.protection = protection
+      self.reason = reason
+    }
+  }
+
+  /// The name of the device.
+  public let device: String
+  /// The revision that the device has now, such as `r17`. Which one the backup was made at is not recorded.
+  public let revision: String
+  /// Whether the backup's items prove that the device made it; where none of them needs the hardware, the device's
+  /// identifier alone says it.
+  public let isProven: Bool
+  /// The items of the device that are not in the backup.
+  public let absent: [Item]
+  /// Items of the device that are in the backup, those whose content differs or is sealed in the backup included.
+  public let heldCount: Int
+  /// Of those in the backup, the ones that the device has changed since.
+  public let changedCount: Int
+  /// Items of the device that may be among those of the backup that do not open: nothing tells.
+  public let doubtfulCount: Int
+  /// Items of the backup that are on the device no more.
+  public let goneCount: Int
+
+  /// Creates what is known of the device's items.
+  package init(
+    device: String, revision: String, isProven: Bool, absent: [Item], heldCount: Int, changedCount: Int = 0,
+    doubtfulCount: Int = 0, goneCount: Int = 0
+  ) {
+    self.device = device
+    self.revision = revision
+    self.isProven = isProven
+    self.absent = absent
+    self.heldCount = heldCount
+    self.changedCount = changedCount
+    self.doubtfulCount = doubtfulCount
+    self.goneCount = goneCount
+  }
+
+  /// Compares the device with the backup.
+  ///
+  /// - Parameters:
+  ///   - archive: The backup, opened with the hardware key of this device.
+  ///   - device: A hold on the device, which has to be unlocked.
+  /// - Throws: As a backup of the device does, category `locked` foremost.
+  public init(of archive: OpenedArchive, on device: DeviceSession) throws(MigrationError) {
+    let forecast = try BackupForecast(itemsOf: device, besides: archive.items)
+    let deviceKey = try reporting { () throws(VirtualDeviceError) in try device.deviceKey() }
+    let today = try forecast.items(openedWith: deviceKey).filter { $0.item != nil }.map(ComparedItem.init(opened:))
+    let difference = try reporting { () throws(ArchivedKeychainError) in
+      try KeychainDifference(from: Self.asRestored(archive.comparedItems, beside: today), to: today)
+    }
+    self.init(
+      device: device.name, revision: device.record.revision, isProven: archive.isSameDevice == true,
+      absent: forecast.leftOut.map {
+        Item(identity: $0.item.identity, protection: $0.item.protection, reason: $0.reason)
+      } + difference.added.map { Item(identity: $0.identity, protection: $0.protection, reason: nil) },
+      heldCount: difference.sameCount + difference.changed.count + difference.sealed.inBoth,
+      changedCount: difference.changed.count, doubtfulCount: difference.doubtfulInSecond.count,
+      goneCount: difference.removed.count)
+  }
+
+  /// Items of the backup as a restore leaves them on the device, where that is how it has them: synchronized, though the
+  /// backup does not say so.
+  private static func asRestored(_ items: [ComparedItem], beside today: [ComparedItem]) -> [ComparedItem] {
+    func key(_ item: KeychainItem) -> PrimaryKey? { try? PrimaryKey(of: item) }
+    let isInferred = items.map { compared in
+      compared.item.map { !$0.isSynchronizable && SyncInference.appliesTo($0) } ?? false
+    }
+    guard isInferred.contains(true) else { return items }
+    let there = Set(today.lazy.filter { $0.kind == .internetPassword }.compactMap { $0.item.flatMap(key) })
+    return zip(items, isInferred).map { compared, isInferred in
+      guard isInferred, let item = compared.item, let own = key(item), !there.contains(own) else { return compared }
+      var restored = item
+      restored.unpack()
+      restored[.synchronizable] = .integer(1)
+      guard let synchronized = key(restored), there.contains(synchronized) else { return compared }
+      return ComparedItem(
+        index: compared.index, item: restored, persistentReference: compared.persistentReference,
+        protection: compared.protection)
+    }
+  }
+
+  /// Items of the device, tombstones apart.
+  public var total: Int { heldCount + doubtfulCount + absent.count }
+  /// Items that no backup of the device holds, by a rule.
+  public var never: [Item] { absent.filter { $0.reason?.isDamage == false } }
+  /// Items whose rows on the device cannot be read, so that no backup holds them.
+  public var unreadable: [Item] { absent.filter { $0.reason?.isDamage == true } }
+  /// Items that a backup made now would hold and this one does not.
+  public var since: [Item] { absent.filter { $0.reason == nil } }
+  /// Whether the device shows that it has changed since the backup; what was left out then and is gone now shows nowhere.
+  public var hasChanged: Bool { changedCount > 0 || goneCount > 0 || !since.isEmpty }
+
+  /// The same to show to others: each item is called `own-0001` by its position among those that are not in the backup.
+  package var redacted: MakerItems {
+    MakerItems(
+      device: "the old device", revision: revision, isProven: isProven,
+      absent: absent.enumerated().map { position, item in
+        Item(
+          identity: ItemIdentity(redacted: item.identity, "own-", position + 1), protection: item.protection,
+          reason: item.reason)
+      },
+      heldCount: heldCount, changedCount: changedCount, doubtfulCount: doubtfulCount, goneCount: goneCount)
+  }
+}

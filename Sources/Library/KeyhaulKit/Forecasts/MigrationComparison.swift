@@ -1,0 +1,192 @@
+public import Backups
+import Basics
+import KeychainCrypto
+public import KeychainFormats
+public import KeychainRules
+public import VirtualDevice
+
+/// What the four ways of restoring would bring of someone's own items: the table {password, none} × {same device, other
+/// device}, filled in.
+///
+/// Counts what arrives; what is on a target already has no part in it.
+public struct MigrationComparison: Sendable {
+  /// One item, with what becomes of it in all four restores.
+  public struct Item: Sendable, Hashable {
+    /// Its position in the archive or in the device's plan.
+    public let index: Int
+    /// The names that it is known by; sealed where it does not open.
+    public let identity: ItemIdentity
+    /// The class that protects it; `nil` where the blob doesn't say.
+    public let protection: ProtectionClass?
+    /// One for each setting.
+    public let allProspects: RestoreProspects
+    /// Whether it is marked to synchronize; `nil` where that is sealed.
+    public let isSynchronizable: Bool?
+    /// Whether its value has the form of a key of the Secure Enclave; `nil` where that is sealed.
+    public let holdsEnclaveKey: Bool?
+
+    /// Creates an item of which all is known.
+    package init(
+      index: Int, identity: ItemIdentity, protection: ProtectionClass?, allProspects: RestoreProspects,
+      isSynchronizable: Bool? = nil, holdsEnclaveKey: Bool? = nil
+    ) {
+      self.index = index
+      self.identity = identity
+      self.protection = protection
+      self.allProspects = allProspects
+      self.isSynchronizable = isSynchronizable
+      self.holdsEnclaveKey = holdsEnclaveKey
+    }
+
+    init(_ decision: MigrationPlan.Decision, _ prospects: RestoreProspects) {
+      self.init(
+        index: decision.index, identity: decision.identity, protection: decision.protection, allProspects: prospects,
+        isSynchronizable: decision.isSynchronizable, holdsEnclaveKey: decision.holdsEnclaveKey)
+    }
+
+    /// On which ways it comes to another device.
+    public var ways: TransferWays {
+      TransferWays(prospects: allProspects, protection: protection, isSynchronizable: isSynchronizable)
+    }
+
+    /// What becomes of the item in one of the four.
+    public subscript(setting: RestoreSetting) -> Prospect { allProspects[setting] ?? .unreadable(.malformed) }
+
+    /// What is known against its use where one of the four brings it; `nil` where it does not arrive.
+    public func warning(in setting: RestoreSetting) -> ArrivalWarning? {
+      guard self[setting] == .arrives, holdsEnclaveKey == true else { return nil }
+      return ArrivalWarning(ofEnclaveKeyOnSameDevice: setting.onSameDevice)
+    }
+
+    /// Whether it arrives on another device in one of the two ways there are.
+    public var canLeaveItsDevice: Bool {
+      RestoreSetting.allCases.contains { !$0.onSameDevice && self[$0] == .arrives }
+    }
+  }
+
+  /// What becomes of all items in one of the four restores.
+  public struct Counts: Sendable, Hashable {
+    /// Items that arrive.
+    public var arrives = 0
+    /// Items that a rule or a key leaves out.
+    public var staysBehind = 0
+    /// Items that are damaged in this copy.
+    public var unreadable = 0
+    /// What does not arrive, by its reason.
+    public var byReason: [Reason: Int] = [:]
+    /// What arrives and may be of no use there, by the warning.
+    public var byWarning: [ArrivalWarning: Int] = [:]
+  }
+
+  /// The items in the order of the archive or of the device's plan.
+  public let items: [Item]
+  /// Which of the four the restore at hand is.
+  public let current: RestoreSetting
+
+  /// Creates a comparison of what is known already.
+  package init(_ items: [Item], current: RestoreSetting) {
+    self.items = items
+    self.current = current
+  }
+
+  /// The items counted for one of the four restores.
+  public subscript(setting: RestoreSetting) -> Counts {
+    items.reduce(into: Counts()) { counts, item in
+      let prospect = item[setting]
+      switch prospect {
+      case .arrives: counts.arrives += 1
+      case .staysBehind: counts.staysBehind += 1
+      case .unreadable: counts.unreadable += 1
+      }
+      if let reason = prospect.reason { counts.byReason[reason, default: 0] += 1 }
+      if let warning = item.warning(in: setting) { counts.byWarning[warning, default: 0] += 1 }
+    }
+  }
+
+  /// The items counted for one of the ways to another device.
+  public subscript(way: TransferWay) -> [TransferAnswer.Verdict: Int] {
+    items.reduce(into: [:]) { counts, item in counts[item.ways[way].verdict, default: 0] += 1 }
+  }
+
+  /// What an archive gives, and what another backup of the same items would.
+  ///
+  /// The keys that are available decide what opens; of what they do not open, and of the settings that this archive is
+  /// not, the class decides. An item that is damaged here counts as damaged throughout: whether another copy has it is
+  /// not known.
+  ///
+  /// - Parameters:
+  ///   - archive: The backup, opened with every key at hand.
+  ///   - plan: Of all items of the archive, for the device that they should go to.
+  public init(of archive: OpenedArchive, _ plan: MigrationPlan) {
+    items = plan.decisions.map { decision in
+      var prospects: RestoreProspects = [:]
+      for setting in RestoreSetting.allCases { prospects[setting] = Self.prospect(of: decision, in: setting) }
+      return Item(decision, prospects)
+    }
+    current = RestoreSetting(hasPassword: archive.hasPassword, onSameDevice: plan.isSameDevice == true)
+  }
+
+  /// By class, where a key or the hardware decides.
+  static func prospect(of decision: MigrationPlan.Decision, in setting: RestoreSetting) -> Prospect {
+    switch decision.outcome {
+    case .unreadable(let reason): .unreadable(reason)
+    case .migrates, .staysBehind(.deviceBound), .staysBehind(.backupNotEncrypted):
+      decision.protection?.prospect(in: setting) ?? .unreadable(.malformed)
+    case .staysBehind(let reason): .staysBehind(reason)
+    }
+  }
+
+  /// What backups of a device made now would give: each of the four is tried, with real keys and in memory.
+  ///
+  /// - Parameters:
+  ///   - source: The device whose items are asked about, unlocked.
+  ///   - target: The device that the items should go to; where it is the source itself, another one is made up for the
+  ///     two settings that need it.
+  ///   - hasPassword: Of the backup that is planned.
+  /// - Throws: As a backup does, category `locked` foremost.
+  public init(
+    of source: DeviceSession, onto target: DeviceSession, hasPassword: Bool
+  ) throws(MigrationError) {
+    let forecast = try BackupForecast(of: source, hasPassword: hasPassword)
+    try self.init(of: source, onto: target, knowing: forecast)
+  }
+
+  /// The same where one of the two backups that are compared was thought of already: the device is read once less.
+  package init(
+    of source: DeviceSession, onto target: DeviceSession, knowing forecast: borrowing BackupForecast
+  ) throws(MigrationError) {
+    let sameKey = try reporting { () throws(VirtualDeviceError) in try source.deviceKey() }
+    let isItself = source.device.directory == target.device.directory
+    let otherKey = isItself ? try Self.keyOfSomeDevice() : try Self.key(of: target)
+    var prospects: [RestoreProspects] = []
+    var decisions: [MigrationPlan.Decision] = []
+    func enter(_ forecast: borrowing BackupForecast) throws(MigrationError) {
+      for onSameDevice in [true, false] {
+        let plan = try Restorer.plan(
+          forecast, ontoEmpty: onSameDevice ? sameKey.copy() : otherKey.copy(),
+          targetSyncs: (onSameDevice ? source : target).record.isSyncing)
+        let setting = RestoreSetting(hasPassword: forecast.hasPassword, onSameDevice: onSameDevice)
+        if prospects.isEmpty { prospects = Array(repeating: [:], count: plan.decisions.count) }
+        // All four are about the same items, in the same order.
+        for (place, decision) in plan.decisions.enumerated() {
+          prospects[place][setting] = Prospect(decision.outcome)
+        }
+        // One of the four has the items' names and classes for all.
+        if decisions.isEmpty || !forecast.hasPassword { decisions = plan.decisions }
+      }
+    }
+    try enter(forecast)
+    try enter(try forecast.thought(withPassword: !forecast.hasPassword, deviceKey: sameKey))
+    items = zip(decisions, prospects).map(Item.init)
+    current = RestoreSetting(hasPassword: forecast.hasPassword, onSameDevice: isItself)
+  }
+
+  private static func key(of device: DeviceSession) throws(MigrationError) -> DeviceKey {
+    try reporting { () throws(VirtualDeviceError) in try device.deviceKey() }
+  }
+
+  /// A hardware key that is nobody's.
+  static func keyOfSomeDevice() throws(MigrationError) -> DeviceKey {
+    try reporting { () throws(DataProtectionError) in try HardwareUID(from: SystemRandomSource()).deviceKey() }
+  }
+}

@@ -1,0 +1,49 @@
+import Basics
+public import VirtualDevice
+
+/// What restoring a backup onto a device would do, item by item, and the way to do exactly that.
+public struct Plan: Sendable {
+  /// The decisions: which items arrive, which stay behind and why, and what of the target is removed.
+  public let decided: MigrationPlan
+  /// The target.
+  public let device: VirtualDevice
+  private let revision: String
+
+  init(_ decided: MigrationPlan, onto device: VirtualDevice, revision: String) {
+    self.decided = decided
+    self.device = device
+    self.revision = revision
+  }
+
+  /// What becomes of the items with this name: `plan["session token"] == .migrates`.
+  ///
+  /// An item is meant where its label, account, service or server is the name, to the letter.
+  public subscript(name: String) -> ItemFate { decided[name] }
+
+  /// The decisions about the items that arrive.
+  public var arriving: [MigrationPlan.Decision] { decided.decisions.filter { $0.outcome.fate == .migrates } }
+  /// The decisions about the items of the backup that do not arrive, each with its reason.
+  public var stayingBehind: [MigrationPlan.Decision] { decided.decisions.filter { $0.outcome.fate == .staysBehind } }
+  /// The decisions about the items that are damaged in the backup.
+  public var unreadable: [MigrationPlan.Decision] { decided.decisions.filter { $0.outcome.fate == .unreadable } }
+
+  /// Restores: exactly what the plan says, in one transaction, or nothing.
+  ///
+  /// - Throws: Category `locked` where the device must be unlocked first; `stalePlan` where it has changed since the plan
+  ///   was made. An error whose `stage` is before the commit leaves the device as it was.
+  public func restore() throws(MigrationError) {
+    let refusal = try reporting { () throws(VirtualDeviceError) in
+      try device.withSession(.writing, verb: "restore") { (session) throws(VirtualDeviceError) in failure(on: session) }
+    }
+    if let refusal { throw refusal }
+  }
+
+  /// What kept the plan from being carried out, and nothing where it was.
+  private func failure(on session: DeviceSession) -> MigrationError? {
+    guard session.record.revision == revision else {
+      return .stalePlan("\(session.name) has changed since (revision \(revision), now \(session.record.revision))")
+    }
+    do throws(MigrationError) { try Restorer.restore(decided, onto: session) } catch { return error }
+    return nil
+  }
+}

@@ -1,0 +1,229 @@
+public import Backups
+import Basics
+import KeychainCrypto
+import KeychainFormats
+public import KeychainRules
+
+/// Decides what a restore would do. Pure: no file, no database, no clock, and no identity of either device.
+public enum MigrationPlanner {
+  /// Decides about every item, in the archive's order.
+  ///
+  /// - Parameters:
+  ///   - allItems: The archive's items in its order, after every key at hand was tried on them.
+  ///   - indexes: Only these items, by their position; `nil` for all. Which class keys the target's hardware opens is
+  ///     proven by all items all the same.
+  ///   - rows: Every row of the target's keychain.
+  ///   - policy: What happens to the target's own items before anything is imported.
+  ///   - surroundings: What the planner knows besides of the target and of the backup.
+  public static func plan(
+    _ allItems: [ArchivedItem], only indexes: Set<Int>? = nil, onto rows: [TargetRow], policy: ExistingItemPolicy,
+    surroundings: RestoreSurroundings = RestoreSurroundings()
+  ) -> MigrationPlan {
+    plan(
+      allItems, only: indexes, onto: rows, policy: policy, surroundings: surroundings, settling: SettlingOnce())
+  }
+
+  /// The same where what becomes of the items before they meet a target may be known from another plan.
+  static func plan(
+    _ allItems: [ArchivedItem], only indexes: Set<Int>? = nil, onto rows: [TargetRow], policy: ExistingItemPolicy,
+    surroundings: RestoreSurroundings, settling: some ItemSettling, holdsImports: Bool = true
+  ) -> MigrationPlan {
+    let hardware = HardwareProof(allItems)
+    let items = indexes.map { indexes in allItems.filter { indexes.contains($0.index) } } ?? allItems
+
+    let course = Course(
+      of: items,
+      onto: TargetModel(
+        rows, policy: policy, expecting: items.count, meetsOrdinary: items.contains { $0.ordinary != nil }), hardware,
+      surroundings, settling,
+      holdsImports: holdsImports)
+    return MigrationPlan(
+      decisions: course.decisions, removed: course.removed, policy: policy, isSameDevice: hardware.isSameDevice,
+      items: items, imports: holdsImports ? course.imports : nil, writes: course.writes,
+      clearedRowCount: course.clearedRowCount)
+  }
+
+  /// What comes of it where each item meets the target that the ones before it have left; of that nothing is kept.
+  private struct Course {
+    /// One for each item, in their order.
+    private(set) var decisions: [MigrationPlan.Decision] = []
+    private(set) var imports: [MigrationPlan.PlannedImport] = []
+    /// Whether one of them writes.
+    private(set) var writes = false
+    private let holdsImports: Bool
+    private(set) var removed: [ItemIdentity] = []
+    private(set) var clearedRowCount = 0
+
+    init(
+      of items: [ArchivedItem], onto target: consuming TargetModel, _ hardware: HardwareProof,
+      _ surroundings: RestoreSurroundings, _ settling: some ItemSettling, holdsImports: Bool
+    ) {
+      self.holdsImports = holdsImports
+      let isSameDevice = hardware.isSameDevice
+      decisions.reserveCapacity(items.count)
+      if holdsImports { imports.reserveCapacity(items.count) }
+      let coming = ComingItems(items: items, settling: settling)
+      for (place, item) in items.enumerated() {
+        let place = UInt32(clamping: place)
+        if let ordinary = item.ordinary, let planned = target.arriving(ordinary, at: place) {
+          take(planned)
+          let known = KnownItem.reopened(item, ordinary)
+          decisions.append(
+            decision(
+              about: item, known, Verdict(outcome: .migrates(.new), detail: nil), onSameDevice: isSameDevice))
+          continue
+        }
+        // Opened once, of an archive that holds none of its items.
+        let archived = item.held
+        let known = archived.item.map { settling.known(item, $0) } ?? KnownItem(ItemIdentity(sealed: item.kind))
+        func decide(_ verdict: Verdict) {
+          decisions.append(decision(about: item, known, verdict, onSameDevice: isSameDevice))
+        }
+        switch admission(of: archived, hardware, surroundings, settling) {
+        case .refused(let verdict): decide(verdict)
+        case .admitted(let incoming, let isInferred):
+          let step: TargetModel.Step
+          do throws(KeychainRuleError) {
+            step = try target.importing(incoming, from: .archive(place: place), of: coming)
+          } catch {
+            decide(malformed(archived, error))
+            continue
+          }
+          take(step.planned)
+          decide(
+            Verdict(
+              outcome: .migrates(step.change), detail: joined(isInferred ? inference(step.change) : nil, step.detail),
+              overwrites: step.overwrites))
+          let loss = Verdict(
+            outcome: .migrates(.keepsExisting), detail: "item \(item.index) of this backup has the same key and wins")
+          for loser in step.superseded { decisions[loser] = overruled(decisions[loser], by: loss) }
+        }
+      }
+      for step in target.reimportingPreserved(tombstonesToo: surroundings.targetSyncs, besides: coming) {
+        take(step.planned)
+        // Where the system has deleted the item, nothing of it is there afterwards.
+        let verdict =
+          step.isDeletion
+          ? Verdict(outcome: .staysBehind(.deleted), detail: "the system's own deletion of it is newer")
+          : Verdict(outcome: .migrates(.keepsExisting), detail: "the system's own item with the same key wins")
+        for loser in step.superseded { decisions[loser] = overruled(decisions[loser], by: verdict) }
+      }
+      removed = target.removedIdentities
+      clearedRowCount = target.clearedRowCount
+    }
+
+    private mutating func take(_ planned: MigrationPlan.PlannedImport) {
+      writes = writes || planned.writes
+      if holdsImports { imports.append(planned) }
+    }
+  }
+
+  private struct Verdict {
+    let outcome: MigrationPlan.Outcome
+    let detail: String?
+    var overwrites: MigrationPlan.OverwrittenItem?
+  }
+
+  private static func decision(
+    about archived: ArchivedItem, _ known: KnownItem, _ verdict: Verdict, onSameDevice: Bool?
+  ) -> MigrationPlan.Decision {
+    let arrives = verdict.outcome.change.map { $0 != .keepsExisting } ?? false
+    return MigrationPlan.Decision(
+      index: archived.index, identity: known.identity, protection: archived.protection, outcome: verdict.outcome,
+      detail: verdict.detail, overwrites: verdict.overwrites,
+      warning: arrives && known.holdsEnclaveKey == true ? ArrivalWarning(ofEnclaveKeyOnSameDevice: onSameDevice) : nil,
+      isSynchronizable: known.isSynchronizable, holdsEnclaveKey: known.holdsEnclaveKey)
+  }
+
+  /// The decision about an item that another one has taken the place of since: it does not arrive.
+  private static func overruled(
+    _ decision: MigrationPlan.Decision, by verdict: Verdict
+  ) -> MigrationPlan.Decision {
+    MigrationPlan.Decision(
+      index: decision.index, identity: decision.identity, protection: decision.protection, outcome: verdict.outcome,
+      detail: verdict.detail, isSynchronizable: decision.isSynchronizable, holdsEnclaveKey: decision.holdsEnclaveKey)
+  }
+
+  private static func malformed(_ archived: ArchivedItem, _ error: KeychainRuleError) -> Verdict {
+    Verdict(outcome: .unreadable(.malformed), detail: joined(error.reason, place(of: archived)))
+  }
+
+  private enum Admission {
+    case admitted(IncomingItem.Keyed, isInferred: Bool)
+    case refused(Verdict)
+  }
+
+  /// What is said of an item that a restore takes for a synchronized one.
+  private static func inference(_ change: MigrationPlan.Change) -> String {
+    let fact =
+      switch change {
+      case .new, .replaces: "it becomes a synchronized item"
+      case .keepsExisting, .identical: "it is a synchronized item there"
+      }
+    return "\(ReportTerm.inferredSynchronizable.id): \(fact)"
+  }
+
+  /// Whether an item gets as far as the target's database.
+  private static func admission(
+    of archived: ArchivedItem, _ hardware: HardwareProof, _ surroundings: RestoreSurroundings,
+    _ settling: some ItemSettling
+  ) -> Admission {
+    switch archived.opening {
+    case .failed(let failure):
+      let reason = archived.reason(
+        of: failure, hardware: hardware, backupHasPassword: surroundings.backupHasPassword)
+      return .refused(
+        Verdict(
+          outcome: reason.isDamage ? .unreadable(reason) : .staysBehind(reason),
+          detail: detail(of: failure, archived, hardware)))
+    case .opened(let item):
+      guard !archived.isSecretOnly else {
+        return .refused(
+          Verdict(
+            outcome: .unreadable(.unsupportedVersion),
+            detail: joined("version 0, a secret without a name", place(of: archived))))
+      }
+      if let reason = RestoreRules.reasonToLeaveOut(item, surroundings) {
+        return .refused(Verdict(outcome: .staysBehind(reason), detail: nil))
+      }
+      do throws(KeychainRuleError) {
+        let incoming = try settling.incoming(archived, item)
+        let inferred = incoming.incoming.item.isSynchronizable && !item.isSynchronizable
+        return .admitted(incoming, isInferred: inferred)
+      } catch {
+        return .refused(malformed(archived, error))
+      }
+    }
+  }
+
+  private static func detail(
+    of failure: ArchivedItem.Failure, _ archived: ArchivedItem, _ hardware: HardwareProof
+  ) -> String? {
+    switch failure {
+    case .noClassKey(let keyClass):
+      joined("the keybag has no key of class \(keyClass.words)", place(of: archived))
+    case .classKeyDamaged(let keyClass):
+      joined("the keybag's key of class \(keyClass.words) does not unwrap", place(of: archived))
+    case .hardwareMissing: "its key also needs the hardware key of the source device"
+    case .keyUnwrapFailed where archived.mayNeedOtherHardware(hardware) && hardware.isDivided:
+      joined(
+        "this device's hardware key decrypts no item of its class, but others. Its key needs another device's hardware "
+          + "key, or the item is damaged; Keyhaul cannot tell which", place(of: archived))
+    case .keyUnwrapFailed where archived.mayNeedOtherHardware(hardware):
+      "its key also needs the hardware key of the source device"
+    case .keyUnwrapFailed, .tagMismatch: joined("the item's bytes were changed", place(of: archived))
+    case .malformed(let reason): joined(reason, place(of: archived))
+    case .unsupportedVersion(let version): joined("version \(version)", place(of: archived))
+    case .missingData: "the entry contains no data"
+    }
+  }
+
+  private static func place(of archived: ArchivedItem) -> String? {
+    archived.blob.map { "\(Amounts.bytes($0.byteCount)) at \(Amounts.grouped($0.offset))" }
+  }
+
+  private static func joined(_ first: String?, _ second: String?) -> String? {
+    let parts = [first, second].compactMap(\.self)
+    return parts.isEmpty ? nil : parts.joined(separator: "; ")
+  }
+}

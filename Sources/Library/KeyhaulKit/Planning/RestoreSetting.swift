@@ -1,0 +1,79 @@
+import Backups
+public import KeychainFormats
+public import KeychainRules
+
+/// One of the four ways to bring a keychain back: from a backup with or without a password, to the device that made it or
+/// to another.
+public struct RestoreSetting: Sendable, Hashable, CaseIterable {
+  /// Whether the backup has a password.
+  public let hasPassword: Bool
+  /// Whether the target is the device that made the backup.
+  public let onSameDevice: Bool
+
+  /// Creates one of the four.
+  public init(hasPassword: Bool, onSameDevice: Bool) {
+    self.hasPassword = hasPassword
+    self.onSameDevice = onSameDevice
+  }
+
+  /// The four, those with a password first.
+  public static let allCases = [
+    RestoreSetting(hasPassword: true, onSameDevice: true), RestoreSetting(hasPassword: true, onSameDevice: false),
+    RestoreSetting(hasPassword: false, onSameDevice: true), RestoreSetting(hasPassword: false, onSameDevice: false),
+  ]
+}
+
+/// What becomes of one item in one of the four restores, whatever is on the target.
+public enum Prospect: Sendable, Hashable {
+  /// It is on the target afterwards.
+  case arrives
+  /// It is sound, and a rule or a key leaves it out.
+  case staysBehind(Reason)
+  /// It is damaged in this copy.
+  case unreadable(Reason)
+
+  init(_ outcome: MigrationPlan.Outcome) {
+    switch outcome {
+    case .migrates: self = .arrives
+    case .staysBehind(let reason): self = .staysBehind(reason)
+    case .unreadable(let reason): self = .unreadable(reason)
+    }
+  }
+
+  /// Why it does not arrive; `nil` where it does.
+  public var reason: Reason? {
+    switch self {
+    case .arrives: nil
+    case .staysBehind(let reason), .unreadable(let reason): reason
+    }
+  }
+}
+
+extension ProtectionClass {
+  /// What becomes of a sound item of this class that is in the backup: the wraps of the class keys as a table.
+  ///
+  /// Source: Apple Platform Security, "Keybags for Data Protection" (backup keybag).
+  public func prospect(in setting: RestoreSetting) -> Prospect {
+    if self == .whenPasscodeSetThisDeviceOnly { return .staysBehind(.passcodeOnly) }
+    if setting.onSameDevice { return .arrives }
+    if isThisDeviceOnly { return .staysBehind(.deviceBound) }
+    return setting.hasPassword ? .arrives : .staysBehind(.backupNotEncrypted)
+  }
+}
+
+extension TransferWays {
+  /// The ways of an item of which the four restores are known.
+  ///
+  /// - Parameters:
+  ///   - prospects: What becomes of it in the four restores; one that is not there is damage.
+  ///   - protection: Its class; `nil` where nothing says it.
+  ///   - isSynchronizable: Whether it is marked to synchronize; `nil` where that is sealed.
+  init(prospects: RestoreProspects, protection: ProtectionClass?, isSynchronizable: Bool?) {
+    func reason(_ hasPassword: Bool) -> Reason? {
+      (prospects[RestoreSetting(hasPassword: hasPassword, onSameDevice: false)] ?? .unreadable(.malformed)).reason
+    }
+    self.init(
+      withPassword: reason(true), withoutPassword: reason(false), protection: protection,
+      isSynchronizable: isSynchronizable)
+  }
+}

@@ -1,0 +1,110 @@
+public import Backups
+import Basics
+import KeychainCrypto
+import KeychainFormats
+import KeychainRules
+import Keychains
+public import VirtualDevice
+
+/// Makes plans for a device and carries them out.
+public enum Restorer {
+  /// Decides what restoring an archive onto a device would do. Changes nothing; the device may be locked.
+  ///
+  /// - Parameters:
+  ///   - archive: The backup, opened with the target's hardware key.
+  ///   - session: A hold on the target.
+  ///   - policy: What happens to the target's own items before anything is imported.
+  ///   - indexes: Only these items of the archive, by their position; `nil` for all.
+  ///   - use: `.restoring` for a plan that is carried out. Any other makes one to be looked at, `.planning` also of what can be
+  ///     opened of a backup that no restore takes.
+  /// - Throws: Category `damaged` for a backup that its device never finished, `refused` for one without a password whose
+  ///   keychain no hardware binds, and what the device's keychain reports.
+  public static func plan(
+    _ archive: OpenedArchive, onto session: DeviceSession, policy: ExistingItemPolicy, only indexes: Set<Int>? = nil,
+    for use: ArchiveUse = .restoring
+  ) throws(MigrationError) -> MigrationPlan {
+    try reporting { () throws(ArchivedKeychainError) in
+      try archive.archive.requireFit(for: use)
+      try archive.require(use)
+    }
+    return MigrationPlanner.plan(
+      archive.items, only: indexes, onto: try targetRows(of: session), policy: policy,
+      surroundings: RestoreSurroundings(
+        targetSyncs: session.record.isSyncing, backupHasPassword: archive.hasPassword),
+      settling: SettlingOnce(), holdsImports: use == .restoring
+    ).naming(archive.knownSealed)
+  }
+
+  /// Carries out a plan in one transaction: exactly what it says, or nothing. One that changes nothing is only held
+  /// against the keychain: revision and files stay as they are.
+  ///
+  /// - Parameters:
+  ///   - plan: One that was made for `.restoring` and for this device.
+  ///   - session: The unlocked device, whose clock is asked between items whether to go on.
+  ///   - progress: Told now and then of a large one how many imports are done, and of how many.
+  /// - Throws: Category `locked` where the device must be unlocked first; `stalePlan` where the keychain would not come
+  ///   out as the plan says; `planToLookAt` for one that was not made for `.restoring`; what the keychain ends with where
+  ///   the device's clock says that nobody waits any more (`MigrationError.isCancelled`). Whatever is thrown, the keychain
+  ///   is as before.
+  public static func restore(
+    _ plan: MigrationPlan, onto session: DeviceSession, progress: (Int, Int) -> Void = { _, _ in }
+  ) throws(MigrationError) {
+    guard plan.holdsImports else { throw .planToLookAt }
+    try checkReadable(session)
+    guard !plan.changesNothing else { return try checkUnchanged(plan, on: session) }
+    let random = session.environment.random
+    let store = try reporting { () throws(VirtualDeviceError) in try session.willChangeItems() }
+    try store.restore(translating: MigrationError.init) { (transaction) throws(MigrationError) in
+      if plan.policy == .replace {
+        let count = try reporting { () throws(KeychainStoreError) in try transaction.deleteNonSynced() }
+        guard count == plan.clearedRowCount else {
+          throw .stalePlan("\(count) items would be removed, the plan says \(plan.clearedRowCount)")
+        }
+      }
+      let kinds = plan.imports.lazy.map(plan.kind(of:))
+      try transaction.importing(kinds, translating: MigrationError.init) { () throws(MigrationError) in
+        for (place, planned) in plan.imports.enumerated() {
+          if place > 0, place.isMultiple(of: progressStep) { progress(place, plan.imports.count) }
+          let incoming = try plan.incoming(planned)
+          let resolution = try reporting { () throws(KeychainStoreError) in
+            try transaction.importItem(incoming, keys: session.classKeys, random: random)
+          }
+          guard resolution.outcome == planned.outcome else { throw .stalePlan(plan.difference(at: planned)) }
+        }
+      }
+    }
+  }
+
+  /// A restore of fewer imports is over before anybody looks.
+  private static let progressStep = 256
+
+  private static func checkUnchanged(_ plan: MigrationPlan, on session: DeviceSession) throws(MigrationError) {
+    try reporting { () throws(VirtualDeviceError) in try session.requireWriting() }
+    let store = try reporting { () throws(VirtualDeviceError) in try session.keychain }
+    var items: [IncomingItem] = []
+    for planned in plan.imports { items.append(try plan.incoming(planned)) }
+    let isAsPlanned = try reporting { () throws(KeychainStoreError) in
+      try store.wouldChangeNothing(importing: items, keys: session.classKeys)
+    }
+    guard isAsPlanned else { throw .stalePlan("an existing item has changed") }
+  }
+
+  static func targetRows(of session: DeviceSession) throws(MigrationError) -> [TargetRow] {
+    let store = try reporting { () throws(VirtualDeviceError) in try session.keychain }
+    return try reporting { () throws(KeychainStoreError) in
+      var rows: [TargetRow] = []
+      try store.forEachRowOfEveryUser(keys: session.classKeys) { (row) throws(KeychainStoreError) in
+        rows.append(try TargetRow(row))
+      }
+      return rows
+    }
+  }
+
+  /// As iOS does, which decrypts every row first to keep its system's own items: one that is locked ends the restore,
+  /// but for those of the passcode class.
+  ///
+  /// - Throws: Category `locked`, with how many rows are. While the device is unlocked none is, and none is looked at.
+  public static func checkReadable(_ session: DeviceSession) throws(MigrationError) {
+    try LockedRows.requireNone(on: session)
+  }
+}

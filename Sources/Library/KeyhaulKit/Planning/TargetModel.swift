@@ -1,0 +1,274 @@
+import Backups
+import Basics
+import KeychainFormats
+import KeychainRules
+
+/// The target's keychain as the planner thinks it forward, import by import.
+///
+/// Each import is resolved by the very rule that the store applies; what is kept here is only who holds a primary key.
+struct TargetModel {
+  /// What one import does to the target.
+  struct Step {
+    let planned: MigrationPlan.PlannedImport
+    /// Against what the target held before the restore.
+    let change: MigrationPlan.Change
+    let detail: String?
+    /// What is lost on the target by it.
+    let overwrites: MigrationPlan.OverwrittenItem?
+    /// Whether the item is the mark of a deleted one.
+    let isDeletion: Bool
+    /// Places of earlier items of the archive that are not there any more.
+    let superseded: [Int]
+  }
+
+  /// What holds a primary key. By reference: a table of them has room for twice as many.
+  private final class Slot: Sendable {
+    /// As far as it is known in clear: what a new date does to the digest needs it.
+    let item: KeychainItem?
+    private let origin: Origin
+
+    private enum Origin {
+      /// As it was found. What an import has stored is looked at only where another one meets it, since that takes its
+      /// digest.
+      indirect case found(ExistingRow)
+      /// What the items of the archive at these places came to; none where it is an item of the target that came back.
+      case imported([Int])
+    }
+
+    init(found: ExistingRow, item: KeychainItem?) {
+      self.item = item
+      origin = .found(found)
+    }
+
+    init(item: KeychainItem, places: [Int]) {
+      self.item = item
+      origin = .imported(places)
+    }
+
+    private var found: ExistingRow? { if case .found(let row) = origin { row } else { nil } }
+
+    /// Of the items of the archive that the row is; none for a row of the target alone.
+    var places: [Int] { if case .imported(let places) = origin { places } else { [] } }
+
+    /// What an item with the same key meets.
+    var existing: ExistingRow? { found ?? item.flatMap { try? ExistingRow(storing: $0) } }
+  }
+
+  /// A row of the target, as it was before anything happened.
+  private struct Before {
+    let row: TargetRow
+    /// Of the archive's item that met nothing where the row had been removed, as `arrived` has the others.
+    var place: UInt32?
+  }
+
+  private let rows: [TargetRow]
+  private var before: [PrimaryKey: Before]
+
+  /// Keys of the rows that the policy removes before anything is imported.
+  private let cleared: Set<PrimaryKey>
+  private var slots: [PrimaryKey: Slot] = [:]
+  /// The places of the archive's items that met nothing, where the target had no row of their key. One that another item
+  /// meets has a slot then, which counts.
+  private var arrived: [OrdinaryItem.KeyHalf: UInt32] = [:]
+
+  /// The keys of all rows of the target; `nil` where OpenSSL does not give them, and where nobody asks.
+  private let rowKeys: Set<OrdinaryItem.KeyHalf>?
+
+  /// - Parameters:
+  ///   - incomingCount: How many items may come, each of which can have a key of its own.
+  ///   - meetsOrdinary: Whether some of them come as `OrdinaryItem`.
+  init(_ rows: [TargetRow], policy: ExistingItemPolicy, expecting incomingCount: Int, meetsOrdinary: Bool) {
+    self.rows = rows
+    arrived.reserveCapacity(max(0, incomingCount - rows.count))
+    slots.reserveCapacity(rows.count)
+    var before: [PrimaryKey: Before] = [:]
+    var cleared: Set<PrimaryKey> = []
+    for row in rows {
+      before[row.primaryKey] = Before(row: row)
+      if policy == .replace && row.isRemovedByReplace {
+        cleared.insert(row.primaryKey)
+      } else {
+        slots[row.primaryKey] = Slot(found: row.existing, item: row.item)
+      }
+    }
+    self.before = before
+    rowKeys = meetsOrdinary ? try? Set(rows.map { try OrdinaryItem.KeyHalf($0.primaryKey) }) : nil
+    self.cleared = cleared
+  }
+
+  var clearedRowCount: Int { cleared.count }
+
+  /// What is gone when everything is done: removed rows whose key nothing holds. A tombstone is no item to lose, and a
+  /// locked row of the system comes back once it can be read.
+  var removedIdentities: [ItemIdentity] {
+    rows.filter { row in
+      cleared.contains(row.primaryKey) && slots[row.primaryKey] == nil && before[row.primaryKey]?.place == nil
+        && !row.isTombstone && !(row.isSystemBound && row.item == nil)
+    }.map(\.identity)
+  }
+
+  /// The import of an item that nothing has to be known of, because it meets nothing: no row of the target, and none of the
+  /// items that arrived before.
+  ///
+  /// - Returns: `nil` where it meets something, or may, so that it has to be opened.
+  mutating func arriving(_ item: OrdinaryItem, at place: UInt32) -> MigrationPlan.PlannedImport? {
+    guard let rowKeys, !rowKeys.contains(item.key), arrived[item.key] == nil else { return nil }
+    arrived[item.key] = place
+    return MigrationPlan.PlannedImport(origin: .archive(place: place), outcome: .insertsNew)
+  }
+
+  /// - Parameter coming: The archive's items.
+  /// - Throws: `.notAvailable` where a digest cannot be computed, or an item that is met does not open any more.
+  mutating func importing(
+    _ keyed: IncomingItem.Keyed, from origin: MigrationPlan.PlannedImport.Origin,
+    of coming: ComingItems<some ItemSettling>
+  ) throws(KeychainRuleError) -> Step {
+    let (incoming, key) = (keyed.incoming, keyed.primaryKey)
+    let known = before[key]
+    // Where no row of the target had it, it is looked for among those that arrived.
+    let digest = known == nil ? try OrdinaryItem.KeyHalf(key) : nil
+    var slot = slots[key]
+    if slot == nil, let place = known?.place ?? digest.flatMap({ arrived[$0] }) {
+      slot = Slot(item: try coming.incoming(at: Int(place)).item, places: [Int(place)])
+    }
+    let resolution = try ImportConflict.resolve(incoming: incoming, existing: slot?.existing)
+
+    if slot == nil, case .archive(let place) = origin {
+      if let digest { arrived[digest] = place } else { before[key]?.place = place }
+    } else if let stored = resolution.storedItem(incoming: incoming.item, existing: slot?.item) {
+      var places = slot?.places ?? []
+      switch resolution.outcome {
+      case .insertsNew, .replaces: places = origin.places
+      case .identical: places += origin.places
+      case .keepsExisting, .blocked: break
+      }
+      slots[key] = Slot(item: stored, places: places)
+    }
+    let rival = try known.map { (known) throws(KeychainRuleError) in try Rival(known.row, of: incoming) }
+    let change = Self.change(resolution.outcome, rival)
+    return Step(
+      planned: MigrationPlan.PlannedImport(
+        origin: origin, outcome: resolution.outcome, writes: !resolution.leaves(slot?.item, meeting: incoming)),
+      change: change,
+      detail: Self.detail(resolution.outcome, incoming, slot?.places.first.map { coming.items[$0].index }, rival),
+      overwrites: change == .replaces ? rival.flatMap { Self.overwritten($0, by: incoming) } : nil,
+      isDeletion: incoming.item.isTombstone,
+      superseded: resolution.outcome.isReplacement ? slot?.places ?? [] : [])
+  }
+
+  /// Puts the system-bound rows back that the policy has removed; tombstones only where they mean something.
+  mutating func reimportingPreserved(
+    tombstonesToo: Bool, besides coming: ComingItems<some ItemSettling>
+  ) -> [Step] {
+    var steps: [Step] = []
+    for row in rows where cleared.contains(row.primaryKey) && row.isSystemBound {
+      if row.isTombstone, !tombstonesToo { continue }
+      guard let item = row.item, let incoming = try? IncomingItem.Keyed(preserved: item) else { continue }
+      let origin = MigrationPlan.PlannedImport.Origin.preserved(incoming.incoming)
+      do throws(KeychainRuleError) {
+        steps.append(try importing(incoming, from: origin, of: coming))
+      } catch {
+        // An item of the archive that it meets does not open any more. No restore goes on from what is foreseen then: left
+        // out, the row would be lost in one that can open it again.
+        steps.append(Step(blocking: origin, error))
+      }
+    }
+    return steps
+  }
+
+  /// What the target held under an arriving item's key before anything happened.
+  private struct Rival {
+    let row: TargetRow
+    /// Whether it is the arriving item, to the last byte that counts.
+    let isSame: Bool
+
+    init(_ row: TargetRow, of incoming: IncomingItem) throws(KeychainRuleError) {
+      self.row = row
+      guard case .item(_, let digest) = row.existing.state else {
+        isSame = false
+        return
+      }
+      isSame = try incoming.digest() == digest
+    }
+  }
+
+  private static func change(_ outcome: ImportResolution.Effect, _ rival: Rival?) -> MigrationPlan.Change {
+    switch outcome {
+    case .identical: return .identical
+    case .keepsExisting, .blocked: return .keepsExisting
+    case .insertsNew, .replaces:
+      guard let rival, !rival.row.isTombstone else { return .new }
+      return rival.isSame ? .identical : .replaces
+    }
+  }
+
+  /// - Returns: `nil` where no item was there.
+  private static func overwritten(_ rival: Rival, by incoming: IncomingItem) -> MigrationPlan.OverwrittenItem? {
+    switch rival.row.existing.state {
+    case .tombstone: return nil
+    case .corrupt, .unreadable: return .damaged
+    case .item(let theirs, _):
+      guard let theirs, let ours = incoming.item.modificationDate else { return .undated }
+      return theirs > ours ? .newer : .olderOrEqual
+    }
+  }
+
+  /// Both dates of a conflict, or which other item of the archive it is with.
+  private static func detail(
+    _ outcome: ImportResolution.Effect, _ incoming: IncomingItem, _ metIndex: Int?, _ rival: Rival?
+  ) -> String? {
+    if let index = metIndex {
+      switch outcome {
+      case .keepsExisting: return "item \(index) of this backup has the same key and wins"
+      case .identical: return "the same as item \(index) of this backup"
+      case .replaces: return "item \(index) of this backup has the same key and loses"
+      case .insertsNew, .blocked: return nil
+      }
+    }
+    return rival.flatMap { rivalry(outcome, incoming, $0) }
+  }
+
+  /// Which of the backup's item and the one that was there wins, and why.
+  private static func rivalry(
+    _ outcome: ImportResolution.Effect, _ incoming: IncomingItem, _ rival: Rival
+  ) -> String? {
+    switch (outcome, rival.row.existing.state) {
+    case (_, .corrupt): return "the existing item is damaged"
+    case (_, .tombstone), (_, .unreadable): return nil
+    case (_, .item) where rival.isSame: return nil
+    case (_, .item(nil, _)): return "the existing item has no date"
+    case (_, .item(let theirs?, _)):
+      guard let ours = incoming.item.modificationDate else { return "the backup's item has no date" }
+      let dates = Self.dates(theirs: theirs, ours: ours)
+      switch outcome {
+      case .insertsNew where theirs > ours: return dates + "; the existing item is newer, but removed first"
+      case .replaces(.sameDateSmallerDigest): return dates + "; the backup's item has the smaller digest"
+      case .keepsExisting(.sameDateSmallerDigest): return dates + "; the existing item has the smaller digest"
+      case .insertsNew, .replaces, .keepsExisting, .identical, .blocked: return dates
+      }
+    }
+  }
+
+  /// Days where they differ; two equal days would tell nothing.
+  private static func dates(theirs: KeychainDate, ours: KeychainDate) -> String {
+    if theirs == ours { return "both of \(Timestamp.text(of: ours))" }
+    let days = (Timestamp.day(of: theirs), Timestamp.day(of: ours))
+    return days.0 == days.1
+      ? "there \(Timestamp.text(of: theirs)), in the backup \(Timestamp.text(of: ours))"
+      : "there \(days.0), in the backup \(days.1)"
+  }
+}
+
+extension TargetModel.Step {
+  /// An import of which nothing can be foreseen.
+  fileprivate init(blocking origin: MigrationPlan.PlannedImport.Origin, _ error: KeychainRuleError) {
+    self.init(
+      planned: MigrationPlan.PlannedImport(origin: origin, outcome: .blocked(.undecodable(reason: error.reason))),
+      change: .keepsExisting, detail: nil, overwrites: nil, isDeletion: false, superseded: [])
+  }
+}
+
+extension MigrationPlan.PlannedImport.Origin {
+  /// Of items of the archive.
+  fileprivate var places: [Int] { if case .archive(let place) = self { [Int(place)] } else { [] } }
+}

@@ -1,0 +1,216 @@
+public import KeyhaulKit
+
+/// What two keychains differ in, as a page for people. It names the attributes that changed, never their values.
+public struct DifferencePage: HTMLPage {
+  let first: Side
+  let second: Side
+  let difference: KeychainDifference
+  let program: String
+
+  /// Creates the page of a comparison.
+  ///
+  /// - Parameters:
+  ///   - first: The keychain before.
+  ///   - second: The keychain after.
+  ///   - difference: What differs, from the first to the second.
+  ///   - program: Name and version of the program that makes the page.
+  public init(from first: Side, to second: Side, _ difference: KeychainDifference, program: String) {
+    self.first = first
+    self.second = second
+    self.difference = difference
+    self.program = program
+  }
+
+  /// The page as one document, the same for the same difference.
+  ///
+  /// - Throws: `.cryptoFailed` where the style sheet's digest cannot be computed.
+  public func html() throws(DataProtectionError) -> String {
+    let title = "From \(Markup.shortened(first.name)) to \(Markup.shortened(second.name))"
+    return try ReportPage(title: title, program: program).html(body: { page in
+      heading(&page)
+      tiles.write(to: &page)
+      for table in tables { table.write(to: &page) }
+      sealedSection(&page)
+      leftOutSection(&page)
+      StepList(self).write(to: &page)
+    })
+  }
+
+  private func heading(_ page: inout Markup) {
+    page.element("header") { page in
+      page.element("h1") { page in
+        page.words("From ")
+        page.name(first.name)
+        page.words(" to ")
+        page.name(second.name)
+      }
+      page.element("p", ["class": "verdict"], verdict)
+      page.element("p", ["class": "facts"]) { page in
+        describe(first, as: "From ", to: &page)
+        page.words(" ")
+        describe(second, as: "To ", to: &page)
+        page.words(" Keyhaul matches items by kind, names and access group.")
+        if let alike = difference.sealed.alikeSentence { page.words(" \(alike)") }
+      }
+      if first.kind == .archive || second.kind == .archive {
+        page.element("p", ["class": "facts"], UnseenItems.line)
+      }
+    }
+  }
+
+  private func describe(_ side: Side, as word: String, to page: inout Markup) {
+    page.words(word + (side.kind == .device ? "the device " : ""))
+    page.element("strong") { $0.name(side.name) }
+    if side.kind == .archive, let device = side.deviceName {
+      page.words(", made by ")
+      page.name(device)
+    }
+    page.words(side.hasKeychain ? ": \(Amounts.count(side.itemCount, "item"))." : ": it has no keychain.")
+  }
+
+  private var tiles: Tiles {
+    var tiles: [Tiles.Tile] = [
+      .init(style: .moves, symbol: "+", count: difference.added.count, words: "new"),
+      .init(style: .stays, symbol: "~", count: difference.changed.count, words: "changed"),
+      .init(style: .gone, symbol: "-", count: difference.removed.count, words: "gone"),
+      .init(style: .plain, symbol: "=", count: difference.sameCount, words: "the same"),
+    ]
+    if doubtfulCount > 0 {
+      tiles.append(.init(style: .plain, symbol: "?", count: doubtfulCount, words: "may be encrypted"))
+    }
+    return Tiles(tiles: tiles)
+  }
+
+  // MARK: Items
+
+  private var tables: [PageTable] {
+    [
+      table("New in \(Markup.shortened(second.name))", difference.added.map { row($0, .moves, "+", "new") }),
+      table("Changed in \(Markup.shortened(second.name))", difference.changed.map(row)),
+      table("Gone since \(Markup.shortened(first.name))", difference.removed.map { row($0, .gone, "-", "gone") }),
+      doubtfulTable,
+    ]
+  }
+
+  /// Items that are neither new nor gone nor the same, as far as anybody can tell.
+  private var doubtfulTable: PageTable {
+    func sealed(in side: Side) -> String { "encrypted in \(Markup.shortened(side.name, to: Self.maximumRemarkLength))" }
+    let rows =
+      difference.doubtfulInFirst.map { row($0, .stays, "?", "gone, or \(sealed(in: second))") }
+      + difference.doubtfulInSecond.map { row($0, .stays, "?", "new, or \(sealed(in: first))") }
+    var doubtful = table("May be encrypted on the other side", rows)
+    doubtful.note =
+      "Each of these items can be decrypted on only one side. It may match an encrypted item of its kind on the other "
+      + "side. Because this is not known, it does not count as new, gone or the same."
+    return doubtful
+  }
+
+  private func table(_ title: String, _ rows: [PageTable.Row]) -> PageTable {
+    PageTable(
+      title: "\(title) (\(Amounts.grouped(rows.count)))", resultTitle: "What differs", rows: rows,
+      isOpen: rows.count <= PageTable.rowsInPart)
+  }
+
+  /// "new: port 8443, not synced" where another row would read the same.
+  private func row(
+    _ side: KeychainDifference.Side, _ style: PageTable.Style, _ symbol: String, _ words: String
+  ) -> PageTable.Row {
+    let distinctions = side.distinctions.map { Markup.shortened($0, to: Self.maximumRemarkLength) }
+    return PageTable.Row(
+      style: style, symbol: symbol, item: ItemWords(side.identity, index: side.index), kind: side.identity.kind,
+      app: Self.app(of: side.identity), protection: side.protection,
+      result: distinctions.isEmpty ? words : "\(words): \(distinctions.joined(separator: ", "))",
+      detail: side.modified.map(DateWords.day))
+  }
+
+  /// The most Unicode scalars of a name or a value beside an item.
+  private static let maximumRemarkLength = 60
+
+  private func row(_ change: ItemChange) -> PageTable.Row {
+    PageTable.Row(
+      style: .stays, symbol: "~", item: ItemWords(change.after, index: change.indexAfter), kind: change.after.kind,
+      app: Self.app(of: change.after), protection: change.protection, result: change.words,
+      detail: change.modifiedAfter.map(DateWords.day))
+  }
+
+  /// As the access group says it: neither side has a list of apps that both share.
+  private static func app(of identity: ItemIdentity) -> String {
+    let app = AppDirectory([]).app(of: identity)
+    return app.kind == .unknown ? "" : app.words
+  }
+
+  // MARK: What is not compared
+
+  private func sealedSection(_ page: inout Markup) {
+    let sealed = difference.sealed
+    guard sealed.total > 0 else { return }
+    page.newLine()
+    page.element("section") { page in
+      page.element("h2", "What could not be compared")
+      page.element("article", ["class": sealed.damaged > 0 ? "card lost" : "card stays"]) { page in
+        page.element("p", ["class": "count"]) { page in
+          if sealed.possiblePairs > 0 { page.words("at least ") }
+          page.element("b", Amounts.count(sealed.total, "item"))
+        }
+        page.element("h3", "They are encrypted on one side or on both")
+        let places = [
+          (sealed.inBoth, "in both"),
+          (sealed.openInFirst, Self.opening(sealed.openInFirst, in: first)),
+          (sealed.openInSecond, Self.opening(sealed.openInSecond, in: second)),
+          (sealed.onlyInFirst, "only in \(Markup.shortened(first.name))"),
+          (sealed.onlyInSecond, "only in \(Markup.shortened(second.name))"),
+        ].filter { $0.0 > 0 }.map { "\(Amounts.grouped($0.0)) \($0.1)" }
+        let damage =
+          (sealed.possiblePairs == 0 ? "" : " It is not known which of them match.")
+          + (sealed.damaged == 0 ? "" : " \(Amounts.grouped(sealed.damaged)) of them cannot be read because of damage.")
+        page.element(
+          "p",
+          "\(Amounts.list(places)). It is not known whether their contents differ, so they count neither as equal nor "
+            + "as changed.\(damage)")
+        guard sealed.placeCount > sealed.damaged else { return }
+        page.element("p", ["class": "do"]) { page in
+          page.element("strong", "What to do. ")
+          page.words("The source device's key can decrypt \(sealed.damaged > 0 ? "the others" : "them"): ")
+          page.element("code", Commands.deviceKeyFile)
+          page.words(".")
+        }
+      }
+    }
+  }
+
+  /// "of them open in family.backup", after their count.
+  private static func opening(_ count: Int, in side: Side) -> String {
+    "of them can be decrypted in \(Markup.shortened(side.name))"
+  }
+
+  private func leftOutSection(_ page: inout Markup) {
+    for side in [first, second] where !side.leftOut.isEmpty {
+      page.newLine()
+      page.element("section") { page in
+        page.element("h2") { page in
+          page.words("Items that no backup contains of ")
+          page.name(side.name)
+          page.words(" holds")
+        }
+        page.element(
+          "p",
+          "These items are on the device, but do not count as a difference to a backup, because a rule "
+            + "keeps each of them out.")
+        for reason in Reason.allCases {
+          let items = side.leftOut.filter { $0.reason == reason }
+          guard !items.isEmpty else { continue }
+          page.element("article", ["class": "card"]) { page in
+            page.element("p", ["class": "count"]) { page in
+              page.element("b", Amounts.count(items.count, "item"))
+              page.element("code", reason.rawValue)
+            }
+            let headline = reason.explanation.headline
+            page.element("h3", headline.prefix(1).uppercased() + headline.dropFirst())
+            NameList(items.map { ItemWords($0.identity, index: nil) }).write(
+              folding: ReasonCard.maximumListCount, to: &page)
+          }
+        }
+      }
+    }
+  }
+}

@@ -1,0 +1,51 @@
+package import KeyhaulKit
+
+/// One of two keychains that are compared.
+package struct ComparisonSide {
+  package enum Kind: String {
+    case archive, device, dump
+  }
+
+  /// An item of a device that a rule keeps out of every backup.
+  package struct LeftOut {
+    package let identity: ItemIdentity
+    package let reason: Reason
+
+    package init(identity: ItemIdentity, reason: Reason) {
+      self.identity = identity
+      self.reason = reason
+    }
+  }
+
+  package let kind: Kind
+  /// "archive", "device", "dump" or "database".
+  package var noun: String { statement?.noun ?? kind.rawValue }
+  /// As messages call it.
+  package let name: String
+  /// What the person types for it; `nil` where it came from a stream.
+  package let argument: String?
+  /// The device that it is of, as far as it says.
+  package let deviceName: String?
+  package let items: [ComparedItem]
+  /// Whether it has a keychain at all, as a device always has.
+  package let hasKeychain: Bool
+  package let leftOut: [LeftOut]
+  package let keybagDamage: String?
+  /// Of a dump: what is said of it.
+  package let statement: DumpStatement?
+
+  package init(
+    kind: Kind, name: String, argument: String?, deviceName: String?, items: [ComparedItem], hasKeychain: Bool,
+    leftOut: [LeftOut], keybagDamage: String?, statement: DumpStatement? = nil
+  ) {
+    self.statement = statement
+    self.kind = kind
+    self.name = name
+    self.argument = argument
+    self.deviceName = deviceName
+    self.items = items
+    self.hasKeychain = hasKeychain
+    self.leftOut = leftOut
+    self.keybagDamage = keybagDamage
+  }
+}

@@ -1,0 +1,196 @@
+package import KeyhaulKit
+
+/// The document of `backup-inspection/1`: what can be said of an archive, with or without its password.
+package struct InspectionDocument {
+  let archive: BackupArchive
+  let opened: OpenedArchive?
+  let files: StoredPayloads
+  let listing: FileList.Listing?
+  let domains: [FilesByDomain.Domain]?
+  let tree: DomainTree?
+  let unlockTime: (estimated: Duration?, measured: Duration?)
+  let listsItems: Bool
+  let showsTree: Bool
+  let maker: MakerItems?
+  let found: [ArchiveFinding]
+
+  /// `nil` where there is no keychain to count.
+  private var contents: ArchiveContents? {
+    archive.hasKeychain && opened?.hiddenKeychain == nil ? opened?.contents : nil
+  }
+
+  /// - Parameters:
+  ///   - opened: With its keychain's items tried; `nil` without the password.
+  ///   - files: The stored files.
+  ///   - listing: The list of files counted; `nil` where the list stays closed.
+  ///   - domains: The files by domain, the largest first; `nil` where the list stays closed.
+  ///   - tree: The list's domains and directories; `nil` where the list stays closed or nobody asked.
+  ///   - unlockTime: How long deriving the password's key is likely to take on this machine, and how long it took.
+  ///   - maker: What the device that made the archive has besides, where it was asked.
+  ///   - findings: What was gone around.
+  package init(
+    _ archive: BackupArchive, opened: OpenedArchive?, files: StoredPayloads, listing: FileList.Listing?,
+    domains: [FilesByDomain.Domain]?, tree: DomainTree?, unlockTime: (estimated: Duration?, measured: Duration?),
+    listsItems: Bool, showsTree: Bool, maker: MakerItems?, findings: [ArchiveFinding]
+  ) {
+    found = findings
+    self.domains = domains
+    self.maker = maker
+    self.archive = archive
+    self.opened = opened
+    self.files = files
+    self.listing = listing
+    self.tree = tree
+    self.unlockTime = unlockTime
+    self.listsItems = listsItems
+    self.showsTree = showsTree
+  }
+
+  /// What is not known without the password is `null`.
+  package var json: JSONValue {
+    var fields: [(String, JSONValue)] = [
+      ("format", "backup-inspection/1"),
+      (
+        "device",
+        [
+          "udid": .text(archive.device.identifier), "name": .text(archive.device.name),
+          "product_type": .text(archive.device.productType), "product_version": .text(archive.device.productVersion),
+          "model_name": .text(BackupFacts(archive).modelName), "build_version": .text(archive.device.buildVersion),
+          "serial_number": .text(archive.device.serialNumber),
+        ]
+      ),
+      ("passcode_set", archive.wasPasscodeSet.map { .boolean($0) } ?? .null), ("status", statusJSON),
+      ("computer", computerJSON),
+      ("encrypted", archive.isManifestUnreadable ? .null : .boolean(archive.areFilesEncrypted)),
+      ("made", .text(archive.date.map { Timestamp.text(of: $0) })),
+      ("layout", .string(archive.layout.rawValue)), ("files", .count(files.count)),
+      ("bytes", .integer(files.byteCount)),
+      ("listed", listing.map(Self.json) ?? .null),
+      ("domains", listing.map { .count($0.rowCountByDomain.count) } ?? .null),
+      ("by_domain", domains.map { .array($0.map(Self.json)) } ?? .null),
+      ("missing", listing.map { .count($0.missingCount) } ?? .null), ("keybag", keybagJSON), ("keychain", keychainJSON),
+      ("findings", .array(findings)),
+      UnseenItems.field,
+    ]
+    if let maker { fields.append(("not_in_backup", PlanDocument.NotInBackup(maker).json)) }
+    if listsItems { fields.append(("items", opened.map(Self.items) ?? .null)) }
+    if showsTree { fields.append(("tree", tree.map { .array($0.root.children.map(Self.json)) } ?? .null)) }
+    return .object(fields)
+  }
+
+  /// What no device writes.
+  private var findings: [JSONValue] {
+    let others = found.map(\.json)
+    guard let unbound = archive.unboundKeychain else { return others }
+    return others + [
+      [
+        "id": .string(BackupVerification.Fault.Kind.hardwareLayerMissing.rawValue),
+        "detail": .string("\(unbound.fact): \(unbound.meaning)"),
+        "classes": .array(unbound.classes.map { .integer(Int64($0.rawValue)) }), "refused": .boolean(unbound.isRefused),
+      ]
+    ]
+  }
+
+  /// What `Status.plist` says of the backup's end.
+  private var statusJSON: JSONValue {
+    guard let status = archive.status else { return .null }
+    return [
+      "state": .text(status.snapshotState), "date": .text(status.date.map { Timestamp.text(of: $0) }),
+      "full": status.isFullBackup.map { .boolean($0) } ?? .null,
+    ]
+  }
+
+  /// What `Info.plist` says of the computer that made the backup.
+  private var computerJSON: JSONValue {
+    guard let info = archive.computerProperties else { return .null }
+    return [
+      "itunes_version": .text(info.iTunesVersion), "macos_version": .text(info.macOSVersion),
+      "last_backup": .text(info.lastBackup.map { Timestamp.text(of: $0) }),
+    ]
+  }
+
+  private static func json(_ domain: FilesByDomain.Domain) -> JSONValue {
+    [
+      "name": .string(domain.name), "files": .count(domain.fileCount), "bytes": .integer(domain.storedByteCount),
+      "missing": .count(domain.missingCount),
+    ]
+  }
+
+  private static func seconds(_ time: Duration?) -> JSONValue {
+    time.map { .number(($0 / .milliseconds(1)).rounded() / 1000) } ?? .null
+  }
+
+  private static func json(_ listing: FileList.Listing) -> JSONValue {
+    [
+      "files": .count(listing.fileCount), "folders": .count(listing.directoryCount), "links": .count(listing.linkCount),
+      "unreadable": .count(listing.unreadableRowCount),
+    ]
+  }
+
+  private var keybagJSON: JSONValue {
+    let keybag = archive.keybag
+    let rounds = [keybag.secondRound?.rounds, keybag.iterations].compactMap(\.self).map { JSONValue.integer(Int64($0)) }
+    return [
+      "version": keybag.version.map { .integer(Int64($0)) } ?? .null,
+      "type": keybag.type.map { .integer(Int64($0.rawValue)) } ?? .null, "uuid": .text(keybag.uuidText),
+      "rounds": .array(rounds),
+      "unlock_seconds": Self.seconds(unlockTime.estimated), "unlocked_in_seconds": Self.seconds(unlockTime.measured),
+      "classes": .array(
+        keybag.classKeys.map { record in
+          [
+            "class": record.keyClass.map { .integer(Int64($0.rawValue)) } ?? .null,
+            "protection": .text(record.keyClass.flatMap(ProtectionClass.init(keyClass:))?.rawValue),
+            "generation": record.keyClass.map { .integer(Int64($0.generation)) } ?? .null,
+            "wrap": record.wrap.map { .integer(Int64($0.rawValue)) } ?? .null,
+            "key_type": record.keyType.map { .integer(Int64($0.rawValue)) } ?? .integer(0),
+          ]
+        }),
+    ]
+  }
+
+  private var keychainJSON: JSONValue {
+    [
+      "present": .boolean(archive.hasKeychain),
+      "items": contents.map { contents in
+        .object(ItemKind.allCases.compactMap { kind in contents.countByKind[kind].map { (kind.rawValue, .count($0)) } })
+      } ?? .null,
+      "by_protection": contents.map { contents in
+        .object(
+          ProtectionClass.allCases.compactMap { protection in
+            contents.countByProtection[protection].map { (protection.rawValue, .count($0)) }
+          })
+      } ?? .null,
+      "sealed": contents.map { _ in .array(SealedItems(opened).groups.map(Self.json)) } ?? .null,
+    ]
+  }
+
+  private static func json(_ group: SealedItems.Group) -> JSONValue {
+    [
+      "kind": .string(group.kind.reportName), "protection": .text(group.protection?.rawValue),
+      "reason": .string(group.reason.rawValue), "count": .count(group.count),
+    ]
+  }
+
+  private static func items(of opened: OpenedArchive) -> JSONValue {
+    .each(opened.items) { json($0, in: opened) }
+  }
+
+  private static func json(_ item: ArchivedItem, in opened: OpenedArchive) -> JSONValue {
+    let identity = item.item.map(ItemIdentity.init) ?? ItemIdentity(sealed: item.kind)
+    var fields: [(String, JSONValue)] = [("index", .count(item.index))] + JSONValue.identity(identity)
+    fields.append(("protection", .text(item.protection?.rawValue)))
+    let reason = opened.reason(of: item)
+    fields.append(("readable", .boolean(reason == nil)))
+    if let reason { fields.append(("reason", .string(reason.rawValue))) }
+    return .object(fields)
+  }
+
+  private static func json(_ node: DomainTree.Node) -> JSONValue {
+    var fields: [(String, JSONValue)] = [
+      ("name", .string(node.name)), ("files", .count(node.fileCount)), ("bytes", .integer(node.storedByteCount)),
+      ("missing", .count(node.missingCount)),
+    ]
+    if !node.children.isEmpty { fields.append(("children", .array(node.children.map(json)))) }
+    return .object(fields)
+  }
+}

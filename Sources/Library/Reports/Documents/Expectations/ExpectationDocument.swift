@@ -1,0 +1,67 @@
+package import KeyhaulKit
+
+/// The document of `plan-expectation-result/1`: what a list of expectations came to.
+package struct ExpectationDocument {
+  let check: ExpectationCheck
+  let move: MoveDocument
+
+  package init(_ check: ExpectationCheck, move: MoveDocument) {
+    self.check = check
+    self.move = move
+  }
+
+  package var json: JSONValue {
+    let document: JSONValue = [
+      "format": "plan-expectation-result/1", "source": move.source.json, "target": move.target.json,
+      "expectations": .count(check.expectations.count), "checked": .count(check.checkedCount),
+      "met": .count(check.metCount), "unchecked": .array(check.unchecked.map { .count($0) }),
+      "settings": .array(
+        check.settings.map { setting in
+          let cases = check.cases(in: setting)
+          return .object(
+            Self.fields(setting) + [("checked", .count(cases.count)), ("met", .count(cases.count(where: \.isMet)))])
+        }),
+      "misses": .array(
+        check.cases.flatMap { found in found.misses.map { Self.json($0, index: found.index, in: found.setting) } }),
+    ]
+    return document.adding(move.findingFields + move.source.unseenFields)
+  }
+
+  private static func json(
+    _ miss: PlanExpectation.Miss, index: Int, in setting: ExpectedSetting
+  ) -> JSONValue {
+    let fields: [(String, JSONValue)] = [
+      ("index", .count(index)), ("expected", json(miss.expectation)), ("setting", .object(Self.fields(setting))),
+      ("item", miss.item.map(json) ?? .null),
+    ]
+    return .object(fields + (miss.sealedCount > 0 ? [("sealed", .count(miss.sealedCount))] : []))
+  }
+
+  /// The expectation as the list spells it.
+  private static func json(_ expectation: PlanExpectation) -> JSONValue {
+    var fields = ExpectationWords.fields(expectation.matcher).map { ($0.0, JSONValue.string($0.1)) }
+    fields.append(("expect", .string(expectation.fate.rawValue)))
+    if let reason = expectation.reason { fields.append(("reason", .string(reason.rawValue))) }
+    if let hasPassword = expectation.hasPassword { fields.append(("password", .boolean(hasPassword))) }
+    if let onSameDevice = expectation.onSameDevice { fields.append(("same_device", .boolean(onSameDevice))) }
+    return .object(fields)
+  }
+
+  /// The item as a plan has it; what arrives in a comparison has no `change`, since there is no target.
+  private static func json(_ item: ExpectedItem) -> JSONValue {
+    var fields: [(String, JSONValue)] = [("index", .count(item.index))]
+    fields += JSONValue.identity(item.identity)
+    fields += [("protection", .text(item.protection?.rawValue)), ("outcome", .string(item.prospect.fate.rawValue))]
+    let more = [
+      ("change", item.change?.rawValue), ("reason", item.prospect.reason?.rawValue), ("detail", item.detail),
+    ]
+    return .object(fields + more.compactMap { name, text in text.map { (name, .string($0)) } })
+  }
+
+  private static func fields(_ setting: ExpectedSetting) -> [(String, JSONValue)] {
+    [
+      ("password", .boolean(setting.hasPassword)),
+      ("same_device", setting.onSameDevice.map(JSONValue.boolean) ?? .null),
+    ]
+  }
+}

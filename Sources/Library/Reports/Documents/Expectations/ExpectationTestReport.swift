@@ -1,0 +1,102 @@
+package import KeyhaulKit
+
+/// What a list of expectations came to as JUnit XML, which systems for continuous integration show: a suite for each
+/// restore, a test for each expectation that holds for it. What was not checked is a test that was skipped.
+///
+/// Names of archives, devices and items are escaped twice: what nobody sees, and with it all that XML does not admit, is
+/// spelled `\u{1B}`, and what XML reads as markup is an entity. There is no time in it: equal results are equal bytes.
+package struct ExpectationTestReport {
+  private let check: ExpectationCheck
+  private let words: ExpectationWords
+  private let move: MoveDocument
+
+  package init(_ check: ExpectationCheck, move: MoveDocument) {
+    self.check = check
+    words = ExpectationWords(check, source: move.source)
+    self.move = move
+  }
+
+  /// The document, in UTF-8.
+  package var xml: String {
+    var page = Markup()
+    let failures = check.cases.count { !$0.isMet }
+    let skipped = check.unchecked.count
+    page.element(
+      "testsuites",
+      [
+        "name": "expectations", "tests": String(check.cases.count + skipped), "failures": String(failures),
+        "errors": "0", "skipped": String(skipped),
+      ]
+    ) { page in
+      page.newLine()
+      for setting in check.settings { suite(setting, in: &page) }
+      if skipped > 0 { uncheckedSuite(in: &page) }
+    }
+    page.newLine()
+    return "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n" + page.text
+  }
+
+  private var title: String { "\(move.source.name) to \(move.target.name)" }
+
+  private func suite(_ setting: ExpectedSetting, in page: inout Markup) {
+    let cases = check.cases(in: setting)
+    let name = "\(title), \(ExpectationWords.words(setting))"
+    let names = testNames(cases.map(\.index))
+    page.element("testsuite", attributes(name, tests: cases.count, failures: cases.count { !$0.isMet })) { page in
+      page.newLine()
+      for (found, test) in zip(cases, names) {
+        page.element("testcase", ["classname": name, "name": test]) { page in
+          guard !found.isMet else { return }
+          let sentences = found.misses.map(words.sentence)
+          let more = sentences.count > 1 ? " (and \(Amounts.grouped(sentences.count - 1)) more)" : ""
+          page.element("failure", ["message": (sentences.first ?? "") + more, "type": "missed"]) { page in
+            // Each on a line of its own; a line break in a sentence is escaped.
+            for sentence in sentences {
+              page.words(sentence)
+              page.newLine()
+            }
+          }
+        }
+        page.newLine()
+      }
+    }
+    page.newLine()
+  }
+
+  private func uncheckedSuite(in page: inout Markup) {
+    let name = "\(title), not checked"
+    let count = check.unchecked.count
+    page.element("testsuite", attributes(name, tests: count, failures: 0, skipped: count)) { page in
+      page.newLine()
+      for test in testNames(check.unchecked) {
+        page.element("testcase", ["classname": name, "name": test]) { page in
+          page.void("skipped", ["message": "it is for another restore; \(Commands.comparing) checks all four"])
+        }
+        page.newLine()
+      }
+    }
+    page.newLine()
+  }
+
+  private func attributes(
+    _ name: String, tests: Int, failures: Int, skipped: Int = 0
+  ) -> Markup.Attributes {
+    [
+      "name": name, "tests": String(tests), "failures": String(failures), "errors": "0", "skipped": String(skipped),
+    ]
+  }
+
+  /// "service chat.example, account anna: migrates". Systems tell tests apart by their names, so that what the list says
+  /// twice has a number.
+  private func testNames(_ indexes: [Int]) -> [String] {
+    var seen: [String: Int] = [:]
+    return indexes.map { index in
+      let expectation = check.expectations[index]
+      let reason = expectation.reason.map { " (\($0.rawValue))" } ?? ""
+      let name = "\(ExpectationWords.name(expectation.matcher)): \(expectation.fate.rawValue)\(reason)"
+      seen[name, default: 0] += 1
+      let number = seen[name, default: 1]
+      return number == 1 ? name : "\(name) #\(number)"
+    }
+  }
+}

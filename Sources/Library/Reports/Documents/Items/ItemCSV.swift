@@ -1,0 +1,59 @@
+package import KeyhaulKit
+
+/// The table of `item find --format csv`, for spreadsheets and other programs. Names are whole, as in JSON.
+package enum ItemCSV {
+  private static let columns = [
+    "kind", "service", "server", "account", "label", "access_group", "protection", "protocol", "port", "path",
+    "synchronizable", "created", "changed", "readable",
+  ]
+  /// One of the two has it: the text where the bytes are text that a spreadsheet leaves alone, base64 for all others.
+  private static let secretColumns = ["secret", "secret_base64"]
+
+  package static func table(of rows: [ItemRow], revealsSecrets: Bool) -> SensitiveBytes {
+    var table = SensitiveBuffer()
+    table.append(CSV.line(columns + (revealsSecrets ? secretColumns : [])))
+    for row in rows {
+      table.append(CSV.fields(fields(of: row)))
+      if revealsSecrets { appendSecret(of: row, to: &table) }
+      table.append("\r\n")
+    }
+    return table.bytes()
+  }
+
+  private static func fields(of row: ItemRow) -> [String] {
+    let identity = row.identity
+    let item = row.item
+    let dates = [item?.creationDate, row.modificationDate].map { $0.map(Timestamp.text) ?? "" }
+    let names = [identity.service, identity.server, identity.account, identity.label, identity.accessGroup]
+    return [row.kind.reportName] + names.map { $0 ?? "" }
+      + [
+        row.protection?.rawValue ?? "", plain(item?[.protocolType]), plain(item?[.port]), plain(item?[.path]),
+        row.isSynchronizable ? "1" : "0",
+      ] + dates + [row.item == nil ? "0" : "1"]
+  }
+
+  private static func plain(_ value: PropertyValue?) -> String {
+    switch value {
+    case .string(let text): text
+    case .integer(let number): String(number)
+    case .data(let bytes): String(validating: bytes, as: UTF8.self) ?? ""
+    default: ""
+    }
+  }
+
+  /// Those of items that ask for their owner are never shown.
+  private static func appendSecret(of row: ItemRow, to table: inout SensitiveBuffer) {
+    guard let item = row.item, !item.asksForOwner, let secret = item.secret else {
+      return table.append(",,")
+    }
+    secret.withBytes { bytes in
+      table.append(",")
+      guard !UTF8Scalars.isValid(bytes) || CSV.isFormula(bytes) else {
+        table.appendField(bytes)
+        return table.append(",")
+      }
+      table.append(",")
+      Base64Digits.append(bytes, to: &table)
+    }
+  }
+}

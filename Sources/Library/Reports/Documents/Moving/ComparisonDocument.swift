@@ -1,0 +1,85 @@
+package import KeyhaulKit
+
+/// The document of `migration-comparison/1`: what the four restores bring back.
+package struct ComparisonDocument {
+  let comparison: MigrationComparison
+  let move: MoveDocument
+
+  package init(comparison: MigrationComparison, move: MoveDocument) {
+    self.comparison = comparison
+    self.move = move
+  }
+
+  package var json: JSONValue {
+    let advice = comparison.advice
+    let document: JSONValue = [
+      "format": "migration-comparison/1", "source": move.source.json,
+      "target": move.target.json, "current": Self.json(comparison.current),
+      "settings": .array(
+        RestoreSetting.allCases.map { setting in
+          let counts = comparison[setting]
+          let reasons = counts.byReason.sorted { $0.key.rawValue < $1.key.rawValue }
+          return .object(
+            Self.fields(setting) + [
+              ("arrives", .count(counts.arrives)), ("stays_behind", .count(counts.staysBehind)),
+              ("unreadable", .count(counts.unreadable)),
+              ("by_reason", .object(reasons.map { ($0.key.rawValue, .count($0.value)) })),
+            ] + Self.warningFields(counts.byWarning))
+        }),
+      "ways": .array(
+        TransferWay.allCases.map { way in
+          let counts = comparison[way]
+          return [
+            "way": .string(way.rawValue), "yes": .count(counts[.yes, default: 0]),
+            "no": .count(counts[.no, default: 0]), "not_known": .count(counts[.notKnown, default: 0]),
+          ]
+        }),
+      "items": .each(comparison.items) { item in
+        .object(
+          [("index", .count(item.index))] + JSONValue.identity(item.identity) + [
+            ("protection", .text(item.protection?.rawValue)),
+            ("outcomes", .array(RestoreSetting.allCases.map { Self.outcome(of: item, in: $0) })),
+            ("ways", item.ways.json),
+          ])
+      },
+      "advice": [
+        "sentence": .string(advice.sentence(for: comparison.current)),
+        "gained_by_password": .count(advice.gainedByPassword),
+        "brought_by_password": .count(advice.broughtByPassword), "never_here": .count(advice.neverToTarget),
+        "same_device_only": .count(advice.sameDeviceOnly), "damaged": .count(advice.damaged),
+      ],
+    ]
+    return document.adding(move.findingFields + move.unseenFields)
+  }
+
+  private static func json(_ setting: RestoreSetting) -> JSONValue { .object(fields(setting)) }
+
+  /// The fields that name one of the four.
+  static func fields(_ setting: RestoreSetting) -> [(String, JSONValue)] {
+    [("password", .boolean(setting.hasPassword)), ("same_device", .boolean(setting.onSameDevice))]
+  }
+
+  /// What becomes of an item in one of the four, and what is known against its use there.
+  static func outcome(of item: MigrationComparison.Item, in setting: RestoreSetting) -> JSONValue {
+    let warning = item.warning(in: setting).map { [("warning", JSONValue.string($0.rawValue))] } ?? []
+    return .object(fields(setting) + fields(item[setting]) + warning)
+  }
+
+  /// How many items arrive and may be of no use; no field where none is.
+  static func warningFields(_ counts: [ArrivalWarning: Int]) -> [(String, JSONValue)] {
+    guard !counts.isEmpty else { return [] }
+    let sorted = counts.sorted { $0.key.rawValue < $1.key.rawValue }
+    return [("by_warning", .object(sorted.map { ($0.key.rawValue, .count($0.value)) }))]
+  }
+
+  /// What becomes of an item, as every report says it.
+  static func fields(_ prospect: Prospect) -> [(String, JSONValue)] {
+    switch prospect {
+    case .arrives: [("outcome", .string(ItemFate.migrates.rawValue))]
+    case .staysBehind(let reason):
+      [("outcome", .string(ItemFate.staysBehind.rawValue)), ("reason", .string(reason.rawValue))]
+    case .unreadable(let reason):
+      [("outcome", .string(ItemFate.unreadable.rawValue)), ("reason", .string(reason.rawValue))]
+    }
+  }
+}

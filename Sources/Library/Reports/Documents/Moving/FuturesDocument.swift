@@ -1,0 +1,76 @@
+package import KeyhaulKit
+
+/// The document of `migration-futures/1`: what comes back on a new device and on the same one, erased.
+///
+/// It is not a plan: it has no target that a restore could be carried out on, and two outcomes an item.
+package struct FuturesDocument {
+  let facts: FuturesFacts
+
+  package init(_ facts: FuturesFacts) { self.facts = facts }
+
+  package var json: JSONValue {
+    let futures = facts.futures
+    var fields: [(String, JSONValue)] = [
+      ("format", "migration-futures/1"), ("made", .string(facts.made)), ("source", facts.source.json),
+      ("verdict", .string(facts.verdict)), ("basis", .string(facts.basis)),
+      ("tried_hardware", .boolean(futures.triedHardware)), ("futures", .array(settings.map(json))),
+      ("items", .each(futures.comparison.items, json)),
+    ]
+    if !facts.findings.isEmpty { fields.append(("findings", .array(facts.findings.map(\.json)))) }
+    if let maker = facts.maker { fields.append(("not_in_backup", PlanDocument.NotInBackup(maker).json)) }
+    fields.append(("before_wiping", .array(facts.checklist.groups.filter { !$0.entries.isEmpty }.map(Self.json))))
+    if facts.isOfBackup { fields.append(UnseenItems.field) }
+    if facts.isRedacted { fields.append(("redacted", .boolean(true))) }
+    return .object(fields)
+  }
+
+  /// A backup has its password or none; of a device both kinds are thought of, the planned one first.
+  private var settings: [RestoreSetting] {
+    let given = facts.futures.hasPassword
+    return (facts.isOfBackup ? [given] : [given, !given]).flatMap { hasPassword in
+      [false, true].map { RestoreSetting(hasPassword: hasPassword, onSameDevice: $0) }
+    }
+  }
+
+  private func json(_ setting: RestoreSetting) -> JSONValue {
+    let counts = facts.futures.counts(setting)
+    let name = setting.onSameDevice ? "same-device-erased" : "new-device"
+    return .object(
+      [("future", .string(name))] + ComparisonDocument.fields(setting) + [
+        ("arrives", .count(counts.arrives)), ("expected", .count(counts.expected)),
+        ("stays_behind", .count(counts.staysBehind)), ("unreadable", .count(counts.unreadable)),
+        ("never_in_backup", counts.never.map { .count($0) } ?? .null),
+        ("not_in_this_backup", counts.since.map { .count($0) } ?? .null), ("total", .count(counts.total)),
+      ] + ComparisonDocument.warningFields(counts.byWarning))
+  }
+
+  private func json(_ item: MigrationComparison.Item) -> JSONValue {
+    .object(
+      [("index", .count(item.index))] + JSONValue.identity(item.identity) + [
+        ("protection", .text(item.protection?.rawValue)),
+        (
+          "outcomes",
+          .array(
+            settings.map { setting in
+              let isExpected = setting.onSameDevice && facts.futures.expected.contains(item.index)
+              let outcome = ComparisonDocument.outcome(of: item, in: setting)
+              return isExpected ? outcome.adding([("expected", .boolean(true))]) : outcome
+            })
+        ),
+      ])
+  }
+
+  private static func json(_ group: Checklist.Group) -> JSONValue {
+    [
+      "title": .string(group.title),
+      "entries": .array(
+        group.entries.map { entry in
+          [
+            "about": .text(entry.name.isEmpty ? nil : entry.name), "do": .string(entry.words),
+            "items": .count(entry.items.count + entry.unnamedCount),
+            "commands": .array(entry.commands.map { .string($0) }),
+          ]
+        }),
+    ]
+  }
+}

@@ -1,0 +1,97 @@
+package import KeyhaulKit
+
+/// The document of `item-story/1`: what there is to say of each of the items that were asked about.
+package struct StoryDocument {
+  let stories: [ItemStory]
+  let source: PlanDocument.Source
+  let target: String?
+  let dump: PlanDocument.Dump?
+
+  /// - Parameter dump: What is said of a source that is a dump or a database.
+  package init(stories: [ItemStory], source: PlanDocument.Source, target: String?, dump: PlanDocument.Dump? = nil) {
+    self.dump = dump
+    self.stories = stories
+    self.source = source
+    self.target = target
+  }
+
+  package var json: JSONValue {
+    let document: JSONValue = [
+      "format": "item-story/1", "source": source.json, "target": .text(target),
+      "stories": .array(stories.map(Self.json)),
+    ]
+    return document.adding((dump.map { [("dump", $0.json)] } ?? []) + source.unseenFields)
+  }
+
+  private static func json(_ story: ItemStory) -> JSONValue {
+    var fields: [(String, JSONValue)] = [("index", story.index.map { .count($0) } ?? .null)]
+    fields += JSONValue.identity(story.identity) + [("protection", .text(story.protection?.rawValue))]
+    fields.append(
+      (
+        "readable",
+        story.protection.map { protection in
+          .object(
+            [DeviceState.beforeFirstUnlock, .locked, .unlocked].map { state in
+              (state.rawValue, .boolean(protection.isReadable(in: state)))
+            })
+        } ?? .null
+      ))
+    fields.append(
+      (
+        "restores",
+        .array(
+          RestoreSetting.allCases.compactMap { setting in
+            story.prospects[setting].map {
+              .object(ComparisonDocument.fields(setting) + ComparisonDocument.fields($0))
+            }
+          })
+      ))
+    if let ways = story.ways { fields.append(("ways", ways.json)) }
+    if let holdsEnclaveKey = story.holdsEnclaveKey {
+      fields.append(("holds_enclave_key", .boolean(holdsEnclaveKey)))
+    }
+    fields.append(("here", here(story)))
+    fields.append(("on_target", story.onTarget.map { PlanDocument.Item($0).json } ?? .null))
+    fields.append(("do", .text(story.action)))
+    return .object(fields)
+  }
+
+  /// What happened to it in this archive, or on this device.
+  private static func here(_ story: ItemStory) -> JSONValue {
+    switch story.place {
+    case .archive, .device:
+      guard let decision = story.decision, let reason = decision.outcome.reason else { return ["state": "opens"] }
+      return .object(
+        [("state", .string(decision.outcome.fate.rawValue)), ("reason", .string(reason.rawValue))]
+          + (decision.detail.map { [("detail", .string($0))] } ?? []))
+    case .deleted: return ["state": .string(ItemFate.staysBehind.rawValue), "reason": .string(Reason.deleted.rawValue)]
+    case .missing(let device, let rule):
+      return ["state": "not-in-archive", "device": .string(device), "reason": .text(rule?.rawValue)]
+    case .targetOnly(let isRemoved):
+      return ["state": "target-only", "removed": .boolean(isRemoved)]
+    }
+  }
+}
+
+extension TransferWays {
+  /// Each way with its answer and why.
+  package var json: JSONValue {
+    .array(
+      TransferWay.allCases.map { way in
+        [
+          "way": .string(way.rawValue), "answer": .string(self[way].verdict.rawValue),
+          "ground": .string(self[way].ground.id),
+        ]
+      })
+  }
+}
+
+extension ItemStory {
+  /// Its place in the backup, or in the one that would be made now; `--item` takes it.
+  package var index: Int? {
+    switch place {
+    case .archive(let index), .device(let index): index
+    case .deleted, .missing, .targetOnly: nil
+    }
+  }
+}

@@ -1,0 +1,237 @@
+package import KeyhaulKit
+
+/// What checking a keychain's own database found (`database-verification/1`): its pages and log, whether each row opens,
+/// and whether what stands beside the sealed items fits them.
+package struct DatabaseVerification {
+  private let name: String
+  private let database: KeychainDatabase
+  private let rows: [KeychainDatabase.OpenedRow]
+  private let checks: [Check]
+
+  /// What is checked, in its order. The raw value is the identifier in machine-readable output.
+  package enum CheckID: String, CaseIterable, Sendable {
+    case pages
+    case log
+    case tables
+    case items
+    case digests
+    case columns
+  }
+
+  /// How one check came out.
+  private enum Outcome {
+    case right
+    case wrong
+    /// Something could not be looked at.
+    case unchecked
+  }
+
+  private struct Check {
+    let id: CheckID
+    let outcome: Outcome
+    let detail: String
+    /// Which rows, and what is wrong with each.
+    var faults: [(row: KeychainDatabase.Row, detail: String)] = []
+  }
+
+  /// - Parameters:
+  ///   - name: As the person named it. Hostile.
+  ///   - rows: What of each opened.
+  package init(_ database: KeychainDatabase, opened rows: [KeychainDatabase.OpenedRow], named name: String) {
+    self.name = name
+    self.database = database
+    self.rows = rows
+    checks = [
+      Check(
+        id: .pages, outcome: database.isIntact ? .right : .wrong,
+        detail: database.isIntact ? "SQLite finds no errors in them" : "they contradict each other"),
+      Self.log(database.log), Self.tables(database.missingTables), Self.items(rows, of: database), Self.digests(rows),
+      Self.columns(rows),
+    ]
+  }
+
+  /// Whether something in it is wrong.
+  package var isDamaged: Bool { checks.contains { $0.outcome == .wrong } }
+  /// Whether something could not be looked at.
+  package var isPartial: Bool { checks.contains { $0.outcome == .unchecked } }
+
+  // MARK: The checks
+
+  private static func log(_ use: DatabaseFacts.LogUse) -> Check {
+    switch use {
+    case .none: Check(id: .log, outcome: .right, detail: "none, or empty")
+    case .applied: Check(id: .log, outcome: .right, detail: "its committed changes were read")
+    case .takenBack:
+      Check(id: .log, outcome: .right, detail: "an unfinished change was rolled back, as its journal specifies")
+    case .appliedInPart:
+      Check(
+        id: .log, outcome: .unchecked,
+        detail: "its committed changes were read up to a position; the rest is damaged, cut off or unfinished")
+    case .unreadable: Check(id: .log, outcome: .unchecked, detail: "it has no committed change that can be read")
+    case .foreign:
+      Check(id: .log, outcome: .unchecked, detail: "it belongs to another database, or to another state of this one")
+    }
+  }
+
+  private static func tables(_ missing: [ItemKind]) -> Check {
+    Check(
+      id: .tables, outcome: missing.isEmpty ? .right : .wrong,
+      detail: missing.isEmpty
+        ? "all four item tables are present"
+        : Amounts.list(missing.map(\.rawValue)) + (missing.count == 1 ? " is" : " are") + " missing or unreadable"
+    )
+  }
+
+  private static func items(_ rows: [KeychainDatabase.OpenedRow], of database: KeychainDatabase) -> Check {
+    let damaged = rows.filter { row in
+      switch row.opened.verdict {
+      // A key that does not open the key of its class may be the wrong one; a class without a key in the database is lost.
+      case .tagMismatch: row.opened.fault?.place != .metadataClassKey
+      case .noClassKey: database.lacksKey(of: row.opened)
+      case .malformed, .tamper: true
+      case .open, .unsupportedVersion, .accessControl: false
+      }
+    }
+    let unopened = rows.filter { row in
+      [.noClassKey, .unsupportedVersion, .tagMismatch].contains(row.opened.verdict)
+        && !damaged.contains { $0.row.kind == row.row.kind && $0.row.number == row.row.number }
+    }
+    let bound = rows.count { $0.opened.verdict == .accessControl }
+    let parts = [
+      "\(Amounts.grouped(rows.count { $0.opened.verdict == .open })) of \(Amounts.grouped(rows.count)) can be "
+        + "decrypted",
+      damaged.isEmpty ? nil : "\(Amounts.grouped(damaged.count)) \(damaged.count == 1 ? "is" : "are") damaged",
+      unopened.isEmpty
+        ? nil : "\(Amounts.grouped(unopened.count)) \(unopened.count == 1 ? "has" : "have") no key here",
+      bound == 0 ? nil : "\(Amounts.grouped(bound)) can be decrypted only on their device",
+    ].compactMap(\.self)
+    return Check(
+      id: .items, outcome: damaged.isEmpty ? (unopened.isEmpty ? .right : .unchecked) : .wrong,
+      detail: parts.joined(separator: ", "),
+      faults: (damaged + unopened).map { row in
+        (row.row, row.opened.fault.map { "\($0.verdict.rawValue) (\($0.place.rawValue)): \($0.reason)" } ?? "")
+      })
+  }
+
+  private static func digests(_ rows: [KeychainDatabase.OpenedRow]) -> Check {
+    guard rows.isEmpty || rows.contains(where: \.row.hasDigestColumn) else {
+      return Check(id: .digests, outcome: .right, detail: "none: its schema has no column sha1")
+    }
+    let known = rows.filter { $0.hasFittingDigest != nil }
+    guard !known.isEmpty || rows.isEmpty else {
+      return Check(id: .digests, outcome: .unchecked, detail: "not checked: no secret can be decrypted")
+    }
+    let wrong = known.filter { row in
+      row.hasFittingDigest == false || row.opened.findings.contains(.digestDiffers)
+    }
+    return Check(
+      id: .digests, outcome: wrong.isEmpty ? .right : .wrong,
+      detail: fitting(known.count - wrong.count, of: known.count) + " match the item's contents",
+      faults: wrong.map { row in
+        (
+          row.row,
+          row.hasFittingDigest == false
+            ? "the column sha1 is not the digest of the item" : "the digest in the item is not its own"
+        )
+      })
+  }
+
+  private static func columns(_ rows: [KeychainDatabase.OpenedRow]) -> Check {
+    let known = rows.filter { $0.opened.item != nil }
+    guard !known.isEmpty || rows.isEmpty else {
+      return Check(id: .columns, outcome: .unchecked, detail: "not checked: no row can be decrypted")
+    }
+    let wrong = known.filter { !$0.differingColumns.isEmpty }
+    return Check(
+      id: .columns, outcome: wrong.isEmpty ? .right : .wrong,
+      detail: fitting(known.count - wrong.count, of: known.count) + " rows match their items",
+      faults: wrong.map { row in
+        (row.row, "differ from the item: " + row.differingColumns.map(\.rawValue).joined(separator: ", "))
+      })
+  }
+
+  /// "12 of 13"
+  private static func fitting(_ count: Int, of all: Int) -> String {
+    "\(Amounts.grouped(count)) of \(Amounts.grouped(all))"
+  }
+
+  // MARK: Text
+
+  package struct Line {
+    package let text: String
+    package var color: Color?
+  }
+
+  private static let indent = 20
+  /// The most faults of one check that are named unless all are asked for.
+  private static let shortList = 10
+
+  package func lines(style: TextStyle, showsAll: Bool) -> [Line] {
+    let space = String(repeating: " ", count: Self.indent)
+    var lines: [Line] = []
+    for check in checks {
+      let (state, color): (String, Color?) =
+        switch check.outcome {
+        case .right: ("ok", nil)
+        case .wrong: ("FAIL", .red)
+        case .unchecked: ("-", .faint)
+        }
+      let label =
+        "  " + DisplayWidth.padded(state, columns: 5) + DisplayWidth.padded(check.id.rawValue, columns: Self.indent - 7)
+      lines += WordWrap.labeled(label, check.detail, columns: style.width).map { Line(text: $0, color: color) }
+      let shown = showsAll ? check.faults[...] : check.faults.prefix(Self.shortList)
+      for fault in shown {
+        let text =
+          "\(fault.row.kind.rawValue) row \(fault.row.number): "
+          + HostileText.shown(fault.detail, keepingEscapes: true)
+        lines += WordWrap.labeled(space, style.adapted(text), columns: style.width).map { Line(text: $0) }
+      }
+      let rest = check.faults.count - shown.count
+      if rest > 0 { lines.append(Line(text: "\(space)\(style.ellipsis) \(Amounts.grouped(rest)) more (-v lists all)")) }
+    }
+    return lines
+      + WordWrap.lines(of: style.adapted(HostileText.shown(conclusion)), columns: style.width).map {
+        Line(text: $0, color: isDamaged ? .red : nil)
+      }
+  }
+
+  /// What is wrong, in a word each: for the error of a result that is not text.
+  package var loss: String {
+    Amounts.list(checks.filter { $0.outcome == .wrong }.map(\.id.rawValue))
+  }
+
+  private var conclusion: String {
+    if isDamaged { return "\(name) is damaged: \(loss)." }
+    let rest = "; a database does not show who wrote it, or which rows were removed."
+    return isPartial
+      ? "No visible error in \(name)" + rest
+      : "No error in \(name): its contents are consistent" + rest
+  }
+
+  // MARK: JSON
+
+  package var json: JSONValue {
+    [
+      "format": "database-verification/1", "database": .string(name), "schema": .text(database.schema?.text),
+      "log": .string(database.log.rawValue),
+      "checks": .array(
+        checks.map { check in
+          [
+            "id": .string(check.id.rawValue), "ok": .boolean(check.outcome == .right),
+            "checked": .boolean(check.outcome != .unchecked), "detail": .string(check.detail),
+          ]
+        }),
+      "faults": .array(
+        checks.flatMap { check in
+          check.faults.map { fault -> JSONValue in
+            [
+              "check": .string(check.id.rawValue), "table": .string(fault.row.kind.rawValue),
+              "row": .integer(fault.row.number), "detail": .string(fault.detail),
+            ]
+          }
+        }),
+      "rows": .count(rows.count), "open": .count(rows.count { $0.opened.verdict == .open }),
+      "damaged": .boolean(isDamaged), "whole": .boolean(!isDamaged && !isPartial),
+    ]
+  }
+}

@@ -1,0 +1,259 @@
+package import KeyhaulKit
+
+/// What every report says of a keychain that came out of another tool's dump: that nothing protected it, which form was
+/// recognized, and what was passed over.
+package struct DumpStatement {
+  private let name: String
+  private let dump: KeychainDump
+
+  /// - Parameter name: As the person named it. Hostile.
+  package init(_ dump: KeychainDump, named name: String) {
+    self.name = name
+    self.dump = dump
+  }
+
+  /// "dump" or "database".
+  package var noun: String { dump.form.noun }
+
+  /// The same without the dump's name.
+  var redacted: DumpStatement { DumpStatement(dump, named: "the source") }
+
+  /// All of it about a move, as lines.
+  func moveLines(style: TextStyle) -> [String] {
+    ([sentence] + unknown + [skippedSentence].compactMap(\.self) + remarks).flatMap { sentence in
+      WordWrap.lines(of: style.adapted(HostileText.shown(sentence, keepingEscapes: true)), columns: style.width)
+    }
+  }
+
+  /// That it is a dump, and what was passed over, as lines.
+  package func lines(style: TextStyle) -> [String] {
+    ([sentence] + [skippedSentence].compactMap(\.self) + remarks).flatMap { sentence in
+      WordWrap.lines(of: style.adapted(HostileText.shown(sentence, keepingEscapes: true)), columns: style.width)
+    }
+  }
+
+  /// That the source was in clear.
+  package var sentence: String {
+    if let facts = dump.database { return databaseSentence(facts) }
+    return
+      "\(name) is \(dump.nature), read as \(dump.form.phrase): nothing enforced the protection classes of its items. "
+      + "It does not show who wrote it or whether it is complete."
+  }
+
+  /// What protects a database's items, and what does not.
+  private func databaseSentence(_ facts: DatabaseFacts) -> String {
+    let trust =
+      switch facts.keys {
+      case .beside:
+        "nothing enforces the protection classes of its items, and it does not show who wrote it or whether it is "
+          + "complete"
+      case .given, .absent: "it does not show who wrote it or whether it is complete"
+      }
+    return "\(name) is \(dump.nature): \(trust)."
+  }
+
+  /// What is told of a database besides its items, one sentence each.
+  private var databaseRemarks: [String] {
+    guard let facts = dump.database else { return [] }
+    let versions = facts.versionCounts.sorted { $0.key < $1.key }.map { version, count in
+      "\(Amounts.count(count, "row")) of version \(version)"
+    }
+    let log =
+      switch facts.log {
+      case .none: String?.none
+      case .applied: "The committed changes in its log (-wal) were read too."
+      case .appliedInPart:
+        "The committed changes in its log (-wal) were read up to a position. The rest is damaged, cut off or "
+          + "unfinished, and may have contained items."
+      case .takenBack:
+        "One of its changes was not finished. It was read in its earlier state, from its journal (-journal). SQLite "
+          + "restores the same state when it next opens the database."
+      case .unreadable: "Its log (-wal) has no committed change that can be read, so nothing from the log is shown."
+      case .foreign:
+        "Its log (-wal) or journal (-journal) belongs to another database, or to another state of this one, so nothing "
+          + "from it is shown."
+      }
+    let schema = facts.schema.map { "Its schema is \($0)" } ?? "It does not state its schema version"
+    let missing =
+      facts.missingTables.isEmpty
+      ? nil
+      : "It has no table \(Amounts.list(facts.missingTables.map(\.rawValue), conjunction: "and no table")) that can be "
+        + "read: any items in there are not shown."
+    return [schema + (versions.isEmpty ? "" : ", with \(Amounts.list(versions))") + ".", log, missing].compactMap(
+      \.self)
+  }
+
+  /// "Of 12 entries 9 are items; 1 identity, ... and 2 entries of unknown tables (a, b) were passed over."; `nil` where
+  /// every entry is an item.
+  package var skippedSentence: String? {
+    guard dump.skippedCount > 0 else { return nil }
+    let parts = KeychainDump.SkippedEntry.allCases.compactMap { why -> String? in
+      guard let count = dump.skipped[why] else { return nil }
+      let names = why == .unknownTable && !dump.unknownTables.isEmpty ? " (\(tableNames))" : ""
+      return Amounts.count(count, why.noun, plural: why.plural) + names
+    }
+    let (are, were) = (dump.items.count == 1 ? "is an item" : "are items", dump.skippedCount == 1 ? "was" : "were")
+    return
+      "Of \(Amounts.count(dump.entryCount, "entry", plural: "entries")) \(Amounts.grouped(dump.items.count)) \(are); "
+      + "skipped \(were): \(Amounts.list(parts))."
+  }
+
+  private var tableNames: String {
+    dump.unknownTables.map { HostileText.quoted($0) }.joined(separator: ", ")
+  }
+
+  /// What else is not as a keychain has it, one sentence each.
+  package var remarks: [String] {
+    let (items, counts) = (dump.items, counts)
+    let inferred = items.count { $0.tableSource == .inferred }
+    let unusable = items.count { !$0.unusableAttributes.isEmpty }
+    let nameless = items.count { $0.item != nil && $0.protection == nil }
+    let rendered = items.count(where: \.isSecretRendered)
+    func line(_ count: Int, _ one: String, _ several: String) -> String? {
+      count == 0 ? nil : "\(Amounts.count(count, "item")) \(count == 1 ? one : several)."
+    }
+    return databaseRemarks
+      + [
+        line(
+          inferred, "names no table: its attributes show the table", "name no table: their attributes show the table"),
+        line(
+          items.count { $0.item?.isTombstone == true }, "is a tombstone", "are tombstones"),
+        line(counts.absent, "has no secret in the \(noun)", "have no secret in the \(noun)"),
+        line(
+          counts.shut,
+          "cannot be decrypted completely",
+          "cannot be decrypted completely"
+        ).map { "\($0.dropLast()): \(shutList)." },
+        line(
+          rendered, "has its secret as the tool rendered it: the original bytes may differ",
+          "have their secrets as the tool rendered them: the original bytes may differ"),
+        line(
+          items.count(where: \.hasOtherDigest), "has a digest (sha1) that does not match: the item was changed",
+          "have digests (sha1) that do not match: the items were changed"),
+        line(nameless, "names no known protection class", "name no known protection class"),
+        line(
+          unusable, "has attributes with invalid values; those were left out",
+          "have attributes with invalid values; those were left out"),
+        dump.toldAttributes == nil
+          ? nil
+          : "The format has only some attributes. It does not show the items' other attributes, or whether two items "
+            + "differ in them.",
+        dump.repeatedKeyCount == 0
+          ? nil
+          : "\(Amounts.count(dump.repeatedKeyCount, "key")) \(dump.repeatedKeyCount == 1 ? "occurs" : "occur") twice "
+            + "in one entry; the first was used.",
+      ].compactMap(\.self)
+  }
+
+  /// "1 of class dku shut (no-class-key) and 2 of class ak without the secret (tag-mismatch)".
+  private var shutList: String {
+    Amounts.list(
+      dump.shutCounts.map { shut in
+        let name = shut.protection.map { "class \($0.rawValue)" } ?? "no known class"
+        let what = shut.hasAttributes ? "without the secret" : "shut"
+        return "\(Amounts.grouped(shut.itemCount)) of \(name) \(what) (\(shut.reason.rawValue))"
+      })
+  }
+
+  /// Items by what of their secrets could be read.
+  package var counts: (open: Int, absent: Int, shut: Int) {
+    let open = dump.items.count(where: \.hasSecret)
+    let shut = dump.items.count { $0.fault != nil }
+    return (open, dump.items.count - open - shut, shut)
+  }
+
+  /// What nobody can tell of a move of these items, or what was assumed, one sentence each.
+  package var unknown: [String] {
+    let tombstones = dump.items.count { $0.item?.isTombstone == true }
+    let marks =
+      tombstones == 0
+      ? nil
+      : "\(Amounts.count(tombstones, "tombstone")) of deleted items \(tombstones == 1 ? "is" : "are") not counted, "
+        + "because it is not known whether the device synchronizes."
+    let lacking = dump.shutCounts.reduce(0) { $0 + ($1.hasAttributes ? $1.itemCount : 0) }
+    let taken =
+      lacking == 0
+      ? nil
+      : "\(Amounts.count(lacking, "item")) whose secret cannot be decrypted here \(lacking == 1 ? "counts" : "count") "
+        + "as readable on the device, which has its own keys."
+    return [
+      "The items' source device is not known. Keyhaul assumes that the target is another device; if it is the same, "
+        + "the this-device-only items come back.",
+      dump.form == .database
+        ? nil : "Whether an item belongs to an App Clip or requires authentication is known only if the dump says so.",
+      "Items that the \(noun) omits are not shown.", taken, marks,
+    ].compactMap(\.self)
+  }
+
+  /// The member of every document about a dump.
+  package var field: (String, JSONValue) { ("dump", json) }
+
+  /// The same for a plan's document.
+  package var ofPlan: PlanDocument.Dump {
+    PlanDocument.Dump(
+      form: dump.form.rawValue, sentence: sentence, unknown: unknown + [skippedSentence].compactMap(\.self) + remarks)
+  }
+
+  private var json: JSONValue {
+    let counts = counts
+    let document: JSONValue = [
+      "form": .string(dump.form.rawValue), "sentence": .string(sentence), "entries": .count(dump.entryCount),
+      "items": .count(dump.items.count),
+      "skipped": .object(
+        KeychainDump.SkippedEntry.allCases.compactMap { why in
+          dump.skipped[why].map { (why.rawValue, .count($0)) }
+        }),
+      "unknown_tables": .array(dump.unknownTables.map { .string($0) }),
+      "secrets": ["open": .count(counts.open), "absent": .count(counts.absent), "shut": .count(counts.shut)],
+      "remarks": .array(remarks.map { .string($0) }),
+    ]
+    return document.adding(
+      dump.database.map { facts in
+        [
+          (
+            "database",
+            [
+              "schema": .text(facts.schema), "log": .string(facts.log.rawValue), "keys": .string(facts.keys.rawValue),
+              "versions": .object(
+                facts.versionCounts.sorted { $0.key < $1.key }.map { (String($0.key), .count($0.value)) }),
+              "missing_tables": .array(facts.missingTables.map { .string($0.rawValue) }),
+            ]
+          )
+        ]
+      } ?? [])
+  }
+}
+
+extension ComparedItem {
+  /// An item of a dump, compared as far as the dump can tell it.
+  package init(_ dumped: DumpedItem, of dump: KeychainDump) {
+    switch dumped.content {
+    case .open(let item), .attributesOnly(let item, nil):
+      self.init(index: dumped.index, item: item, persistentReference: Self.reference(of: item))
+      scope = Scope(
+        tellsSecret: dumped.hasSecret, attributes: dump.toldAttributes, hasWholeSeconds: true)
+    case .attributesOnly(let item, let fault?):
+      self.init(
+        index: dumped.index, sealed: ItemIdentity(item), protection: item.protection,
+        persistentReference: Self.reference(of: item), reason: fault.reason)
+    case .shut(let fault, let protection):
+      self.init(
+        index: dumped.index, sealed: ItemIdentity(sealed: dumped.kind), protection: protection,
+        persistentReference: nil, reason: fault.reason)
+    }
+  }
+
+  private static func reference(of item: KeychainItem) -> [UInt8]? {
+    item[.persistentReference]?.dataValue.flatMap { try? PersistentReference.uuid(item.kind, $0).serialized() }
+  }
+}
+
+extension ItemDocument.Entry {
+  /// An item of a dump, with whether its secret is there.
+  package init(_ dumped: DumpedItem) {
+    let content: Content =
+      dumped.item.map { .readable($0) } ?? .unreadable(dumped.fault?.reason ?? .malformed, detail: dumped.fault?.detail)
+    self.init(index: dumped.index, kind: dumped.kind, protection: dumped.protection, content: content)
+    hasSecret = dumped.item == nil ? nil : dumped.hasSecret
+  }
+}

@@ -1,0 +1,185 @@
+import KeyhaulKit
+
+/// The picture of the move: streams of items from what they belong to, on the left, to where they end on the right.
+/// Patterns and words say what the colors say.
+///
+/// The labels are text of the page beside the drawing, in columns as wide as the browser finds them: no count can stand
+/// outside of its column, whatever the font, and a name that is too long ends in an ellipsis.
+struct FlowFigure {
+  private let flow: Flow
+  private let source: String
+  private let target: String
+  private let isReturn: Bool
+
+  /// - Parameters:
+  ///   - source: The name of the device that the items come from.
+  ///   - target: That of the device that they go to.
+  ///   - isReturn: Whether the two are one device.
+  init(_ flow: Flow, source: String, target: String, isReturn: Bool) {
+    self.flow = flow
+    self.source = source
+    self.target = target
+    self.isReturn = isReturn
+  }
+
+  private static let barWidth = 9.0
+
+  func write(to page: inout Markup) {
+    page.newLine()
+    page.element("figure", ["class": "flow by-\(flow.axis.rawValue)"]) { page in
+      page.element("figcaption", caption)
+      let layout = FlowLayout(flow)
+      page.element("div", ["class": "streams"]) { page in
+        page.element("ol", ["aria-hidden": "true"]) { page in
+          for (origin, bar) in layout.origins {
+            label(flow.count(of: origin), origin.lines.map { ($0, origin.isName) }, bar, to: &page)
+          }
+        }
+        drawing(layout, to: &page)
+        page.element("ol", ["aria-hidden": "true"]) { page in
+          for (end, bar) in layout.ends { label(flow.count(of: end), words(for: end), bar, to: &page) }
+        }
+      }
+    }
+  }
+
+  private var caption: String {
+    let count = flow.streams.reduce(0) { $0 + ($1.origin == .onTarget ? 0 : $1.count) }
+    let what = count == 1 ? "the item goes" : "the \(Amounts.grouped(count)) items go"
+    return "Where \(what), by \(flow.axis.words)"
+  }
+
+  /// The picture in sentences, for people who cannot see it.
+  private var description: String {
+    let parts = flow.streams.map { stream in
+      let origin = stream.origin.lines.map { Markup.shortened($0) }.joined(separator: ", ")
+      return "\(origin): \(Amounts.count(stream.count, "item")) "
+        + words(for: stream.end).map { Markup.shortened($0.text) }.joined(separator: " ")
+    }
+    return parts.joined(separator: "; ") + "."
+  }
+
+  private typealias Line = (text: String, isName: Bool)
+
+  private func words(for end: Flow.End) -> [Line] {
+    switch end {
+    case .moves: [(isReturn ? "come back to" : "move to", false), (target, true)]
+    case .stays: [("stay with", false), (source, true)]
+    case .lost: [("cannot", false), ("be read", false)]
+    case .gone: [("removed from", false), (target, true)]
+    }
+  }
+
+  // MARK: Labels
+
+  /// A count and lines of words, in the middle of the room that its bar has.
+  private func label(_ count: Int, _ lines: [Line], _ bar: FlowLayout.Bar, to page: inout Markup) {
+    page.element("li") { page in
+      page.void("svg", ["width": "0", "height": Self.number(bar.room)])
+      page.element("div") { page in
+        for (index, line) in lines.enumerated() {
+          page.element("p") { page in
+            if index == 0 { page.element("b", Amounts.grouped(count)) }
+            page.element("span") { page in
+              if line.isName { page.name(line.text) } else { page.words(line.text) }
+            }
+          }
+        }
+      }
+    }
+  }
+
+  // MARK: Drawing
+
+  private func drawing(_ layout: FlowLayout, to page: inout Markup) {
+    let name = flow.axis.rawValue
+    let attributes: Markup.Attributes = [
+      "width": "100%", "height": Self.number(layout.height), "role": "img",
+      "aria-labelledby": "\(name)-title \(name)-description",
+    ]
+    page.element("svg", attributes) { page in
+      page.element("title", ["id": "\(name)-title"], caption)
+      page.element("desc", ["id": "\(name)-description"], description)
+      page.element("defs") { page in
+        pattern(.stays, size: 7, to: &page) { $0.void("path", ["d": "M-1 8L8 -1M-2 2L2 -2M5 9L9 5"]) }
+        pattern(.lost, size: 6, to: &page) { $0.void("circle", ["cx": "3", "cy": "3", "r": "1.3"]) }
+        pattern(.gone, size: 5, to: &page) { $0.void("path", ["d": "M0 2.5H5"]) }
+      }
+      for (index, band) in layout.bands.enumerated() { draw(band, index, of: layout.height, to: &page) }
+      for (_, bar) in layout.origins { rectangle(bar, "bar", at: "0", to: &page) }
+      page.element("g", ["transform": "translate(-\(Self.number(Self.barWidth)) 0)"]) { page in
+        for (end, bar) in layout.ends { rectangle(bar, "bar \(end.rawValue)", at: "100%", to: &page) }
+      }
+    }
+  }
+
+  private func pattern(_ end: Flow.End, size: Int, to page: inout Markup, _ mark: Markup.Body) {
+    let attributes: Markup.Attributes = [
+      "id": "\(flow.axis.rawValue)-\(end.rawValue)", "class": end.rawValue, "width": "\(size)", "height": "\(size)",
+      "patternUnits": "userSpaceOnUse",
+    ]
+    page.element("pattern", attributes) { page in
+      page.void("rect", ["width": "\(size)", "height": "\(size)"])
+      mark(&page)
+    }
+  }
+
+  /// A band is a window onto an area as large as the drawing, in parts of its width and height: so it grows with the
+  /// column, and the pattern behind it does not.
+  private func draw(_ band: FlowLayout.Band, _ index: Int, of height: Double, to page: inout Markup) {
+    func part(_ y: Double) -> String { Self.part(y / height) }
+    let (start, end) = (part(band.start), part(band.end))
+    let (lowerStart, lowerEnd) = (part(band.start + band.thickness), part(band.end + band.thickness))
+    let window = "\(flow.axis.rawValue)-band-\(index)"
+    page.element("clipPath", ["id": window, "clipPathUnits": "objectBoundingBox"]) { page in
+      page.void(
+        "path",
+        ["d": "M0 \(start)C.5 \(start) .5 \(end) 1 \(end)V\(lowerEnd)C.5 \(lowerEnd) .5 \(lowerStart) 0 \(lowerStart)Z"]
+      )
+    }
+    let name = band.stream.end.rawValue
+    if band.stream.end == .moves {
+      page.void(
+        "rect", ["class": "band \(name)", "width": "100%", "height": "100%", "clip-path": "url(#\(window))"])
+    } else {
+      page.void(
+        "rect",
+        [
+          "class": "band \(name)", "width": "100%", "height": "100%", "clip-path": "url(#\(window))",
+          "fill": "url(#\(flow.axis.rawValue)-\(name))",
+        ])
+    }
+  }
+
+  private func rectangle(_ bar: FlowLayout.Bar, _ style: String, at x: String, to page: inout Markup) {
+    page.void(
+      "rect",
+      [
+        "class": style, "x": x, "y": Self.number(bar.top), "width": Self.number(Self.barWidth),
+        "height": Self.number(bar.height), "rx": "2",
+      ])
+  }
+
+  /// With one digit behind the point: more cannot be seen.
+  private static func number(_ value: Double) -> String { decimal(value, digits: 1) }
+
+  /// A part of one, with the digits that a pixel of a tall drawing needs.
+  private static func part(_ value: Double) -> String { decimal(value, digits: 4) }
+
+  private static func decimal(_ value: Double, digits: Int) -> String {
+    let scale = (0..<digits).reduce(1.0) { scale, _ in scale * 10 }
+    let text = String((value * scale).rounded() / scale)
+    return text.hasSuffix(".0") ? String(text.dropLast(2)) : text
+  }
+}
+
+extension Flow.Axis {
+  /// What the picture tells apart, as its caption says it.
+  var words: String {
+    switch self {
+    case .app: "app"
+    case .kind: "kind"
+    case .protection: "when they may be read"
+    }
+  }
+}

@@ -1,0 +1,142 @@
+public import KeyhaulKit
+
+/// What is lost on a new device and on the same one, erased, as a page for people, with what to do before the device is
+/// wiped, to print and to tick off.
+public struct FuturesPage: HTMLPage {
+  let facts: FuturesFacts
+  let program: String
+
+  /// Creates the page.
+  ///
+  /// - Parameters:
+  ///   - facts: The two futures, and what is said of them.
+  ///   - program: Name and version of the program that makes the page.
+  public init(_ facts: FuturesFacts, program: String) {
+    self.facts = facts
+    self.program = program
+  }
+
+  /// The page as one document, the same for the same futures.
+  ///
+  /// - Throws: `.cryptoFailed` where the style sheet's digest cannot be computed.
+  public func html() throws(DataProtectionError) -> String {
+    let title = "What is lost: \(Markup.shortened(facts.source.name))"
+    var frame = ReportPage(title: title, program: program, style: PageStyle.comparison)
+    if facts.isRedacted { frame.content = "Names are left out." }
+    return try frame.html(
+      body: { page in
+        heading(&page)
+        FindingSection(facts.findings).write(to: &page)
+        RestoreTable(facts).write(to: &page)
+        basis(&page)
+        losses(&page)
+        facts.checklist.write(to: &page)
+        PageTable(self).write(to: &page)
+      },
+      footer: { page in
+        page.element("p") { page in
+          page.words("Of \(DateWords.words(facts.made)). \(facts.isOfBackup ? "Backup" : "Device") ")
+          page.element("code", facts.source.digest)
+          page.words(".")
+        }
+      })
+  }
+
+  private func heading(_ page: inout Markup) {
+    page.element("header") { page in
+      page.element("h1") { page in
+        page.words("What is lost: ")
+        page.name(facts.source.name)
+      }
+      page.element("p", ["class": "verdict"], facts.verdict)
+      page.element("p", ["class": "facts"]) { page in
+        page.words(facts.isOfBackup ? "From " : "From the device ")
+        page.element("strong") { $0.name(facts.source.name) }
+        page.words(facts.isOfBackup ? origin : ", as a backup made now would contain it")
+        let password = facts.source.encrypted ? "with a password" : "without a password"
+        page.words(", \(facts.protection ?? password).")
+        page.words(
+          " Both devices are assumed to be empty, unlocked and protected by a passcode. Nothing has been changed.")
+      }
+    }
+  }
+
+  /// ", made 20 November 2026 at 18:04 UTC by old-phone"
+  private var origin: String {
+    let date = facts.source.made.map { " " + DateWords.words($0) } ?? ""
+    let device = facts.source.deviceName.map { " by " + Markup.shortened($0) } ?? ""
+    return date.isEmpty && device.isEmpty ? "" : ", made" + date + device
+  }
+
+  private func basis(_ page: inout Markup) {
+    page.element("p", ["class": "more"], facts.basis)
+    if let maker = facts.maker { page.element("p", ["class": "more"], maker.statement) }
+  }
+
+  private func losses(_ page: inout Markup) {
+    let groups = facts.losses + facts.warned
+    guard !groups.isEmpty else { return }
+    page.newLine()
+    page.element("section") { page in
+      page.element("h2", "Lost items, and what to do")
+      for group in groups {
+        if let reason = group.reason {
+          ReasonCard(
+            reason: reason, style: group.style, items: group.items.map { .init($0.index, $0.identity) },
+            place: group.title
+          ).write(to: &page)
+        } else {
+          own(group, to: &page)
+        }
+      }
+    }
+  }
+
+  /// Items that no reason keeps out: they came later.
+  private func own(_ group: FuturesFacts.Group, to page: inout Markup) {
+    page.element("article", ["class": "card \(group.style.rawValue)"]) { page in
+      page.element("p", ["class": "count"]) { $0.element("b", Amounts.count(group.items.count, "item")) }
+      page.element("h3", group.title)
+      if let fact = group.fact { page.element("p", fact.prefix(1).uppercased() + fact.dropFirst() + ".") }
+      if let advice = group.advice {
+        page.element("p", ["class": "do"]) { page in
+          page.element("strong", "What to do. ")
+          page.words(advice)
+        }
+      }
+      NameList(group.items.map { ItemWords($0.identity, index: nil) }).write(
+        folding: ReasonCard.maximumListCount, to: &page)
+    }
+  }
+}
+
+extension PageTable {
+  /// Every item that is known of, with where it comes back to.
+  fileprivate init(_ page: FuturesPage) {
+    let items = page.facts.futures.items
+    self.init(
+      title: items.count == 1 ? "The item" : "All \(Amounts.grouped(items.count)) items", resultTitle: "Comes back on",
+      rows: items.map { Row($0, page.facts) },
+      filters: [(.moves, "both"), (.stays, "one or none"), (.lost, "unreadable")])
+  }
+}
+
+extension PageTable.Row {
+  fileprivate init(_ item: MigrationFutures.Item, _ facts: FuturesFacts) {
+    let app = facts.apps.app(of: item.identity)
+    let own = Markup.shortened(facts.phone)
+    let (style, symbol, result): (PageTable.Style, String, String) =
+      switch item.outlook {
+      case _ where item.reason?.isDamage == true: (.lost, "!", "cannot be read")
+      case .both: (.moves, "+", "both")
+      case .sameDevice: (.stays, "<", "\(own) only" + (item.isExpected ? ", by its class" : ""))
+      case .neither: (.stays, "x", "neither")
+      }
+    let since = item.outlook == .neither && item.reason == nil ? "it is not in this backup" : nil
+    self.init(
+      style: style, symbol: symbol, item: ItemWords(item.identity, index: item.index), kind: item.identity.kind,
+      app: facts.isRedacted || app.kind == .unknown ? "" : app.words, protection: item.protection, result: result,
+      detail: (item.warning ?? item.warningOnReturn)?.explanation.headline ?? item.reason?.explanation.headline ?? since
+    )
+  }
+}

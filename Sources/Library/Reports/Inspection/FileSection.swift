@@ -1,0 +1,83 @@
+import KeyhaulKit
+
+/// The files that the archive lists, by domain and directory, folded.
+struct FileSection {
+  private let facts: InspectionPage.Facts
+
+  init(_ facts: InspectionPage.Facts) { self.facts = facts }
+
+  /// The most domains or directories of one that are listed; a real backup has hundreds of apps.
+  static let maximumBranchCount = 100
+
+  func write(to page: inout Markup) {
+    page.newLine()
+    page.element("section") { page in
+      page.element("h2", "Its files")
+      guard let files = facts.files else {
+        page.element("p", "They are listed in \(facts.layout.words), which is encrypted with the password.")
+        return
+      }
+      page.element("p", words(files))
+      guard !files.branches.isEmpty else { return }
+      page.element("details") { page in
+        page.element("summary", "By domain and folder, the largest first")
+        page.element("div", ["class": "tree"]) { write(files.branches, to: &$0) }
+      }
+    }
+  }
+
+  private func words(_ files: InspectionPage.Files) -> String {
+    let listing = files.listing
+    let kinds = [
+      Amounts.count(listing.fileCount, "file"),
+      listing.directoryCount > 0 ? Amounts.count(listing.directoryCount, "folder") : nil,
+      listing.linkCount > 0 ? Amounts.count(listing.linkCount, "link") : nil,
+    ].compactMap(\.self)
+    let domains = Amounts.count(listing.rowCountByDomain.count, "domain")
+    var sentences = "\(facts.layout.words) lists \(Amounts.list(kinds)) in \(domains). "
+    switch listing.missingCount {
+    case 0: sentences += "None is missing."
+    case 1: sentences += "1 of them is listed but not stored."
+    default: sentences += "\(Amounts.grouped(listing.missingCount)) of them are listed but not stored."
+    }
+    if listing.unreadableRowCount > 0 {
+      sentences += " \(Amounts.count(listing.unreadableRowCount, "entry", plural: "entries")) cannot be read."
+    }
+    return sentences
+  }
+
+  private func write(_ nodes: [DomainTree.Node], to page: inout Markup) {
+    for node in nodes.prefix(Self.maximumBranchCount) {
+      if node.children.isEmpty {
+        page.element("div") { line(node, to: &$0) }
+      } else {
+        page.element("details") { page in
+          page.element("summary") { line(node, to: &$0) }
+          write(node.children, to: &page)
+        }
+      }
+    }
+    guard nodes.count > Self.maximumBranchCount else { return }
+    let rest = nodes.dropFirst(Self.maximumBranchCount)
+    page.element("div") { page in
+      page.words("\(Amounts.grouped(rest.count)) more")
+      amounts(DomainTree.Node(sumOf: rest), to: &page)
+    }
+  }
+
+  private func line(_ node: DomainTree.Node, to page: inout Markup) {
+    if node.name.isEmpty { page.words("(no name)") } else { page.name(node.name) }
+    amounts(node, to: &page)
+  }
+
+  private func amounts(_ node: DomainTree.Node, to page: inout Markup) {
+    page.words(" ")
+    page.element("span") { page in
+      if node.missingCount > 0 {
+        page.element("b", ["class": "lost"], "\(Amounts.grouped(node.missingCount)) missing")
+        page.words(" · ")
+      }
+      page.words("\(Amounts.count(node.fileCount, "file")), \(Amounts.bytes(node.storedByteCount))")
+    }
+  }
+}

@@ -1,0 +1,261 @@
+public import KeyhaulKit
+
+/// What is in an archive, as a page for people: with its password or without.
+public struct InspectionPage: HTMLPage {
+  /// What is known of the archive. What its password closes is `nil`.
+  public struct Facts: Sendable {
+    /// As messages call it.
+    public var name: String
+    /// What the person types for it; `nil` where it came from a stream.
+    public var argument: String?
+    /// The device that the archive names; hostile.
+    public var device: BackupDevice
+    /// When the backup was made; `nil` where it doesn't say.
+    public var made: KeychainDate?
+    /// The form of the list of files, by which iOS wrote it.
+    public var layout: BackupLayout
+    /// `sha256:` and 64 hexadecimal digits.
+    public var digest: String
+    /// Whether it has a password.
+    public var isEncrypted: Bool
+    /// Whether a keychain is stored in it.
+    public var hasKeychain: Bool
+    /// The keybag, whose rounds and classes the page shows.
+    public var keybag: Keybag
+    /// How long deriving the password's key takes on the machine that makes the page.
+    public var unlockTime: Duration?
+    /// How many payloads are stored, and how long they are together, in bytes.
+    public var storedFiles: (count: Int, byteCount: Int64)
+    /// The files by domain and directory; `nil` where the list is encrypted and no password was given.
+    public var files: Files?
+    /// The items; `nil` where no password was given, or there is no keychain.
+    public var items: [Item]?
+    /// Which app an item belongs to.
+    public var apps = AppDirectory([])
+    /// What the device that made the archive has besides, where it was asked.
+    public var maker: MakerItems?
+    /// What of it is not as a device leaves it, and was gone around.
+    package var findings: [ArchiveFinding] = []
+    /// The items that do not open, by kind, class and reason.
+    package var sealed: [SealedItems.Group] = []
+    /// How long deriving the password's key took on the machine that makes the page; `nil` where it was not derived.
+    package var measuredUnlock: Duration?
+    /// Why nothing of its keychain can be read, though there is one.
+    package var hiddenKeychain: ArchiveFinding?
+    /// The device, and how the archive was made, each in a line of words; hostile.
+    package var about: [String] = []
+
+    /// Creates what is known of an archive without its password.
+    public init(
+      name: String, argument: String?, device: BackupDevice, made: KeychainDate?, layout: BackupLayout, digest: String,
+      isEncrypted: Bool, hasKeychain: Bool, keybag: Keybag, storedFiles: (count: Int, byteCount: Int64)
+    ) {
+      self.name = name
+      self.argument = argument
+      self.device = device
+      self.made = made
+      self.layout = layout
+      self.digest = digest
+      self.isEncrypted = isEncrypted
+      self.hasKeychain = hasKeychain
+      self.keybag = keybag
+      self.storedFiles = storedFiles
+    }
+  }
+
+  /// What the list of files says.
+  public struct Files: Sendable {
+    let listing: FileList.Listing
+    let branches: [DomainTree.Node]
+
+    /// Creates what the page shows of the files.
+    ///
+    /// - Parameters:
+    ///   - listing: Counted against what is stored.
+    ///   - branches: The list's domains (`DomainTree.root`).
+    public init(_ listing: FileList.Listing, branches: [DomainTree.Node]) {
+      self.listing = listing
+      self.branches = branches
+    }
+  }
+
+  /// An item of the keychain.
+  public struct Item: Sendable {
+    let index: Int
+    let identity: ItemIdentity
+    let protection: ProtectionClass?
+    let reason: Reason?
+    let isSecretOnly: Bool
+
+    /// Creates what the page shows of an item.
+    ///
+    /// - Parameters:
+    ///   - index: The item's position in the archive, from 0.
+    ///   - identity: The names that it is known by.
+    ///   - protection: The class that protects it; `nil` where the blob doesn't say.
+    ///   - reason: Why it does not open; `nil` where it does.
+    ///   - isSecretOnly: Whether it is a secret that nothing names (version 0), which no restore takes.
+    public init(
+      index: Int, identity: ItemIdentity, protection: ProtectionClass?, reason: Reason?, isSecretOnly: Bool = false
+    ) {
+      self.index = index
+      self.identity = identity
+      self.protection = protection
+      self.reason = reason
+      self.isSecretOnly = isSecretOnly
+    }
+  }
+
+  let facts: Facts
+  let counts: Counts
+  let program: String
+
+  /// Creates the page of an archive.
+  ///
+  /// - Parameters:
+  ///   - facts: What is known of the archive.
+  ///   - program: Name and version of the program that makes the page.
+  public init(_ facts: Facts, program: String) {
+    self.facts = facts
+    self.program = program
+    counts = Counts(facts)
+  }
+
+  /// The device that made the archive, as far as it says.
+  var maker: String { facts.device.name.map { Markup.shortened($0) } ?? "the source device" }
+  var missingCount: Int { facts.files?.listing.missingCount ?? 0 }
+
+  /// The page as one document, the same for the same facts.
+  ///
+  /// - Throws: `.cryptoFailed` where the style sheet's digest cannot be computed.
+  public func html() throws(DataProtectionError) -> String {
+    let title = "What is in \(Markup.shortened(facts.name))"
+    var frame = ReportPage(title: title, program: program)
+    if facts.items == nil { frame.content = "It contains no account names and no passwords." }
+    return try frame.html(
+      body: { page in
+        heading(&page)
+        if facts.items != nil { tiles.write(to: &page) }
+        FindingSection(facts.findings).write(to: &page)
+        ItemSection(self).write(to: &page)
+        SealedSection(facts.sealed).write(to: &page)
+        AbsentSection(maker: facts.maker).write(to: &page)
+        FileSection(facts).write(to: &page)
+        KeybagSection(facts).write(to: &page)
+        StepList(self).write(to: &page)
+      },
+      footer: { page in
+        page.element("p") { page in
+          page.words("Archive ")
+          page.element("code", facts.digest)
+          page.words(".")
+        }
+      })
+  }
+
+  private func heading(_ page: inout Markup) {
+    page.element("header") { page in
+      page.element("h1") { page in
+        page.words("What is in ")
+        page.name(facts.name)
+      }
+      page.element("p", ["class": "verdict"], verdict)
+      page.element("p", ["class": "facts"]) { page in
+        page.words("Made ")
+        if let date = facts.made { page.words(DateWords.words(date) + " ") }
+        page.words("by ")
+        page.element("strong") { page in
+          if let name = facts.device.name { page.name(name) } else { page.words("an unnamed device") }
+        }
+        let model = [facts.device.productType, facts.device.productVersion.map { "iOS \($0)" }].compactMap(\.self)
+        if !model.isEmpty { page.words(" (\(Markup.shortened(model.joined(separator: ", "))))") }
+        let isFalse = facts.findings.contains { $0.kind == .falseClaim }
+        page.words(
+          isFalse
+            ? ", its unencrypted files, although Manifest.plist says that it is encrypted. "
+            : isCopyInClear
+              ? ", its unencrypted files, its items under a password. "
+              : facts.isEncrypted ? ", with a password. " : ", without a password. ")
+        page.words("\(Amounts.count(facts.storedFiles.count, "file")), \(Amounts.bytes(facts.storedFiles.byteCount)).")
+      }
+      for line in facts.about {
+        page.element("p", ["class": "facts"], Markup.shortened(line, to: Self.maximumAboutLength))
+      }
+      if facts.hasKeychain { page.element("p", ["class": "facts"], UnseenItems.line) }
+    }
+  }
+
+  /// The most Unicode scalars of a line about the device.
+  private static let maximumAboutLength = 400
+
+  private var tiles: Tiles {
+    let nowhere = Tiles.Tile(
+      style: .stays, symbol: "<", count: counts.nowhere,
+      words: facts.unbound?.isRefused == true ? "for no device" : "without a name, for no device")
+    return Tiles(
+      tiles: [
+        .init(style: .moves, symbol: "+", count: counts.anyDevice, words: "for any device"),
+        .init(
+          style: .stays, symbol: "<", count: counts.sameDevice, words: "only for \(Markup.shortened(maker, to: 24))"),
+        .init(style: .lost, symbol: "!", count: counts.damaged, words: "cannot be read"),
+        .init(
+          style: .lost, symbol: "?", count: missingCount, words: missingCount == 1 ? "file is missing" : "files missing"
+        ),
+      ] + (counts.nowhere > 0 ? [nowhere] : []) + AbsentSection.tile(facts.maker))
+  }
+}
+
+extension InspectionPage.Facts {
+  /// Where an item can go.
+  enum Reach { case anyDevice, sameDevice, nowhere, damaged }
+
+  /// What of its keychain's keys no device leaves so.
+  var unbound: UnboundKeychain? { UnboundKeychain(of: keybag, backupHasPassword: isEncrypted) }
+
+  /// The device's own key may be at hand: it opens items here, and takes them nowhere else.
+  func reach(of item: InspectionPage.Item) -> Reach {
+    if item.reason?.isDamage == true { return .damaged }
+    if item.isSecretOnly { return .nowhere }
+    return reach(of: item.protection)
+  }
+
+  /// Where an item of this class can go.
+  func reach(of protection: ProtectionClass?) -> Reach {
+    if let unbound {
+      // No restore takes anything of such a backup.
+      if unbound.isRefused { return .nowhere }
+      if unbound.contains(protection) { return .anyDevice }
+    }
+    return isEncrypted && protection?.isThisDeviceOnly == false ? .anyDevice : .sameDevice
+  }
+}
+
+extension InspectionPage {
+  /// The archive's items by where they can go.
+  struct Counts: Sendable {
+    private(set) var total = 0
+    private(set) var anyDevice = 0
+    private(set) var sameDevice = 0
+    private(set) var nowhere = 0
+    private(set) var damaged = 0
+    private(set) var byKind: [ItemKind: Int] = [:]
+    private(set) var byProtection: [ProtectionClass?: Int] = [:]
+    private(set) var byDamage: [Reason: Int] = [:]
+
+    init(_ facts: Facts) {
+      for item in facts.items ?? [] {
+        total += 1
+        byKind[item.identity.kind, default: 0] += 1
+        byProtection[item.protection, default: 0] += 1
+        switch facts.reach(of: item) {
+        case .anyDevice: anyDevice += 1
+        case .sameDevice: sameDevice += 1
+        case .nowhere: nowhere += 1
+        case .damaged:
+          damaged += 1
+          if let reason = item.reason { byDamage[reason, default: 0] += 1 }
+        }
+      }
+    }
+  }
+}

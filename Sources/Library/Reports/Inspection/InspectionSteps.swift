@@ -1,0 +1,78 @@
+import KeyhaulKit
+
+extension StepList {
+  /// What to do with an archive, by what was found in it.
+  init(_ page: InspectionPage) {
+    let facts = page.facts
+    let archive = ShellWord.typed(facts.argument, else: "ARCHIVE")
+    var steps: [Step] = []
+    if page.missingCount > 0 || page.counts.damaged > 0 || facts.hiddenKeychain != nil || page.isKeybagUnusable {
+      steps.append(
+        Step(
+          words: "Find out what is damaged, and look for another copy, which may still have the lost items.",
+          commands: [Commands.verify(archive), Commands.verify("COPY")]))
+    }
+    // No password and no device makes a difference to it.
+    if page.isKeybagUnusable {
+      self.init(steps: steps)
+      return
+    }
+    if facts.hasKeychain, facts.isEncrypted, facts.items == nil, facts.hiddenKeychain == nil {
+      steps.append(
+        Step(
+          words: "See what is in the keychain. The password is asked for, or read from a file:",
+          commands: [Commands.inspectionPage(of: archive)]))
+    }
+    if facts.unbound?.isRefused == true {
+      self.init(
+        steps: [
+          Step(
+            words: "Don't trust this backup: use the source device's own copy, or make a new one.",
+            commands: [Commands.backup(of: ShellWord.device(named: facts.device.name), to: "with-password.backup")])
+        ])
+      return
+    }
+    if page.counts.nowhere > 0 {
+      steps.append(
+        Step(
+          words: "Save the secrets without names in a file; they cannot be restored.",
+          commands: [Commands.secrets(of: archive)]))
+    }
+    if facts.hasKeychain, !facts.isEncrypted, page.gainsByPassword {
+      steps.append(
+        Step(
+          words: "To move it to another device, make a new backup with a password.",
+          commands: [Commands.backup(of: ShellWord.device(named: facts.device.name), to: "with-password.backup")]))
+    }
+    if facts.hasKeychain, page.isCopyInClear {
+      steps.append(
+        Step(
+          words: "To restore items, use the backup that this copy was made from.",
+          commands: [Commands.plan("BACKUP", onto: "DEVICE")]))
+    } else if facts.hasKeychain, page.holdsRestorable {
+      steps.append(
+        Step(
+          words: "See what a restore would do on a device, item by item, before it is done.",
+          commands: [Commands.plan(archive, onto: "DEVICE")]))
+    }
+    if page.missingCount == 0, page.counts.damaged == 0 {
+      steps.append(
+        Step(words: "Check that every file and every item is intact.", commands: [Commands.verify(archive)]))
+    }
+    self.init(steps: steps)
+  }
+}
+
+extension InspectionPage {
+  /// Whether a restore may bring anything of it; where nothing opens yet, nobody knows.
+  fileprivate var holdsRestorable: Bool { facts.items == nil || counts.anyDevice + counts.sameDevice > 0 }
+
+  /// Whether a password would take anything to another device. What is of this device only stays, and so does what nothing
+  /// names.
+  fileprivate var gainsByPassword: Bool {
+    guard let items = facts.items else { return true }
+    return items.contains { item in
+      item.reason?.isDamage != true && !item.isSecretOnly && item.protection?.isThisDeviceOnly == false
+    }
+  }
+}

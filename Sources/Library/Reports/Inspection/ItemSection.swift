@@ -1,0 +1,99 @@
+import KeyhaulKit
+
+/// The keychain's items: by class and where that lets them go, what is damaged, and every item, folded.
+struct ItemSection {
+  private let page: InspectionPage
+  private var facts: InspectionPage.Facts { page.facts }
+  private var counts: InspectionPage.Counts { page.counts }
+
+  init(_ page: InspectionPage) { self.page = page }
+
+  func write(to markup: inout Markup) {
+    guard facts.hasKeychain || facts.hiddenKeychain != nil else { return }
+    markup.newLine()
+    markup.element("section") { markup in
+      markup.element("h2", "Its keychain")
+      if let hidden = facts.hiddenKeychain {
+        markup.element("p", "It cannot be read: \(hidden.description). Its contents are not known.")
+        return
+      }
+      guard facts.items != nil else {
+        markup.element(
+          "p", "It is present, but encrypted: its items can be counted and listed only with the password.")
+        return
+      }
+      markup.element("p", kinds)
+      if counts.total > 0 { classTable(&markup) }
+    }
+    let damage = Reason.allCases.filter { counts.byDamage[$0] != nil }
+    if !damage.isEmpty {
+      markup.element("section") { markup in
+        markup.element("h2", "What this copy has lost")
+        for reason in damage {
+          let items = (facts.items ?? []).filter { $0.reason == reason }
+          ReasonCard(reason: reason, style: .lost, items: items.map { .init($0.index, $0.identity) }).write(to: &markup)
+        }
+      }
+    }
+    table.write(to: &markup)
+  }
+
+  /// "18 items: 10 generic passwords, 5 internet passwords, 2 certificates and 1 key."
+  private var kinds: String {
+    let parts = ItemKind.allCases.compactMap { kind in counts.byKind[kind].map { Amounts.count($0, kind.noun) } }
+    return parts.isEmpty ? "It has no items." : "\(Amounts.count(counts.total, "item")): \(Amounts.list(parts))."
+  }
+
+  private func classTable(_ markup: inout Markup) {
+    markup.element("table", ["class": "plain"]) { markup in
+      markup.element("thead") { markup in
+        markup.element("tr") { markup in
+          markup.element("th", ["scope": "col"], "May be read")
+          markup.element("th", ["scope": "col"], "Goes to")
+          markup.element("th", ["scope": "col", "class": "number"], "Items")
+        }
+      }
+      markup.element("tbody") { markup in
+        for protection in ProtectionClass.allCases.map(Optional.some) + [nil] {
+          guard let count = counts.byProtection[protection] else { continue }
+          markup.element("tr") { markup in
+            markup.element("th", ["scope": "row"], protection?.phrase ?? "class unknown")
+            markup.element("td", reach(of: protection))
+            markup.element("td", ["class": "number"], Amounts.grouped(count))
+          }
+        }
+      }
+    }
+  }
+
+  private func reach(of protection: ProtectionClass?) -> String {
+    guard let protection else { return "–" }
+    return switch facts.reach(of: protection) {
+    case .anyDevice: "any device"
+    case .sameDevice: "\(page.maker) only"
+    case .nowhere, .damaged: "no device"
+    }
+  }
+
+  private var table: PageTable {
+    PageTable(
+      title: counts.total == 1 ? "The item" : "All \(Amounts.grouped(counts.total)) items", resultTitle: "Goes to",
+      rows: (facts.items ?? []).map(row),
+      filters: [(.moves, "any device"), (.stays, "\(Markup.shortened(page.maker, to: 24)) only"), (.lost, "damaged")])
+  }
+
+  private func row(_ item: InspectionPage.Item) -> PageTable.Row {
+    let (style, symbol, words): (PageTable.Style, String, String) =
+      switch facts.reach(of: item) {
+      case .anyDevice: (.moves, "+", "any device")
+      case .sameDevice: (.stays, "<", "\(page.maker) only")
+      case .nowhere: (.stays, "<", "no device")
+      case .damaged: (.lost, "!", "cannot be read")
+      }
+    let app = facts.apps.app(of: item.identity)
+    return PageTable.Row(
+      style: style, symbol: symbol, item: ItemWords(item.identity, index: item.index), kind: item.identity.kind,
+      app: app.kind == .unknown ? "" : app.words, protection: item.protection, result: words,
+      detail: item.reason?.rawValue)
+  }
+}

@@ -1,0 +1,56 @@
+import KeyhaulKit
+
+/// The keybag: what deriving its key costs, and its class keys, folded.
+struct KeybagSection {
+  private let facts: InspectionPage.Facts
+
+  init(_ facts: InspectionPage.Facts) { self.facts = facts }
+
+  func write(to page: inout Markup) {
+    let keybag = facts.keybag
+    page.newLine()
+    page.element("section") { page in
+      page.element("h2", "Its keybag")
+      let version = keybag.version.map { "Version \($0)" } ?? "No version"
+      let cost =
+        facts.isEncrypted
+        ? "Each guess at the password costs \(keybag.roundsWords)\(time)."
+        : "A backup without a password needs no guessing."
+      page.element("p", "\(version), \(Amounts.count(keybag.classKeys.count, "class key")). \(cost)")
+      guard !keybag.classKeys.isEmpty else { return }
+      page.element("details") { page in
+        page.element("summary", "The class keys")
+        table(&page)
+      }
+    }
+  }
+
+  private var time: String {
+    if let measured = facts.measuredUnlock {
+      return ", \(Amounts.estimate(measured).replacing("about ", with: "")) on the machine that made this page"
+    }
+    return facts.unlockTime.map { ", \(Amounts.estimate($0)) on the machine that made this page" } ?? ""
+  }
+
+  private func table(_ page: inout Markup) {
+    page.element("table", ["class": "plain"]) { page in
+      page.element("thead") { page in
+        page.element("tr") { page in
+          for title in ["Protects", "Wrapped with", "Key", "Class number"] {
+            page.element("th", ["scope": "col"], title)
+          }
+        }
+      }
+      page.element("tbody") { page in
+        for key in facts.keybag.classKeys {
+          page.element("tr") { page in
+            page.element("th", ["scope": "row"], key.purpose)
+            for words in [key.wrapping, key.algorithm, key.keyClass.map { String($0.rawValue) } ?? "unknown"] {
+              page.element("td", words)
+            }
+          }
+        }
+      }
+    }
+  }
+}

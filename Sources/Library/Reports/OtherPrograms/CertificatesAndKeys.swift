@@ -1,0 +1,57 @@
+import KeyhaulKit
+
+extension ItemExportWriter {
+  mutating func appendBlock(_ item: KeychainItem) {
+    guard item.words(.tokenID).isEmpty else {
+      return counts.leave(item, "a token holds it; the keychain has only a reference")
+    }
+    guard let secret = item.secret else { return counts.leave(item, "it has no bytes") }
+    do throws(MaterialError) {
+      let block = try secret.withBytes { (bytes) throws(MaterialError) -> SensitiveBytes in
+        guard item.kind == .key else { return try CertificateFacts(der: Array(bytes)).pem }
+        return try KeyMaterial(of: item, bytes).pem
+      }
+      appendTitle(of: item)
+      block.withBytes { text.append($0) }
+      counts.count += 1
+      if item.kind == .key, item.half == .privateKey { counts.secretCount += 1 }
+    } catch {
+      counts.leave(item, error.reason)
+    }
+  }
+
+  /// A line that readers of PEM pass over. Nothing in it can be taken for the begin of a block.
+  private mutating func appendTitle(of item: KeychainItem) {
+    let title = [item.words(.label), item.words(.applicationTag)].first { !$0.isEmpty } ?? ""
+    guard !title.isEmpty else { return }
+    let shown = title.unicodeScalars.prefix(200).filter { scalar in
+      switch scalar.properties.generalCategory {
+      case .control, .format, .lineSeparator, .paragraphSeparator, .surrogate, .unassigned, .privateUse: false
+      default: true
+      }
+    }
+    var line = "Title: "
+    line.unicodeScalars.append(contentsOf: shown)
+    text.append(line.replacing("-----", with: "- "))
+    text.append("\n")
+  }
+}
+
+extension KeychainItem {
+  /// What `kcls` says, as a number or, as some writers have it, in digits.
+  fileprivate var half: KeyMaterial.Half? {
+    Int64(words(.keyClass)).flatMap(KeyMaterial.Half.init(rawValue:))
+  }
+}
+
+extension KeyMaterial {
+  fileprivate init(of item: KeychainItem, _ bytes: UnsafeRawBufferPointer) throws(MaterialError) {
+    guard let half = item.half else {
+      throw MaterialError(.unsupported, "it is not the public or private half of a key pair")
+    }
+    guard let type = Int64(item.words(.type)).flatMap(KeyMaterial.KeyType.init(rawValue:)) else {
+      throw MaterialError(.unsupported, "it is not an RSA key or an elliptic-curve key")
+    }
+    try self.init(externalRepresentation: bytes, keyType: type, half: half)
+  }
+}

@@ -1,0 +1,89 @@
+import KeyhaulKit
+
+/// Things to do, with a box for each: to tick on the page, where that is a form without a script, or on paper.
+struct Checklist {
+  struct Entry {
+    /// An app or whatever the entry is about, out of a backup; empty where the words say it.
+    var name = ""
+    let words: String
+    /// What it is about, for those who look closer.
+    var items: [ItemWords] = []
+    /// How many more there are than `items` names.
+    var unnamedCount = 0
+    var commands: [String] = []
+  }
+
+  struct Group {
+    let title: String
+    var note: String?
+    let entries: [Entry]
+  }
+
+  /// Its heading; a name out of a backup may follow it.
+  let title: String
+  var name = ""
+  var note: String?
+  let groups: [Group]
+
+  /// The most entries of a group that are listed, and items of an entry that are named.
+  static let maximumEntryCount = 100
+  static let maximumNameCount = 5
+
+  /// A page has room for one: its boxes have numbers.
+  func write(to page: inout Markup) {
+    let groups = groups.filter { !$0.entries.isEmpty }
+    guard !groups.isEmpty else { return }
+    page.newLine()
+    page.element("section", ["class": "checklist"]) { page in
+      page.element("h2") { page in
+        page.words(title)
+        if !name.isEmpty {
+          page.words(" ")
+          page.name(name)
+        }
+      }
+      if let note { page.element("p", ["class": "muted"], note) }
+      var box = 0
+      for group in groups {
+        page.element("h3", group.title)
+        if let note = group.note { page.element("p", ["class": "muted"], note) }
+        page.element("ul") { page in
+          for entry in group.entries.prefix(Self.maximumEntryCount) {
+            box += 1
+            write(entry, box, to: &page)
+          }
+        }
+        if group.entries.count > Self.maximumEntryCount {
+          let rest = group.entries.count - Self.maximumEntryCount
+          page.element("p", ["class": "more"], "\(Amounts.grouped(rest)) more are in the table below.")
+        }
+      }
+    }
+  }
+
+  private func write(_ entry: Entry, _ box: Int, to page: inout Markup) {
+    let id = "box-\(box)"
+    page.newLine()
+    page.element("li") { page in
+      page.void("input", ["type": "checkbox", "id": id])
+      page.element("label", ["for": id]) { page in
+        if !entry.name.isEmpty {
+          page.element("b") { $0.name(entry.name) }
+          page.words(" ")
+        }
+        page.words(entry.words)
+        if !entry.items.isEmpty {
+          let rest = entry.unnamedCount + max(0, entry.items.count - Self.maximumNameCount)
+          page.element("small") { page in
+            for (index, item) in entry.items.prefix(Self.maximumNameCount).enumerated() {
+              if index > 0 { page.words(", ") }
+              item.write(to: &page)
+            }
+            if rest > 0 { page.words(" and \(Amounts.grouped(rest)) more") }
+          }
+        }
+      }
+      if !entry.commands.isEmpty { StepList.write(entry.commands, to: &page) }
+    }
+  }
+}

@@ -1,0 +1,143 @@
+import KeyhaulKit
+
+/// Items in a table, folded, with filters that are nothing but radio buttons before it and style rules.
+struct PageTable {
+  /// What becomes of an item; the raw value is the class of its row, which the filters know.
+  enum Style: String, CaseIterable {
+    case moves = "m"
+    case stays = "s"
+    case lost = "u"
+    case gone = "r"
+  }
+
+  struct Row {
+    let style: Style
+    let symbol: String
+    let item: ItemWords
+    let kind: ItemKind
+    /// What people call the app it belongs to; empty where nobody knows.
+    let app: String
+    let protection: ProtectionClass?
+    let result: String
+    var detail: String?
+  }
+
+  let title: String
+  /// The heading of the last column.
+  let resultTitle: String
+  let rows: [Row]
+  /// What the filters call the styles; no filters without it. A page has room for those of one table.
+  var filters: [(style: Style, name: String)] = []
+  var isOpen = false
+  /// What there is to say of all of them.
+  var note: String?
+
+  /// Rows that a browser lays out together, when they come into sight: of ten thousand it lays out few.
+  static let rowsInPart = 50
+
+  func write(to page: inout Markup) {
+    guard !rows.isEmpty else { return }
+    page.newLine()
+    page.element("details", isOpen ? ["class": "items", "open": "open"] : ["class": "items"]) { page in
+      page.element("summary") { $0.element("h2", title) }
+      if let note { page.element("p", ["class": "more"], note) }
+      if !filters.isEmpty { writeFilters(&page) }
+      page.element("table", ["class": "rows"]) { page in
+        page.element("thead") { page in
+          page.element("tr") { page in
+            page.element("th", ["scope": "col"]) { $0.element("span", ["class": "unseen"], "Sign") }
+            for title in ["Item", "App", "Protection", resultTitle] { page.element("th", ["scope": "col"], title) }
+          }
+        }
+        for start in stride(from: 0, to: rows.count, by: Self.rowsInPart) {
+          page.element("tbody") { page in
+            for row in rows[start...].prefix(Self.rowsInPart) { write(row, to: &page) }
+          }
+        }
+      }
+    }
+  }
+
+  private func write(_ row: Row, to page: inout Markup) {
+    page.newLine()
+    page.element("tr", ["class": "\(row.style.rawValue) \(row.kind.filter)"]) { page in
+      page.element("td", row.symbol)
+      page.element("td") { page in
+        page.element("b") { $0.words(Markup.shortened(row.item.name)) }
+        if let account = row.item.account { page.element("i", Markup.shortened(account)) }
+        page.element("small", row.kind.noun)
+      }
+      page.element("td", Markup.shortened(row.app))
+      page.element("td", row.protection?.phrase ?? "unknown")
+      page.element("td") { page in
+        page.words(row.result)
+        if let detail = row.detail { page.element("small", Markup.shortened(detail)) }
+      }
+    }
+  }
+
+  // MARK: Filters
+
+  private struct Choice {
+    let id: String
+    let name: String
+    let count: Int
+  }
+
+  /// The buttons stand before the table as its siblings, so that a rule about a row looks at few elements.
+  private func writeFilters(_ page: inout Markup) {
+    var styles: [Style: Int] = [:]
+    var kinds: [ItemKind: Int] = [:]
+    for row in rows {
+      styles[row.style, default: 0] += 1
+      kinds[row.kind, default: 0] += 1
+    }
+    let outcomes = filters.compactMap { style, name in
+      styles[style].map { Choice(id: style.rawValue, name: name, count: $0) }
+    }
+    let byKind = ItemKind.allCases.compactMap { kind in
+      kinds[kind].map { Choice(id: kind.filter, name: kind.noun, count: $0) }
+    }
+    let groups = [
+      (name: "outcome", legend: "Show by \(resultTitle.lowercased())", choices: outcomes),
+      (name: "kind", legend: "Show by kind", choices: byKind),
+    ].filter { $0.choices.count > 1 }
+      .map { group in
+        let all = Choice(id: "all-" + group.name, name: "all", count: rows.count)
+        return (name: group.name, legend: group.legend, choices: [all] + group.choices)
+      }
+    for group in groups {
+      for (index, choice) in group.choices.enumerated() {
+        if index == 0 {
+          page.void(
+            "input", ["type": "radio", "name": group.name, "id": "show-" + choice.id, "checked": "checked"])
+        } else {
+          page.void("input", ["type": "radio", "name": group.name, "id": "show-" + choice.id])
+        }
+      }
+    }
+    for group in groups {
+      page.element("fieldset", ["class": "filter"]) { page in
+        page.element("legend", ["class": "unseen"], group.legend)
+        for choice in group.choices {
+          page.element("label", ["for": "show-" + choice.id]) { page in
+            page.words(choice.name + " ")
+            page.element("span", Amounts.grouped(choice.count))
+          }
+        }
+      }
+    }
+  }
+}
+
+extension ItemKind {
+  /// The class of its rows in the table.
+  fileprivate var filter: String {
+    switch self {
+    case .genericPassword: "g"
+    case .internetPassword: "i"
+    case .certificate: "c"
+    case .key: "k"
+    }
+  }
+}

@@ -1,0 +1,103 @@
+import KeyhaulKit
+
+/// Why some items do not arrive, do not open or are of no use, and what to do about it.
+struct ReasonCard {
+  struct Item {
+    /// Its place in the backup; `nil` of one that is in none.
+    let index: Int?
+    let words: ItemWords
+
+    init(_ index: Int?, _ identity: ItemIdentity) {
+      self.index = index
+      words = ItemWords(identity, index: index)
+    }
+  }
+
+  let explanation: Explanation
+  let style: Tiles.Style
+  let items: [Item]
+  /// Where the items are lost, where a page has cards of more than one place.
+  var place: String?
+
+  init(reason: Reason, style: Tiles.Style, items: [Item], place: String? = nil) {
+    self.init(explanation: reason.explanation, style: style, items: items)
+    self.place = place
+  }
+
+  init(explanation: Explanation, style: Tiles.Style, items: [Item]) {
+    self.explanation = explanation
+    self.style = style
+    self.items = items
+  }
+
+  /// The most items that a card names; the table has the others.
+  static let maximumListCount = 10
+
+  func write(to page: inout Markup) {
+    page.element("article", ["class": "card \(style.rawValue)"]) { page in
+      page.element("p", ["class": "count"]) { page in
+        page.element("b", Amounts.count(items.count, "item"))
+        if let place { page.words(place) }
+        page.element("code", explanation.id)
+      }
+      page.element("h3", explanation.headline.prefix(1).uppercased() + explanation.headline.dropFirst())
+      page.element("p", explanation.rule + " " + explanation.effect)
+      page.element("p", ["class": "do"]) { page in
+        page.element("strong", "What to do. ")
+        page.words(explanation.action)
+      }
+      if let ways = explanation.otherWays {
+        page.element("p") { page in
+          page.element("strong", "Other ways. ")
+          page.words(ways)
+        }
+      }
+      list(&page)
+    }
+  }
+
+  /// Names where there are any; of sealed items, whose names are sealed with them, only the numbers.
+  private func list(_ page: inout Markup) {
+    let named = items.filter { !$0.words.isSealed }
+    let sealed = items.filter(\.words.isSealed)
+    NameList(named.prefix(Self.maximumListCount).map(\.words)).write(to: &page)
+    if named.count > Self.maximumListCount {
+      page.element(
+        "p", ["class": "more"], "\(Amounts.grouped(named.count - Self.maximumListCount)) more are in the table below."
+      )
+    }
+    let indexes = sealed.compactMap(\.index)
+    guard !indexes.isEmpty else { return }
+    let shown = indexes.prefix(Self.maximumListCount).map { Amounts.grouped($0) }
+    let rest = indexes.count - shown.count
+    let places = Amounts.list(rest > 0 ? shown + ["\(Amounts.grouped(rest)) more"] : shown)
+    page.element(
+      "p", ["class": "more"],
+      (indexes.count == 1 ? "Its name is encrypted too: item " : "Their names are encrypted too: items ") + places
+        + " of the backup.")
+  }
+}
+
+/// Names beside each other.
+struct NameList {
+  private let names: [ItemWords]
+
+  init(_ names: [ItemWords]) { self.names = names }
+
+  func write(to page: inout Markup) {
+    guard !names.isEmpty else { return }
+    page.element("ul", ["class": "names"]) { page in
+      for item in names { page.element("li") { item.write(to: &$0) } }
+    }
+  }
+
+  /// The first in the open, the others folded.
+  func write(folding limit: Int, to page: inout Markup) {
+    NameList(Array(names.prefix(limit))).write(to: &page)
+    guard names.count > limit else { return }
+    page.element("details") { page in
+      page.element("summary", "\(Amounts.grouped(names.count - limit)) more")
+      NameList(Array(names.dropFirst(limit))).write(to: &page)
+    }
+  }
+}

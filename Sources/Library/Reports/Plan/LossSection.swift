@@ -1,0 +1,88 @@
+import KeyhaulKit
+
+/// What does not arrive, why, and what to do about it: one card for each reason, damage after rules; then what the
+/// restore removes.
+struct LossSection {
+  private let page: PlanPage
+
+  init(_ page: PlanPage) { self.page = page }
+
+  func write(to markup: inout Markup) {
+    section("What stays behind, and what to do", reasons { !$0.isDamage }, style: .stays, to: &markup)
+    let isLost = page.source.kind == .archive ? "What this copy has lost" : "What cannot be read"
+    section(isLost, reasons(where: \.isLostInThisCopy), style: .lost, to: &markup)
+    section("Cannot be restored", reasons { $0.isDamage && !$0.isLostInThisCopy }, style: .lost, to: &markup)
+    warned(&markup)
+    if !page.plan.removed.isEmpty { removal(&markup) }
+  }
+
+  /// Those that occur, the most frequent first.
+  private func reasons(where isSelected: (Reason) -> Bool) -> [Reason] {
+    let counts = page.counts.byReason
+    return Reason.allCases.filter { isSelected($0) && counts[$0] != nil }
+      .sorted { counts[$0, default: 0] > counts[$1, default: 0] }
+  }
+
+  private func section(_ title: String, _ reasons: [Reason], style: Tiles.Style, to markup: inout Markup) {
+    guard !reasons.isEmpty else { return }
+    markup.newLine()
+    markup.element("section") { markup in
+      markup.element("h2", title)
+      for reason in reasons {
+        let items = page.plan.decisions.filter { $0.outcome.reason == reason }
+        ReasonCard(reason: reason, style: style, items: items.map { .init($0.index, $0.identity) }).write(to: &markup)
+      }
+    }
+  }
+
+  /// What arrives and may be of no use there.
+  private func warned(_ markup: inout Markup) {
+    let warnings = ArrivalWarning.allCases.filter { page.counts.byWarning[$0] != nil }
+    guard !warnings.isEmpty else { return }
+    markup.newLine()
+    markup.element("section") { markup in
+      markup.element("h2", "Arrives, but may be unusable there")
+      for warning in warnings {
+        let items = page.plan.decisions.filter { $0.warning == warning }
+        ReasonCard(
+          explanation: warning.explanation, style: .stays, items: items.map { .init($0.index, $0.identity) }
+        ).write(to: &markup)
+      }
+    }
+  }
+
+  private func removal(_ markup: inout Markup) {
+    let removed = page.plan.removed
+    markup.newLine()
+    markup.element("section") { markup in
+      markup.element("h2") { markup in
+        markup.words("What is removed from ")
+        markup.name(page.target.name)
+      }
+      markup.element("article", ["class": "card gone"]) { markup in
+        markup.element("p", ["class": "count"]) { markup in
+          markup.element("b", Amounts.count(removed.count, "item"))
+        }
+        markup.element("h3", removed.count == 1 ? "It is lost afterwards" : "They are lost afterwards")
+        markup.element(
+          "p",
+          page.plan.onlyRemoves
+            ? "iOS removes the items on the device before it restores. Keyhaul refuses to do so if no item arrives."
+            : "Like iOS, this restore first removes the items on the device. Synchronized items stay."
+        )
+        markup.element("p", ["class": "do"]) { markup in
+          markup.element("strong", "What to do. ")
+          let them = removed.count == 1 ? "it" : "them"
+          guard page.isRestoreUseful else {
+            return markup.words(
+              "Do not restore: nothing new would come in \(removed.count == 1 ? "its" : "their") place.")
+          }
+          markup.words("To keep \(them), plan with ")
+          markup.element("code", Commands.keepingExisting)
+          markup.words(".")
+        }
+        NameList(removed.map { ItemWords($0, index: nil) }).write(folding: ReasonCard.maximumListCount, to: &markup)
+      }
+    }
+  }
+}

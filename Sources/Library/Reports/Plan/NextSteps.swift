@@ -1,0 +1,119 @@
+import KeyhaulKit
+
+extension StepList {
+  /// What to do after a plan: of a backup, carry it out; of a device, make the backup first.
+  init(_ page: PlanPage) {
+    let steps = PlanSteps(page: page)
+    self.init(
+      steps: [steps.newBackup, steps.otherCopy, steps.merging, steps.restoring, steps.keepingOldDevice]
+        .compactMap(\.self))
+  }
+}
+
+extension PlanPage {
+  /// Whether something of the backup keeps every restore from taking it.
+  var isObstructed: Bool { document.findings.obstacle != nil }
+  /// Whether the backup says that it is a decrypted copy.
+  var isCopyInClear: Bool { document.findings.contains { $0.id == ArchiveFinding.Kind.decryptedCopy.rawValue } }
+
+  /// Whether a restore brings anything: an item that is there already, or that the one there wins over, is nothing new;
+  /// one that waits for a password comes with the next backup.
+  var isRestoreUseful: Bool {
+    counts.byChange[.new, default: 0] + counts.byChange[.replaces, default: 0]
+      + counts.byReason[.backupNotEncrypted, default: 0] > 0
+  }
+}
+
+/// The steps that a plan asks for: each brings something that is not there yet.
+private struct PlanSteps {
+  let page: PlanPage
+  let words: CommandWords
+
+  init(page: PlanPage) {
+    self.page = page
+    words = CommandWords(page.document, source: page.sourceArgument, target: page.targetArgument)
+  }
+
+  private var counts: MigrationPlan.Summary { page.counts }
+  private var isDevice: Bool { page.source.kind == .device }
+  private var policy: String { page.plan.policy == .replace ? "" : Commands.keepingExisting }
+
+  /// Items that arrive only with a backup that has a password.
+  private var closed: Int { counts.byReason[.backupNotEncrypted, default: 0] }
+
+  private var needsBackup: Bool { closed > 0 || (isDevice && page.isRestoreUseful) }
+  private var backup: String { needsBackup ? words.newBackup : words.source }
+
+  var newBackup: StepList.Step? {
+    guard needsBackup else { return nil }
+    // A backup without a password was asked for, and brings all that one with a password would.
+    let isPlain = closed == 0 && !page.source.encrypted
+    let carries =
+      switch closed {
+      case 0: ""
+      case 1: " It brings the item that has no other obstacle."
+      default: " It brings the \(Amounts.grouped(closed)) items that have no other obstacle."
+      }
+    let what = "Make a \(isDevice ? "" : "new ")backup \(isPlain ? "without" : "with") a password."
+    return .init(
+      words: what + carries,
+      commands: [Commands.backup(of: words.oldDevice, to: backup, withoutPassword: isPlain)])
+  }
+
+  var otherCopy: StepList.Step? {
+    let lost = counts.byReason.reduce(0) { $0 + ($1.key.isLostInThisCopy ? $1.value : 0) }
+    guard lost > 0 || page.isObstructed, !isDevice else { return nil }
+    if page.isCopyInClear {
+      return .init(
+        words: "Plan with the backup that this decrypted copy was made from: the copy cannot be restored.",
+        commands: [Commands.plan("BACKUP", onto: words.target)])
+    }
+    if lost == 0 {
+      return .init(
+        words: "Look for another copy of the backup: this one cannot be restored as it is. This command shows whether "
+          + "a copy is intact:", commands: [Commands.verify("COPY")])
+    }
+    return .init(
+      words: "Look for another copy of the backup: \(Amounts.count(lost, "item")) cannot be read in this one. This "
+        + "command shows whether a copy is intact:",
+      commands: [Commands.verify("COPY")])
+  }
+
+  /// Where nothing arrives there is nothing to merge either.
+  var merging: StepList.Step? {
+    guard counts.removed > 0, page.plan.policy == .replace, page.isRestoreUseful else { return nil }
+    // A device can be planned again as it is; a backup in which nothing opens cannot be merged.
+    let planned = isDevice && (closed == 0 || page.source.encrypted) ? words.source : backup
+    return .init(
+      words: "To keep the items on \(Markup.shortened(page.target.name)), plan to merge:",
+      commands: [Commands.plan(planned, onto: words.target, Commands.keepingExisting)])
+  }
+
+  var restoring: StepList.Step? {
+    guard page.isRestoreUseful, !page.isObstructed || needsBackup else { return nil }
+    let sentence =
+      needsBackup
+      ? "Plan with that backup, then restore exactly what the plan says."
+      : "To restore exactly this, save the plan and then carry it out. Keyhaul refuses if the backup or the device has "
+        + "changed."
+    let isLocked = page.target.state != "unlocked"
+    let name = Markup.shortened(page.target.name)
+    return .init(
+      words: isLocked ? "\(sentence) \(name) has to be unlocked for it." : sentence,
+      commands: (isLocked ? [Commands.unlock(words.target)] : []) + [
+        Commands.plan(backup, onto: words.target, policy, savingTo: "move.plan"),
+        Commands.restore(backup, onto: words.target, plan: "move.plan"),
+      ])
+  }
+
+  /// Only for what somebody would miss: what every device makes for itself, or was deleted, keeps no phone.
+  var keepingOldDevice: StepList.Step? {
+    let missed = counts.byReason.reduce(0) { sum, entry in
+      sum + (entry.key.asksForAction && entry.key != .backupNotEncrypted ? entry.value : 0)
+    }
+    guard missed > 0, page.target.sameDevice != true else { return nil }
+    return .init(
+      words: "Keep \(Markup.shortened(page.sourceDevice)) until the apps that matter to you are signed in on "
+        + "\(Markup.shortened(page.target.name)).")
+  }
+}

@@ -1,0 +1,160 @@
+public import KeyhaulKit
+
+/// A plan as a page for people: what moves, what is lost and what to do about it.
+public struct PlanPage: HTMLPage {
+  let plan: MigrationPlan
+  let document: PlanDocument
+  let apps: AppDirectory
+  let maker: MakerItems?
+  let sourceArgument: String?
+  let targetArgument: String?
+  /// Name and version of the program that makes the page.
+  let program: String
+  let counts: MigrationPlan.Summary
+
+  /// Creates the page of a plan.
+  ///
+  /// - Parameters:
+  ///   - plan: As it shall be shown: with other names in it where the page is for strangers (`MigrationPlan.redacted`).
+  ///   - document: The same plan as it is saved: where from, where to, and whether names were taken out of it.
+  ///   - apps: What people call the apps, as far as the backup or the device knows.
+  ///   - maker: What the device that made the backup has besides, where it was asked.
+  ///   - sourceArgument: What the person types for the source; `nil` where it came from a stream.
+  ///   - targetArgument: What the person types for the target; `nil` where nobody knows.
+  ///   - program: Name and version of the program that makes the page.
+  public init(
+    _ plan: MigrationPlan, as document: PlanDocument, apps: AppDirectory, maker: MakerItems? = nil,
+    sourceArgument: String?, targetArgument: String?, program: String
+  ) {
+    self.maker = maker
+    self.plan = plan
+    self.document = document
+    self.apps = apps
+    self.sourceArgument = sourceArgument
+    self.targetArgument = targetArgument
+    self.program = program
+    counts = plan.summary
+  }
+
+  var source: PlanDocument.Source { document.source }
+  var target: PlanDocument.Target { document.target }
+  var isRedacted: Bool { document.redacted == true }
+  var isReturn: Bool { target.sameDevice == true }
+
+  /// The device that the items come from, as far as anybody knows.
+  var sourceDevice: String {
+    switch source.kind {
+    case .device where !isRedacted: source.name
+    case .archive, .device, .dump: source.deviceName ?? "the old device"
+    }
+  }
+
+  /// What people call the app of an item; empty where it is sealed, or left out.
+  func app(of identity: ItemIdentity) -> String {
+    let app = apps.app(of: identity)
+    return isRedacted ? "" : app.kind == .unknown ? "" : app.words
+  }
+
+  /// The page as one document, the same for the same plan.
+  ///
+  /// - Throws: `.cryptoFailed` where the style sheet's digest cannot be computed.
+  public func html() throws(DataProtectionError) -> String {
+    let title = "Moving \(Markup.shortened(source.name)) to \(Markup.shortened(target.name))"
+    var frame = ReportPage(title: title, program: program, style: PageStyle.plan)
+    if isRedacted { frame.content = "Names are left out." }
+    return try frame.html(
+      body: { page in
+        heading(&page)
+        tiles.write(to: &page)
+        if counts.total + counts.removed > 0 { FlowViews(self).write(to: &page) }
+        LossSection(self).write(to: &page)
+        FindingSection(document.findings).write(to: &page)
+        AbsentSection(maker: maker).write(to: &page)
+        SignInList(self).write(to: &page)
+        PageTable(self).write(to: &page)
+        StepList(self).write(to: &page)
+      },
+      footer: { page in
+        page.element("p") { page in
+          page.words("Plan of \(DateWords.words(document.made)). \(source.kind == .archive ? "Backup" : "Device") ")
+          page.element("code", source.digest)
+          page.words(", \(Markup.shortened(target.name)) at revision ")
+          page.element("code", Markup.shortened(target.revision))
+          page.words(".")
+        }
+      })
+  }
+
+  private func heading(_ page: inout Markup) {
+    page.element("header") { page in
+      page.element("h1") { page in
+        page.words(isReturn ? "Restoring to " : "Moving to ")
+        page.name(target.name)
+      }
+      page.element("p", ["class": "verdict"], verdict)
+      page.element("p", ["class": "facts"]) { page in
+        page.words(source.kind == .archive ? "From " : "From the device ")
+        page.element("strong") { $0.name(source.name) }
+        page.words(source.kind == .archive ? origin : ", as a backup made now would contain it")
+        page.words(protection)
+      }
+      page.element("p", ["class": "facts"]) { page in
+        page.words("To ")
+        page.element("strong") { $0.name(target.name) }
+        page.words(
+          ": \(state), \(target.passcodeSet ? "passcode set" : "no passcode"), "
+            + "\(Amounts.count(target.items, "item")). \(policyWords) Nothing has been changed yet.")
+      }
+      if source.kind == .archive {
+        page.element("p", ["class": "facts"], UnseenItems.line)
+      }
+    }
+  }
+
+  /// ", made 20 November 2026 at 18:04 UTC by old-phone"
+  private var origin: String {
+    let date = source.made.map { " " + DateWords.words($0) } ?? ""
+    let device = source.deviceName.map { " by " + Markup.shortened($0) } ?? ""
+    return date.isEmpty && device.isEmpty ? "" : ", made" + date + device
+  }
+
+  private var protection: String {
+    if document.findings.contains(where: { $0.id == ArchiveFinding.Kind.falseClaim.rawValue }) {
+      return ", its unencrypted files, although Manifest.plist says that it is encrypted."
+    }
+    if isCopyInClear { return ", a decrypted copy, its items under a password." }
+    return source.encrypted ? ", with a password." : ", without a password."
+  }
+
+  private var state: String { target.state == "before-first-unlock" ? "before first unlock" : target.state }
+
+  private var policyWords: String {
+    switch plan.policy {
+    case .replace: "Existing items are replaced, as iOS does."
+    case .merge: "Existing items stay. If two items have the same key, the newer one wins."
+    }
+  }
+
+  /// That none stays is said of what is in the backup, and no more.
+  private var stayingWords: String {
+    switch counts.staysBehind {
+    case 0 where source.kind == .archive: "of these stay behind"
+    case 1: "stays behind"
+    default: "stay behind"
+    }
+  }
+
+  private var returnWords: String? { isReturn ? (counts.migrates == 1 ? "comes back" : "come back") : nil }
+
+  private var tiles: Tiles {
+    Tiles(
+      tiles: [
+        .init(style: .moves, symbol: "+", count: counts.migrates, words: returnWords ?? "will move"),
+        .init(
+          style: .stays, symbol: "<", count: counts.staysBehind,
+          words: stayingWords),
+        .init(style: .lost, symbol: "!", count: counts.unreadable, words: "cannot be read"),
+        .init(style: .gone, symbol: "-", count: counts.removed, words: "removed there"),
+      ] + AbsentSection.tile(maker))
+  }
+}

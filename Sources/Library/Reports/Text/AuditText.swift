@@ -1,0 +1,98 @@
+package import KeyhaulKit
+
+/// An audit as text: what a developer asks of the items that apps store.
+package struct AuditText {
+  let audit: KeychainAudit
+  let source: MoveSource
+
+  package init(_ audit: KeychainAudit, of source: MoveSource) {
+    self.audit = audit
+    self.source = source
+  }
+
+  /// Items under a heading, and what to do about them.
+  private struct Group {
+    let title: String
+    let items: [KeychainAudit.Item]
+    let advice: String
+  }
+
+  private var groups: [Group] {
+    [
+      Group(
+        title: "Deprecated classes", items: audit.deprecated,
+        advice: "Readable before the device is first unlocked. Use \"after first unlock\" if the app works in the "
+          + "background, and \"when unlocked\" otherwise."),
+      Group(
+        title: "Leave the device", items: audit.leaving,
+        advice: "A backup with a password brings these to any device, for anyone who knows the password."),
+    ] + (countsStaying ? [staying] : []) + (audit.unreadable.isEmpty ? [] : [lost])
+  }
+
+  /// That none stays is said of a device alone: a backup does not show all that stays.
+  private var countsStaying: Bool { source.isDevice || !audit.staying.isEmpty }
+
+  private var staying: Group {
+    Group(
+      title: "Never leave the device", items: audit.staying,
+      advice: "Users lose these on a new device: offer them a way to sign in again or to export.")
+  }
+
+  private var lost: Group {
+    Group(
+      title: "Cannot be read here", items: audit.unreadable,
+      advice: "This copy does not show whether these leave the device. Audit the device, or another copy.")
+  }
+
+  package func lines(style: TextStyle, showsAll: Bool) -> [String] {
+    var lines = WordWrap.lines(
+      of: style.adapted(HostileText.shown("Audit of \(source.name)")), columns: style.width)
+    lines += [""]
+    for group in groups { lines += self.lines(of: group, style, showsAll) }
+    let unreadable = audit.unreadable.count
+    let summary =
+      "\(Amounts.count(audit.items.count, "item")): \(Amounts.grouped(audit.leaving.count)) leave the device, "
+      + (countsStaying ? "\(Amounts.grouped(audit.staying.count)) never do, " : "")
+      + (unreadable > 0 ? "\(Amounts.grouped(unreadable)) cannot be read here, " : "")
+      + "\(Amounts.grouped(audit.deprecated.count)) have a deprecated class."
+    return lines + source.unseenLines(style: style, showsAll: showsAll)
+      + WordWrap.lines(of: summary, columns: style.width)
+  }
+
+  /// The items stand under their classes: in a column of their own, the words of those would cut the names.
+  private func lines(of group: Group, _ style: TextStyle, _ showsAll: Bool) -> [String] {
+    let head = "\(group.title) (\(Amounts.grouped(group.items.count)))"
+    guard !group.items.isEmpty else { return [head, ""] }
+    let classes = ProtectionClass.allCases.map(Optional.some) + [nil]
+    let ordered = classes.flatMap { protection in group.items.filter { $0.item.protection == protection } }
+    let shown = showsAll ? ordered[...] : ordered.prefix(ReportItemTable.shortGroup)
+    let rows = table(of: shown).lines(style: style.narrowed(by: 4)).map { "    " + $0 }
+    var lines = [style.painted(head, .bold)] + rows.prefix(1)
+    var last: ProtectionClass??
+    for (item, row) in zip(shown, rows.dropFirst()) {
+      if last != .some(item.item.protection) {
+        lines.append("  " + (item.item.protection?.phrase ?? "of no known class"))
+        last = .some(item.item.protection)
+      }
+      lines.append(row)
+    }
+    if shown.count < ordered.count {
+      lines.append("  \(style.ellipsis) \(Amounts.grouped(ordered.count - shown.count)) more (-v shows all)")
+    }
+    return lines + WordWrap.labeled("    ", group.advice, columns: style.width) + [""]
+  }
+
+  private func table(of items: ArraySlice<KeychainAudit.Item>) -> Table {
+    // Where none of them stays, there is room for longer names.
+    let reasons: [Table.Column] = items.contains { $0.reason != nil } ? [.init("WHY IT STAYS")] : []
+    var table = Table([.init("KIND"), .init("NAME", flexible: true), .init("APP", flexible: true)] + reasons)
+    for item in items {
+      let identity = item.item.identity
+      let name = identity.isSealed ? "(encrypted, item \(item.item.index))" : ItemText.name(identity)
+      table.add([
+        ItemText.kind(identity.kind), name, source.apps.app(of: identity).words, item.reason?.rawValue ?? "–",
+      ])
+    }
+    return table
+  }
+}

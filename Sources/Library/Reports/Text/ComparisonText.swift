@@ -1,0 +1,143 @@
+package import KeyhaulKit
+
+/// Four restores compared, as text.
+package struct ComparisonText {
+  let comparison: MigrationComparison
+  let source: MoveSource
+  let targetName: String
+  let showsAll: Bool
+
+  package init(_ comparison: MigrationComparison, of source: MoveSource, onto targetName: String, showsAll: Bool) {
+    self.comparison = comparison
+    self.source = source
+    self.targetName = targetName
+    self.showsAll = showsAll
+  }
+
+  private static let passwords = [true, false]
+  private static let devices = [true, false]
+
+  package func lines(style: TextStyle) -> [String] {
+    let advice = comparison.advice.sentence(for: comparison.current)
+    var lines = WordWrap.lines(
+      of: style.adapted(HostileText.shown("What if: \(source.name) → \(targetName)")),
+      columns: style.width)
+    if let obstacle = source.obstacle {
+      lines += WordWrap.labeled("  ", style.adapted(HostileText.shown(obstacle)), columns: style.width)
+    }
+    if !source.isDevice {
+      lines.append("  of the \(Amounts.count(comparison.items.count, "item")) in the backup:")
+    }
+    lines += [""] + countLines(style) + ["", "  * what is planned here", ""]
+    lines += warnedLines(style)
+    lines += TransferLines(comparison: comparison).lines(style: style, showsAll: showsAll) + [""]
+    if showsAll { lines += itemLines(style) + [""] }
+    let sentence = advice.prefix(1).uppercased() + advice.dropFirst() + "."
+    lines += WordWrap.lines(of: sentence, columns: style.width)
+    let forever = comparison.items.filter { item in
+      RestoreSetting.allCases.allSatisfy { $0.onSameDevice != comparison.current.onSameDevice || item[$0] != .arrives }
+    }
+    if !forever.isEmpty {
+      let kinds = Reason.allCases.compactMap { reason -> String? in
+        let count = forever.count { $0[comparison.current].reason == reason }
+        return count == 0 ? nil : "\(Amounts.grouped(count)) \(reason.rawValue)"
+      }
+      lines += WordWrap.labeled("  why: ", kinds.joined(separator: ", "), columns: style.width)
+    }
+    return lines + source.unseenLines(style: style, showsAll: showsAll)
+  }
+
+  /// What arrives in one of the four and may be of no use there.
+  private func warnedLines(_ style: TextStyle) -> [String] {
+    let lines = ArrivalWarning.allCases.flatMap { warning -> [String] in
+      let items = comparison.items.filter { item in
+        RestoreSetting.allCases.contains { item.warning(in: $0) == warning }
+      }
+      guard !items.isEmpty else { return [] }
+      let names = items.prefix(Self.maximumNameCount).map { ItemText.name($0.identity) }
+      let more = items.count > names.count ? ", and \(Amounts.grouped(items.count - names.count)) more" : ""
+      return WordWrap.labeled(
+        "  \(warning.rawValue) (\(Amounts.grouped(items.count))): ",
+        style.adapted("\(warning.explanation.headline): \(names.joined(separator: ", "))\(more)"), columns: style.width)
+    }
+    return lines.isEmpty ? [] : lines + [""]
+  }
+
+  private static let maximumNameCount = 3
+
+  /// The four counts in a table; where that is too wide, one device below the other.
+  private func countLines(_ style: TextStyle) -> [String] {
+    let rows = Self.passwords.map { hasPassword in
+      [hasPassword ? "  backup with a password" : "  backup without a password"]
+        + Self.devices.map { onSameDevice in
+          let setting = RestoreSetting(hasPassword: hasPassword, onSameDevice: onSameDevice)
+          return (comparison.current == setting ? "* " : "  ") + text(comparison[setting])
+        }
+    }
+    let titles = Self.devices.map { $0 ? "to the same device" : "to another device" }
+    let cellWidth = max(Self.minimumCellWidth, (rows.map { DisplayWidth.columns(of: $0[1]) }.max() ?? 0) + 2)
+    func line(_ cells: [String]) -> String {
+      DisplayWidth.padded(cells[0], columns: Self.labelWidth) + DisplayWidth.padded(cells[1], columns: cellWidth)
+        + cells[2]
+    }
+    let table = rows.map(line)
+    if table.allSatisfy({ DisplayWidth.columns(of: $0) <= style.width }) {
+      return [style.painted(line([""] + titles.map { "  \($0)" }), .bold)] + table
+    }
+    return titles.enumerated().flatMap { device, title in
+      [style.painted("  \(title)", .bold)]
+        + rows.map { "  " + DisplayWidth.padded($0[0], columns: Self.labelWidth) + $0[device + 1] }
+    }
+  }
+
+  private static let labelWidth = 26
+  private static let minimumCellWidth = 27
+
+  /// "14 arrive, 4 stay". That none stays is said of a device alone: a backup does not show all that stays.
+  private func text(_ counts: MigrationComparison.Counts) -> String {
+    var text = "\(Amounts.grouped(counts.arrives)) arrive"
+    if counts.staysBehind > 0 || source.isDevice { text += ", \(Amounts.grouped(counts.staysBehind)) stay" }
+    if counts.unreadable > 0 { text += ", \(Amounts.grouped(counts.unreadable)) damaged" }
+    return text
+  }
+
+  /// Each item with its four outcomes; in a narrow table without its class, which the reason tells of.
+  private func itemLines(_ style: TextStyle) -> [String] {
+    let meaning = "Each pair: to the same device, to another.  + arrives  < stays behind  ! cannot be read"
+    return WordWrap.lines(of: meaning, columns: style.width)
+      + itemTable(hasClass: true).lines(style: style) { itemTable(hasClass: false) }
+  }
+
+  private func itemTable(hasClass: Bool) -> Table {
+    var table = Table(
+      [.init("ITEM", rightAligned: true), .init("NAME", flexible: true)] + (hasClass ? [.init("CLASS")] : [])
+        + [.init("PASSWORD"), .init("WITHOUT"), .init("REASON")])
+    for item in comparison.items {
+      let name = item.identity.isSealed ? "(encrypted)" : ItemText.name(item.identity)
+      let cells = Self.passwords.map { hasPassword in
+        Self.devices.map { onSameDevice in
+          let setting = RestoreSetting(hasPassword: hasPassword, onSameDevice: onSameDevice)
+          return Self.symbol(of: item[setting])
+        }.joined(separator: " ")
+      }
+      let reasons = Reason.allCases.filter { reason in
+        RestoreSetting.allCases.contains { item[$0].reason == reason }
+      }
+      let warnings = ArrivalWarning.allCases.filter { warning in
+        RestoreSetting.allCases.contains { item.warning(in: $0) == warning }
+      }
+      table.add(
+        [String(item.index), name] + (hasClass ? [ItemText.protection(item.protection, isShort: true)] : []) + cells
+          + [(reasons.map(\.rawValue) + warnings.map(\.rawValue)).joined(separator: ", ")])
+    }
+    return table
+  }
+
+  private static func symbol(of prospect: Prospect) -> String {
+    switch prospect {
+    case .arrives: "+"
+    case .staysBehind: "<"
+    case .unreadable: "!"
+    }
+  }
+}

@@ -1,0 +1,108 @@
+package import KeyhaulKit
+
+/// The two futures of a keychain as text: the verdict, the counts of both, what is lost and why, what to do before the
+/// device is wiped.
+package struct FuturesText {
+  private let facts: FuturesFacts
+  /// Every item, however many.
+  private let showsAll: Bool
+
+  package init(_ facts: FuturesFacts, showsAll: Bool) {
+    self.facts = facts
+    self.showsAll = showsAll
+  }
+
+  package func lines(style: TextStyle) -> [String] {
+    func wrapped(_ text: String, _ label: String = "") -> [String] {
+      WordWrap.labeled(label, style.adapted(HostileText.shown(text)), columns: style.width)
+    }
+    var lines = wrapped("What is lost: \(facts.source.name)") + wrapped(origin, "  ")
+    if let obstacle = facts.findings.obstacle { lines += wrapped(obstacle, "  ") }
+    lines.append("")
+    lines += wrapped(facts.verdict).map { style.painted($0, .bold) } + [""]
+    lines += table.lines(style: style) + [""] + wrapped(facts.basis)
+    if let maker = facts.maker { lines += wrapped(maker.statement) }
+    lines.append("")
+    for group in facts.losses + facts.warned + (facts.arriving.items.isEmpty ? [] : [facts.arriving]) {
+      lines += self.lines(of: group, style)
+    }
+    if facts.futures.items.contains(where: { $0.identity.isSealed && $0.index != nil && $0.reason?.isDamage != true }) {
+      lines += wrapped("An encrypted item's name is encrypted too; its number is its position in the backup.") + [""]
+    }
+    lines += facts.checklist.lines(style: style)
+    if facts.isOfBackup { lines += UnseenItems.lines(style: style) + [""] }
+    return lines
+      + wrapped(
+        "One restore in detail, onto an existing device: \(Commands.plan(facts.words.source, onto: "DEVICE"))")
+  }
+
+  private var origin: String {
+    let count = Amounts.count(facts.futures.comparison.items.count, "item")
+    guard facts.isOfBackup else {
+      return "as backed up now, \(facts.source.encrypted ? "with" : "without") a password · \(count)"
+    }
+    let date = facts.source.made.flatMap(Timestamp.date).map { " " + TimeText.local($0) } ?? ""
+    let device = facts.source.deviceName ?? "the source device"
+    return "made\(date) by \(facts.isRedacted ? "the old device" : device) · "
+      + "\(facts.protection ?? (facts.source.encrypted ? "encrypted" : "no password")) · \(count)"
+  }
+
+  /// Where nobody knows what never entered the backup, no 0 stands for it.
+  private var table: Table {
+    let both = [facts.counts(onSameDevice: false), facts.counts(onSameDevice: true)]
+    func cells(_ count: (MigrationFutures.Counts) -> Int?) -> [String] {
+      both.map { count($0).map { Amounts.grouped($0) } ?? "not known" }
+    }
+    var table = Table([
+      .init("ITEMS"), .init(facts.newPhone.uppercased(), rightAligned: true),
+      .init("THE SAME, ERASED", rightAligned: true),
+    ])
+    table.add(["+ arrive"] + cells(\.arrives))
+    if both.contains(where: { $0.expected > 0 }) {
+      table.add(["+ expected by class, not checked"] + cells(\.expected))
+    }
+    for warning in ArrivalWarning.allCases where both.contains(where: { $0.byWarning[warning] != nil }) {
+      table.add(["  of them \(warning.countedWords)"] + cells { $0.byWarning[warning, default: 0] })
+    }
+    table.add(["< stay behind" + (facts.isOfBackup ? ", of the backup's" : "")] + cells(\.staysBehind))
+    table.add(["! cannot be read"] + cells(\.unreadable))
+    table.add(["x never in a backup"] + cells(\.never))
+    if both.contains(where: { ($0.since ?? 0) > 0 }) { table.add(["x not in this backup"] + cells(\.since)) }
+    table.add([facts.isOfBackup && facts.maker == nil ? "in the backup" : "total"] + cells(\.total))
+    return table
+  }
+
+  private func lines(of group: FuturesFacts.Group, _ style: TextStyle) -> [String] {
+    let head = style.adapted(HostileText.shown("\(group.title) (\(Amounts.grouped(group.items.count)))"))
+    var lines = [head]
+    let fact = group.reason.map { "\($0.rawValue): \($0.explanation.headline)" } ?? group.fact
+    if let fact { lines = WordWrap.labeled(head + "  ", style.adapted(HostileText.shown(fact)), columns: style.width) }
+    if let first = lines.first { lines[0] = style.painted(first, Self.color(of: group.style)) }
+    let items = ReportItemTable(
+      group.items, showsAll: showsAll,
+      seal: { $0.identity.isSealed ? .init(kind: $0.identity.kind, protection: $0.protection) : nil },
+      row: { row($0, group.symbol) })
+    lines += items.lines(style: style)
+    if let advice = group.reason?.explanation.action ?? group.advice {
+      lines += WordWrap.labeled("    ", style.adapted(advice), columns: style.width)
+    }
+    return lines + [""]
+  }
+
+  private func row(_ item: MigrationFutures.Item, _ symbol: String) -> ReportItemTable.Row {
+    let place = item.index.map { "(encrypted, item \($0))" } ?? ItemText.name(item.identity)
+    return ReportItemTable.Row(
+      symbol: symbol, kind: item.identity.kind, name: item.identity.isSealed ? place : ItemText.name(item.identity),
+      protection: ItemText.protection(item.protection), remark: item.isExpected ? "expected back by its class" : "",
+      accessGroup: item.identity.accessGroup, place: item.index)
+  }
+
+  private static func color(of style: Tiles.Style) -> Color? {
+    switch style {
+    case .moves: .green
+    case .stays: .yellow
+    case .lost, .gone: .red
+    case .plain: nil
+    }
+  }
+}

@@ -1,0 +1,251 @@
+package import KeyhaulKit
+
+/// A plan as text for a terminal: what is removed first, then what moves, what stays and why, what is lost; whom to
+/// ask for it, what a backup cannot show, and the counts last.
+package struct PlanText {
+  let plan: MigrationPlan
+  let source: MoveSource
+  let targetName: String
+  /// The names of some of the target's items cannot be read then.
+  let isTargetLocked: Bool
+  let showsAll: Bool
+
+  package init(
+    plan: MigrationPlan, source: MoveSource, targetName: String, isTargetLocked: Bool, showsAll: Bool
+  ) {
+    (self.plan, self.source, self.targetName) = (plan, source, targetName)
+    (self.isTargetLocked, self.showsAll) = (isTargetLocked, showsAll)
+  }
+
+  package func lines(style: TextStyle) -> [String] {
+    var lines = removedLines(style)
+    lines += migratingLines(decisions(nil), style)
+    for warning in ArrivalWarning.allCases { lines += warnedLines(warning, style) }
+    lines += Reason.allCases.filter { !$0.isDamage }.flatMap { stayingLines(decisions($0), $0, style) }
+    let sealed = plan.decisions.filter(Self.isSealed)
+    if !sealed.isEmpty {
+      let kinds = Set(sealed.map { ReportItemTable.Seal(kind: $0.identity.kind, protection: $0.protection) })
+      let hint = showsAll || kinds.count == sealed.count ? "" : " -v shows each in a row."
+      lines += WordWrap.lines(
+        of: "An encrypted item's name is encrypted too; its number is its position in the "
+          + "backup.\(hint)", columns: style.width)
+      lines.append("")
+    }
+    lines += damageLines(style: style)
+    lines += SignInAgain(shares: plan.byApp(source.apps), targetName: targetName, showsAll: showsAll)
+      .lines(style: style)
+    lines += source.unseenLines(style: style, showsAll: showsAll)
+    if let absence = source.maker?.absence {
+      lines += WordWrap.lines(of: style.adapted(HostileText.shown("In addition, \(absence).")), columns: style.width)
+    }
+    return lines + WordWrap.lines(of: summaryLine, columns: style.width)
+  }
+
+  /// The items that cannot be read, by what is wrong with them.
+  package func damageLines(style: TextStyle) -> [String] {
+    Reason.allCases.filter(\.isDamage).flatMap { unreadableLines(decisions($0), $0, style) }
+  }
+
+  /// Those of one reason, or of none: one group at a time, as all of them are as many as the plan's own.
+  private func decisions(_ reason: Reason?) -> [MigrationPlan.Decision] {
+    plan.decisions.filter { $0.outcome.reason == reason }
+  }
+
+  /// What the symbols mean, as far as they occur; none where there is nothing to show.
+  package func legend(style: TextStyle) -> [String] {
+    let summary = plan.summary
+    let meanings = [
+      ("- removed", summary.removed), ("+ new", summary.byChange[.new, default: 0]),
+      ("~ replaces", summary.byChange[.replaces, default: 0]),
+      ("= already there", summary.byChange[.identical, default: 0]),
+      ("^ the existing item wins", summary.byChange[.keepsExisting, default: 0]),
+      ("< stays behind", summary.staysBehind), ("! cannot be read", summary.unreadable),
+    ].filter { $0.1 > 0 }.map(\.0)
+    var lines: [String] = []
+    for meaning in meanings {
+      if let last = lines.last, last.count + 4 + meaning.count <= style.width {
+        lines[lines.count - 1] = last + "    " + meaning
+      } else {
+        lines.append("  " + meaning)
+      }
+    }
+    return lines.isEmpty ? [] : lines + [""]
+  }
+
+  package static func isSealed(_ decision: MigrationPlan.Decision) -> Bool {
+    if case .staysBehind = decision.outcome { decision.identity.isSealed } else { false }
+  }
+
+  /// What an item is called of which only its place is known.
+  package static func sealedName(_ decision: MigrationPlan.Decision) -> String { "(encrypted, item \(decision.index))" }
+
+  /// "12 will migrate (10 new, 1 replaces, 1 already there), 3 stay behind, 1 cannot be read, 0 removed."
+  ///
+  /// That none stays behind is said of a device alone: a backup does not show all that stays.
+  package var summaryLine: String {
+    let summary = plan.summary
+    let kept = summary.byChange[.keepsExisting, default: 0]
+    let changes = [
+      (summary.byChange[.new, default: 0], "new"), (summary.byChange[.replaces, default: 0], "replaces"),
+      (summary.byChange[.identical, default: 0], "already there"),
+      (kept, kept == 1 ? "existing item wins" : "existing items win"),
+    ].filter { $0.0 > 0 }.map { "\(Amounts.grouped($0.0)) \($0.1)" }
+    let detail = changes.isEmpty ? "" : " (\(changes.joined(separator: ", ")))"
+    let removed = summary.removed == 0 ? "0 removed" : "\(Amounts.grouped(summary.removed)) removed from \(targetName)"
+    let stays =
+      summary.staysBehind == 0 && !source.isDevice
+      ? "" : "\(Amounts.grouped(summary.staysBehind)) \(summary.staysBehind == 1 ? "stays" : "stay") behind, "
+    let warned = Explanation.warned(summary.byWarning)
+    return "\(Amounts.grouped(summary.migrates)) will migrate\(detail)\(warned), \(stays)"
+      + "\(Amounts.grouped(summary.unreadable)) cannot be read, \(removed)."
+  }
+
+  private func removedLines(_ style: TextStyle) -> [String] {
+    guard !plan.removed.isEmpty else { return [] }
+    let items = ReportItemTable(plan.removed, showsAll: showsAll, row: removedRow)
+    let sealed = plan.removed.count(where: \.isSealed)
+    var advice =
+      plan.onlyRemoves
+      ? "Nothing arrives in their place, so restore refuses to remove them."
+      : "iOS removes the items on the device before it restores. Keep them with \(Commands.keepingExisting)."
+    let only = source.onlyCopies(removedBy: plan)
+    if only > 0 {
+      advice +=
+        " \(only == 1 ? "1 of them" : "Up to \(Amounts.grouped(only)) of them") may be the only intact copy of an item "
+        + "that is lost in \(source.name)."
+    }
+    if sealed > 0, isTargetLocked {
+      advice += " The names of \(Amounts.count(sealed, "item")) cannot be read while \(targetName) is locked."
+    }
+    return group(
+      "Will be removed from \(targetName) (\(Amounts.grouped(plan.removed.count)))", items, style, color: .red,
+      advice: advice)
+  }
+
+  /// The line of an item of the target that is gone afterwards.
+  package func removedRow(_ identity: ItemIdentity) -> ReportItemTable.Row {
+    ReportItemTable.Row(
+      symbol: "-", kind: identity.kind, name: removedName(identity), protection: "",
+      accessGroup: identity.accessGroup)
+  }
+
+  /// What is known of an item of the target that cannot be opened: in which access group it is.
+  private func removedName(_ identity: ItemIdentity) -> String {
+    guard identity.isSealed else { return ItemText.name(identity) }
+    let fact = isTargetLocked ? "locked" : "cannot be decrypted"
+    return identity.accessGroup.map { "(\(fact), of \($0))" } ?? "(\(fact))"
+  }
+
+  private func migratingLines(_ decisions: [MigrationPlan.Decision], _ style: TextStyle) -> [String] {
+    guard !decisions.isEmpty else { return ["Will migrate (0)", ""] }
+    return group(
+      "Will migrate (\(Amounts.grouped(decisions.count)))", items(decisions), style, color: .green, advice: nil)
+  }
+
+  /// What arrives and may be of no use there, once more and with what to do.
+  private func warnedLines(_ warning: ArrivalWarning, _ style: TextStyle) -> [String] {
+    let decisions = plan.decisions.filter { $0.warning == warning }
+    guard !decisions.isEmpty else { return [] }
+    let title =
+      switch warning {
+      case .migratesButUnusable: "Will migrate, but be unusable there"
+      case .useNotKnown: "Will migrate, but may be unusable there"
+      }
+    return group(
+      "\(title) (\(Amounts.grouped(decisions.count)))", because: "\(warning.rawValue): \(warning.explanation.headline)",
+      items(decisions), style, color: .yellow, advice: warning.explanation.action)
+  }
+
+  private func stayingLines(
+    _ decisions: [MigrationPlan.Decision], _ reason: Reason, _ style: TextStyle
+  ) -> [String] {
+    guard !decisions.isEmpty else { return [] }
+    let (fact, advice) = sentences(for: reason)
+    return group(
+      "Stays behind (\(Amounts.grouped(decisions.count)))", because: "\(reason.rawValue): \(fact)",
+      items(decisions), style, color: .yellow, advice: advice)
+  }
+
+  private func unreadableLines(
+    _ decisions: [MigrationPlan.Decision], _ reason: Reason, _ style: TextStyle
+  ) -> [String] {
+    guard !decisions.isEmpty else { return [] }
+    return group(
+      "Cannot be read (\(Amounts.grouped(decisions.count)))",
+      because: "\(reason.rawValue): \(reason.explanation.headline)", items(decisions), style, color: .red,
+      advice: reason.explanation.action)
+  }
+
+  private func items(_ decisions: [MigrationPlan.Decision]) -> ReportItemTable {
+    ReportItemTable(
+      decisions, showsAll: showsAll,
+      seal: { Self.isSealed($0) ? .init(kind: $0.identity.kind, protection: $0.protection) : nil }, row: row)
+  }
+
+  /// The fact behind a group and what to do about it, with the devices' names where they say more.
+  private func sentences(for reason: Reason) -> (fact: String, advice: String) {
+    let device = source.sourceDevice
+    return switch reason {
+    case .deviceBound:
+      (
+        "their keys also need the hardware key of \(device)",
+        "These can be restored only to \(device). Sign in again on \(targetName) to replace them. If one of them is "
+          + "the key of an app's database, that database cannot be read there."
+      )
+    case .backupNotEncrypted:
+      (
+        "the backup has no password, so its keys need \(device)",
+        "These move with a new backup of \(device) that has a password."
+      )
+    default: (reason.explanation.headline, reason.explanation.action)
+    }
+  }
+
+  /// The line of one decision.
+  package func row(_ decision: MigrationPlan.Decision) -> ReportItemTable.Row {
+    let name: String
+    var remark = ""
+    switch decision.outcome {
+    case .migrates:
+      name = ItemText.name(decision.identity)
+      remark = decision.detail ?? ""
+    case .staysBehind:
+      name = Self.isSealed(decision) ? Self.sealedName(decision) : ItemText.name(decision.identity)
+    case .unreadable:
+      name = decision.identity.isSealed ? "(encrypted)" : ItemText.name(decision.identity)
+      remark = decision.detail.map { "item \(decision.index), \($0)" } ?? ""
+    }
+    return ReportItemTable.Row(
+      symbol: Self.symbol(of: decision.outcome), kind: decision.identity.kind, name: name,
+      protection: ItemText.protection(decision.protection), remark: remark,
+      accessGroup: decision.identity.accessGroup, place: decision.index)
+  }
+
+  static func symbol(of outcome: MigrationPlan.Outcome) -> String {
+    switch outcome {
+    case .migrates(.new): "+"
+    case .migrates(.replaces): "~"
+    case .migrates(.keepsExisting): "^"
+    case .migrates(.identical): "="
+    case .staysBehind: "<"
+    case .unreadable: "!"
+    }
+  }
+
+  private func group(
+    _ title: String, because reason: String? = nil, _ items: ReportItemTable, _ style: TextStyle, color: Color,
+    advice: String?
+  ) -> [String] {
+    let head = style.adapted(HostileText.shown(title))
+    var lines = [head]
+    if let reason {
+      lines = WordWrap.labeled(head + "  ", style.adapted(HostileText.shown(reason)), columns: style.width)
+    }
+    if let first = lines.first { lines[0] = style.painted(first, color) }
+    lines += items.lines(style: style)
+    if let advice {
+      lines += WordWrap.labeled("    ", style.adapted(HostileText.shown(advice)), columns: style.width)
+    }
+    return lines + [""]
+  }
+}

@@ -1,0 +1,225 @@
+package import KeyhaulKit
+
+/// What checking a backup found out, as text: a row for each check, its faults, and whether this copy can be relied on.
+package struct VerificationText {
+  let verification: BackupVerification
+  /// The archive as the user named it.
+  let name: String
+  /// The device that made the backup, as it claims.
+  let device: String?
+  /// Whether the password was left out on request.
+  let isQuickAsked: Bool
+
+  package init(_ verification: BackupVerification, of name: String, device: String?, isQuickAsked: Bool) {
+    self.verification = verification
+    self.name = name
+    self.device = device
+    self.isQuickAsked = isQuickAsked
+  }
+
+  package struct Line {
+    package let text: String
+    package var color: Color?
+  }
+
+  /// The most faults of one check that are named unless all are asked for.
+  package static let shortList = 10
+
+  package func lines(style: TextStyle, showsAll: Bool) -> [Line] {
+    var lines: [Line] = []
+    for id in BackupVerification.CheckID.allCases {
+      if let check = verification.checks.first(where: { $0.id == id }) {
+        lines += Self.row(check.isOK ? "ok" : "FAIL", id, check.detail, style, check.isOK ? nil : .red)
+        if !check.isOK { lines += faultLines(of: check, style: style, showsAll: showsAll) }
+      }
+      if let left = verification.unchecked.first(where: { $0.id == id }) {
+        lines += Self.row("-", id, "not checked: \(left.reason)", style, .faint)
+      }
+    }
+    // Only where items were counted.
+    if verification.items != nil { lines += UnseenItems.lines(style: style).map { Line(text: $0) } }
+    let color: Color? = verification.isFaultless ? nil : .red
+    return lines
+      + WordWrap.lines(of: style.adapted(HostileText.shown(conclusion)), columns: style.width).map {
+        Line(text: $0, color: color)
+      }
+  }
+
+  private static let indent = 20
+
+  private static func row(
+    _ state: String, _ id: BackupVerification.CheckID, _ detail: String, _ style: TextStyle, _ color: Color?
+  ) -> [Line] {
+    let label = "  " + DisplayWidth.padded(state, columns: 5) + DisplayWidth.padded(id.rawValue, columns: 13)
+    // A name in it is escaped already where an error names it.
+    let shown = HostileText.shown(detail, keepingEscapes: true)
+    return WordWrap.labeled(label, style.adapted(shown), columns: style.width).enumerated().map {
+      Line(text: $1, color: $0 == 0 ? color : nil)
+    }
+  }
+
+  /// Every fault that the check's own sentence does not say already.
+  private func faultLines(
+    of check: BackupVerification.Check, style: TextStyle, showsAll: Bool
+  ) -> [Line] {
+    // Of the seal many files have the same reason.
+    let faults = verification.faults.filter { fault in
+      fault.check == check.id && !check.detail.contains(fault.check == .seal ? fault.placeText : fault.reason)
+    }
+    let shown = showsAll ? faults[...] : faults.prefix(Self.shortList)
+    let space = String(repeating: " ", count: Self.indent)
+    var lines = shown.flatMap { fault in
+      var named = fault
+      named.file = fault.file.map { HostileText.shown($0) }
+      return WordWrap.labeled(
+        space, style.adapted(HostileText.shown(named.placeText, keepingEscapes: true)), columns: style.width)
+    }
+    let all = verification.faultCount[check.id, default: 0]
+    let rest = all - shown.count - (verification.faults.count { $0.check == check.id } - faults.count)
+    if rest > 0, !shown.isEmpty {
+      let hint = showsAll ? "" : " (-v names \(all > BackupVerification.maximumFaultCount ? "more" : "all"))"
+      lines.append("\(space)\(style.ellipsis) \(Amounts.grouped(rest)) more\(hint)")
+    }
+    return lines.map { Line(text: $0) }
+  }
+
+  // MARK: What it comes to
+
+  /// The checks that were not made of what there is: a seal may be missing.
+  private var unmade: [BackupVerification.Unchecked] { verification.unchecked.filter { $0.id != .seal } }
+
+  private var owner: String { device ?? "the source device" }
+
+  /// The last line: whether this copy can be relied on.
+  private var conclusion: String {
+    switch verification.verdict {
+    case .damaged:
+      if verification.isHostile {
+        return "\(name) contains what no device writes: \(loss). Don't trust it; nothing was written."
+      }
+      let rest = verification.isEachFileProven ? "the rest is intact" : "no other fault was found\(unseen)"
+      return verification.isOnlyIncomplete
+        ? "\(name) is not complete: \(loss); \(rest)." : "\(name) is damaged: \(loss).\(intactPartsSentence)"
+    case .unconfirmed:
+      return "\(faultless), as far as Keyhaul could check. It is not known whether the device finished the backup: "
+        + "there is no \(verification.found.contains(.stateMissing) ? "entry for it in Status.plist" : "Status.plist")."
+    case .foreign:
+      guard unmade.isEmpty else { return asFarAsSeen }
+      let count = verification.items?.deviceBound ?? 0
+      let items = count == 1 ? "1 item can be decrypted" : "\(Amounts.count(count, "item")) can be decrypted"
+      return "\(faultless), as far as Keyhaul could check: its \(items) only on \(owner)."
+    case .unproven:
+      guard unmade.isEmpty else { return asFarAsSeen }
+      return boundItems.map { "\(faultless); \($0)." } ?? "\(faultless)."
+    case .whole:
+      guard let boundItems else { return "\(name) is intact." }
+      return verification.hardware.isDivided
+        ? "\(faultless), as far as Keyhaul could check: \(boundItems)." : "\(name) is intact; \(boundItems)."
+    }
+  }
+
+  /// What holds where a check was not made, and which.
+  private var asFarAsSeen: String {
+    guard !verification.isQuick else {
+      return "\(faultless), as far as Keyhaul can check without the password; \(rest)."
+    }
+    return "\(faultless), as far as Keyhaul could check; not checked: \(Amounts.list(unmade.map(\.id.rawValue)))."
+  }
+
+  private var rest: String {
+    isQuickAsked ? "\(Commands.verifyingAll) checks the rest" : "verify checks the rest with its password"
+  }
+
+  /// That there is no fault, in words that hold: where a change could not be seen, that is said.
+  private var faultless: String {
+    verification.isEachFileProven ? "Nothing in \(name) is damaged" : "No fault was found in \(name)\(unseen)"
+  }
+
+  /// ", 264 digests are right and 56 files carry none: a change in them cannot be seen"
+  private var unseen: String {
+    guard let files = verification.files else { return "" }
+    let right = "\(Amounts.count(files.digestsRight, "digest")) \(files.digestsRight == 1 ? "is" : "are") right"
+    let others =
+      files.unread > 0
+      ? "\(Amounts.count(files.unproven, "file")) could not be compared with one"
+      : files.withoutDigest == 1 ? "1 file carries none" : "\(Amounts.grouped(files.withoutDigest)) files carry none"
+    return " (\(right), \(others): a change in \(files.unproven == 1 ? "it" : "them") cannot be seen)"
+  }
+
+  /// "1 item could not be checked, because it opens only on old-phone"; `nil` where all were.
+  private var boundItems: String? {
+    let bound = verification.items?.deviceBound ?? 0
+    guard bound > 0 else { return nil }
+    let it = bound == 1 ? "it" : "they"
+    // The hardware at hand opens some classes: whose the others are, nothing tells.
+    let why =
+      verification.hardware.isDivided
+      ? "\(it) cannot be decrypted with the available hardware key"
+      : "\(it) can be decrypted only on \(owner)"
+    return "\(Amounts.count(bound, "item")) could not be checked, because \(why)"
+  }
+
+  /// "1 item is lost in this copy and 2 files are missing"
+  package var loss: String {
+    var parts: [String] = []
+    let count = verification.faultCount
+    if verification.isUnopened { return "it cannot be opened" }
+    if verification.faults.contains(where: { $0.kind == .unfinished }) { parts.append("the device never finished it") }
+    let claims = verification.faults.map(\.kind)
+    if claims.contains(.falseClaim) { parts.append("it says that it is encrypted, but it is not") }
+    if claims.contains(.passwordDenied) { parts.append("it says that it has no password, but it was made with one") }
+    let propertyLists = verification.faults.filter { $0.check == .structure && $0.kind == .structureDamaged }
+    // One without its version was read; another thing may be wrong with it besides.
+    let lacksVersion =
+      verification.found.contains { $0.kind == .versionMissing }
+      && !verification.found.contains { $0.kind == .manifestUnreadable }
+    let lacksManifest = verification.found.contains(.manifestMissing)
+    let unread = propertyLists.compactMap(\.file).filter { !lacksVersion && !lacksManifest || $0 != "Manifest.plist" }
+    if lacksManifest { parts.append("its Manifest.plist is missing") }
+    if lacksVersion { parts.append("its Manifest.plist does not state its version") }
+    if !unread.isEmpty { parts.append("its \(Amounts.list(unread)) cannot be read") }
+    let unbound = verification.faults.count { $0.kind == .hardwareLayerMissing }
+    if unbound > 0 { parts.append("its keybag contains keychain keys that are not bound to a device") }
+    if !lacksManifest, count[.keybag, default: 0] > unbound { parts.append("its keybag is not what was written") }
+    if verification.found.contains(where: { $0.kind == .listJournalUnread }) {
+      parts.append("a journal or log next to its manifest may change it, and was not read")
+    }
+    if count[.database] != nil { parts.append("its manifest is not what was written") }
+    if verification.isKeychainLost {
+      parts.append(
+        count[.database] == nil
+          ? "its keychain is lost in this copy"
+          : "its keychain is not found through that manifest")
+    } else if verification.isKeychainRefused {
+      parts.append("its keychain does not name its keybag, so it cannot be restored")
+    } else if count[.keychain] != nil {
+      parts.append("its keychain file is not what was written")
+    }
+    if let lost = verification.items?.damaged, lost > 0 {
+      parts.append("\(Amounts.count(lost, "item")) \(lost == 1 ? "is" : "are") lost in this copy")
+    }
+    let missing = verification.missingCount
+    let changed = count[.files, default: 0] - missing
+    if changed > 0 { parts.append("\(Amounts.count(changed, "file")) \(changed == 1 ? "is" : "are") damaged") }
+    if missing > 0 { parts.append("\(Amounts.count(missing, "file")) \(missing == 1 ? "is" : "are") missing") }
+    if let clause = verification.sealClause { parts.append(clause) }
+    return Amounts.list(parts)
+  }
+
+  /// What of a damaged keychain is safe all the same.
+  private var intactPartsSentence: String {
+    guard let items = verification.items, items.readable > 0, !verification.isKeychainLost,
+      !verification.isKeychainRefused,
+      items.damaged > 0 || verification.faultCount[.keychain] != nil
+    else { return "" }
+    let (subject, verb) =
+      items.readable == 1
+      ? (
+        "The item that can be decrypted is", "it"
+      )
+      : (
+        "The \(Amounts.grouped(items.readable)) items that can be decrypted are", "them"
+      )
+    return " \(subject) as \(items.readable == 1 ? "it was" : "they were") written: export saves \(verb)."
+  }
+}

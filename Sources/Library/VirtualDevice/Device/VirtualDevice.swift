@@ -1,0 +1,74 @@
+import Basics
+import KeychainCrypto
+import KeychainFormats
+
+/// A simulated iPhone: a directory with its identity, its hardware key, its keybag, its memory and its keychain.
+///
+/// This value only says where the device is; a `DeviceSession` holds it and does things.
+public struct VirtualDevice: Sendable {
+  /// The device's name in its home.
+  public let name: DeviceName
+  /// The device's directory.
+  public let directory: String
+  /// The time, the randomness and the file system that its sessions use.
+  public let environment: DeviceEnvironment
+
+  /// Writes the files of a new device into its directory, which is empty.
+  func initialize(_ options: DeviceOptions, passcode: borrowing Secret) throws(VirtualDeviceError) {
+    let files = environment.files
+    // In this order: `DeviceFixture.publishedHardware` draws the same bytes.
+    let record = try DeviceRecord(name: name, options, environment)
+    try record.requireRoom()
+    let hardware = try reporting { () throws(DataProtectionError) in try HardwareUID(from: environment.random) }
+    let bag = try reporting { () throws(DataProtectionError) in
+      try SystemKeybag.make(
+        passcode: passcode, hardware: hardware, rounds: environment.passcodeRounds, random: environment.random)
+    }
+    let memory = try reporting { () throws(DataProtectionError) in
+      try DeviceMemory.sealed(bag.classKeys, with: hardware)
+    }
+    try files.createHardware(hardware, in: directory)
+    try files.create(DeviceFile.keybag.path(in: directory), bag.keybag.serialized())
+    try files.create(DeviceFile.memory.path(in: directory), memory)
+    try files.create(DeviceFile.record.path(in: directory), record.encoded())
+    try DeviceKeychain(directory: directory, device: name.text, files: files).makeEmpty()
+  }
+}
+
+extension VirtualDevice {
+  /// Says of which device a lower layer speaks.
+  func reporting<Value: ~Copyable, Failure: ExplainedError>(
+    _ body: () throws(Failure) -> Value
+  ) throws(VirtualDeviceError) -> Value {
+    do throws(Failure) { return try body() } catch { throw VirtualDeviceError(name.text, error) }
+  }
+}
+
+extension DeviceRecord {
+  /// The record of a new device: a new identifier and serial number.
+  fileprivate init(
+    name: DeviceName, _ options: DeviceOptions, _ environment: DeviceEnvironment
+  ) throws(VirtualDeviceError) {
+    if let limit = options.eraseAfterFailures, limit < 1 {
+      throw VirtualDeviceError(.badLimit, name.text, "it would erase itself after \(limit) wrong passcodes")
+    }
+    do throws(DataProtectionError) {
+      udid = try DeviceIdentity.randomUDID(environment.random)
+      serialNumber = try DeviceIdentity.randomSerialNumber(environment.random)
+    } catch {
+      throw VirtualDeviceError(name.text, error)
+    }
+    self.name = name.text
+    productType = options.identity.productType
+    productVersion = options.identity.productVersion
+    build = options.identity.build
+    created = environment.clock.now()
+    isSyncing = options.isSyncing
+    eraseAfterFailures = options.eraseAfterFailures
+    failedAttempts = 0
+    lastBackup = nil
+    revisionCounter = 1
+    apps = options.apps
+    hasPublishedHardwareKey = options.hasPublishedHardwareKey
+  }
+}

@@ -1,0 +1,169 @@
+package import Basics
+import KeychainFormats
+import SystemPackage
+
+/// A device's small files, by way of `Files` and with the errors of a device.
+///
+/// Files are made 0600 and directories 0700 whatever the umask is. A link is never followed at the last name of a path.
+package struct DeviceFiles: Sendable {
+  package let system: FileSystem
+
+  package init(_ system: FileSystem = .real) { self.system = system }
+
+  static func failure(_ verb: String, _ path: String, _ reason: Errno) -> VirtualDeviceError {
+    VirtualDeviceError(
+      .io, path, "cannot \(verb) \(path): \(reason.reason)", systemError: reason.rawValue)
+  }
+
+  private func calling<Value: ~Copyable>(
+    _ verb: String, _ path: String, _ body: () throws(Errno) -> Value
+  ) throws(VirtualDeviceError) -> Value {
+    do throws(Errno) { return try body() } catch { throw Self.failure(verb, path, error) }
+  }
+
+  /// Announces a change that the keychain's database makes by itself.
+  func announceDatabaseChange(of path: String) throws(VirtualDeviceError) {
+    try calling("write", path) { () throws(Errno) in try system.announceDatabaseChange() }
+  }
+
+  /// What is left to do once a change is made: what fails here takes nothing back, and its error says so.
+  ///
+  /// - Parameter remark: What is true of the change then, as a clause.
+  func committed<Value>(
+    _ remark: String? = nil, _ body: () throws(VirtualDeviceError) -> Value
+  ) throws(VirtualDeviceError) -> Value {
+    do throws(VirtualDeviceError) { return try body() } catch { throw error.at(.afterCommit, remark) }
+  }
+
+  /// A step that commits something of its own on the way to a change that is not made yet.
+  func uncommitted<Value>(
+    _ body: () throws(VirtualDeviceError) -> Value
+  ) throws(VirtualDeviceError) -> Value {
+    do throws(VirtualDeviceError) { return try body() } catch { throw error.at(.beforeCommit) }
+  }
+
+  /// The kind of thing at a path, links not followed; `nil` where nothing is.
+  func kind(of path: String) throws(VirtualDeviceError) -> FileStatus.Kind? {
+    try calling("look at", path) { () throws(Errno) in try system.status(of: path)?.kind }
+  }
+
+  /// The bytes of a regular file, or `nil` where there is none.
+  ///
+  /// - Throws: `.damaged` where it is not a regular file or longer than `limit` bytes; `.io`.
+  func read(_ path: String, atMost limit: Int) throws(VirtualDeviceError) -> [UInt8]? {
+    let file: Descriptor
+    do throws(Errno) {
+      file = try system.openOwnFile(path)
+    } catch {
+      if error == .noSuchFileOrDirectory { return nil }
+      if error == .tooManySymbolicLinkLevels { throw VirtualDeviceError(.damaged, path, "\(path) is a link") }
+      throw Self.failure("open", path, error)
+    }
+    let raw = file.raw
+    let status = try calling("look at", path) { () throws(Errno) in try system.status(of: raw) }
+    guard status.kind == .file else { throw VirtualDeviceError(.damaged, path, "\(path) is not a regular file") }
+    guard let size = Int(exactly: status.byteCount), size <= limit else {
+      throw VirtualDeviceError(.damaged, path, "\(path) has \(status.byteCount) bytes; at most \(limit) are accepted")
+    }
+    return try bytes(of: file, count: size, path)
+  }
+
+  private func bytes(
+    of file: borrowing Descriptor, count size: Int, _ path: String
+  ) throws(VirtualDeviceError) -> [UInt8] {
+    let raw = file.raw
+    var bytes = [UInt8](repeating: 0, count: size)
+    var count = 0
+    while count < size {
+      let done = try bytes.withUnsafeMutableBytes { buffer in
+        Result { () throws(Errno) in
+          try system.read(raw, at: Int64(count), into: .init(rebasing: buffer[count...]))
+        }
+      }.mapError { Self.failure("read", path, $0) }.get()
+      guard done > 0 else { throw VirtualDeviceError(.damaged, path, "\(path) became shorter while it was being read") }
+      count += done
+    }
+    return bytes
+  }
+
+  /// Makes a file with these bytes, synced. A file of this name that is there already is made again.
+  func create(_ path: String, _ bytes: [UInt8]) throws(VirtualDeviceError) {
+    let place = try place(of: path)
+    try calling("write", path) { () throws(Errno) in
+      try system.createFile(place.name, in: try system.openDirectory(place.parent), bytes: bytes)
+    }
+  }
+
+  /// Puts these bytes in the place of a file: the old or the new ones are there at any moment.
+  ///
+  /// - Throws: `.io`; of stage `afterCommit` where the new ones are there and only their name may not be durable.
+  func replace(_ path: String, _ bytes: [UInt8]) throws(VirtualDeviceError) {
+    let place = try place(of: path)
+    var replacement = FileReplacement(place, system)
+    replacement.target = .anything
+    replacement.temporaryName = place.name + DeviceFile.stagedSuffix
+    let written = try replacement.write(
+      explaining: { refusal in
+        switch refusal {
+        case .system(let reason): Self.failure("write", path, reason)
+        case .occupied: VirtualDeviceError(.damaged, path, "\(path) is not a regular file")
+        }
+      },
+      fill: { (file) throws(VirtualDeviceError) in
+        try calling("write", path) { () throws(Errno) in try system.writeAll(bytes, to: file) }
+        return Int64(bytes.count)
+      })
+    if let reason = written.nameFailure {
+      throw Self.failure("sync", place.parent, reason).at(.afterCommit)
+    }
+  }
+
+  func rename(_ path: String, to target: String) throws(VirtualDeviceError) {
+    try calling("rename", path) { () throws(Errno) in try system.rename(path, to: target) }
+  }
+
+  /// Removes a file; one that is not there is no error.
+  func remove(_ path: String) throws(VirtualDeviceError) {
+    try calling("remove", path) { () throws(Errno) in try system.remove(path) }
+  }
+
+  /// Makes the names in a directory durable.
+  func syncDirectory(_ path: String) throws(VirtualDeviceError) {
+    try calling("sync", path) { () throws(Errno) in try system.syncDirectory(try system.openDirectory(path)) }
+  }
+
+  /// - Throws: `.exists` where something of this name is there; `.io`.
+  func makeDirectory(_ path: String) throws(VirtualDeviceError) {
+    do throws(Errno) {
+      try system.makeDirectory(path)
+    } catch {
+      if error == .fileExists { throw VirtualDeviceError(.exists, path, "\(path) already exists") }
+      throw Self.failure("make", path, error)
+    }
+  }
+
+  /// The names in a directory, sorted, or `nil` where there is no directory.
+  func names(in path: String) throws(VirtualDeviceError) -> [String]? {
+    do throws(Errno) {
+      return try system.names(in: try system.openDirectory(path)).map(\.text).sorted()
+    } catch {
+      if error == .noSuchFileOrDirectory { return nil }
+      throw Self.failure("list", path, error)
+    }
+  }
+
+  /// Removes a directory with everything in it; links are not followed. One that is not there is no error.
+  func removeTree(_ path: String) throws(VirtualDeviceError) {
+    let place = try place(of: path)
+    try calling("remove", path) { () throws(Errno) in
+      try system.removeTree(place.name.systemName, in: try system.openDirectory(place.parent))
+    }
+  }
+
+  private func place(of path: String) throws(VirtualDeviceError) -> PlacePath {
+    guard let place = PlacePath(path) else {
+      throw VirtualDeviceError(.io, path, "\(path) cannot be the name of a file")
+    }
+    return place
+  }
+}

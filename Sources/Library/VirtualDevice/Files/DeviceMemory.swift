@@ -1,0 +1,60 @@
+import Basics
+import KeychainCrypto
+import KeychainFormats
+
+/// The file that plays the part of a device's RAM: the class keys that are unlocked, sealed under the hardware key.
+///
+/// The seal (RFC 3394 under the UID) is what the Secure Enclave's encrypted memory is to a phone: a directory that is
+/// copied without its hardware key holds no usable key, even where the device was unlocked.
+enum DeviceMemory {
+  private static let magic = Array("keyhaul-memory/1\n".utf8)
+
+  static func sealed(
+    _ keys: borrowing ClassKeys, with hardware: borrowing HardwareUID
+  ) throws(DataProtectionError) -> [UInt8] {
+    let contents = try keys.exported()
+    return magic + (try KeyWrap.wrap(contents, with: hardware.withBytes { Secret(copying: $0) }))
+  }
+
+  /// The keys in memory.
+  ///
+  /// - Returns: `nil` where the bytes are torn, of another chip or of another keybag: memory that cannot be read is
+  ///   memory that lost its power, and the device is as after a restart.
+  static func opened(
+    _ bytes: [UInt8], with hardware: borrowing HardwareUID, keybagUUID: [UInt8]?
+  ) -> ClassKeys? {
+    guard bytes.starts(with: magic) else { return nil }
+    do throws(DataProtectionError) {
+      let key = hardware.withBytes { Secret(copying: $0) }
+      guard let contents = try KeyWrap.unwrap(Array(bytes.dropFirst(magic.count)), with: key) else { return nil }
+      let keys = try ClassKeys(importing: contents)
+      guard keys.keybagUUID == keybagUUID else { return nil }
+      return keys
+    } catch {
+      return nil
+    }
+  }
+}
+
+extension DeviceFiles {
+  func createHardware(_ hardware: borrowing HardwareUID, in directory: String) throws(VirtualDeviceError) {
+    let path = DeviceFile.hardware.path(in: directory)
+    var bytes = hardware.withBytes { Array($0) }
+    defer { bytes.withUnsafeMutableBytes { wipe($0) } }
+    try create(path, bytes)
+  }
+
+  /// - Throws: `.damaged` where the file is missing or of another length.
+  func readHardware(in directory: String, device: String) throws(VirtualDeviceError) -> HardwareUID {
+    let path = DeviceFile.hardware.path(in: directory)
+    guard var bytes = try read(path, atMost: DeviceFile.hardware.sizeLimit) else {
+      throw VirtualDeviceError(.damaged, device, "its hardware key (hardware.uid) is missing")
+    }
+    defer { bytes.withUnsafeMutableBytes { wipe($0) } }
+    do throws(DataProtectionError) {
+      return try HardwareUID(Secret(copying: bytes))
+    } catch {
+      throw VirtualDeviceError(.damaged, device, "hardware.uid: \(error.reason)")
+    }
+  }
+}

@@ -1,0 +1,68 @@
+import Basics
+import KeychainFormats
+import KeychainRules
+
+/// What an update is to change. Every key is an attribute of the class, or the secret.
+///
+/// Source: Apple `SecDbQuery.c` (`query_update_applier`).
+struct ParsedChanges {
+  private(set) var changes = ItemChanges()
+
+  /// - Throws: `.noSuchAttribute` for a key that is not an attribute of the class, `.parameter` for a value that it does not
+  ///   take and for attributes that no app changes.
+  init(_ changes: SecItemQuery, for queryClass: QueryClass) throws(SecItemError) {
+    var parsed = ParsedQuery(queryClass)
+    // kSecUseDataProtectionKeychain has the form of an attribute and chooses between keychains of a Mac.
+    for (key, value) in changes.sorted(by: { $0.key < $1.key }) where key != "musr" && key != "nleg" {
+      try take(key, value, queryClass, &parsed)
+    }
+    try parsed.checkProtection()
+    // Naming a class takes an access control away, and an access control names the class.
+    if let control = parsed.accessControl {
+      self.changes.attributes[.protection] = .string(control.protection.rawValue)
+      self.changes.attributes[.accessControl] = control.operations.map { .dictionary($0) } ?? .null
+      if control.isConstrained, parsed.isSynchronizable {
+        throw SecItemError(.parameter, "a synchronised item cannot have an access control")
+      }
+    } else if parsed.attributes[.protection] != nil {
+      self.changes.attributes[.accessControl] = .null
+    }
+  }
+
+  var accessGroup: String? { changes.attributes[.accessGroup]?.stringValue }
+  var makesSynchronizable: Bool { changes.attributes[.synchronizable] == .integer(1) }
+
+  private mutating func take(
+    _ key: String, _ value: SecItemValue, _ queryClass: QueryClass, _ parsed: inout ParsedQuery
+  ) throws(SecItemError) {
+    if key == "v_Data" {
+      guard let secret = value.secretValue else { throw SecItemError(.parameter, "v_Data is not data") }
+      changes.secrets[.valueData] = secret
+      return
+    }
+    let code = AttributeCode(rawValue: key)
+    guard let definition = queryClass.definition(of: code) else {
+      throw SecItemError(.noSuchAttribute, "the class \(queryClass.name) has no such attribute to change")
+    }
+    if code == .sharingGroup || code == .appClip {
+      throw SecItemError(.parameter, "\(key) is not changed by apps")
+    }
+    if code == .synchronizable, value.stringValue == "syna" { return }
+    if definition.kind == .accessControl {
+      guard let control = value.accessControlValue else {
+        throw SecItemError(
+          .parameter,
+          "accc is not an access control")
+      }
+      parsed.accessControl = control
+      return
+    }
+    let converted = try AttributeConversion.converted(value, for: definition)
+    if definition.flags.contains(.returnedAsData) {
+      changes.secrets[code] = SensitiveBytes(copying: converted.dataValue ?? [])
+      return
+    }
+    changes.attributes[code] = converted
+    parsed.attributes[code] = converted
+  }
+}

@@ -1,0 +1,54 @@
+import Basics
+public import KeychainFormats
+
+/// What `v_Ref` takes and `r_Ref` gives: a certificate, a key, or both halves of an identity, with their attributes and
+/// their bytes (`v_Data`). Passwords have no references.
+///
+/// Source: Apple `SecItem.m` (`SecItemCopyAttributeDictionary`, `SecItemCreateFromAttributeDictionary`).
+public enum SecItemReference: Sendable, Equatable, CustomStringConvertible {
+  /// DER of the certificate in `v_Data`.
+  case certificate(KeychainItem)
+  /// The key's own encoding in `v_Data`.
+  case key(KeychainItem)
+  /// A certificate and the private key of the same public key (`pkhh` equals `klbl`).
+  case identity(certificate: KeychainItem, key: KeychainItem)
+
+  /// The certificate, of an identity as well; `nil` for a key.
+  public var certificate: KeychainItem? {
+    switch self {
+    case .certificate(let item), .identity(let item, _): item
+    case .key: nil
+    }
+  }
+
+  /// The key, of an identity as well; `nil` for a certificate.
+  public var key: KeychainItem? {
+    switch self {
+    case .key(let item), .identity(_, let item): item
+    case .certificate: nil
+    }
+  }
+
+  public static func == (left: SecItemReference, right: SecItemReference) -> Bool {
+    func same(_ left: KeychainItem, _ right: KeychainItem) -> Bool {
+      guard left.kind == right.kind, left.attributes == right.attributes else { return false }
+      guard left.secrets.count == right.secrets.count else { return false }
+      return left.secrets.allSatisfy { code, bytes in right.secrets[code]?.constantTimeEquals(bytes) ?? false }
+    }
+    switch (left, right) {
+    case (.certificate(let left), .certificate(let right)), (.key(let left), .key(let right)):
+      return same(left, right)
+    case (.identity(let leftCertificate, let leftKey), .identity(let rightCertificate, let rightKey)):
+      return same(leftCertificate, rightCertificate) && same(leftKey, rightKey)
+    default: return false
+    }
+  }
+
+  public var description: String {
+    switch self {
+    case .certificate: "<certificate>"
+    case .key: "<key>"
+    case .identity: "<identity>"
+    }
+  }
+}

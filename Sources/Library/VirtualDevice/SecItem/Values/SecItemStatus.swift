@@ -1,0 +1,205 @@
+import Basics
+import KeychainFormats
+
+/// The results of Apple's keychain calls (`OSStatus`): those that this keychain ends calls with, and those that apps
+/// compare with although nothing here gives them.
+///
+/// Source: Apple `SecBase.h`, `SecBasePriv.h`.
+public enum SecItemStatus: Int32, Sendable, CaseIterable {
+  /// `errSecSuccess`: the call did what it was asked.
+  case success = 0
+  /// `errSecUnimplemented`: this kind of item cannot be searched in this way.
+  case unimplemented = -4
+  /// `errSecDiskFull`: there is no space left; nothing was changed.
+  case diskFull = -34
+  /// `errSecIO`: the keychain's file could not be read or written.
+  case ioError = -36
+  /// `errSecParam`: a key or a value of the call is not valid, or some do not go together.
+  case parameter = -50
+  /// `errSecAllocate`: there is not enough memory.
+  case allocate = -108
+  /// `errSecUserCanceled`: the person dismissed the dialog.
+  case userCanceled = -128
+  /// `errSecBadReq`: the call does not fit the state that things are in.
+  case badRequest = -909
+  /// `errSecMissingEntitlement`: the app has no access group, or none that allows this.
+  case missingEntitlement = -34018
+  /// `errSecUpgradePending`: the keychain waits to be converted; nothing here gives it.
+  case upgradePending = -34019
+  /// `errSecRestrictedAPI`: an App Clip may not do this.
+  case restrictedAPI = -34020
+  /// `errSecNotAvailable`: there is no keychain to be had.
+  case notAvailable = -25291
+  /// `errSecReadOnly`: the keychain cannot be changed.
+  case readOnly = -25292
+  /// `errSecAuthFailed`: the person could not be authenticated, or an item needs a passcode and the device has none.
+  case authFailed = -25293
+  /// `errSecDuplicateItem`: an item with the same primary key is there.
+  case duplicateItem = -25299
+  /// `errSecItemNotFound`: no item matches.
+  case itemNotFound = -25300
+  /// `errSecNoSuchAttr`: the class has no such attribute.
+  case noSuchAttribute = -25303
+  /// `errSecInvalidItemRef`: the reference leads to no item any more.
+  case invalidItemReference = -25304
+  /// `errSecNoSuchClass`: there is no such class, or the reference is to an item of another one.
+  case noSuchClass = -25306
+  /// `errSecInteractionNotAllowed`: the device is locked, or a person would have to be asked and may not be.
+  case interactionNotAllowed = -25308
+  /// `errSecAuthNeeded`: the person has to be authenticated first.
+  case authNeeded = -25330
+  /// `errSecPolicyDenied`: a policy forbids this.
+  case policyDenied = -26270
+  /// `errSecDecode`: the item's bytes cannot be decrypted or read.
+  case decode = -26275
+  /// `errSecInternal`: something went wrong inside the keychain.
+  case internalError = -26276
+  /// `errSecServiceNotAvailable`: a service that the call needs is not there.
+  case serviceNotAvailable = -67585
+  /// `errSecVerifyFailed`: a signature or a digest does not verify.
+  case verifyFailed = -67808
+}
+
+extension SecItemStatus {
+  /// The name of Apple's constant.
+  public var constantName: String { facts.constantName }
+
+  /// What `SecCopyErrorMessageString` says of it: the fact that the constant stands for, in this project's words.
+  public var sentence: String { facts.sentence }
+
+  var category: ErrorCategory { facts.category }
+  var advice: String { facts.advice }
+
+  private struct Facts {
+    let constantName: String
+    let category: ErrorCategory
+    let sentence: String
+    let advice: String
+
+    init(_ constantName: String, _ category: ErrorCategory, _ sentence: String, advice: String) {
+      self.constantName = constantName
+      self.category = category
+      self.sentence = sentence
+      self.advice = advice
+    }
+  }
+
+  private static let adviceOnQuery = "compare the keys and their values with Apple's reference of the call"
+  private static let adviceOnDirectory = "check that the device's folder is whole"
+  private static let adviceOnPerson = "let the user authenticate"
+  private static let adviceOnLock = "unlock the device, or let the call ask the user"
+  private static let adviceOnSearch = "search with fewer attributes"
+  private static let adviceOnDamage = "restore the item from a backup"
+
+  /// The table of all that is said of a status.
+  private var facts: Facts {
+    switch self {
+    case .success:
+      Facts(
+        "errSecSuccess", .failed, "The call did what it was asked.",
+        advice: Self.adviceOnDirectory)
+    case .unimplemented:
+      Facts(
+        "errSecUnimplemented", .failed, "This kind of item cannot be searched in this way.",
+        advice: Self.adviceOnQuery)
+    case .diskFull:
+      Facts(
+        "errSecDiskFull", .failed, "There is no space left on the disk.",
+        advice: "free some space; nothing was changed")
+    case .ioError:
+      Facts(
+        "errSecIO", .failed, "The keychain's file could not be read or written.",
+        advice: Self.adviceOnDirectory)
+    case .parameter:
+      Facts(
+        "errSecParam", .failed, "A key or a value of the call is not valid, or some of them do not go together.",
+        advice: Self.adviceOnQuery)
+    case .allocate:
+      Facts(
+        "errSecAllocate", .failed, "There is not enough memory.",
+        advice: Self.adviceOnDirectory)
+    case .userCanceled:
+      Facts(
+        "errSecUserCanceled", .refused, "The user dismissed the dialog.",
+        advice: Self.adviceOnPerson)
+    case .badRequest:
+      Facts(
+        "errSecBadReq", .failed, "The call is not valid in the current state.",
+        advice: Self.adviceOnQuery)
+    case .missingEntitlement:
+      Facts(
+        "errSecMissingEntitlement", .refused, "The app has no access group, or none that allows this.",
+        advice: "use one of the app's access groups")
+    case .upgradePending:
+      Facts(
+        "errSecUpgradePending", .locked, "The keychain is waiting to be converted to its newest format.",
+        advice: Self.adviceOnLock)
+    case .restrictedAPI:
+      Facts(
+        "errSecRestrictedAPI", .refused, "An App Clip may not do this.",
+        advice: "an App Clip cannot do this")
+    case .notAvailable:
+      Facts(
+        "errSecNotAvailable", .failed, "The keychain cannot be used.",
+        advice: Self.adviceOnDirectory)
+    case .readOnly:
+      Facts(
+        "errSecReadOnly", .refused, "The keychain cannot be changed.",
+        advice: Self.adviceOnDirectory)
+    case .authFailed:
+      Facts(
+        "errSecAuthFailed", .refused,
+        "The user could not be authenticated, or the device has no passcode and the item needs one.",
+        advice: "set a passcode, or authenticate")
+    case .duplicateItem:
+      Facts(
+        "errSecDuplicateItem", .failed, "An item with the same primary key already exists.",
+        advice: "update the existing item, or delete it first")
+    case .itemNotFound:
+      Facts(
+        "errSecItemNotFound", .notFound, "No item matches.",
+        advice: Self.adviceOnSearch)
+    case .noSuchAttribute:
+      Facts(
+        "errSecNoSuchAttr", .failed, "This class of items has no such attribute.",
+        advice: Self.adviceOnQuery)
+    case .invalidItemReference:
+      Facts(
+        "errSecInvalidItemRef", .failed, "The reference no longer refers to an item.",
+        advice: Self.adviceOnSearch)
+    case .noSuchClass:
+      Facts(
+        "errSecNoSuchClass", .failed, "The item class does not exist, or the reference is to an item of another class.",
+        advice: Self.adviceOnQuery)
+    case .interactionNotAllowed:
+      Facts(
+        "errSecInteractionNotAllowed", .locked,
+        "The device is locked, or the call forbids a necessary prompt.",
+        advice: Self.adviceOnLock)
+    case .authNeeded:
+      Facts(
+        "errSecAuthNeeded", .refused, "The user has to be authenticated first.",
+        advice: Self.adviceOnPerson)
+    case .policyDenied:
+      Facts(
+        "errSecPolicyDenied", .refused, "A policy forbids this.",
+        advice: Self.adviceOnPerson)
+    case .decode:
+      Facts(
+        "errSecDecode", .damaged, "The item's bytes cannot be decrypted or read.",
+        advice: Self.adviceOnDamage)
+    case .internalError:
+      Facts(
+        "errSecInternal", .failed, "Something went wrong inside the keychain.",
+        advice: Self.adviceOnDirectory)
+    case .serviceNotAvailable:
+      Facts(
+        "errSecServiceNotAvailable", .failed, "A service that the call needs is missing.",
+        advice: Self.adviceOnDirectory)
+    case .verifyFailed:
+      Facts(
+        "errSecVerifyFailed", .damaged, "A signature or a digest does not verify.",
+        advice: Self.adviceOnDamage)
+    }
+  }
+}

@@ -1,0 +1,157 @@
+public import Basics
+import KeychainFormats
+
+/// The dictionary of one of Apple's keychain calls: Apple's short keys (`class`, `acct`, `r_Data`, …) and their values.
+///
+/// Source of the keys: Apple `SecItemConstants.c`.
+public typealias SecItemQuery = [String: SecItemValue]
+
+/// A value in the dictionary of a keychain call, and what a call gives back.
+///
+/// Printing one shows what it is and nothing of what it holds.
+public indirect enum SecItemValue: Sendable, Equatable {
+  /// `kCFNull`: no value. `m_ValidOnDate` means now by it.
+  case null
+  /// Text, compared by its UTF-8 bytes.
+  case string(String)
+  /// Bytes that are no secret.
+  case data([UInt8])
+  /// Data that is a secret: what `v_Data` comes back as. Counts as data where it is given.
+  case secret(SensitiveBytes)
+  /// A whole number.
+  case number(Int64)
+  /// A floating-point number.
+  case real(Double)
+  /// One of the two booleans, which are not the numbers 0 and 1.
+  case boolean(Bool)
+  /// A date.
+  case date(KeychainDate)
+  /// Sixteen bytes.
+  case uuid([UInt8])
+  /// Values in order: several results, or the names of issuers.
+  case array([SecItemValue])
+  /// The attributes of a result.
+  case dictionary(SecItemQuery)
+  /// A certificate, a key or an identity.
+  case reference(SecItemReference)
+  /// What a person has to do before the item opens.
+  case accessControl(AccessControl)
+  /// What the app brings along for the person's dialog.
+  case context(AuthenticationContext)
+
+  public static func == (left: SecItemValue, right: SecItemValue) -> Bool {
+    switch (left, right) {
+    case (.null, .null): true
+    case (.string(let left), .string(let right)): left.utf8.elementsEqual(right.utf8)
+    case (.data(let left), .data(let right)), (.uuid(let left), .uuid(let right)): left == right
+    case (.secret(let left), .secret(let right)): left.constantTimeEquals(right)
+    case (.number(let left), .number(let right)): left == right
+    case (.real(let left), .real(let right)): left == right
+    case (.boolean(let left), .boolean(let right)): left == right
+    case (.date(let left), .date(let right)): left == right
+    case (.array(let left), .array(let right)): left == right
+    case (.dictionary(let left), .dictionary(let right)): left == right
+    case (.reference(let left), .reference(let right)): left == right
+    case (.accessControl(let left), .accessControl(let right)): left == right
+    case (.context(let left), .context(let right)): left == right
+    default: false
+    }
+  }
+}
+
+extension SecItemValue {
+  /// The text of a string; `nil` for every other value.
+  public var stringValue: String? { if case .string(let value) = self { value } else { nil } }
+  /// The number of a whole number; `nil` for every other value, a boolean as well.
+  public var numberValue: Int64? { if case .number(let value) = self { value } else { nil } }
+  /// The value of a boolean; `nil` for every other value, a number as well.
+  public var booleanValue: Bool? { if case .boolean(let value) = self { value } else { nil } }
+  /// The date of a date; `nil` for every other value.
+  public var dateValue: KeychainDate? { if case .date(let value) = self { value } else { nil } }
+  /// The elements of an array; `nil` for every other value.
+  public var arrayValue: [SecItemValue]? { if case .array(let value) = self { value } else { nil } }
+  /// The entries of a dictionary; `nil` for every other value.
+  public var dictionaryValue: SecItemQuery? { if case .dictionary(let value) = self { value } else { nil } }
+  /// The certificate, key or identity of a reference; `nil` for every other value.
+  public var referenceValue: SecItemReference? { if case .reference(let value) = self { value } else { nil } }
+  /// The access control; `nil` for every other value.
+  public var accessControlValue: AccessControl? { if case .accessControl(let value) = self { value } else { nil } }
+
+  /// The bytes of data, a copy of those of a secret too.
+  public var dataValue: [UInt8]? {
+    switch self {
+    case .data(let bytes): bytes
+    case .secret(let bytes): bytes.withBytes { Array($0) }
+    default: nil
+    }
+  }
+
+  /// Data of either form in memory that is wiped.
+  var secretValue: SensitiveBytes? {
+    switch self {
+    case .data(let bytes): SensitiveBytes(copying: bytes)
+    case .secret(let bytes): bytes
+    default: nil
+    }
+  }
+
+  /// The value as an attribute's conversion takes it in; `nil` for one that no attribute takes.
+  var attributeValue: PropertyValue? {
+    switch self {
+    case .string(let value): .string(value)
+    case .data(let bytes): .data(bytes)
+    case .secret(let bytes): .data(bytes.withBytes { Array($0) })
+    case .number(let value): .integer(value)
+    case .real(let value): .real(value)
+    case .boolean(let value): .boolean(value)
+    case .date(let value): .date(value)
+    case .uuid, .null, .array, .dictionary, .reference, .accessControl, .context: nil
+    }
+  }
+
+  /// An attribute's value as a call gives it back; `nil` for one that no item holds.
+  init?(_ value: PropertyValue) {
+    switch value {
+    case .boolean(let value): self = .boolean(value)
+    case .integer(let value): self = .number(value)
+    case .unsignedInteger(let value): self = .real(Double(value))
+    case .real(let value): self = .real(value)
+    case .date(let value): self = .date(value)
+    case .data(let bytes): self = .data(bytes)
+    case .string(let value): self = .string(value)
+    case .array(let values): self = .array(values.compactMap(SecItemValue.init))
+    case .null, .uid, .dictionary, .set: return nil
+    }
+  }
+}
+
+extension SecItemValue: ExpressibleByStringLiteral, ExpressibleByIntegerLiteral, ExpressibleByBooleanLiteral {
+  /// Creates text from a literal.
+  public init(stringLiteral value: String) { self = .string(value) }
+  /// Creates a number from a literal.
+  public init(integerLiteral value: Int64) { self = .number(value) }
+  /// Creates a boolean from a literal.
+  public init(booleanLiteral value: Bool) { self = .boolean(value) }
+}
+
+extension SecItemValue: CustomStringConvertible, CustomReflectable {
+  public var description: String {
+    switch self {
+    case .null: "<null>"
+    case .string: "<text>"
+    case .data(let bytes): "<\(bytes.count) bytes>"
+    case .secret(let bytes): bytes.description
+    case .number, .real: "<number>"
+    case .boolean: "<boolean>"
+    case .date: "<date>"
+    case .uuid: "<uuid>"
+    case .array(let values): "<\(values.count) values>"
+    case .dictionary(let values): "<dictionary of \(values.count)>"
+    case .reference(let reference): reference.description
+    case .accessControl(let control): control.description
+    case .context: "<authentication context>"
+    }
+  }
+
+  public var customMirror: Mirror { Mirror(self, children: []) }
+}

@@ -1,0 +1,139 @@
+import Basics
+public import KeychainCrypto
+import KeychainFormats
+
+extension DeviceSession {
+  /// The classes whose keys a lock drops: "when unlocked" and "when passcode set", and class A of files.
+  ///
+  /// Source: Apple Platform Security, "Data Protection classes".
+  static let droppedByLock: [KeyClass] = [
+    .fileComplete, .whenUnlocked, .whenUnlockedThisDeviceOnly, .whenPasscodeSetThisDeviceOnly,
+  ]
+
+  /// Drops the keys that a lock drops, from the session and from the device's memory, as soon as whoever listens was
+  /// told; `requestLock` leaves them ten seconds. Nothing happens on a device that is locked or was not unlocked yet.
+  ///
+  /// - Throws: `.noPasscode`: without a passcode nothing would keep anyone from unlocking it.
+  public func lock() throws(VirtualDeviceError) {
+    try requireWriting()
+    guard isPasscodeSet else {
+      throw VirtualDeviceError(.noPasscode, name, "a device without a passcode cannot be locked")
+    }
+    guard state == .unlocked else { return }
+    if lockDeadline == nil { device.protectedData.tell(.willBecomeUnavailable(at: environment.clock.now())) }
+    lockDeadline = nil
+    classKeys.drop(Self.droppedByLock)
+    try storeMemory()
+    device.protectedData.tell(.didBecomeUnavailable)
+  }
+
+  /// Unlocks with the passcode: all keys come into memory, and failed attempts are forgotten.
+  ///
+  /// The attempt is counted on disk before the passcode is tried, so that no crash gives a guess for nothing. Without a
+  /// passcode the device is unlocked already and an empty one is right.
+  ///
+  /// - Throws: `.wrongPasscode`; `.erased` where it was the last attempt of a device that then erases itself;
+  ///   `.noPasscode` where one is given and none is set.
+  public func unlock(passcode: borrowing Secret) throws(VirtualDeviceError) {
+    try requireWriting()
+    guard isPasscodeSet else {
+      if passcode.isEmpty { return }
+      throw VirtualDeviceError(.noPasscode, name, "a passcode was given, but none is set")
+    }
+    let keys = try attempt(passcode) { (keybag, hardware) throws(DataProtectionError) in
+      try keybag.unlock(passcode: passcode, hardware: hardware, progress: environment.derivation)
+    }
+    var change = DeviceChange()
+    change.replace(.memory, with: try memory(of: keys))
+    var forgiven = record
+    forgiven.failedAttempts = 0
+    change.replace(.record, with: forgiven.encoded())
+    try carryOut(change)
+    let wasUnlocked = state == .unlocked
+    record = forgiven
+    classKeys = keys
+    lockDeadline = nil
+    if !wasUnlocked { device.protectedData.tell(.didBecomeAvailable) }
+  }
+
+  /// Turns the device off and on: its memory is gone. Without a passcode it comes up unlocked.
+  public func restart() throws(VirtualDeviceError) {
+    try requireWriting()
+    lockDeadline = nil
+    if isPasscodeSet {
+      let keys = try reporting { () throws(DataProtectionError) in
+        try keybag.unlockBeforeFirstUnlock(hardware: hardware)
+      }
+      try files.remove(DeviceFile.memory.path(in: directory))
+      classKeys = keys
+      try files.committed { () throws(VirtualDeviceError) in try files.syncDirectory(directory) }
+    } else {
+      let keys = try reporting { () throws(DataProtectionError) in
+        try keybag.unlock(passcode: Secret(utf8: ""), hardware: hardware, progress: environment.derivation)
+      }
+      classKeys = keys
+      try storeMemory()
+    }
+  }
+
+  /// Counts the attempt, makes it, and erases the device where it was wrong once too often.
+  ///
+  /// An attempt that was begun as the last one and never answered counts as failed. One that is stopped before its last
+  /// round has told nothing about the passcode, and does not count.
+  func attempt<Value: ~Copyable>(
+    _ passcode: borrowing Secret,
+    _ body: (SystemKeybag, borrowing HardwareUID) throws(DataProtectionError) -> Value
+  ) throws(VirtualDeviceError) -> Value {
+    try eraseIfExhausted()
+    let before = record
+    var counted = record
+    counted.failedAttempts = min(record.failedAttempts, Int(Int32.max)) + 1
+    try files.uncommitted { () throws(VirtualDeviceError) in try store(counted) }
+    do throws(DataProtectionError) {
+      return try body(keybag, hardware)
+    } catch {
+      if error.code == .cancelled { try store(before) }
+      guard error.code == .wrongPasscode else { throw VirtualDeviceError(name, error) }
+      try eraseIfExhausted()
+      throw VirtualDeviceError(.wrongPasscode, name, wrongPasscodeReason)
+    }
+  }
+
+  private func eraseIfExhausted() throws(VirtualDeviceError) {
+    guard let limit = record.eraseAfterFailures, record.failedAttempts >= limit else { return }
+    let reason = "it is set to do so after \(limit) wrong passcodes in a row"
+    do throws(VirtualDeviceError) {
+      try erase()
+    } catch {
+      // Whoever tried the passcode did not ask for it; that the device is erased is the news all the same.
+      guard error.stage == .afterCommit else { throw error }
+      throw VirtualDeviceError(.erased, name, "\(reason); \(error.reason)")
+    }
+    throw VirtualDeviceError(.erased, name, reason)
+  }
+
+  private var wrongPasscodeReason: String {
+    let count = record.failedAttempts
+    let attempts = "\(count) wrong passcode\(count == 1 ? "" : "s") in a row"
+    guard let limit = record.eraseAfterFailures else { return attempts }
+    return "\(attempts); after \(limit) the device erases itself"
+  }
+
+  func memory(of keys: borrowing ClassKeys) throws(VirtualDeviceError) -> [UInt8] {
+    do throws(DataProtectionError) {
+      return try DeviceMemory.sealed(keys, with: hardware)
+    } catch {
+      throw VirtualDeviceError(name, error)
+    }
+  }
+
+  private func storeMemory() throws(VirtualDeviceError) {
+    do throws(VirtualDeviceError) {
+      let bytes = try memory(of: classKeys)
+      try files.replace(DeviceFile.memory.path(in: directory), bytes)
+    } catch {
+      end()
+      throw error
+    }
+  }
+}

@@ -1,0 +1,268 @@
+public import Basics
+public import KeychainCrypto
+import KeychainFormats
+public import Keychains
+
+/// One process's hold on a device: its identity, the keys that are in memory, and its keychain.
+///
+/// Several may read at once; who writes is alone. The hold ends with `finish()`, `end()`, the last reference, or the
+/// process. A session is for one thread.
+///
+/// What a call changed is safe from the process's death when the call returns, and from a power cut when `finish()`
+/// does: one session waits for the disk once, however many items it adds.
+public final class DeviceSession {
+  /// The device that the session holds.
+  public let device: VirtualDevice
+  /// Reading beside others, or writing alone.
+  public let access: DeviceAccess
+  /// Identity and counters, as they are stored.
+  public internal(set) var record: DeviceRecord
+  /// The class keys that are in the device's memory. Lent, never copied.
+  public internal(set) var classKeys: ClassKeys
+  /// When the keys go that a lock drops, where the device was locked a moment ago.
+  var lockDeadline: KeychainDate?
+  var keybag: SystemKeybag
+  let hardware: HardwareUID
+  private var store: KeychainStore?
+  /// Commits that belong to opening the keychain and change no item.
+  private var commitsOfOpening = 0
+  private var hold: DeviceFileLock?
+  /// Whether a revision of this session is on disk.
+  private var hasRaisedRevision = false
+  /// Whether the record in memory has a later revision than the one on disk.
+  private var isRecordAhead = false
+  /// Whether items were changed through a keychain that is closed by now.
+  private var hasChangedItems = false
+
+  /// - Parameter isKept: Whether it is the session that this process keeps between calls, which no other stands beside.
+  init(
+    _ device: VirtualDevice, _ access: DeviceAccess, verb: String, wait: Duration, isKept: Bool = false
+  ) throws(VirtualDeviceError) {
+    if !isKept { KeptSessions.ofThisProcess.letGo(of: device.directory) }
+    let hold = try Self.acquireLock(of: device, access, verb: verb, wait: wait)
+    let files = device.environment.files
+    let name = device.name.text
+    guard let recordBytes = try files.read(DeviceFile.record.path(in: device.directory), .record) else {
+      throw VirtualDeviceError(.damaged, name, "device.json is missing")
+    }
+    let record = try DeviceRecord(decoding: recordBytes, of: name)
+    let hardware = try files.readHardware(in: device.directory, device: name)
+    guard let keybagBytes = try files.read(DeviceFile.keybag.path(in: device.directory), .keybag) else {
+      throw VirtualDeviceError(.damaged, name, "its keybag is missing")
+    }
+    let memory = try files.read(DeviceFile.memory.path(in: device.directory), .memory)
+    let keybag: SystemKeybag
+    do throws(FormatError) {
+      keybag = try SystemKeybag(parsing: keybagBytes)
+    } catch {
+      throw VirtualDeviceError(.damaged, name, "its keybag: \(error.reason)")
+    }
+    let keys = try Self.keys(memory: memory, keybag, hardware, device: name, device.environment)
+    self.device = device
+    self.access = access
+    self.record = record
+    self.classKeys = keys
+    self.keybag = keybag
+    self.hardware = hardware
+    self.hold = consume hold
+  }
+
+  deinit { end() }
+
+  /// Ends the session when all that it changed is on the disk. One that has ended is left alone.
+  ///
+  /// - Throws: `.io`, `.keychain` where it may not be; of stage `afterCommit` where something was changed, which stands.
+  ///   The session has ended all the same.
+  public func finish() throws(VirtualDeviceError) {
+    defer { end() }
+    try synchronize()
+  }
+
+  /// Waits until all that the session has changed is on the disk. It goes on; a keychain that was taken from it before is
+  /// closed.
+  ///
+  /// - Throws: `.io`, `.keychain` where it may not be; of stage `afterCommit` where something was changed, which stands.
+  public func synchronize() throws(VirtualDeviceError) {
+    noteChangedItems()
+    do throws(VirtualDeviceError) {
+      if isRecordAhead, hold != nil { try store(record) }
+      try closeKeychain()
+    } catch {
+      guard hasChangedItems else { throw error.at(.beforeCommit) }
+      throw error.at(.afterCommit, "a power failure may undo the change until it is on the disk")
+    }
+  }
+
+  private func closeKeychain() throws(VirtualDeviceError) {
+    guard let store else { return }
+    noteChangedItems()
+    self.store = nil
+    try reporting { () throws(KeychainStoreError) in try store.close() }
+  }
+
+  private func noteChangedItems() {
+    if let store, store.commitCount > commitsOfOpening { hasChangedItems = true }
+  }
+
+  /// Closes the keychain, forgets the keys and lets go of the device. What cannot be written any more is not told:
+  /// that is for who gives up, `finish()` for who is done.
+  public func end() {
+    if isRecordAhead, hold != nil { try? store(record) }
+    try? store?.close()
+    store = nil
+    lockDeadline = nil
+    classKeys.drop(classKeys.classes)
+    hold = nil
+  }
+
+  // MARK: What a device is
+
+  /// The device's name as text.
+  public var name: String { device.name.text }
+  var directory: String { device.directory }
+  var files: DeviceFiles { device.environment.files }
+  /// The time, the randomness and the file system of the device.
+  public var environment: DeviceEnvironment { device.environment }
+
+  /// True where the keybag has a key of class 12, which exists while a passcode is set.
+  public var isPasscodeSet: Bool { keybag.isPasscodeSet }
+
+  /// Which class keys are in memory now: all, those of after the first unlock, or none that a passcode guards.
+  public var state: DeviceState {
+    settleLock()
+    if classKeys.hasKey(of: .whenUnlocked) { return .unlocked }
+    return classKeys.hasKey(of: .afterFirstUnlock) ? .locked : .beforeFirstUnlock
+  }
+
+  /// The key that ties backups to this device (0x835).
+  ///
+  /// - Throws: `.keychain` where the cryptographic library fails.
+  public func deviceKey() throws(VirtualDeviceError) -> DeviceKey {
+    try reporting { () throws(DataProtectionError) in try hardware.deviceKey() }
+  }
+
+  // MARK: The keychain
+
+  /// The keychain's database. What changes items goes through `changeItems` or after `willChangeItems`, so that the
+  /// revision tells of it. Closed at the session's end: its calls throw then.
+  ///
+  /// - Throws: `.damaged`, `.keychain`; `.notWritable` after the session's end.
+  public var keychain: KeychainStore {
+    get throws(VirtualDeviceError) {
+      guard hold != nil else { throw ended }
+      settleLock()
+      if let store { return store }
+      let durability = access == .writing ? KeychainStore.Durability.onClose : .eachCall
+      let opened = try DeviceKeychain(directory: directory, device: name, files: files).open(
+        durability, isForReading: access == .reading, shouldContinue: environment.clock.shouldContinue)
+      store = opened
+      commitsOfOpening = opened.commitCount
+      return opened
+    }
+  }
+
+  /// How many items there are, tombstones apart. Needs no key.
+  public var itemCount: Int {
+    get throws(VirtualDeviceError) {
+      let store = try keychain
+      return try reporting { () throws(KeychainStoreError) in
+        var count = 0
+        for kind in ItemKind.allCases { count += try store.count(of: kind) }
+        return count
+      }
+    }
+  }
+
+  /// Raises the revision, because items are about to change, and gives the keychain to change them in.
+  ///
+  /// The raised counter is on disk before the transaction begins: a process that dies in between leaves a plan stale
+  /// that was not, never one fresh that is stale. Readers of a revision hold the device, so that none sees the time between.
+  /// For the same reason it stays raised where the change then fails.
+  ///
+  /// The first change of a session pays for that; further ones raise the counter in memory, and the session's end writes
+  /// it down. Nobody else has seen a revision meanwhile, so that a crash before the end leaves nothing fresh either.
+  ///
+  /// - Throws: `.notWritable`, `.io`.
+  public func willChangeItems() throws(VirtualDeviceError) -> KeychainStore {
+    var raised = record
+    raised.raiseRevision()
+    if hasRaisedRevision {
+      try requireWriting()
+      record = raised
+      isRecordAhead = true
+    } else {
+      // A raised revision is no change of an item.
+      try files.uncommitted { () throws(VirtualDeviceError) in try store(raised) }
+      hasRaisedRevision = true
+    }
+    return try keychain
+  }
+
+  /// Changes items: raises the revision, then runs the closure with the keychain and the keys in memory.
+  public func changeItems<Value>(
+    _ body: (KeychainStore, borrowing ClassKeys) throws(KeychainStoreError) -> Value
+  ) throws(VirtualDeviceError) -> Value {
+    let store = try willChangeItems()
+    return try reporting { () throws(KeychainStoreError) in try body(store, classKeys) }
+  }
+
+  /// Remembers when the device was backed up. No change that a plan depends on.
+  public func recordBackup(at date: KeychainDate) throws(VirtualDeviceError) {
+    var changed = record
+    changed.lastBackup = date
+    try store(changed)
+  }
+
+  // MARK: Changing files
+
+  /// Whether the session holds its device no longer.
+  var hasEnded: Bool { hold == nil }
+
+  var ended: VirtualDeviceError {
+    VirtualDeviceError(.notWritable, name, "this session has ended")
+  }
+
+  package func requireWriting() throws(VirtualDeviceError) {
+    guard hold != nil else { throw ended }
+    guard access == .writing else {
+      throw VirtualDeviceError(.notWritable, name, "it was opened for reading")
+    }
+  }
+
+  /// Puts a changed record in the place of the stored one.
+  func store(_ changed: DeviceRecord) throws(VirtualDeviceError) {
+    try requireWriting()
+    try files.replace(DeviceFile.record.path(in: directory), changed.encoded())
+    record = changed
+    isRecordAhead = false
+  }
+
+  /// Carries out a change of several files. Where it fails the session is over: the device is as before or as after,
+  /// as the error's stage says; what was left of the change, whoever opens the device next finishes.
+  ///
+  /// - Returns: How many items the change destroyed one by one.
+  @discardableResult
+  func carryOut(_ change: DeviceChange) throws(VirtualDeviceError) -> Int {
+    try requireWriting()
+    if change.keychain != .keep {
+      // A database that cannot be opened has to stop the change before it is decided on, not after.
+      if change.keychain == .dropPasscodeItems { _ = try keychain }
+      try? closeKeychain()
+    }
+    do throws(VirtualDeviceError) {
+      try change.commit(in: directory, files)
+      return try files.committed("the next command that opens the device finishes the change") {
+        () throws(VirtualDeviceError) in try DeviceChange.finish(in: directory, device: name, files)
+      }
+    } catch {
+      end()
+      throw error
+    }
+  }
+
+  func reporting<Value: ~Copyable, Failure: ExplainedError>(
+    _ body: () throws(Failure) -> Value
+  ) throws(VirtualDeviceError) -> Value {
+    try device.reporting(body)
+  }
+}

@@ -1,0 +1,145 @@
+import Basics
+import Dispatch
+import Foundation
+
+/// Sessions that stay open between the calls of this process, so that a call does not open its device again.
+///
+/// One is let go of before anyone of this process opens the device in another way, when nobody used it for a moment, and
+/// after a second in any case: to another process the device is busy no longer than that, whose turn it is then.
+final class KeptSessions: Sendable {
+  static let ofThisProcess = KeptSessions()
+  /// How long a session stays that nobody uses.
+  private static let idleMilliseconds = 100
+  /// How long a session is kept that is used without a break.
+  private static let longest = Duration.seconds(1)
+
+  enum Taken {
+    case session(DeviceSession)
+    /// There is none. Whoever was told so opens one, and gives it back or drops it.
+    case none
+    /// Somebody is using it, who may be the one that asks.
+    case inUse
+  }
+
+  private struct Entry {
+    /// `nil` while it is in use.
+    var session: DeviceSession?
+    /// Whether somebody waits for it to be let go of.
+    var isWanted = false
+    let begin = ContinuousClock.now
+    var lastUse = ContinuousClock.now
+    var isWatched = false
+  }
+
+  /// The system's lock and no `Mutex`, which the thread sanitizer does not see into.
+  private let lock = NSLock()
+  /// By the devices' directories. Behind `lock`.
+  private nonisolated(unsafe) var entries: [String: Entry] = [:]
+
+  /// Takes a device's session, to use it alone until it is given back or dropped.
+  func take(_ directory: String) -> Taken {
+    lock.withLock {
+      guard let entry = entries[directory] else {
+        entries[directory] = Entry()
+        return .none
+      }
+      guard let session = entry.session else { return .inUse }
+      entries[directory]?.session = nil
+      return .session(session)
+    }
+  }
+
+  /// Keeps a session that was taken or opened, unless somebody waits for its end.
+  ///
+  /// - Throws: Where it had to be finished and could not be.
+  func giveBack(_ session: DeviceSession) throws(VirtualDeviceError) {
+    let directory = session.device.directory
+    let (isKept, isNewlyWatched) = lock.withLock {
+      guard var entry = entries[directory], !entry.isWanted, !session.hasEnded,
+        entry.begin.duration(to: .now) < Self.longest
+      else {
+        entries[directory] = nil
+        return (false, false)
+      }
+      let isNewlyWatched = !entry.isWatched
+      (entry.session, entry.lastUse, entry.isWatched) = (session, .now, true)
+      entries[directory] = entry
+      return (true, isNewlyWatched)
+    }
+    guard isKept else { return try session.finish() }
+    if isNewlyWatched { watch(directory) }
+  }
+
+  /// Forgets a session that was taken and has ended, or could not be opened.
+  func drop(_ directory: String) { lock.withLock { entries[directory] = nil } }
+
+  /// Ends a device's session; one that is in use ends with that use.
+  func letGo(of directory: String) {
+    let session = lock.withLock {
+      guard let entry = entries[directory] else { return DeviceSession?.none }
+      guard let session = entry.session else {
+        entries[directory]?.isWanted = true
+        return nil
+      }
+      entries[directory] = nil
+      return session
+    }
+    session?.end()
+  }
+
+  /// Ends the sessions of all devices below a directory that is about to go.
+  func letGo(below home: String) {
+    for directory in lock.withLock({ entries.keys.filter { $0.hasPrefix(home + "/") } }) { letGo(of: directory) }
+  }
+
+  /// Looks after a while whether the session is still used, until it is not.
+  private func watch(_ directory: String) {
+    DispatchQueue.global().asyncAfter(deadline: .now() + .milliseconds(Self.idleMilliseconds)) { [self] in
+      let (isOpen, idle) = lock.withLock {
+        guard let entry = entries[directory] else { return (false, DeviceSession?.none) }
+        let isIdle = entry.lastUse.duration(to: .now) >= .milliseconds(Self.idleMilliseconds)
+        guard isIdle, let session = entry.session else { return (true, nil) }
+        entries[directory] = nil
+        return (false, session)
+      }
+      idle?.end()
+      if isOpen { watch(directory) }
+    }
+  }
+}
+
+extension VirtualDevice {
+  /// Holds the device for the length of the closure, through a session that stays open for the next such call of this
+  /// process.
+  ///
+  /// Nothing is waited for to be on a disk: this is for devices that end with their process.
+  ///
+  /// - Throws: As `withSession`.
+  package func withKeptSession<Value>(
+    verb: String, wait: Duration, _ body: (DeviceSession) throws(VirtualDeviceError) -> Value
+  ) throws(VirtualDeviceError) -> Value {
+    let kept = KeptSessions.ofThisProcess
+    let session: DeviceSession
+    switch kept.take(directory) {
+    case .session(let idle): session = idle
+    case .inUse: return try withSession(.writing, verb: verb, wait: wait, body)
+    case .none:
+      do throws(VirtualDeviceError) {
+        session = try DeviceSession(self, .writing, verb: verb, wait: wait, isKept: true)
+      } catch {
+        kept.drop(directory)
+        throw error
+      }
+    }
+    let value: Value
+    do throws(VirtualDeviceError) {
+      value = try body(session)
+    } catch {
+      kept.drop(directory)
+      session.end()
+      throw error
+    }
+    try kept.giveBack(session)
+    return value
+  }
+}

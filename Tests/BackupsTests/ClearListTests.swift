@@ -1,0 +1,122 @@
+import Backups
+import Basics
+import Foundation
+import KeychainCrypto
+import KeychainFormats
+import Testing
+import TestSupport
+
+@Suite("A backup that says it has a password, and whose manifest is in clear")
+struct ClearListTests {
+  private let identifier = KeychainPayload.fileIdentifier
+
+  /// A backup with a password as iOS 10.1 wrote it: one derivation of the key, the list in clear, its files' keys in it.
+  ///
+  /// - Parameter sql: What else the list holds.
+  private func files(
+    _ sample: borrowing SampleBackup, more sql: String = "", manifestKey: PropertyValue? = nil
+  ) throws -> [(path: String, bytes: [UInt8])] {
+    var files = try sample.storedFiles()
+    var root = try propertyList("Manifest.plist", in: files)
+    let archive = try open(packed(files))
+    let list = try archive.fileList(with: sample.keys)
+    let file = try list.file(domain: KeychainPayload.domain, relativePath: KeychainPayload.relativePath)
+    let found = try #require(try file?.record())
+    root["ManifestKey"] = manifestKey
+    files["Manifest.plist"] = try BinaryPlist.encode(.dictionary(root))
+    files["Manifest.db"] = try ForeignDatabase.bytes(
+      ForeignDatabase.schema
+        + ForeignDatabase.row(
+          identifier, KeychainPayload.domain, KeychainPayload.relativePath, 1, try found.archived()) + sql)
+    return files
+  }
+
+  @Test("is of iOS 10.1 where its files have keys, and opens like any other")
+  func openable() throws {
+    let sample = try SampleBackup()
+    let archive = try open(packed(try files(sample)))
+    #expect(archive.isEncrypted && !archive.isListEncrypted && archive.notes.isEmpty)
+    // The list needs no password, the keychain does.
+    #expect(try archive.fileList().listing(against: archive.storedFiles()).fileCount == 1)
+    #expect(throws: BackupArchiveError.self) { try archive.keychainFile() }
+    #expect(try archive.keychainFile(with: sample.keys).bytes == sample.contents.keychainFile)
+    try archive.require(.restoring)
+  }
+
+  @Test("is not called whole under a seal whose code nothing can try")
+  func untriedSeal() throws {
+    let sample = try SampleBackup()
+    var files = try files(sample, manifestKey: .data([3, 0, 0, 0] + [UInt8](repeating: 7, count: 40)))
+    func verification() throws -> BackupVerification {
+      let archive = try open(packed(files))
+      #expect(archive.isEncrypted && !archive.isListEncrypted)
+      return try BackupVerification(archive, keys: try archive.keybag.keys(SampleBackup.password))
+    }
+    let before = try verification()
+    #expect(before.faults.allSatisfy { $0.check == .items })
+    // Whoever has no password can list what he likes, and the code is none.
+    var seal = "keyhaul-seal 1 hmac-sha256\n"
+    for (path, bytes) in files.filter({ $0.path != "Keyhaul.seal" }).sorted(by: { $0.path < $1.path }) {
+      seal += "\(String(hexadecimal: try Digest.sha256(bytes))) \(bytes.count) \(path)\n"
+    }
+    files["Keyhaul.seal"] = Array((seal + String(repeating: "0", count: 64) + "\n").utf8)
+    let sealed = try verification()
+    #expect(sealed.verdict == .damaged && !sealed.isWhole && !sealed.isEachFileSealed)
+    #expect(sealed.faults.filter { $0.check == .seal }.map(\.file) == ["Keyhaul.seal"], "\(sealed.faults)")
+  }
+
+  @Test("opens whatever version it names: rows decide, and what they hold beside them decides nothing")
+  func rowsDecide() throws {
+    let sample = try SampleBackup()
+    let properties = "INSERT INTO Properties VALUES ('salt', x'00'), ('passwordHash', x'00');"
+    #expect(try open(packed(try files(sample, more: properties))).isEncrypted)
+  }
+
+  @Test("takes another password, and none, as others do")
+  func rekeyed() throws {
+    let sample = try SampleBackup()
+    let directory = try TemporaryDirectory()
+    let path = directory.path("b.tar")
+    try directory.write(packed(try files(sample)), to: "b.tar")
+    let archive = try BackupArchive.open(.path(path))
+    let keybag = try BackupKeybag.rewrap(
+      archive.keybag, from: Secret(utf8: SampleBackup.password), to: Secret(utf8: "battery staple"))
+    try BackupRewriter(system: unsynced).replaceKeybag(of: archive, at: path, with: keybag)
+    let other = try BackupArchive.open(.path(path))
+    #expect(try other.keychainFile(with: sample.keys).bytes == sample.contents.keychainFile)
+    // A bag without a password's rounds, as every backup without one has.
+    var bare = keybag
+    bare.secondRound = nil
+    _ = try BackupRewriter(system: unsynced).reencrypt(
+      other, at: path, with: bare, keys: try keybag.keys("battery staple"))
+    let plain = try BackupArchive.open(.path(path))
+    #expect(!plain.isEncrypted && plain.notes.isEmpty, "\(plain.notes)")
+    #expect(try plain.keychainFile().bytes == sample.contents.keychainFile)
+  }
+
+  @Test("has none in truth where no file has a key: it is read as what it is, and neither restored nor changed")
+  func falseClaim() throws {
+    let sample = try SampleBackup(hasPassword: false)
+    var files = try sample.storedFiles()
+    var root = try propertyList("Manifest.plist", in: files)
+    root["IsEncrypted"] = .boolean(true)
+    files["Manifest.plist"] = try BinaryPlist.encode(.dictionary(root))
+    let archive = try open(packed(files))
+    #expect(!archive.isEncrypted && archive.notes == [.encryptionClaimed])
+    #expect(try archive.keychainFile().bytes == sample.contents.keychainFile)
+    let error = #expect(throws: BackupArchiveError.self) { try archive.require(.restoring) }
+    #expect(error?.code == .falseClaim && error?.category == .refused)
+  }
+
+  @Test("is damaged where its list is not a database: then that is encrypted, and its key is missing")
+  func keyIsMissing() throws {
+    var files = try SampleBackup().storedFiles()
+    var root = try propertyList("Manifest.plist", in: files)
+    root["ManifestKey"] = nil
+    files["Manifest.plist"] = try BinaryPlist.encode(.dictionary(root))
+    let error = try #require(try failure(opening: packed(files)))
+    #expect(error.code == .damaged && error.reason.contains("no ManifestKey"))
+    files["Manifest.db"] = []
+    #expect(try failure(opening: packed(files))?.code == .damaged)
+  }
+}

@@ -1,0 +1,38 @@
+import Basics
+import CArchive
+import Testing
+
+@testable import Backups
+
+@Suite("libarchive, opened when it is needed")
+struct ContainerLibraryTests {
+  @Test("is there, with the major version that its header has")
+  func present() throws {
+    #expect(keyhaul_archive_absence() == nil)
+    #expect(try #require(ContainerLibrary.version).hasPrefix("\(ARCHIVE_VERSION_NUMBER / 1_000_000)."))
+  }
+
+  #if os(Linux)
+    private func absence(in library: String) -> String? {
+      keyhaul_archive_absence_in(library).map { String(cString: $0) }
+    }
+
+    @Test("a library that is missing, and one without its calls, are named with the reason")
+    func absent() throws {
+      #expect(absence(in: "libarchive.so.13") == nil)
+      let missing = try #require(absence(in: "libkeyhaul-none.so.1"))
+      #expect(missing.hasPrefix("libkeyhaul-none.so.1: "))
+      let other = try #require(absence(in: "libsqlite3.so.0"))
+      #expect(other.contains("undefined symbol: archive_version_number"))
+    }
+  #endif
+
+  @Test("where it is there and gives nothing, there is no memory: reading and writing each say so of themselves")
+  func noMemory() {
+    #expect(ContainerLibrary.readFailure == BackupArchiveError(.unreadable, "out of memory"))
+    guard case .library("out of memory") = ContainerLibrary.writeFailure else {
+      Issue.record("\(ContainerLibrary.writeFailure)")
+      return
+    }
+  }
+}

@@ -1,0 +1,218 @@
+import Backups
+import Basics
+import Foundation
+import KeychainCrypto
+import KeychainFormats
+import SystemPackage
+import Testing
+import TestSupport
+
+@Suite("A backup in another form")
+struct ConversionTests {
+  static let forms = ["c/", "c.tar", "c.tar.gz", "c.tar.zst", "c.zip", "noextension"]
+  static let pairs = forms.flatMap { first in forms.map { (first, $0) } }
+  static let faults: [FileSystem.Fault] = [.failure(.noSpace), .failure(.ioError), .short]
+
+  private func convert(
+    _ directory: TemporaryDirectory, _ source: String, to target: String, replace: Bool = false,
+    system: FileSystem = unsynced
+  ) throws -> RewrittenBackup {
+    let archive = try BackupArchive.open(.path(directory.path(source)))
+    return try BackupRewriter(system: system).convert(
+      archive, at: directory.path(source), to: ArchiveDestination(path: directory.path(target)), replace: replace)
+  }
+
+  @Test(
+    "has the same files, byte for byte, and the same digest, there and back, in 36 pairs, or 12 in a quick run",
+    arguments: Cases.chosen(pairs, quick: 12))
+  func roundTrip(first: String, second: String) throws {
+    let directory = try TemporaryDirectory()
+    try DeskBackup().write(to: directory)
+    let before = try bytes(in: directory, "backup")
+    let digest = try BackupArchive.open(.path(directory.path("backup"))).digest
+    let outcome = try convert(directory, "backup", to: first)
+    #expect(outcome.fileCount == before.count && outcome.foreignFiles.isEmpty)
+    #expect(try BackupArchive.open(.path(directory.path(first))).digest == digest)
+    try FileManager.default.createDirectory(atPath: directory.path("two"), withIntermediateDirectories: true)
+    _ = try convert(directory, first, to: "two/" + second)
+    _ = try convert(directory, "two/" + second, to: "back/")
+    #expect(try bytes(in: directory, "back") == before)
+    #expect(try BackupArchive.open(.path(directory.path("back"))).digest == digest)
+  }
+
+  @Test("tells of every byte, the seal's among them, and what it wrote is found again", arguments: ["c.tar", "c/"])
+  func everyByte(target: String) throws {
+    let directory = try TemporaryDirectory()
+    try SampleBackup(hasPassword: true).write(to: .directory(directory.path("backup")))
+    let (source, path) = (directory.path("backup"), directory.path(target))
+    let (archive, destination) = (try BackupArchive.open(.path(source)), ArchiveDestination(path: path))
+    #expect(archive.seal != nil)
+    let byteCount = Int64(try bytes(in: directory, "backup").values.reduce(0) { $0 + $1.count })
+    var told: (done: Int64, total: Int64) = (0, 0)
+    let progress: BackupRewriter.Progress = { done, total in
+      told = (done, total)
+      return true
+    }
+    let rewriter = BackupRewriter()
+    #expect(try rewriter.standingCopy(of: archive, at: source, in: path, as: destination) == nil)
+    let written = try rewriter.convert(archive, at: source, to: destination, progress: progress)
+    #expect(told == (byteCount, byteCount))
+    let found = try rewriter.standingCopy(of: archive, at: source, in: path, as: destination, progress: progress)
+    #expect(found?.byteCount == written.byteCount && found?.fileCount == written.fileCount)
+    #expect(told == (2 * byteCount, 2 * byteCount))
+    let other = ArchiveDestination.file(path, .zip)
+    #expect(try rewriter.standingCopy(of: archive, at: source, in: path, as: other) == nil)
+  }
+
+  @Test("stores ciphertext as it is, and compresses a backup in clear", arguments: ["c.zip", "c.tar.gz"])
+  func compression(target: String) throws {
+    for hasPassword in [true, false] {
+      let directory = try TemporaryDirectory()
+      try SampleBackup(hasPassword: hasPassword).write(to: .directory(directory.path("backup")))
+      let files = try bytes(in: directory, "backup").values
+      let byteCount = files.reduce(0) { $0 + $1.count }
+      _ = try convert(directory, "backup", to: target)
+      try SampleBackup(hasPassword: hasPassword).write(to: ArchiveDestination(path: directory.path("new-\(target)")))
+      for container in [target, "new-\(target)"] {
+        let packed = try directory.read(container)
+        #expect((packed.count > byteCount) == hasPassword, "\(container) with \(hasPassword ? "a" : "no") password")
+        let digest = try BackupArchive.open(.path(directory.path("backup"))).digest
+        #expect(try BackupArchive.open(.path(directory.path(container))).digest == digest)
+      }
+      guard hasPassword, target.hasSuffix("zip") else { continue }
+      let packed = Data(try directory.read(target))
+      for file in files { #expect(packed.firstRange(of: Data(file)) != nil) }
+    }
+  }
+
+  @Test(
+    "never deletes what somebody put beside the backup that it replaces",
+    arguments: ["photo.jpg", "51/a.jpg", "n/t", "Manifest.mbdx/t", "51/51\(String(repeating: "a", count: 38))/t"])
+  func foreignInTarget(name: String) throws {
+    let directory = try TemporaryDirectory()
+    try DeskBackup().write(to: directory)
+    _ = try convert(directory, "backup", to: "target/")
+    // What file browsers leave behind is nobody's.
+    for litter in [".DS_Store", "51/._a"] { try directory.write([1], to: "target/\(litter)") }
+    _ = try convert(directory, "backup", to: "target/", replace: true)
+    try directory.write([1, 2], to: "target/\(name)")
+    let error = try #require(throws: BackupArchiveError.self) {
+      try convert(directory, "backup", to: "target/", replace: true)
+    }
+    let first = name.hasSuffix("/t") ? String(name.dropLast(2)) : name
+    #expect(error.code == .occupied)
+    #expect(error.reason == "\"target\" holds \"\(first)\", which is not part of a backup")
+    #expect(try BackupDirectory.foreignFiles(in: directory.path("target")) == [first])
+    #expect(try directory.read("target/\(name)") == [1, 2])
+  }
+
+  @Test("leaves out what is not part of a backup, and names it")
+  func foreign() throws {
+    let directory = try TemporaryDirectory()
+    let desk = try DeskBackup()
+    try desk.write(to: directory)
+    let own = try bytes(in: directory, "backup")
+    for name in ["note.txt", "zz/x", "51/notes", "Snapshot/Manifest.plist", ".DS_Store"] {
+      try directory.write([1], to: "backup/\(name)")
+    }
+    let outcome = try convert(directory, "backup", to: "c.tar")
+    #expect(outcome.foreignFiles == [".DS_Store", "51/notes", "Snapshot", "note.txt", "zz"])
+    _ = try convert(directory, "c.tar", to: "back/")
+    #expect(try bytes(in: directory, "back") == own)
+    var tar = TinyTar()
+    for file in try desk.stored() { tar.add("b/" + file.path, file.bytes) }
+    tar.add("other/x", [1])
+    tar.add("b/note", [1])
+    try directory.write(tar.finished(), to: "mixed.tar")
+    #expect(try convert(directory, "mixed.tar", to: "c.zip").foreignFiles == ["other/x", "b/note"])
+  }
+
+  @Test("does not take the place of anything unasked", arguments: ["c/", "c.tar", "c.zip"])
+  func occupied(target: String) throws {
+    let directory = try TemporaryDirectory()
+    try DeskBackup().write(to: directory)
+    try SampleBackup().write(to: ArchiveDestination(path: directory.path(target)))
+    let before = try tree(directory.path)
+    let error = #expect(throws: BackupArchiveError.self) { try convert(directory, "backup", to: target) }
+    #expect(error?.code == .occupied)
+    #expect(try tree(directory.path) == before)
+    _ = try convert(directory, "backup", to: target, replace: true)
+    let digest = try BackupArchive.open(.path(directory.path("backup"))).digest
+    #expect(try BackupArchive.open(.path(directory.path(target))).digest == digest)
+  }
+
+  @Test("of iOS 4 to 9, with its payloads beside the list, is copied as it is")
+  func oldLayout() throws {
+    let directory = try TemporaryDirectory()
+    try DeskBackup().write(to: directory)
+    let list = try directory.read("backup/Manifest.db")
+    // A list of one record, and a payload in the backup's own directory.
+    let name = String(repeating: "ab", count: 20)
+    try FileManager.default.removeItem(atPath: directory.path("backup/Manifest.db"))
+    #expect(!list.isEmpty)
+    try directory.write(Array("mbdb".utf8) + [5, 0], to: "backup/Manifest.mbdb")
+    try directory.write([1, 2, 3], to: "backup/\(name)")
+    _ = try convert(directory, "backup", to: "c.zip")
+    _ = try convert(directory, "c.zip", to: "back/")
+    #expect(try directory.read("back/\(name)") == [1, 2, 3])
+    #expect(try directory.read("back/Manifest.mbdb") == Array("mbdb".utf8) + [5, 0])
+  }
+
+  @Test("is refused where a payload is a link")
+  func link() throws {
+    let directory = try TemporaryDirectory()
+    try DeskBackup().write(to: directory)
+    let name = String(repeating: "5", count: 40)
+    try FileManager.default.createDirectory(atPath: directory.path("backup/55"), withIntermediateDirectories: true)
+    try FileManager.default.createSymbolicLink(
+      atPath: directory.path("backup/55/\(name)"), withDestinationPath: "/etc/passwd")
+    let error = #expect(throws: BackupArchiveError.self) { try convert(directory, "backup", to: "c.tar") }
+    #expect(error?.code == .hostile)
+    #expect(!FileManager.default.fileExists(atPath: directory.path("c.tar")))
+  }
+
+  @Test(
+    "is there whole or not at all, whichever call fails; a quick run takes a third of the calls",
+    arguments: [("backup", "c.tar.gz"), ("s.zip", "c/")], faults)
+  func everyCall(pair: (source: String, target: String), fault: FileSystem.Fault) throws {
+    let sample = try SampleBackup()
+    for call in fault.calls(among: Self.faults) {
+      let directory = try TemporaryDirectory()
+      try sample.write(to: .directory(directory.path("backup")), system: unsynced)
+      try sample.write(to: .file(directory.path("s.zip"), .zip), system: unsynced)
+      let before = try tree(directory.path)
+      let failing = OneFault(at: call, fault)
+      var failed = false
+      do {
+        _ = try convert(directory, pair.source, to: pair.target, system: failing.system)
+      } catch let error as BackupArchiveError {
+        failed = true
+        #expect([.noSpace, .unwritable, .unreadable, .changed].contains(error.code), "call \(call): \(error)")
+      }
+      if failed {
+        #expect(try tree(directory.path) == before, "call \(call)")
+      } else {
+        let digest = try BackupArchive.open(.path(directory.path(pair.source))).digest
+        #expect(try BackupArchive.open(.path(directory.path(pair.target))).digest == digest)
+      }
+      if failing.callCount < call { break }
+    }
+  }
+
+  @Test("stops where it is told to, and leaves nothing")
+  func interrupted() throws {
+    let directory = try TemporaryDirectory()
+    try DeskBackup().write(to: directory)
+    let before = try tree(directory.path)
+    let archive = try BackupArchive.open(.path(directory.path("backup")))
+    for target in ["c/", "c.tar.zst"] {
+      let error = #expect(throws: BackupArchiveError.self) {
+        _ = try BackupRewriter().convert(
+          archive, at: directory.path("backup"), to: ArchiveDestination(path: directory.path(target))
+        ) { done, total in done < total / 2 }
+      }
+      #expect(error?.code == .interrupted)
+      #expect(try tree(directory.path) == before)
+    }
+  }
+}

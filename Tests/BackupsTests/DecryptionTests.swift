@@ -1,0 +1,108 @@
+import Backups
+import Basics
+import Foundation
+import KeychainCrypto
+import KeychainFormats
+import Testing
+import TestSupport
+
+@Suite("A copy of a backup in clear")
+struct DecryptionTests {
+  private static let files: [TreeBackup.File] = [
+    .init(path: "Library"), .text("Library/notes.txt", "a note in clear"), .init(path: "Library/empty", content: []),
+    .init(path: "large", content: (0..<300_001).map { UInt8(truncatingIfNeeded: $0 / 7) }),
+    .init(path: "no digest", content: [1, 2, 3], digest: .none),
+    .init(path: "wrong digest", content: [4], digest: .wrong),
+    .link("link", to: "large"),
+  ]
+
+  private func decrypt(
+    _ backup: TreeBackup, _ directory: TemporaryDirectory, from name: String = "backup", to out: String
+  ) throws -> DecryptedBackup {
+    let archive = try BackupArchive.open(.path(directory.path(name)))
+    return try BackupRewriter(system: unsynced).decrypt(
+      archive, at: directory.path(name), to: ArchiveDestination(path: directory.path(out)),
+      keys: archive.keybag.keys(SampleBackup.password))
+  }
+
+  @Test(
+    "has every file as it was, in Apple's layout, from and into each form",
+    arguments: [("backup", "out/"), ("backup", "out.tar"), ("b.zip", "out/"), ("b.tar.zst", "out.zip")])
+  func forms(from source: String, to target: String) throws {
+    let directory = try TemporaryDirectory()
+    let backup = try TreeBackup(Self.files)
+    try backup.write(to: directory)
+    let archive = try BackupArchive.open(.path(directory.path("backup")))
+    if source != "backup" {
+      _ = try BackupRewriter(system: unsynced).convert(
+        archive, at: directory.path("backup"), to: ArchiveDestination(path: directory.path(source)))
+    }
+    let written = try decrypt(backup, directory, from: source, to: target)
+    #expect(written.decryptedCount == 5 && written.faults.isEmpty && written.copy.foreignFiles.isEmpty)
+    #expect(written.differing.map(\.relativePath) == ["wrong digest"] && !written.isComplete)
+
+    let copy = try BackupArchive.open(.path(directory.path(target)))
+    #expect(copy.manifest.isEncrypted == false && copy.manifest.manifestKey == nil && copy.manifest.isDecryptedCopy)
+    #expect(!copy.areFilesEncrypted && !copy.isListEncrypted && copy.keybag == archive.keybag)
+    #expect(copy.isEncrypted, "its keychain is under the password all the same")
+    let keys = try copy.keybag.keys(SampleBackup.password)
+    let files = try copy.plainFiles(keys)
+    for file in Self.files {
+      guard let content = file.content else { continue }
+      let found = try #require(files["HomeDomain-\(file.path)"])
+      #expect(found.bytes == content && found.record.encryptionKey == nil, "\(file.path)")
+      let digest: [UInt8]? =
+        switch file.digest {
+        case .stored, .plain: SHA1.hash(content)
+        case .wrong: [UInt8](repeating: 1, count: 20)
+        case .none: nil
+        }
+      #expect(found.record.digest == digest, "a digest is not made right by copying: \(file.path)")
+      #expect(found.record.mode == 0o100644 && found.record.lastModified == 1_600_000_000)
+    }
+  }
+
+  @Test("is refused by whatever changes a device or a password")
+  func strict() throws {
+    let directory = try TemporaryDirectory()
+    let backup = try TreeBackup(Self.files)
+    try backup.write(to: directory)
+    _ = try decrypt(backup, directory, to: "out/")
+    let error = #expect(throws: BackupArchiveError.self) {
+      try BackupArchive.open(.path(directory.path("out"))).require(.restoring)
+    }
+    #expect(error?.code == .decryptedCopy)
+  }
+
+  @Test("is without what cannot be read, and names it")
+  func faults() throws {
+    let directory = try TemporaryDirectory()
+    let backup = try TreeBackup([
+      .text("whole", "whole"), .init(path: "gone", content: [1], isStored: false),
+      .init(path: "cut", content: [2], damage: { $0.dropLast(3) }), .init(path: "closed", content: [3], keyClass: 12),
+    ])
+    try backup.write(to: directory)
+    try directory.write([9], to: "backup/ab/\(String(repeating: "ab", count: 20))")
+    try directory.write([9], to: "backup/mine.txt")
+    let written = try decrypt(backup, directory, to: "out/")
+    #expect(written.decryptedCount == 1)
+    #expect(Set(written.faults.map(\.error.code)) == [.payloadMissing, .damaged, .keyUnavailable])
+    #expect(Set(written.copy.foreignFiles) == ["ab/\(String(repeating: "ab", count: 20))", "mine.txt"])
+    let copy = try BackupArchive.open(.path(directory.path("out")))
+    #expect(try copy.storedFiles().count == 1)
+  }
+
+  @Test("is not made of a backup of iOS 9, whose list is never written")
+  func old() throws {
+    let directory = try TemporaryDirectory()
+    try OldBackup(try SampleBackup()).write(to: directory, "backup")
+    let archive = try BackupArchive.open(.path(directory.path("backup")))
+    let error = #expect(throws: BackupArchiveError.self) {
+      try BackupRewriter().decrypt(
+        archive, at: directory.path("backup"), to: .directory(directory.path("out")),
+        keys: archive.keybag.keys(SampleBackup.password))
+    }
+    #expect(error?.code == .unsupported)
+    #expect(!FileManager.default.fileExists(atPath: directory.path("out")))
+  }
+}

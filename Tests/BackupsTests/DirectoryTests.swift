@@ -1,0 +1,237 @@
+import Backups
+import Basics
+import Foundation
+import KeychainFormats
+import Testing
+import TestSupport
+
+@Suite("A backup's folder, as it lies on disk")
+struct DirectoryTests {
+  private let directory: TemporaryDirectory
+
+  init() throws {
+    directory = try TemporaryDirectory()
+    try SampleBackup().write(to: .directory(directory.path("backup")))
+    try directory.write(Array("precious".utf8), to: "victim")
+  }
+
+  private func failure(_ path: String = "backup") -> BackupArchiveError? {
+    do {
+      _ = try BackupArchive.open(.path(directory.path(path)))
+      return nil
+    } catch {
+      return error
+    }
+  }
+
+  private func replace(_ name: String, _ make: (String) throws -> Void) throws {
+    let path = directory.path("backup/\(name)")
+    try FileManager.default.removeItem(atPath: path)
+    try make(path)
+  }
+
+  static let parts = ["Manifest.plist", "Manifest.db", "Status.plist", "51/\(KeychainPayload.fileIdentifier)"]
+
+  @Test("is refused where a file is a link, even to a file of the same backup", arguments: parts)
+  func links(part: String) throws {
+    let copy = directory.path("copy")
+    try FileManager.default.copyItem(atPath: directory.path("backup/\(part)"), toPath: copy)
+    try replace(part) { try FileManager.default.createSymbolicLink(atPath: $0, withDestinationPath: copy) }
+    #expect(failure()?.code == .hostile)
+    #expect(failure()?.reason.hasPrefix(part) == true)
+  }
+
+  @Test("is refused at once where a file is a pipe that no one writes to", arguments: parts)
+  func pipes(part: String) throws {
+    try replace(part) { #expect(mkfifo($0, 0o600) == 0) }
+    #expect(failure()?.code == .hostile)
+  }
+
+  @Test("is refused where a file is a socket", arguments: parts)
+  func sockets(part: String) throws {
+    try replace(part) { #expect(mknod($0, S_IFSOCK | 0o600, 0) == 0) }
+    #expect(failure()?.code == .hostile)
+  }
+
+  @Test("is refused where a folder stands in for a file", arguments: parts)
+  func directoriesForFiles(part: String) throws {
+    try replace(part) { try FileManager.default.createDirectory(atPath: $0, withIntermediateDirectories: false) }
+    #expect(failure()?.code == .hostile)
+  }
+
+  @Test("is refused where the payloads' folder is a link")
+  func linkedPayloadDirectory() throws {
+    try FileManager.default.moveItem(atPath: directory.path("backup/51"), toPath: directory.path("elsewhere"))
+    try FileManager.default.createSymbolicLink(
+      atPath: directory.path("backup/51"), withDestinationPath: directory.path("elsewhere"))
+    #expect(failure()?.code == .hostile)
+  }
+
+  @Test("may itself be named through a link, which is the user's own")
+  func linkedRoot() throws {
+    try FileManager.default.createSymbolicLink(
+      atPath: directory.path("link"), withDestinationPath: directory.path("backup"))
+    #expect(failure("link") == nil)
+  }
+
+  @Test("is no backup without Manifest.plist, or where there is nothing, or a pipe")
+  func notABackup() throws {
+    try directory.write([1], to: "photos/one.jpg")
+    let error = try #require(failure("photos"))
+    #expect(error.code == .notABackup)
+    #expect(error.summary == "this is not a backup")
+    #expect(error.reason == "it has no Manifest.plist")
+    #expect(error.advice == "the folder named after the device's identifier")
+    #expect(failure("nowhere")?.category == .notFound)
+    #expect(mkfifo(directory.path("pipe"), 0o600) == 0)
+    #expect(failure("pipe")?.code == .notABackup)
+  }
+
+  @Test("A folder cut off before Manifest.plist is an unfinished backup, with what its property lists say")
+  func cutOff() throws {
+    func write(_ root: PropertyDictionary, to name: String) throws {
+      try directory.write(try BinaryPlist.encode(.dictionary(root)), to: name)
+    }
+    let payload = "51/\(KeychainPayload.fileIdentifier)"
+    try directory.write([1], to: "cut/\(payload)")
+    #expect(failure("cut")?.code == .notABackup, "payloads alone say nothing")
+    try write(["Device Name": .string("Made Up"), "Product Type": .string("iPhone14,5")], to: "cut/Info.plist")
+    let fact = "it has no Manifest.plist, which is needed to get its keys; "
+    let info = "Info.plist says \"Made Up\", \"iPhone14,5\"; "
+    #expect(failure("cut")?.reason == fact + info + "it has no Status.plist; 1 payload is in it")
+    try write(["SnapshotState": .string("uploading")], to: "cut/Status.plist")
+    try directory.write([1], to: "cut/Snapshot/\(payload)")
+    let error = try #require(failure("cut"))
+    #expect(error.code == .manifestMissing && error.category == .damaged)
+    #expect(
+      error.reason == fact + "its folder Snapshot remains, with 1 payload; " + info
+        + "Status.plist says \"uploading\"; 1 payload is in it")
+    // What its device finished has lost its manifest.
+    try write(["SnapshotState": .string("finished")], to: "cut/Status.plist")
+    #expect(failure("cut")?.code == .damaged)
+    try directory.write([1], to: "app/Info.plist")
+    #expect(failure("app")?.code == .notABackup)
+  }
+
+  @Test("counts its payloads, and nothing that only looks like one")
+  func payloads() throws {
+    let name = String(repeating: "ab", count: 20)
+    try directory.write([1, 2, 3], to: "backup/ab/\(name)")
+    try directory.write([1], to: "backup/ab/\(name.uppercased())")
+    try directory.write([1], to: "backup/ab/cd\(name.dropFirst(2))")
+    try directory.write([1], to: "backup/zz/note")
+    try FileManager.default.createSymbolicLink(
+      atPath: directory.path("backup/ab/ab\(String(repeating: "0", count: 38))"),
+      withDestinationPath: directory.path("victim"))
+    let keychain = try directory.read("backup/51/\(KeychainPayload.fileIdentifier)").count
+    let totals = try BackupArchive.open(.path(directory.path("backup"))).storedFiles()
+    #expect(totals.count == 2)
+    #expect(totals.byteCount == Int64(keychain + 3))
+  }
+
+  @Test("answers from what was read, also after it was swapped")
+  func swapped() throws {
+    let archive = try BackupArchive.open(.path(directory.path("backup")))
+    let digest = archive.digest
+    try directory.write([0], to: "backup/Manifest.db")
+    let sample = try SampleBackup()
+    #expect(archive.digest == digest)
+    #expect(try archive.keychainFile(with: sample.keys).bytes == sample.contents.keychainFile)
+  }
+}
+
+@Suite("Where a backup is written")
+struct DestinationTests {
+  private let directory: TemporaryDirectory
+
+  init() throws { directory = try TemporaryDirectory() }
+
+  private func write(_ name: String, replace: Bool = false, seed: String = "sample") throws -> String? {
+    try SampleBackup(seed: seed).write(to: ArchiveDestination(path: directory.path(name)), replace: replace).path
+  }
+
+  @Test("a name tells the format, and a slash or an existing folder a folder")
+  func names() throws {
+    try FileManager.default.createDirectory(atPath: directory.path("there"), withIntermediateDirectories: false)
+    #expect(ArchiveDestination(path: directory.path("there")) == .directory(directory.path("there")))
+    #expect(ArchiveDestination(path: "a/") == .directory("a/"))
+    #expect(ArchiveDestination(path: "a.zip") == .file("a.zip", .zip))
+    #expect(ArchiveDestination(path: "a.TAR.GZ") == .file("a.TAR.GZ", .gzippedTar))
+    #expect(ArchiveDestination(path: "a.tgz") == .file("a.tgz", .gzippedTar))
+    #expect(ArchiveDestination(path: "a.tar.zst") == .file("a.tar.zst", .zstandardTar))
+    #expect(ArchiveDestination(path: "family.backup") == .file("family.backup", .tar))
+  }
+
+  @Test("an absent or an empty folder becomes the backup")
+  func absentAndEmpty() throws {
+    try FileManager.default.createDirectory(atPath: directory.path("empty"), withIntermediateDirectories: false)
+    #expect(try write("empty") == directory.path("empty"))
+    #expect(try write("absent/") == directory.path("absent/"))
+    #expect(FileManager.default.fileExists(atPath: directory.path("empty/Manifest.plist")))
+    #expect(FileManager.default.fileExists(atPath: directory.path("absent/Manifest.plist")))
+  }
+
+  @Test("a folder with other things in it gets the backup as a folder inside")
+  func otherThings() throws {
+    try directory.write([1], to: "home/note")
+    #expect(try write("home") == directory.path("home") + "/\(SampleBackup.udid)")
+    #expect(FileManager.default.fileExists(atPath: directory.path("home/\(SampleBackup.udid)/Manifest.plist")))
+    let error = #expect(throws: BackupArchiveError.self) { try write("home") }
+    #expect(error?.code == .occupied)
+    #expect(try write("home", replace: true, seed: "new") != nil)
+    #expect(try directory.read("home/note") == [1])
+  }
+
+  @Test("a backup, or a file, is replaced only where that was said")
+  func replacing() throws {
+    for name in ["backup/", "one.tar"] {
+      _ = try write(name)
+      let before = try tree(directory.path)
+      let error = #expect(throws: BackupArchiveError.self) { try write(name, seed: "new") }
+      #expect(error?.code == .occupied)
+      #expect(error?.category == .usage)
+      #expect(try tree(directory.path) == before)
+      _ = try write(name, replace: true, seed: "new")
+      #expect(try tree(directory.path) != before)
+      #expect(try tree(directory.path).count == before.count)
+    }
+  }
+
+  @Test("never through a link, and never over something that is neither a file nor a folder")
+  func linksAndPipes() throws {
+    try directory.write(Array("precious".utf8), to: "victim")
+    try FileManager.default.createSymbolicLink(
+      atPath: directory.path("link.tar"), withDestinationPath: directory.path("victim"))
+    try FileManager.default.createSymbolicLink(
+      atPath: directory.path("dangling"), withDestinationPath: directory.path("none"))
+    #expect(mkfifo(directory.path("pipe.tar"), 0o600) == 0)
+    for name in ["link.tar", "pipe.tar", "dangling", "dangling/", "victim/"] {
+      let error = #expect(throws: BackupArchiveError.self) { try write(name, replace: true) }
+      #expect(error?.code == .occupied, "\(name)")
+    }
+    #expect(try directory.read("victim") == Array("precious".utf8))
+    #expect(!FileManager.default.fileExists(atPath: directory.path("none")))
+  }
+
+  @Test("not at all below a folder that isn't there, or under a name that is none")
+  func impossiblePlaces() throws {
+    let missing = #expect(throws: BackupArchiveError.self) { try write("no/such/one.tar") }
+    #expect(missing?.category == .notFound)
+    let sample = try SampleBackup()
+    for path in ["..", "/", "", "."] {
+      #expect(throws: BackupArchiveError.self) { try sample.write(to: .file(path, .tar)) }
+    }
+  }
+
+  @Test("not for a device whose identifier would lead elsewhere", arguments: ["../x", "", "a/b", "a b", "é"])
+  func identifiers(identifier: String) throws {
+    let sample = try SampleBackup()
+    var contents = sample.contents
+    contents.device.identifier = identifier
+    let error = #expect(throws: BackupArchiveError.self) {
+      try BackupWriter().write(contents, keys: sample.keys, to: .directory(directory.path("x")))
+    }
+    #expect(error?.code == .unwritable)
+    #expect(try tree(directory.path).isEmpty)
+  }
+}

@@ -1,0 +1,148 @@
+import Backups
+import Basics
+import Foundation
+import KeychainCrypto
+import KeychainFormats
+import Testing
+import TestSupport
+
+/// A directory's name in a container, and how the container writes it.
+struct NamedContainer: Sendable, CustomTestStringConvertible {
+  enum Form: String, CaseIterable, Sendable {
+    case ustar, pax, zip, markedZip
+  }
+
+  let form: Form
+  let name: [UInt8]
+  /// Of the process in whose place the thread stands.
+  let locale: String
+
+  var testDescription: String { "\(form.rawValue), \(name.hex), \(locale)" }
+
+  static let names: [[UInt8]] = [
+    Array("Gr\u{F6}\u{DF}e".utf8), Array("Gro\u{308}\u{DF}e".utf8), Array("\u{1F4F1}".utf8),
+    // Latin-1, and code page 437.
+    [0x47, 0x72, 0xF6, 0xDF, 0x65], [0x47, 0x72, 0x94, 0xE1, 0x65],
+  ]
+
+  static let all: [NamedContainer] = Form.allCases.flatMap { form in
+    names.flatMap { name in ["C", "C.UTF-8"].map { NamedContainer(form: form, name: name, locale: $0) } }
+  }
+
+  func bytes(_ files: [(path: String, bytes: [UInt8])]) -> [UInt8] {
+    var (tar, zip) = (TinyTar(), TinyZip())
+    for file in files {
+      let whole = name + Array("/\(file.path)".utf8)
+      switch form {
+      case .ustar: tar.add(nameBytes: whole, file.bytes)
+      case .pax:
+        tar.addExtended([("path", whole)])
+        tar.add("x", file.bytes)
+      case .zip: zip.add(nameBytes: whole, file.bytes)
+      case .markedZip: zip.add(nameBytes: whole, file.bytes, flags: 0x800)
+      }
+    }
+    return form == .ustar || form == .pax ? tar.finished() : zip.finished()
+  }
+}
+
+/// Runs with another locale than the process has, on this thread alone.
+private func withLocale<Value>(_ name: String, _ body: () throws -> Value) rethrows -> Value {
+  #if canImport(Glibc)
+    let former = uselocale(newlocale(Int32(1) << LC_CTYPE, name, nil))
+    defer { _ = uselocale(former) }
+  #endif
+  return try body()
+}
+
+@Suite("A container whose folder has a name beyond ASCII")
+struct EntryNameTests {
+  private func count(_ part: [UInt8], in bytes: Data) -> Int {
+    var (count, start) = (0, bytes.startIndex)
+    while let place = bytes.range(of: Data(part), in: start..<bytes.endIndex) {
+      (count, start) = (count + 1, place.upperBound)
+    }
+    return count
+  }
+
+  @Test("opens, and keeps every byte of that name with another password", arguments: NamedContainer.all)
+  func rekeyed(container: NamedContainer) throws {
+    let sample = try SampleBackup()
+    let files = try SampleBackup.storedFiles()
+    let directory = try TemporaryDirectory()
+    try directory.write(container.bytes(files), to: "b")
+    try withLocale(container.locale) {
+      let archive = try BackupArchive.open(.path(directory.path("b")))
+      let keybag = try BackupKeybag.rewrap(
+        archive.keybag, from: Secret(utf8: SampleBackup.password), to: Secret(utf8: "battery staple"))
+      try BackupRewriter(system: unsynced).replaceKeybag(of: archive, at: directory.path("b"), with: keybag)
+      let again = try BackupArchive.open(.path(directory.path("b")))
+      #expect(again.keybag == keybag)
+      #expect(try again.keychainFile(with: sample.keys).bytes == sample.contents.keychainFile)
+    }
+    let written = Data(try directory.read("b"))
+    for path in files.map(\.path) {
+      // A zip has each name in front of its entry and in its directory.
+      let isZip = written.starts(with: [0x50, 0x4B])
+      #expect(count(container.name + Array("/\(path)".utf8), in: written) >= (isZip ? 2 : 1), "\(path)")
+    }
+    #expect(try FileManager.default.contentsOfDirectory(atPath: directory.path) == ["b"])
+  }
+
+  @Test("is packed again under its device's name, in every form", arguments: NamedContainer.all)
+  func converted(container: NamedContainer) throws {
+    let directory = try TemporaryDirectory()
+    try directory.write(container.bytes(try SampleBackup.storedFiles()), to: "b")
+    try withLocale(container.locale) {
+      let archive = try BackupArchive.open(.path(directory.path("b")))
+      for place in ["c/", "c.tar", "c.zip"] {
+        _ = try BackupRewriter(system: unsynced).convert(
+          archive, at: directory.path("b"), to: ArchiveDestination(path: directory.path(place)))
+        #expect(try BackupArchive.open(.path(directory.path(place))).digest == archive.digest)
+      }
+    }
+  }
+
+  @Test("and holds another file with such a name, which is shown escaped and not taken for a part of the backup")
+  func foreign() throws {
+    let sample = try SampleBackup()
+    let directory = try TemporaryDirectory()
+    var tar = TinyTar()
+    for file in try sample.storedFiles() { tar.add(file.path, file.bytes) }
+    tar.add(nameBytes: [0x66, 0xF6, 0x2E, 0x74, 0x78, 0x74], [1])
+    try directory.write(tar.finished(), to: "b.tar")
+    let archive = try BackupArchive.open(.path(directory.path("b.tar")))
+    let outcome = try BackupRewriter(system: unsynced).convert(
+      archive, at: directory.path("b.tar"), to: ArchiveDestination(path: directory.path("c.tar")))
+    #expect(outcome.foreignFiles == ["f\\xF6.txt"])
+  }
+
+  @Test("is matched byte by byte: the same name in another Unicode form is another folder")
+  func forms() throws {
+    let sample = try SampleBackup()
+    var tar = TinyTar()
+    for (index, file) in try sample.storedFiles().enumerated() {
+      // The manifest alone is in the composed one.
+      tar.add((index == 0 ? "caf\u{E9}/" : "cafe\u{301}/") + file.path, file.bytes)
+    }
+    #expect(try failure(opening: tar.finished())?.code == .payloadMissing)
+  }
+
+  @Test("in a zip of more than 4 GB, where a header's place has 64 bits, is found all the same")
+  func placeOfSixtyFourBits() throws {
+    // The headers of small zips say their place in 32 bits; here each says it in its extra field.
+    let sample = try SampleBackup()
+    var zip = TinyZip()
+    let name = Array("Gro\u{308}\u{DF}e".utf8)
+    for file in try sample.storedFiles() {
+      zip.add(nameBytes: name + Array("/\(file.path)".utf8), file.bytes, flags: 0x800, hasLargePlace: true)
+    }
+    let directory = try TemporaryDirectory()
+    try directory.write(zip.finished(), to: "b.zip")
+    let archive = try BackupArchive.open(.path(directory.path("b.zip")))
+    let keybag = try BackupKeybag.rewrap(
+      archive.keybag, from: Secret(utf8: SampleBackup.password), to: Secret(utf8: "battery staple"))
+    try BackupRewriter(system: unsynced).replaceKeybag(of: archive, at: directory.path("b.zip"), with: keybag)
+    #expect(count(name + Array("/Manifest.plist".utf8), in: Data(try directory.read("b.zip"))) == 2)
+  }
+}

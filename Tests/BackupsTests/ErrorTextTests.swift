@@ -1,0 +1,67 @@
+import Backups
+import Basics
+import KeychainFormats
+import Testing
+
+@Suite("What an error says to a person")
+struct ErrorTextTests {
+  @Test(
+    "is a lower-case sentence without a full stop, and one thing to do", arguments: BackupArchiveError.Code.allCases)
+  func shape(code: BackupArchiveError.Code) {
+    let error = BackupArchiveError(code, "the fact")
+    for text in [error.summary, error.advice] {
+      #expect(!text.isEmpty && text.utf8.count <= 100)
+      #expect(text.first?.isLowercase == true)
+      #expect(!text.hasSuffix(".") && !text.contains("please"))
+    }
+    #expect(error.description == "\(error.summary): the fact")
+  }
+
+  @Test("and has the category that scripts act on")
+  func categories() {
+    let expected: [(BackupArchiveError.Code, ErrorCategory)] = [
+      (.notFound, .notFound), (.notABackup, .refused), (.unsupported, .refused), (.sealedList, .refused),
+      (.hostile, .refused),
+      (.overLimit, .refused), (.truncated, .damaged), (.damaged, .damaged), (.unfinished, .damaged),
+      (.manifestMissing, .damaged),
+      (.payloadMissing, .damaged), (.noKeychain, .refused), (.notStreamable, .refused),
+      (.keyUnavailable, .wrongPassword),
+      (.changed, .failed), (.unreadable, .failed), (.unwritable, .failed),
+      (.noSpace, .failed), (.noTemporarySpace, .failed),
+      (.interrupted, .failed), (.occupied, .usage), (.falseClaim, .refused), (.decryptedCopy, .refused),
+      (.passwordDenied, .refused), (.streamBroken, .failed), (.libraryMissing, .failed),
+    ]
+    #expect(expected.count == BackupArchiveError.Code.allCases.count)
+    for (code, category) in expected { #expect(BackupArchiveError(code, "").category == category) }
+  }
+
+  @Test(
+    "names what was tolerated",
+    arguments: [
+      (ArchiveNote.statusMissing, "there is no Status.plist to show that the backup was finished"),
+      (
+        .encryptionNotStated, "Manifest.plist does not say whether there is a password; its contents decide"
+      ),
+      (
+        .encryptionClaimed,
+        "Manifest.plist says that it is encrypted; its manifest is unencrypted, and no file has a key"
+      ),
+      (.databaseUnpadded, "the manifest database was encrypted without padding"),
+      (.databaseInWriteAheadMode, "the manifest database was left in write-ahead mode"),
+      (.listJournalRead(name: "Manifest.db-wal"), "part of the manifest comes from its log, Manifest.db-wal"),
+      (
+        .listJournalRead(name: "Manifest.db-journal"),
+        "the manifest is read as it was before an unfinished change, which Manifest.db-journal takes back"
+      ),
+      (
+        .sizeDiffers(recorded: 1_234_567, found: 999),
+        "the manifest records 1,234,567 bytes for the keychain file, which has 999"
+      ),
+      (.digestDiffers, "the digest recorded for the keychain file does not match"),
+      (
+        .unfinished(state: "moving"),
+        "the device never finished the backup: Status.plist says \"moving\", not \"finished\""
+      ),
+    ])
+  func notes(note: ArchiveNote, text: String) { #expect(note.description == text) }
+}

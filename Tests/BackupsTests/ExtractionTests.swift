@@ -1,0 +1,306 @@
+import Basics
+import Foundation
+import KeychainCrypto
+import KeychainFormats
+import Synchronization
+import SystemPackage
+import Testing
+import TestSupport
+@testable import Backups
+
+
+@Suite("Files out of a backup, into a folder")
+struct ExtractionTests {
+  static let files: [TreeBackup.File] = [
+    .init(path: "Library", mode: 0o755, modified: 1_500_000_000),
+    .init(path: "Library/notes.txt", content: Array("milk".utf8), mode: 0o640, modified: 1_400_000_000),
+    .init(path: "Library/read-only", content: Array("kept".utf8), mode: 0o400),
+    .init(path: "Library/empty", content: []),
+    .init(path: "top.bin", content: (0..<300_001).map { UInt8(65 + $0 % 26) }),
+    .link("Library/link", to: "notes.txt"),
+    .text("Documents/chat.txt", "hello", in: "AppDomain-org.example.chat"),
+  ]
+
+  /// Extracts everything, or what is chosen, into `out`.
+  @discardableResult
+  static func extract(
+    _ backup: TreeBackup, _ directory: TemporaryDirectory, from name: String = "backup", to out: String = "out",
+    system: FileSystem = unsynced, choice: String = "all",
+    progress: BackupRewriter.Progress = { _, _ in true }, choosing: (ListedFile) -> Bool = { _ in true }
+  ) throws -> ExtractedFiles {
+    let archive = try BackupArchive.open(.path(directory.path(name)))
+    let list = try list(of: archive, backup)
+    let plan = try ExtractionPlan(of: list, stored: archive.storedFiles(), choosing: choosing)
+    return try FileExtractor(system: system).extract(
+      .init(plan, choice: choice, into: directory.path(out)), from: archive, list: list, keys: backup.unlocked(),
+      progress: progress)
+  }
+
+  private static func list(of archive: BackupArchive, _ backup: TreeBackup) throws -> FileList {
+    guard archive.isListEncrypted, let keys = try backup.unlocked() else { return try archive.fileList() }
+    return try archive.fileList(with: keys)
+  }
+
+  private static let expected = [
+    "HomeDomain": "directory 700", "HomeDomain/Library": "directory 755",
+    "HomeDomain/Library/notes.txt": "file 640 1400000000 milk",
+    "HomeDomain/Library/read-only": "file 400 1600000000 kept", "HomeDomain/Library/empty": "file 644 1600000000 ",
+    "HomeDomain/Library/link": "link notes.txt",
+    "HomeDomain/top.bin": "file 644 1600000000 "
+      + String(decoding: (0..<300_001).map { UInt8(65 + $0 % 26) }, as: UTF8.self),
+    "AppDomain-org.example.chat": "directory 700", "AppDomain-org.example.chat/Documents": "directory 700",
+    "AppDomain-org.example.chat/Documents/chat.txt": "file 644 1600000000 hello",
+  ]
+
+  @Test("stand in the tree of their domains and paths, with their times and modes", arguments: [true, false])
+  func wholeTree(isEncrypted: Bool) throws {
+    let directory = try TemporaryDirectory()
+    let backup = try TreeBackup(Self.files, isEncrypted: isEncrypted)
+    try backup.write(to: directory)
+    let result = try Self.extract(backup, directory)
+    #expect(try standing(in: directory, "out") == Self.expected)
+    #expect(result.fileCount == 5 && result.linkCount == 1 && result.keptCount == 0 && result.isComplete)
+    #expect(result.byteCount == 300_014 && result.directoryCount == 4 && result.renamedCount == 0)
+    #expect(result.digests == [.right: 5])
+    let attributes = try FileManager.default.attributesOfItem(atPath: directory.path("out/HomeDomain/Library"))
+    #expect((attributes[.modificationDate] as? Date)?.timeIntervalSince1970 == 1_500_000_000)
+    let link = try FileManager.default.attributesOfItem(atPath: directory.path("out/HomeDomain/Library/link"))
+    #expect((link[.modificationDate] as? Date)?.timeIntervalSince1970 == 1_600_000_000)
+    for name in ["out", "out/keyhaul-files.jsonl"] {
+      let mode = try FileManager.default.attributesOfItem(atPath: directory.path(name))[.posixPermissions] as? Int
+      #expect(mode == (name == "out" ? 0o700 : 0o600), "\(name) is its owner's alone")
+    }
+  }
+
+  @Test("are the same out of one file", arguments: ["b.tar", "b.tar.zst", "b.zip"])
+  func containers(form: String) throws {
+    let directory = try TemporaryDirectory()
+    let backup = try TreeBackup(Self.files)
+    try backup.write(to: directory)
+    let archive = try BackupArchive.open(.path(directory.path("backup")))
+    _ = try BackupRewriter(system: unsynced).convert(
+      archive, at: directory.path("backup"), to: ArchiveDestination(path: directory.path(form)))
+    let result = try Self.extract(backup, directory, from: form)
+    #expect(try standing(in: directory, "out") == Self.expected)
+    #expect(result.fileCount == 5 && result.isComplete)
+  }
+
+  @Test("are each named in the manifest, in the order of the list")
+  func manifest() throws {
+    let directory = try TemporaryDirectory()
+    let backup = try TreeBackup(Self.files)
+    try backup.write(to: directory)
+    try Self.extract(backup, directory)
+    let lines = try String(decoding: directory.read("out/keyhaul-files.jsonl"), as: UTF8.self)
+      .split(separator: "\n").map { try JSONValue(parsing: Array($0.utf8)) }
+    #expect(lines.first?["format"]?.stringValue == "exported-files/1")
+    #expect(
+      lines.dropFirst().map { $0["relative_path"]?.stringValue } == [
+        "Library/notes.txt", "Library/read-only", "Library/empty", "top.bin", "Library/link", "Documents/chat.txt",
+      ])
+    let notes = lines[1]
+    #expect(
+      notes["path"]?.stringValue == "HomeDomain/Library/notes.txt" && notes["domain"]?.stringValue == "HomeDomain")
+    #expect(notes["size"]?.integerValue == 4 && notes["protection_class"]?.integerValue == 3)
+    // printf milk | sha256sum
+    #expect(
+      notes["sha256"]?.stringValue == "8825e76530f87ff5c737b3254c6936bc0a90bba3a10a91bbba739268208d378a")
+    #expect(notes["mode"]?.stringValue == "640" && notes["modified"]?.stringValue == "2014-05-13T16:53:20Z")
+    #expect(notes["digest"]?.stringValue == "right")
+  }
+
+  @Test("that are there already are not written again; what was changed or removed is")
+  func again() throws {
+    let directory = try TemporaryDirectory()
+    let backup = try TreeBackup(Self.files)
+    try backup.write(to: directory)
+    try Self.extract(backup, directory)
+    func number(_ path: String) throws -> Int? {
+      try FileManager.default.attributesOfItem(atPath: directory.path("out/\(path)"))[.systemFileNumber] as? Int
+    }
+    let kept = try number("HomeDomain/top.bin")
+    try directory.write(Array("silk".utf8), to: "out/HomeDomain/Library/notes.txt")
+    try FileManager.default.removeItem(atPath: directory.path("out/HomeDomain/Library/read-only"))
+    let result = try Self.extract(backup, directory)
+    #expect(result.fileCount == 5 && result.keptCount == 3)
+    #expect(try number("HomeDomain/top.bin") == kept)
+    #expect(try standing(in: directory, "out") == Self.expected)
+  }
+
+  @Test("and a run that was stopped is taken up: the end is as if it had not been stopped")
+  func stopped() throws {
+    let directory = try TemporaryDirectory()
+    let files = (0..<60).map { TreeBackup.File.text("f/\($0)", String(repeating: "\($0)", count: 5_000)) }
+    let backup = try TreeBackup(files)
+    try backup.write(to: directory)
+    try Self.extract(backup, directory, to: "whole")
+    let writes = Mutex(0)
+    for most in [1, 5, 40] {
+      writes.withLock { $0 = 0 }
+      // The disk is full after so many writes.
+      let failing = FileSystem { call in
+        switch call {
+        case .sync, .syncFileSystem: .omitted
+        case .write:
+          writes.withLock { count in
+            count += 1
+            return count > most
+          } ? .failure(.noSpace) : nil
+        default: nil
+        }
+      }
+      let error = #expect(throws: BackupArchiveError.self) { try Self.extract(backup, directory, system: failing) }
+      #expect(error?.code == .noSpace)
+    }
+    let slow = FileSystem { call in
+      if call == .write { usleep(20_000) }
+      return call == .sync || call == .syncFileSystem ? .omitted : nil
+    }
+    let error = #expect(throws: BackupArchiveError.self) {
+      try Self.extract(backup, directory, system: slow) { done, _ in done < 20_000 }
+    }
+    #expect(error?.code == .interrupted)
+    let result = try Self.extract(backup, directory)
+    #expect(result.keptCount > 0 && result.fileCount == 60)
+    #expect(try standing(in: directory, "out") == standing(in: directory, "whole"))
+    #expect(try directory.read("out/keyhaul-files.jsonl") == directory.read("whole/keyhaul-files.jsonl"))
+  }
+
+  @Test("count as done when the disk keeps them, and not before")
+  func refusedByTheDisk() throws {
+    let directory = try TemporaryDirectory()
+    let backup = try TreeBackup(Self.files)
+    try backup.write(to: directory)
+    let failing = FileSystem { call in
+      switch call {
+      case .sync: .omitted
+      case .syncFileSystem: .failure(.ioError)
+      default: nil
+      }
+    }
+    let error = #expect(throws: BackupArchiveError.self) { try Self.extract(backup, directory, system: failing) }
+    #expect(error?.code == .unwritable)
+    // The files have their names, and the note of what is done has none of them.
+    #expect(try directory.read("out/HomeDomain/Library/notes.txt") == Array("milk".utf8))
+    #expect(try directory.read("out/.keyhaul-part/files.jsonl").count { $0 == UInt8(ascii: "\n") } == 1)
+    let result = try Self.extract(backup, directory)
+    #expect(result.keptCount == 0 && result.fileCount == 5)
+    #expect(try standing(in: directory, "out") == Self.expected)
+  }
+
+  @Test("go into a folder whose own folders are not there yet either: they are made, for their owner alone")
+  func deep() throws {
+    let directory = try TemporaryDirectory()
+    let backup = try TreeBackup(Self.files)
+    try backup.write(to: directory)
+    try Self.extract(backup, directory, to: "some/where/deep/")
+    #expect(try standing(in: directory, "some/where/deep") == Self.expected)
+    for name in ["some", "some/where", "some/where/deep"] {
+      let mode = try FileManager.default.attributesOfItem(atPath: directory.path(name))[.posixPermissions] as? Int
+      #expect(mode == 0o700, "\(name)")
+    }
+    try directory.write([1], to: "file")
+    let error = #expect(throws: BackupArchiveError.self) { try Self.extract(backup, directory, to: "file/in/it") }
+    #expect(error.map { [.unwritable, .occupied].contains($0.code) } == true)
+    #expect(try directory.read("file") == [1])
+  }
+
+  @Test("that cannot be read are named and counted, and all others are written")
+  func faults() throws {
+    let directory = try TemporaryDirectory()
+    let backup = try TreeBackup([
+      .text("whole", "whole"), .init(path: "gone", content: [1], isStored: false),
+      .init(path: "cut", content: Array(repeating: 9, count: 50), damage: { $0.dropLast(3) }),
+      .init(path: "closed", content: [1, 2, 3], keyClass: 12),
+      .init(path: "other", content: [4], damage: { $0.map { ~$0 } }),
+      .init(path: "absent and empty", content: [], isStored: false),
+    ])
+    try backup.write(to: directory)
+    let result = try Self.extract(backup, directory)
+    #expect(result.fileCount == 2 && !result.isComplete)
+    #expect(result.faults == [.payloadMissing: 1, .damaged: 2, .keyUnavailable: 1])
+    #expect(
+      result.namedFaults.map(\.path) == [
+        "HomeDomain/gone", "HomeDomain/cut", "HomeDomain/closed", "HomeDomain/other",
+      ])
+    #expect(
+      try standing(in: directory, "out").keys.sorted() == [
+        "HomeDomain", "HomeDomain/absent and empty", "HomeDomain/whole",
+      ])
+  }
+
+  @Test("are held against the digests of the list, of the stored bytes or of the plain ones")
+  func digests() throws {
+    let directory = try TemporaryDirectory()
+    let backup = try TreeBackup([
+      .init(path: "stored", content: [1], digest: .stored), .init(path: "plain", content: [2], digest: .plain),
+      .init(path: "wrong", content: [3], digest: .wrong), .init(path: "none", content: [4], digest: .none),
+    ])
+    try backup.write(to: directory)
+    let result = try Self.extract(backup, directory)
+    #expect(result.digests == [.right: 2, .differs: 1, .none: 1])
+    #expect(result.differing == ["HomeDomain/wrong"] && !result.isComplete && result.faults.isEmpty)
+  }
+
+  @Test("go into a folder that is new, empty, or theirs, and into no other")
+  func folders() throws {
+    let directory = try TemporaryDirectory()
+    let backup = try TreeBackup(Self.files)
+    try backup.write(to: directory)
+    try directory.write([1], to: "other/mine")
+    let before = try tree(directory.path("other"))
+    func refusal(_ out: String, choice: String = "all") throws -> String? {
+      do {
+        try Self.extract(backup, directory, to: out, choice: choice)
+        return nil
+      } catch let error as BackupArchiveError {
+        #expect(error.code == .occupied)
+        return error.reason.replacing(directory.path.trimmingCharacters(in: ["/"]), with: "").replacing(
+          "\"//", with: "\"")
+      }
+    }
+    let since =
+      "contains other files: it was started with other flags, from another backup, or before this backup "
+      + "changed"
+    #expect(try refusal("other") == "\"other\" contains other files")
+    #expect(try tree(directory.path("other")) == before)
+    #expect(try refusal("other/mine") == "\"other/mine\" holds other files than these\(since)")
+    try FileManager.default.createDirectory(at: directory.url("empty"), withIntermediateDirectories: false)
+    #expect(try refusal("empty") == nil)
+    #expect(try refusal("empty", choice: "some") == "\"empty\" holds other files than these\(since)")
+    #expect(try refusal("empty") == nil)
+  }
+
+  @Test("are refused before anything is written where there is no room for them")
+  func room() throws {
+    let directory = try TemporaryDirectory()
+    let backup = try TreeBackup([.text("large", "x"), .init(path: "said to be huge", content: [1], size: 1 << 60)])
+    try backup.write(to: directory)
+    // What the list says of a size is no reason; what is stored is.
+    #expect(try Self.extract(backup, directory).fileCount == 2)
+    let identifier = try ListedFile.fileIdentifier(domain: "HomeDomain", relativePath: "large")
+    let file = try FileHandle(forWritingTo: directory.url("backup/\(identifier.prefix(2))/\(identifier)"))
+    try file.truncate(atOffset: 1 << 40)
+    try file.close()
+    let error = #expect(throws: BackupArchiveError.self) { try Self.extract(backup, directory, to: "new") }
+    #expect(error?.code == .noSpace)
+    #expect(!FileManager.default.fileExists(atPath: directory.path("new")))
+  }
+
+  @Test("stop at once where they are told to, and tell of bytes until then")
+  func interrupted() throws {
+    let directory = try TemporaryDirectory()
+    let backup = try TreeBackup([.init(path: "large", content: [UInt8](repeating: 1, count: 4 << 20))])
+    try backup.write(to: directory)
+    let slow = FileSystem { call in
+      if call == .write { usleep(40_000) }
+      return call == .sync || call == .syncFileSystem ? .omitted : nil
+    }
+    let error = #expect(throws: BackupArchiveError.self) {
+      try Self.extract(backup, directory, system: slow, progress: { _, _ in false })
+    }
+    #expect(error?.code == .interrupted)
+    #expect(try standing(in: directory, "out")["HomeDomain/large"] == nil)
+    #expect(try Self.extract(backup, directory).fileCount == 1)
+  }
+}

@@ -1,0 +1,190 @@
+import Backups
+import Basics
+import Foundation
+import KeychainFormats
+import Synchronization
+import SystemPackage
+import Testing
+import TestSupport
+
+/// Lets every call through but one.
+final class OneFault: Sendable {
+  private let state: Mutex<(count: Int, target: Int, fault: FileSystem.Fault)>
+  private let isRepeated: Bool
+
+  /// - Parameter isRepeated: Whether all calls of the same kind fail from there on.
+  init(at target: Int, _ fault: FileSystem.Fault, isRepeated: Bool = false) {
+    state = Mutex((0, target, fault))
+    self.isRepeated = isRepeated
+  }
+
+  var callCount: Int { state.withLock { $0.count } }
+
+  var system: FileSystem {
+    FileSystem { [self] call in
+      state.withLock { state in
+        state.count += 1
+        if state.count == state.target || (isRepeated && state.count > state.target) { return state.fault }
+        return call == .sync ? .omitted : nil
+      }
+    }
+  }
+}
+
+extension FileSystem.Fault {
+  /// The calls that fail with it, one in each round: all, or a third of them in a quick run, another for each fault.
+  func calls(among faults: [FileSystem.Fault]) -> StrideThrough<Int> {
+    let (first, step) = Cases.areAllRun ? (1, 1) : (1 + (faults.firstIndex(of: self) ?? 0) % 3, 3)
+    return stride(from: first, through: 100_000, by: step)
+  }
+}
+
+@Suite("A disk that fails at any step")
+struct FaultInjectionTests {
+  static let faults: [FileSystem.Fault] = [
+    .failure(.noSpace), .failure(.ioError), .failure(.interrupted), .failure(.diskQuotaExceeded), .short,
+  ]
+
+  static let destinations = ["new/", "old/", "home/", "new.tar", "old.tar", "old.zip", "old.tar.gz", "old.tar.zst"]
+
+  /// A place where `old…` holds a backup, and `home` something else.
+  private func prepare(_ directory: TemporaryDirectory, _ destination: String, _ old: StoredBackup) throws {
+    let target = ArchiveDestination(path: directory.path(destination))
+    let quiet = FileSystem { $0 == .sync ? .omitted : nil }
+    if destination.hasPrefix("old") {
+      _ = try BackupPlacement(system: quiet).place(old.outgoing, at: target, replace: false)
+    }
+    try directory.write([1], to: "home/note.txt")
+  }
+
+  private func stored(seed: String) throws -> StoredBackup {
+    let files = try SampleBackup(seed: seed).storedFiles()
+    return StoredBackup(
+      directoryName: SampleBackup.udid, modificationTime: 0,
+      files: try files.map { try StoredFile(path: $0.path, bytes: $0.bytes) })
+  }
+
+  /// Writes with the k-th call failing, for every k until no call is left to fail.
+  @Test(
+    "leaves the old backup or the new one, and nothing beside it; a quick run takes a third of the calls",
+    arguments: destinations, faults)
+  func everyCall(destination: String, fault: FileSystem.Fault) throws {
+    let (old, new) = (try stored(seed: "old"), try stored(seed: "new"))
+    var after: [String]?
+    for call in fault.calls(among: Self.faults) {
+      let directory = try TemporaryDirectory()
+      try prepare(directory, destination, old)
+      let before = try tree(directory.path)
+      let failing = OneFault(at: call, fault)
+      var failed = false
+      do throws(BackupArchiveError) {
+        _ = try BackupPlacement(system: failing.system).place(
+          new.outgoing, at: ArchiveDestination(path: directory.path(destination)), replace: true)
+      } catch {
+        failed = true
+        switch fault {
+        case .failure(.noSpace), .failure(.diskQuotaExceeded): #expect(error.code == .noSpace, "call \(call): \(error)")
+        case .failure(.ioError): #expect(error.code == .unwritable, "call \(call): \(error)")
+        default: Issue.record("call \(call): \(error)")
+        }
+      }
+      let now = try tree(directory.path)
+      if failed {
+        #expect(now == before, "call \(call)")
+      } else {
+        after = after ?? now
+        #expect(now == after, "call \(call)")
+        #expect(now != before)
+      }
+      if failing.callCount < call {
+        #expect(call > 8, "the fault was injected into \(call - 1) calls")
+        return
+      }
+    }
+  }
+
+  @Test("leaves the old backup when it fails from some step on for good", arguments: destinations)
+  func lastingFailure(destination: String) throws {
+    let (old, new) = (try stored(seed: "old"), try stored(seed: "new"))
+    for call in 1... {
+      let directory = try TemporaryDirectory()
+      try prepare(directory, destination, old)
+      let before = try tree(directory.path)
+      let failing = OneFault(at: call, .failure(.ioError), isRepeated: true)
+      let target = ArchiveDestination(path: directory.path(destination))
+      let placed = try? BackupPlacement(system: failing.system).place(new.outgoing, at: target, replace: true)
+      if placed != nil { return }
+      // A disk that fails for good keeps what cannot be removed any more, under a hidden name; the target is as it was.
+      let now = try tree(directory.path).filter { !$0.hasPrefix(".") && !$0.contains("/.") }
+      #expect(now == before, "from call \(call) on")
+      #expect(call < 200)
+    }
+  }
+
+  @Test(
+    "replaces a folder by two renames where names cannot be exchanged, or puts the old one back", arguments: [0, 1, 2])
+  func withoutExchange(failingRename: Int) throws {
+    let directory = try TemporaryDirectory()
+    try prepare(directory, "old/", try stored(seed: "old"))
+    let new = try stored(seed: "new")
+    let renames = Mutex(0)
+    let system = FileSystem { call in
+      switch call {
+      case .exchange: return .failure(.noFunction)
+      case .rename:
+        let number = renames.withLock { count in
+          count += 1
+          return count
+        }
+        return number == failingRename ? .failure(.ioError) : nil
+      default: return nil
+      }
+    }
+    let before = try tree(directory.path)
+    let outcome = try? BackupPlacement(system: system).place(
+      new.outgoing, at: .directory(directory.path("old")), replace: true)
+    let after = try tree(directory.path)
+    #expect((outcome != nil) == (failingRename == 0))
+    #expect((after == before) == (failingRename != 0))
+    #expect(outcome?.leftover == nil)
+    #expect(after.count == before.count)
+  }
+
+  @Test("says how much room is needed")
+  func diskFull() throws {
+    let directory = try TemporaryDirectory()
+    let sample = try SampleBackup()
+    let system = FileSystem { $0 == .write ? .failure(.noSpace) : nil }
+    // Five lines of a seal, its first one and its code.
+    let listed = try sample.storedFiles().reduce(0) { $0 + "\($1.bytes.count) \($1.path)".utf8.count + 66 }
+    let size = try sample.storedFiles().reduce(27 + 65 + listed) { $0 + $1.bytes.count }
+    let error = #expect(throws: BackupArchiveError.self) {
+      try sample.write(to: .file(directory.path("b.tar"), .tar), system: system)
+    }
+    let text = "\(size / 1000),\(String(size % 1000 + 1000).dropFirst())"
+    #expect(error?.reason == "no space left on \(directory.path("b.tar")) (needs \(text) bytes)")
+    #expect(error?.advice == "free space and run it again; no partial file was left")
+    #expect(try tree(directory.path).isEmpty)
+  }
+
+  @Test(
+    "gives an error while a backup is read, at every call", arguments: ["old/", "old.tar", "old.zip", "old.tar.zst"])
+  func reading(source: String) throws {
+    let directory = try TemporaryDirectory()
+    try prepare(directory, source, try stored(seed: "old"))
+    let whole = try BackupArchive.open(.path(directory.path(source))).digest
+    for fault in Self.faults {
+      for call in 1... {
+        let failing = OneFault(at: call, fault)
+        do {
+          let archive = try BackupArchive.open(.path(directory.path(source)), limits: .standard, system: failing.system)
+          #expect(archive.digest == whole)
+        } catch {
+          #expect(error.code == .unreadable, "call \(call): \(error)")
+          #expect(fault != .short && fault != .failure(.interrupted), "call \(call): \(error)")
+        }
+        if failing.callCount < call { break }
+      }
+    }
+  }
+}

@@ -1,0 +1,97 @@
+import Basics
+import KeychainFormats
+import Testing
+import TestSupport
+
+@testable import Backups
+
+@Suite("The checksums of a tar.gz")
+struct GzipCheckTests {
+  private let tar: [UInt8]
+  private let digest: String
+
+  init() throws {
+    var files = try SampleBackup.storedFiles()
+    // A stored gzip file, and what looks like one, stand in the middle of everything.
+    var inner = TinyGzip()
+    inner.add(Array("a letter, packed".utf8))
+    inner.add(Array("and another".utf8))
+    files["ab/ab00000000000000000000000000000000000000"] = inner.bytes + [1, 2, 3, 4, 5, 6, 7, 8, 0x1F, 0x8B, 8, 0]
+    tar = packed(files)
+    digest = try open(tar).digest
+  }
+
+  @Test("fit what it holds, however many members it has")
+  func members() throws {
+    for count in [1, 2, 3, 50] {
+      var gzip = TinyGzip()
+      let size = (tar.count + count - 1) / count
+      for start in stride(from: 0, to: tar.count, by: size) {
+        gzip.add(Array(tar[start..<min(start + size, tar.count)]))
+      }
+      #expect(try open(gzip.bytes).digest == digest, "\(count) members")
+    }
+  }
+
+  @Test("fit with an empty member anywhere, and zeros behind the last one")
+  func emptyMembers() throws {
+    var gzip = TinyGzip()
+    gzip.add([])
+    gzip.add(Array(tar[..<1000]))
+    gzip.add([])
+    gzip.add(Array(tar[1000...]))
+    gzip.add([])
+    #expect(try open(gzip.bytes).digest == digest)
+    #expect(try open(gzip.bytes + [UInt8](repeating: 0, count: 10_240)).digest == digest)
+  }
+
+  @Test("do not fit where one bit of a file, of the checksum or of the length is another, or the end is absent")
+  func damage() throws {
+    var whole = TinyGzip()
+    whole.add(tar)
+    let letter = try #require(whole.bytes.firstRange(of: Array("a letter, packed".utf8)))
+    for place in [letter.lowerBound, whole.bytes.count - 8, whole.bytes.count - 1] {
+      var changed = whole.bytes
+      changed[place] ^= 4
+      let error = try #require(try failure(opening: changed))
+      #expect(error == BackupArchiveError(.damaged, "the gzip checksum does not match its contents"), "byte \(place)")
+    }
+    for missing in 1...8 {
+      let error = try #require(try failure(opening: Array(whole.bytes.dropLast(missing))))
+      #expect(error.category == .damaged, "\(missing) bytes less")
+    }
+  }
+
+  @Test("do not fit where an earlier member's is wrong", arguments: [0, 1, 2])
+  func earlierMember(wrong: Int) throws {
+    var gzip = TinyGzip()
+    let third = tar.count / 3
+    for (index, part) in [tar[..<third], tar[third..<2 * third], tar[(2 * third)...]].enumerated() {
+      gzip.add(Array(part), checksum: index == wrong ? 0x1234_5678 : nil)
+    }
+    #expect(try failure(opening: gzip.bytes)?.code == .damaged)
+  }
+
+  @Test("are not asked of what is compressed twice, which is refused")
+  func twice() throws {
+    var (inner, outer) = (TinyGzip(), TinyGzip())
+    inner.add(tar)
+    outer.add(inner.bytes)
+    let error = try #require(try failure(opening: outer.bytes))
+    #expect(error == BackupArchiveError(.unsupported, "it is compressed more than once"))
+  }
+
+  @Test("are those of RFC 1952, in portions of any size")
+  func checksums() {
+    // The check value that every description of this checksum gives.
+    #expect(TinyGzip.checksum(Array("123456789".utf8)) == 0xCBF4_3926)
+    // Some stretches that are read two and two, and what is left of one.
+    let bytes = (0..<7001).map { UInt8(truncatingIfNeeded: $0 * $0 / 7) }
+    for cut in [0, 1, 7, 8, 9, 500, 1024, 2047, 2048, 2049, 3500, 4096, 4953, 7000, 7001] {
+      var sum = CRC32()
+      bytes[..<cut].withUnsafeBytes { sum.update($0) }
+      bytes[cut...].withUnsafeBytes { sum.update($0) }
+      #expect(sum.value == TinyGzip.checksum(bytes))
+    }
+  }
+}

@@ -1,0 +1,245 @@
+import Basics
+import CSQLite
+import Foundation
+import KeychainFormats
+import Testing
+import TestSupport
+
+@testable import Backups
+
+struct HostileSchema: Sendable, CustomTestStringConvertible {
+  let testDescription: String
+  let sql: String
+  let code: BackupArchiveError.Code
+  let reason: String
+
+  init(_ description: String, _ sql: String, _ code: BackupArchiveError.Code = .hostile, _ reason: String) {
+    testDescription = description
+    self.sql = sql
+    self.code = code
+    self.reason = reason
+  }
+}
+
+@Suite("A manifest database that no device makes")
+struct HostileDatabaseTests {
+  private static let files = "CREATE TABLE Files (fileID TEXT PRIMARY KEY, domain TEXT, relativePath TEXT, "
+
+  static let schemas = [
+    HostileSchema(
+      "a trigger", ForeignDatabase.schema + "CREATE TRIGGER t AFTER INSERT ON Files BEGIN SELECT 1; END", "\"t\""),
+    HostileSchema("a view", ForeignDatabase.schema + "CREATE VIEW v AS SELECT load_extension('x')", "\"v\""),
+    HostileSchema("a view in place of the table", "CREATE VIEW Files AS SELECT 1 AS fileID", "\"Files\""),
+    HostileSchema(
+      "a virtual table", ForeignDatabase.schema + "CREATE VIRTUAL TABLE f USING fts5(x)", "no device creates"),
+    HostileSchema("another table", ForeignDatabase.schema + "CREATE TABLE Other (x)", "\"Other\""),
+    HostileSchema("a computed column", files + "flags INTEGER, file BLOB AS (abs(flags)))", "\"Files\""),
+    HostileSchema(
+      "a generated column", files + "flags INTEGER, file BLOB GENERATED ALWAYS AS (1) STORED)", "\"Files\""),
+    HostileSchema("a check", files + "flags INTEGER CHECK (abs(flags) >= 0), file BLOB)", "\"Files\""),
+    HostileSchema("a computed default", files + "flags INTEGER DEFAULT (random()), file BLOB)", "\"Files\""),
+    HostileSchema(
+      "an index of an expression", ForeignDatabase.schema + "CREATE INDEX i ON Files(lower(domain))", "\"i\""),
+    HostileSchema(
+      "a partial index", ForeignDatabase.schema + "CREATE INDEX i ON Files(domain) WHERE flags = 1", "\"i\""),
+    HostileSchema("an index of a text", ForeignDatabase.schema + "CREATE INDEX i ON Files(domain || 'x')", "\"i\""),
+    HostileSchema("an index of a sum", ForeignDatabase.schema + "CREATE INDEX i ON Files(domain, flags + 1)", "\"i\""),
+    HostileSchema("an index of a sign", ForeignDatabase.schema + "CREATE INDEX i ON Files(-flags)", "\"i\""),
+    HostileSchema("an index of a number", ForeignDatabase.schema + "CREATE INDEX i ON Files(domain, 1.5)", "\"i\""),
+    HostileSchema(
+      "an index of a pattern", ForeignDatabase.schema + "CREATE INDEX i ON Files(domain LIKE 'x')", "\"i\""),
+    HostileSchema("an index of a question", ForeignDatabase.schema + "CREATE INDEX i ON Files(flags IS NULL)", "\"i\""),
+    HostileSchema(
+      "an index of a case", ForeignDatabase.schema + "CREATE INDEX i ON Files(CASE flags WHEN 1 THEN 2 END)", "\"i\""),
+    HostileSchema(
+      "a unique index of an expression", ForeignDatabase.schema + "CREATE UNIQUE INDEX i ON Files(fileID || domain)",
+      "\"i\""),
+    HostileSchema(
+      "an index of an expression over the other table",
+      ForeignDatabase.schema + "CREATE INDEX i ON Properties(key || value)", "\"i\""),
+    HostileSchema(
+      "an index with a foreign collation", ForeignDatabase.schema + "CREATE INDEX i ON Files(domain COLLATE NOCASE)",
+      "\"i\""),
+    HostileSchema(
+      "a comment in an index", ForeignDatabase.schema + "CREATE INDEX i ON Files(domain /* x */)", "\"i\""),
+    HostileSchema(
+      "a table without row numbers", files + "flags INTEGER, file BLOB) WITHOUT ROWID", "\"Files\""),
+    HostileSchema("a foreign collation", files + "flags INTEGER, file BLOB COLLATE NOCASE)", "\"Files\""),
+    HostileSchema(
+      "no table Files", "CREATE TABLE Properties (key TEXT PRIMARY KEY, value BLOB)", .damaged, "no table Files"),
+    HostileSchema("nothing at all", "PRAGMA user_version = 2", .damaged, "no table Files"),
+    HostileSchema(
+      "other columns", "CREATE TABLE Files (fileID TEXT, domain TEXT, path TEXT, flags INTEGER, file BLOB)", .damaged,
+      "other columns"),
+    HostileSchema("a column too many", files + "flags INTEGER, file BLOB, more TEXT)", .damaged, "other columns"),
+    HostileSchema("columns in another order", files + "file BLOB, flags INTEGER)", .damaged, "other columns"),
+    HostileSchema(
+      "a thousand columns", "CREATE TABLE Files (\((0..<1000).map { "c\($0)" }.joined(separator: ", ")))", .damaged,
+      "too many columns"),
+  ]
+
+  private func open(_ bytes: [UInt8]) throws -> ManifestDatabase {
+    try ManifestDatabase(try DatabaseBytes(try StoredBytes(bytes)))
+  }
+
+  @Test("Tables that SQLite itself makes are passed over, and others of their names are not")
+  func systemTables() throws {
+    let counter = "CREATE TABLE t(id INTEGER PRIMARY KEY AUTOINCREMENT); INSERT INTO t DEFAULT VALUES; DROP TABLE t;"
+    let row = ForeignDatabase.row("a", "HomeDomain", "a", 1, nil)
+    let bytes = try ForeignDatabase.bytes(ForeignDatabase.schema + row + counter + "ANALYZE;")
+    #expect(Data(bytes).range(of: Data("sqlite_sequence".utf8)) != nil)
+    #expect(Data(bytes).range(of: Data("sqlite_stat1".utf8)) != nil)
+    #expect(try open(bytes).notes.isEmpty)
+    let forged = try ForeignDatabase.bytes(
+      ForeignDatabase.schema + "ANALYZE; PRAGMA writable_schema = ON; UPDATE sqlite_master SET sql = "
+        + "'CREATE TABLE sqlite_stat1(tbl,idx,stat CHECK (abs(1)))' WHERE name = 'sqlite_stat1';")
+    #expect(try failure(forged)?.code == .hostile)
+  }
+
+  @Test("is damaged where its tree goes on in pages that nobody stored, however far away: the disk is not blamed")
+  func farPages() throws {
+    var bytes = try ForeignDatabase.bytes(ForeignDatabase.schema)
+    let pageSize = Int(bytes[16]) << 8 | Int(bytes[17])
+    for count in [2, 60, 64] {
+      let pages = bytes.count / pageSize * count
+      func write(_ number: Int, at offset: Int) {
+        for place in 0..<4 { bytes[offset + place] = UInt8(truncatingIfNeeded: number >> (24 - 8 * place)) }
+      }
+      write(pages, at: 28)
+      bytes.replaceSubrange(92..<96, with: bytes[24..<28])
+      // An inner page without a cell, whose last child is almost the last page.
+      bytes.replaceSubrange(100..<108, with: [5, 0, 0, 0, 0, UInt8(pageSize >> 8 & 0xFF), UInt8(pageSize & 0xFF), 0])
+      write(pages - 1, at: 108)
+      #expect(try failure(bytes)?.category == .damaged, "\(count)")
+    }
+  }
+
+  private func failure(_ bytes: [UInt8]) throws -> BackupArchiveError? {
+    do {
+      _ = try open(bytes)
+      return nil
+    } catch let error as BackupArchiveError {
+      return error
+    }
+  }
+
+  @Test("is refused for its schema, before anything else in it is read", arguments: schemas)
+  func schema(_ hostile: HostileSchema) throws {
+    let error = try #require(try failure(try ForeignDatabase.bytes(hostile.sql)))
+    #expect(error.code == hostile.code, "\(error)")
+    #expect(error.reason.contains(hostile.reason), "\(error)")
+  }
+
+  @Test(
+    "may have any index of its columns, in either order",
+    arguments: [
+      "CREATE INDEX i ON Files(domain DESC)", "CREATE INDEX i ON Files(domain, flags ASC,\n relativePath)",
+      "CREATE UNIQUE INDEX i ON Files(fileID)", "CREATE INDEX \"i\" ON \"Files\" (\"domain\", [flags] desc, `file`)",
+      "CREATE INDEX i ON Properties(value, key)",
+    ])
+  func plainIndexes(sql: String) throws {
+    #expect(try failure(try ForeignDatabase.bytes(ForeignDatabase.schema + sql)) == nil)
+  }
+
+  @Test("is damaged where its bytes are not a whole database")
+  func bytes() throws {
+    let whole = try ForeignDatabase.bytes(ForeignDatabase.schema)
+    #expect(try failure(whole) == nil)
+    func changed(_ offset: Int, _ bytes: [UInt8]) -> [UInt8] {
+      var copy = whole
+      copy.replaceSubrange(offset..<offset + bytes.count, with: bytes)
+      return copy
+    }
+    #expect(try failure([])?.code == .damaged)
+    #expect(try failure(Array("not a database".utf8))?.reason == "the manifest database is not an SQLite database")
+    #expect(try failure([UInt8](repeating: 7, count: 8192))?.code == .damaged)
+    #expect(try failure(Array(whole.dropLast()))?.code == .truncated)
+    #expect(try failure(Array(whole.dropLast(4096)))?.code == .truncated)
+    #expect(try failure(Array(whole.prefix(100)))?.code == .truncated)
+    for size in [[0, 0], [0, 1, 0], [3, 0xE8], [1, 0], [0xFF, 0xFF]] as [[UInt8]] where size.count == 2 {
+      #expect(try failure(changed(16, size))?.reason.contains("pages of") == true, "\(size)")
+    }
+    // The first page becomes one that no tree has; a list of free pages that runs in a circle; a root beyond the end.
+    #expect(try failure(changed(100, [0xFF]))?.category == .damaged)
+    #expect(try failure(changed(32, [0, 0, 0, 2, 0, 0, 0, 9]))?.category == .damaged)
+    #expect(try failure(changed(4096, [UInt8](repeating: 0xFF, count: 4096)))?.category == .damaged)
+  }
+
+  @Test("is read, with a note, where it was left in write-ahead mode")
+  func writeAheadMode() throws {
+    var bytes = try ForeignDatabase.bytes(ForeignDatabase.schema)
+    bytes[18] = 2
+    bytes[19] = 2
+    #expect(try open(bytes).notes == [.databaseInWriteAheadMode])
+  }
+
+  private let keychain = (domain: "KeychainDomain", path: "keychain-backup.plist")
+
+  private func keychainRow(_ rows: String) throws -> ListedFile? {
+    try open(try ForeignDatabase.bytes(ForeignDatabase.schema + rows)).file(
+      domain: keychain.domain, relativePath: keychain.path)
+  }
+
+  @Test("lists the keychain file under its hash, or not at all")
+  func keychainRows() throws {
+    let identifier = KeychainPayload.fileIdentifier
+    let good = ForeignDatabase.row(identifier, keychain.domain, keychain.path, 1, [1])
+    #expect(try keychainRow(good)?.kind == .file)
+    #expect(throws: BackupArchiveError.self) { try keychainRow(good)?.record() }
+    #expect(try keychainRow("") == nil)
+    let unfinished = try keychainRow(ForeignDatabase.row(identifier, keychain.domain, keychain.path, 33, nil))
+    #expect(unfinished?.kind == .file)
+    #expect(try unfinished?.record() == nil)
+    let bad = String(repeating: "ab", count: 20)
+    let hostile = [
+      ForeignDatabase.row(bad, keychain.domain, keychain.path, 1, [1]),
+      ForeignDatabase.row(identifier.uppercased(), keychain.domain, keychain.path, 1, [1]),
+      ForeignDatabase.row("../../etc/passwd", keychain.domain, keychain.path, 1, [1]),
+      ForeignDatabase.row(identifier, "HomeDomain", "other", 1, [1]),
+      ForeignDatabase.row(identifier, keychain.domain, "../keychain-backup.plist", 1, [1]),
+      good + ForeignDatabase.row(bad, keychain.domain, keychain.path, 1, [2]),
+      "INSERT INTO Files VALUES ('\(identifier)', x'00', NULL, 'one', 7);",
+    ]
+    for rows in hostile {
+      let error = #expect(throws: BackupArchiveError.self) { try keychainRow(rows) }
+      #expect(error?.code == .hostile)
+    }
+  }
+
+  @Test("counts rows of any type, and sets those apart that no device writes")
+  func listing() throws {
+    func row(_ domain: String, _ path: String, _ flags: Int) throws -> String {
+      ForeignDatabase.row(SHA1.hash(Array("\(domain)-\(path)".utf8)).hex, domain, path, flags, nil)
+    }
+    let sql =
+      try row("HomeDomain", "Library/a", 1) + row("HomeDomain", "Library", 2) + row("HomeDomain", "link", 4)
+      + row("CameraRollDomain", "b", 0x29) + row("HomeDomain", "../../etc/passwd", 1)
+      + row("HomeDomain", "/etc/passwd", 1) + row("Home/Domain", "x", 1)
+      + ForeignDatabase.row("nothex", "HomeDomain", "x", 1, nil) + "INSERT INTO Files VALUES (NULL, 1, x'00', 'a', 3);"
+    let listing = try open(try ForeignDatabase.bytes(ForeignDatabase.schema + sql)).listing(against: nil)
+    #expect(listing.fileCount == 2)
+    #expect(listing.directoryCount == 1)
+    #expect(listing.linkCount == 1)
+    #expect(listing.rowCountByDomain == ["HomeDomain": 3, "CameraRollDomain": 1])
+    #expect(listing.unreadableRowCount == 5)
+  }
+
+  @Test("may hold a value up to the limit, and no larger one")
+  func maximumValueByteCount() throws {
+    // A row's other columns and its header count towards the limit too.
+    let limit = Int(DefensiveConnection.maximumValueByteCount)
+    let identifier = KeychainPayload.fileIdentifier
+    func rows(_ count: Int) -> String {
+      "INSERT INTO Files VALUES ('\(identifier)', '\(keychain.domain)', '\(keychain.path)', 1, zeroblob(\(count)));"
+    }
+    #expect(try keychainRow(rows(limit - 200)) != nil)
+    let error = #expect(throws: BackupArchiveError.self) { try keychainRow(rows(limit + 1)) }
+    #expect(error?.code == .overLimit)
+  }
+}
+
+extension HostileSchema {
+  fileprivate init(_ description: String, _ sql: String, _ reason: String) {
+    self.init(description, sql, .hostile, reason)
+  }
+}

@@ -1,0 +1,247 @@
+import Backups
+import Basics
+import Foundation
+import KeychainFormats
+import Testing
+import TestSupport
+import TestSupport
+
+@Suite("A log or a journal next to the manifest")
+struct JournalTests {
+  private static let early = ["early"]
+  private static let all = ["early", "late1", "late2"]
+  private static let log = "Manifest.db-wal"
+  private static let journal = "Manifest.db-journal"
+
+  /// A backup without a password whose list has three files.
+  private func backup(in directory: TemporaryDirectory, isEncrypted: Bool = false) throws -> [UInt8] {
+    try TreeBackup(Self.all.map { .text($0, "content of \($0)") }, isEncrypted: isEncrypted).write(to: directory)
+    return try directory.read("backup/Manifest.db")
+  }
+
+  /// The same with two of the rows in the log alone.
+  private func logged(in directory: TemporaryDirectory) throws -> LoggedList {
+    let list = try LoggedList.moving("late1", "late2", of: try backup(in: directory))
+    try directory.write(list.database, to: "backup/Manifest.db")
+    try directory.write(list.log, to: "backup/\(Self.log)")
+    return list
+  }
+
+  private func open(_ directory: TemporaryDirectory, _ name: String = "backup") throws -> BackupArchive {
+    try BackupArchive.open(.path(directory.path(name)))
+  }
+
+  private func paths(_ archive: BackupArchive) throws -> [String] {
+    var paths: [String] = []
+    try archive.fileList().forEachFile { paths.append($0.relativePath ?? "") }
+    return paths.sorted()
+  }
+
+  private func readJournals(_ archive: BackupArchive) -> [String] {
+    archive.notes.compactMap { if case .listJournalRead(let name) = $0 { name } else { nil } }
+  }
+
+  /// The one finding of an archive, which has to be of a journal.
+  private func unread(_ archive: BackupArchive) throws -> (name: String, byteCount: Int64, reason: String) {
+    #expect(archive.findings.count == 1)
+    guard case .listJournalUnread(let name, let byteCount, let reason)? = archive.findings.first else {
+      throw ForeignDatabase.Failure(message: "\(archive.findings)")
+    }
+    return (name, byteCount, reason)
+  }
+
+  @Test("Rows committed in the log are rows of the list, in a folder and packed", arguments: [nil, "b.tar", "b.zip"])
+  func merged(packed: String?) throws {
+    let directory = try TemporaryDirectory()
+    _ = try logged(in: directory)
+    // The file alone has one row.
+    try directory.write(try directory.read("backup/Manifest.db"), to: "alone/Manifest.db")
+    for part in ["Manifest.plist", "Status.plist"] {
+      try directory.write(try directory.read("backup/\(part)"), to: "alone/\(part)")
+    }
+    #expect(try paths(try open(directory, "alone")) == Self.early)
+    if let packed {
+      let copy = try BackupRewriter(system: unsynced).convert(
+        try open(directory), at: directory.path("backup"), to: ArchiveDestination(path: directory.path(packed)))
+      #expect(copy.foreignFiles.isEmpty)
+    }
+    let archive = try open(directory, packed ?? "backup")
+    #expect(try paths(archive) == Self.all)
+    #expect(archive.findings.isEmpty && readJournals(archive) == [Self.log])
+    #expect(try archive.fileList().listing(against: archive.storedFiles()).missingCount == 0)
+    #expect(try archive.digest == open(directory).digest)
+    #expect(try archive.digest != open(directory, "alone").digest)
+    for use in ArchiveUse.allCases { try archive.require(use) }
+  }
+
+  @Test("A log without frames, or whose pages the list has, changes nothing and is not named", arguments: [0, 32, nil])
+  func nothing(byteCount: Int?) throws {
+    let directory = try TemporaryDirectory()
+    var list = try logged(in: directory)
+    if byteCount == nil {
+      let checkpoint = "PRAGMA journal_mode = WAL; UPDATE Files SET flags = 1; PRAGMA wal_checkpoint(FULL);"
+      list = try LoggedList(try backup(in: directory), checkpoint)
+      #expect(list.log.count > 4_096)
+      try directory.write(list.database, to: "backup/Manifest.db")
+    }
+    try directory.write(Array(list.log.prefix(byteCount ?? .max)), to: "backup/\(Self.log)")
+    let archive = try open(directory)
+    #expect(archive.findings.isEmpty && readJournals(archive).isEmpty)
+    #expect(try paths(archive) == (byteCount == nil ? Self.all : Self.early))
+  }
+
+  @Test("A log whose frames do not have its salts is named and not merged")
+  func otherSalts() throws {
+    let directory = try TemporaryDirectory()
+    var log = try logged(in: directory).log
+    for frame in stride(from: 32, to: log.count, by: 24 + 4_096) { log[frame + 8] ^= 1 }
+    try directory.write(log, to: "backup/\(Self.log)")
+    let archive = try open(directory)
+    let found = try unread(archive)
+    #expect(found.name == Self.log && found.byteCount == Int64(log.count))
+    #expect(found.reason == "the frames do not have the salts of the header")
+    #expect(try paths(archive) == Self.early && readJournals(archive).isEmpty)
+    #expect(ArchiveUse.allCases.filter(archive.findings[0].forbids) == [.restoring, .rewriting])
+    #expect(archive.findings[0].isDamage && !archive.findings[0].isLoss)
+  }
+
+  @Test("A log of another database is named and not merged", arguments: [1_024, 4_096])
+  func otherDatabase(pageByteCount: Int) throws {
+    let directory = try TemporaryDirectory()
+    _ = try logged(in: directory)
+    let other = try LoggedList(
+      try ForeignDatabase.bytes(
+        "PRAGMA page_size = \(pageByteCount); CREATE TABLE other(x); INSERT INTO other VALUES (1)"),
+      "PRAGMA journal_mode = WAL; PRAGMA wal_autocheckpoint = 0; CREATE TABLE more(x); INSERT INTO other VALUES (2);")
+    try directory.write(other.log, to: "backup/\(Self.log)")
+    let archive = try open(directory)
+    #expect(
+      try unread(archive).reason
+        == (pageByteCount == 1_024
+          ? "their pages have 1,024 bytes, those of the manifest 4,096" : "with them the manifest fails its check"))
+    #expect(try paths(archive) == Self.early)
+  }
+
+  @Test("A log that is cut off counts up to its last whole commit, and the rest is named")
+  func cut() throws {
+    let directory = try TemporaryDirectory()
+    let log = try logged(in: directory).log
+    let ends = LoggedList.commitEnds(log)
+    #expect(ends.count == 2 && ends.last == log.count)
+    for (count, expected, rest) in [
+      (log.count - 100, ["early", "late1"], log.count - 100 - ends[0]), (ends[0] + 10, ["early", "late1"], 10),
+      (ends[0] - 10, Self.early, ends[0] - 10), (20, Self.early, 20),
+    ] {
+      try directory.write(Array(log.prefix(count)), to: "backup/\(Self.log)")
+      let archive = try open(directory)
+      #expect(try paths(archive) == expected, "\(count)")
+      #expect(try unread(archive).byteCount == Int64(rest), "\(count)")
+      #expect(readJournals(archive) == (expected == Self.early ? [] : [Self.log]), "\(count)")
+    }
+    try directory.write(Array(log.prefix(ends[0])), to: "backup/\(Self.log)")
+    let whole = try open(directory)
+    #expect(try whole.findings.isEmpty && paths(whole) == ["early", "late1"])
+  }
+
+  @Test("A frame whose check sum does not fit ends the log, as SQLite has it")
+  func changedFrame() throws {
+    let directory = try TemporaryDirectory()
+    var log = try logged(in: directory).log
+    log[LoggedList.commitEnds(log)[0] + 24 + 50] ^= 1
+    try directory.write(log, to: "backup/\(Self.log)")
+    #expect(try paths(try open(directory)) == ["early", "late1"])
+  }
+
+  @Test("An unfinished change is taken back by its journal, in a folder and packed", arguments: [nil, "b.tar"])
+  func takenBack(packed: String?) throws {
+    let directory = try TemporaryDirectory()
+    let before = try backup(in: directory)
+    let list = try LoggedList.unfinished(before)
+    // Else nothing would be shown: the change has reached the file.
+    #expect(list.database != before && !list.journal.isEmpty)
+    try directory.write(list.database, to: "backup/Manifest.db")
+    try directory.write(list.journal, to: "backup/\(Self.journal)")
+    if let packed {
+      _ = try BackupRewriter(system: unsynced).convert(
+        try open(directory), at: directory.path("backup"), to: ArchiveDestination(path: directory.path(packed)))
+    }
+    let archive = try open(directory, packed ?? "backup")
+    #expect(try paths(archive) == Self.all)
+    #expect(archive.findings.isEmpty && readJournals(archive) == [Self.journal])
+  }
+
+  @Test("A journal of a finished change is none, and one that is no journal is named")
+  func otherJournals() throws {
+    let directory = try TemporaryDirectory()
+    _ = try backup(in: directory)
+    try directory.write([UInt8](repeating: 0, count: 5_000), to: "backup/\(Self.journal)")
+    #expect(try open(directory).findings.isEmpty)
+    try directory.write([UInt8](repeating: 1, count: 5_000), to: "backup/\(Self.journal)")
+    let found = try unread(try open(directory))
+    #expect(found.name == Self.journal && found.byteCount == 5_000)
+    #expect(found.reason == "they do not begin as a journal of SQLite's does")
+    try directory.write([1], to: "backup/Info.db-wal")
+    #expect(try open(directory).findings.count == 1)
+  }
+
+  @Test("A log beside an encrypted list is named and not read")
+  func encrypted() throws {
+    let directory = try TemporaryDirectory()
+    let log = try logged(in: directory).log
+    _ = try backup(in: directory, isEncrypted: true)
+    try directory.write(log, to: "backup/\(Self.log)")
+    #expect(try unread(try open(directory)).reason == "Manifest.db is encrypted, or not a database")
+  }
+
+  @Test("A log that is a link or over the limit is named and not read")
+  func unreadable() throws {
+    let directory = try TemporaryDirectory()
+    let log = try logged(in: directory).log
+    var limits = ArchiveLimits()
+    limits.journalByteCount = log.count - 1
+    let archive = try BackupArchive.open(.path(directory.path("backup")), limits: limits)
+    #expect(try unread(archive).byteCount == Int64(log.count))
+    #expect(try paths(archive) == Self.early)
+    try FileManager.default.removeItem(atPath: directory.path("backup/\(Self.log)"))
+    try FileManager.default.createSymbolicLink(
+      atPath: directory.path("backup/\(Self.log)"), withDestinationPath: "/etc/hostname")
+    #expect(try unread(try open(directory)).reason == "it is not a regular file")
+  }
+
+  @Test("A rewritten manifest has the rows of its log, and the log is left out", arguments: ["backup", "b.tar"])
+  func writtenAnew(form: String) throws {
+    let directory = try TemporaryDirectory()
+    let desk = try DeskBackup()
+    try desk.write(to: directory)
+    let list = try LoggedList.moving(
+      "Library/fifteen", "Library/sixteen", of: try directory.read("backup/Manifest.db"))
+    try directory.write(list.database, to: "backup/Manifest.db")
+    try directory.write(list.log, to: "backup/\(Self.log)")
+    try directory.write([1], to: "backup/Manifest.db-shm")
+    let rewriter = BackupRewriter(system: unsynced)
+    if form != "backup" {
+      _ = try rewriter.convert(
+        try open(directory), at: directory.path("backup"), to: ArchiveDestination(path: directory.path(form)))
+    }
+    let archive = try open(directory, form)
+    let outcome = try rewriter.reencrypt(
+      archive, at: directory.path(form), with: try desk.protected("correct horse"), keys: archive.keybag.keys(""))
+    #expect(outcome.foreignFiles.isEmpty)
+    let copy = try open(directory, form)
+    #expect(copy.findings.isEmpty && readJournals(copy).isEmpty)
+    let files = try copy.plainFiles(try copy.keybag.keys("correct horse"))
+    #expect(files.count == 6 && files["HomeDomain-Library/fifteen"]?.bytes == Array("plain text here".utf8))
+  }
+
+  @Test("A seal covers the log: without it, or with another, the seal is broken")
+  func sealed() throws {
+    let directory = try TemporaryDirectory()
+    let log = try logged(in: directory).log
+    _ = try BackupRewriter(system: unsynced).seal(try open(directory), at: directory.path("backup"), keys: nil)
+    #expect(try open(directory).seal?.breaks == [])
+    for bytes in [[], Array(log.prefix(LoggedList.commitEnds(log)[0]))] {
+      try directory.write(bytes, to: "backup/\(Self.log)")
+      #expect(try open(directory).seal?.breaks.map(\.file) == [Self.log])
+    }
+  }
+}

@@ -1,0 +1,28 @@
+import Basics
+import KeychainCrypto
+import KeychainFormats
+import KeychainRules
+import Testing
+
+@testable import Backups
+
+@Suite("An item of a later key generation")
+struct ClassGenerationTests {
+  @Test("is named and counted by its class, and opened by no key of another number")
+  func named() throws {
+    let shelf = try Shelf(items: [.password("anna"), .password("berta")]) { entries in
+      var entries = entries
+      // The class is the second word of a blob, little-endian: 6 becomes 22.
+      entries[0].blob?[4] |= 0x10
+      return entries
+    }
+    let opened = try OpenedArchive(try shelf.open(), password: Secret(utf8: Shelf.password), deviceKey: nil)
+    #expect(opened.items.map(\.protection) == [.whenUnlocked, .whenUnlocked])
+    #expect(opened.items.map(\.keyClass) == [KeyClass(rawValue: 0x16), .whenUnlocked])
+    #expect(opened.contents.countByProtection == [.whenUnlocked: 2])
+    #expect(opened.items.map { opened.reason(of: $0) } == [.noClassKey, nil])
+    #expect(
+      opened.damage.map(\.description)
+        == ["the keybag has no key of class 22 (when unlocked, key generation 1), and 1 item needs one"])
+  }
+}

@@ -1,0 +1,58 @@
+import Basics
+import KeychainFormats
+import Testing
+
+@testable import Backups
+
+@Suite("Comparing with a source that tells a part")
+struct ComparisonScopeTests {
+  private func item(_ label: String, date: Double, secret: String?) -> KeychainItem {
+    var item = KeychainItem(
+      kind: .genericPassword,
+      attributes: [
+        .account: .string("anna"), .service: .string("chat"), .label: .string(label), .protection: .string("ak"),
+        .accessGroup: .string("a"), .modificationDate: .date(KeychainDate(secondsSinceReferenceDate: date)),
+      ])
+    item.secret = secret.map { SensitiveBytes(copying: Array($0.utf8)) }
+    return item
+  }
+
+  private func difference(
+    _ first: KeychainItem, _ second: KeychainItem, _ scope: ComparedItem.Scope
+  ) throws -> KeychainDifference {
+    var told = ComparedItem(index: 0, item: second)
+    told.scope = scope
+    return try KeychainDifference(from: [ComparedItem(index: 0, item: first)], to: [told])
+  }
+
+  @Test("a secret that it does not tell is no change, and is counted")
+  func secret() throws {
+    let (whole, part) = (item("l", date: 1, secret: "s"), item("l", date: 1, secret: nil))
+    let open = try difference(whole, part, .init(tellsSecret: false))
+    let told = try difference(whole, part, .init())
+
+    #expect(open.changed.isEmpty && open.sameCount == 1 && open.openSecretCount == 1 && !open.isComplete)
+    #expect(told.changed.map(\.isSecretChanged) == [true] && told.openSecretCount == 0)
+  }
+
+  @Test("dates that were cut to seconds are the same within one, and not beyond it")
+  func dates() throws {
+    let scope = ComparedItem.Scope(hasWholeSeconds: true)
+    func changes(_ date: Double, _ scope: ComparedItem.Scope) throws -> [AttributeCode] {
+      try difference(item("l", date: 1.75, secret: "s"), item("l", date: date, secret: "s"), scope).changed
+        .flatMap(\.attributes)
+    }
+
+    #expect(try changes(1, scope) == [])
+    #expect(try changes(2.75, scope) == [.modificationDate])
+    #expect(try changes(1, .init()) == [.modificationDate])
+  }
+
+  @Test("attributes that it cannot have say nothing")
+  func attributes() throws {
+    let (old, new) = (item("old", date: 1, secret: "s"), item("new", date: 1, secret: "s"))
+
+    #expect(try difference(old, new, .init(attributes: [.account, .service])).changed.isEmpty)
+    #expect(try difference(old, new, .init(attributes: [.label])).changed.map(\.attributes) == [[.label]])
+  }
+}

@@ -1,0 +1,242 @@
+import Basics
+import KeychainCrypto
+import KeychainFormats
+import KeychainRules
+import Testing
+@testable import Backups
+
+
+@Suite("Two keychains that are compared")
+struct DifferenceTests {
+  private func open(_ items: KeychainItem..., from first: Int = 0) -> [ComparedItem] {
+    items.enumerated().map { ComparedItem(index: first + $0, item: $1) }
+  }
+
+  private func reference(_ byte: UInt8) throws -> [UInt8] {
+    try PersistentReference.uuid(.genericPassword, [UInt8](repeating: byte, count: 16)).serialized()
+  }
+
+  private func sealed(_ index: Int, _ reference: [UInt8]?, _ reason: Reason = .deviceBound) -> ComparedItem {
+    ComparedItem(
+      index: index, sealed: ItemIdentity(sealed: .genericPassword), protection: .whenUnlockedThisDeviceOnly,
+      persistentReference: reference, reason: reason)
+  }
+
+  @Test("are the same where every item is, whatever their order and their rows")
+  func same() throws {
+    let first = open(.password("anna"), .password("berta"))
+    let second = open(
+      .password("berta", with: [.uuid: .string("0A"), .persistentReference: .data([1, 2]), .digest: .data([3])]),
+      .password("anna", with: [.multiUser: .data([])]))
+    let difference = try KeychainDifference(from: first, to: second)
+    #expect(difference.isEmpty && difference.sameCount == 2 && difference.sealed.total == 0)
+  }
+
+  @Test("differ by what one has alone")
+  func addedAndRemoved() throws {
+    let difference = try KeychainDifference(
+      from: open(.password("hotel"), .password("anna")), to: open(.password("anna"), .password("home")))
+    #expect(difference.added.map(\.identity.account) == ["home"] && difference.added.map(\.index) == [1])
+    #expect(difference.removed.map(\.identity.account) == ["hotel"] && difference.removed.map(\.index) == [0])
+    #expect(difference.sameCount == 1 && !difference.isEmpty)
+  }
+
+  @Test("have different items where a part of the primary key differs: service, group, kind, or whether it syncs")
+  func primaryKey() throws {
+    var internet = KeychainItem.password("anna")
+    internet.kind = .internetPassword
+    let others: [KeychainItem] = [
+      .password("anna", service: "mail.example"), .password("anna", with: [.accessGroup: .string("other")]),
+      .password("anna", with: [.synchronizable: .integer(1)]), internet,
+    ]
+    for other in others {
+      let difference = try KeychainDifference(from: open(.password("anna")), to: open(other))
+      #expect(difference.added.count == 1 && difference.removed.count == 1 && difference.changed.isEmpty)
+    }
+  }
+
+  @Test("have one item where a restore would meet it under one key, however its attributes are spelled")
+  func spellings() throws {
+    var plain = KeychainItem.password("anna")
+    plain.kind = .internetPassword
+    plain[.port] = .integer(443)
+    var spelled = plain
+    spelled[.account] = .data(Array("anna".utf8))
+    spelled[.port] = .string("443")
+    for code in [AttributeCode.path, .securityDomain, .syncViewHint, .tokenID, .sharingGroup] {
+      spelled[code] = .string("")
+    }
+    spelled[.authenticationType] = .data([])
+    let difference = try KeychainDifference(from: open(plain), to: open(spelled))
+    #expect(difference.isEmpty && difference.sameCount == 1)
+
+    spelled[.path] = .string("/mail")
+    let other = try KeychainDifference(from: open(plain), to: open(spelled))
+    #expect(other.added.count == 1 && other.removed.count == 1)
+  }
+
+  @Test("name the attributes of an item that changed, and that its secret did")
+  func changed() throws {
+    let old = KeychainItem.password("anna")
+    let new = KeychainItem.password(
+      "anna", .afterFirstUnlock, secret: "another planted secret", changed: 2000,
+      with: [.label: .string("Chat"), .comment: .string("new"), AttributeCode(rawValue: "zzzz"): .integer(7)])
+    let difference = try KeychainDifference(from: open(old), to: open(new, from: 5))
+    let change = try #require(difference.changed.first)
+    #expect(change.attributes == [.modificationDate, .comment, .label, .protection, AttributeCode(rawValue: "zzzz")])
+    #expect(change.isSecretChanged && !change.isOnlyModificationDate)
+    #expect(change.indexBefore == 0 && change.indexAfter == 5)
+    #expect(change.modifiedBefore?.secondsSinceReferenceDate == 1000)
+    #expect(change.modifiedAfter?.secondsSinceReferenceDate == 2000)
+  }
+
+  @Test("tell a secret that changed from an item that was only touched")
+  func secretAlone() throws {
+    let secret = try KeychainDifference(
+      from: open(.password("anna", secret: "one")), to: open(.password("anna", secret: "two")))
+    #expect(secret.changed.first?.attributes == [] && secret.changed.first?.isSecretChanged == true)
+    let touched = try KeychainDifference(
+      from: open(.password("anna", secret: "one")), to: open(.password("anna", secret: "one", changed: 2000)))
+    #expect(touched.changed.first?.isOnlyModificationDate == true)
+    var notes = KeychainItem.password("anna", secret: "one")
+    notes.kind = .internetPassword
+    let bare = notes
+    notes.secrets[.extraNotes] = SensitiveBytes(copying: Array("planted note".utf8))
+    #expect(try KeychainDifference(from: open(bare), to: open(notes)).changed.first?.isSecretChanged == true)
+  }
+
+  @Test("take what is absent for its default, and an access control for no part of the item")
+  func defaults() throws {
+    var old = KeychainItem.password("anna", with: [.accessControl: .dictionary(["prot": .string("ak")])])
+    old[.synchronizable] = nil
+    let new = KeychainItem.password("anna", with: [.tombstone: .integer(0)])
+    let difference = try KeychainDifference(from: open(old), to: open(new))
+    #expect(difference.isEmpty && difference.sameCount == 1)
+  }
+
+  @Test("pair two items of one primary key in their order")
+  func duplicates() throws {
+    let difference = try KeychainDifference(
+      from: open(.password("anna", secret: "one"), .password("anna", secret: "two")),
+      to: open(.password("anna", secret: "one")))
+    #expect(difference.sameCount == 1 && difference.removed.map(\.index) == [1] && difference.added.isEmpty)
+  }
+
+  @Test("count sealed items of both by the reference beside them, without a word about their contents")
+  func sealedInBoth() throws {
+    let difference = try KeychainDifference(
+      from: [sealed(0, reference(1))] + open(.password("anna"), from: 1),
+      to: open(.password("anna")) + [sealed(1, reference(1))])
+    #expect(difference.sealed == .init(inBoth: 1) && difference.isEmpty && difference.sameCount == 1)
+  }
+
+  @Test("do not call an item new that the other has sealed under the same reference")
+  func sealedAndOpen() throws {
+    let onDevice = ComparedItem(index: 0, item: .password("token"), persistentReference: try reference(1))
+    let difference = try KeychainDifference(from: [sealed(0, reference(1))], to: [onDevice])
+    #expect(difference.added.isEmpty && difference.sealed == .init(inBoth: 1, openInSecond: 1))
+    #expect(difference.isEmpty && !difference.isComplete)
+  }
+
+  @Test("do not pair sealed items by the numbers of their rows, which two devices share")
+  func rowNumbers() throws {
+    let number = try PersistentReference.rowID(.genericPassword, 7).serialized()
+    let other = ComparedItem(index: 0, item: .password("token"), persistentReference: number)
+    let difference = try KeychainDifference(from: [sealed(0, number)], to: [other])
+    #expect(difference.added.count == 1 && difference.sealed == .init(onlyInFirst: 1))
+  }
+
+  @Test("do not pair sealed items by a reference that several have")
+  func ambiguousReferences() throws {
+    let difference = try KeychainDifference(
+      from: [sealed(0, reference(1)), sealed(1, reference(1))], to: [sealed(0, reference(1))])
+    #expect(difference.sealed == .init(onlyInFirst: 2, onlyInSecond: 1, possiblePairs: 1))
+  }
+
+  @Test("call nothing new or gone that the other may have sealed: an item of the same kind and class")
+  func doubtful() throws {
+    let bound = KeychainItem.password("token", .whenUnlockedThisDeviceOnly)
+    let forward = try KeychainDifference(
+      from: [sealed(0, reference(1))], to: open(bound, .password("anna"), from: 4))
+    #expect(forward.added.map(\.index) == [5] && forward.doubtfulInSecond.map(\.index) == [4])
+    #expect(forward.sealed == .init(onlyInFirst: 1))
+    let back = try KeychainDifference(from: open(bound), to: [sealed(0, nil, .tagMismatch)])
+    #expect(back.removed.isEmpty && back.doubtfulInFirst.map(\.identity.account) == ["token"] && back.isEmpty)
+    var key = bound
+    key.kind = .key
+    #expect(try KeychainDifference(from: [sealed(0, nil)], to: open(key)).added.count == 1)
+  }
+
+  @Test("know an item to be another one where both call their items by the same references and it has one of its own")
+  func sharedReferences() throws {
+    let bound = KeychainItem.password("token", .whenUnlockedThisDeviceOnly)
+    let before = [sealed(0, try reference(1)), sealed(1, try reference(2))]
+    let after = [
+      ComparedItem(index: 0, item: bound, persistentReference: try reference(1)),
+      ComparedItem(
+        index: 1, item: .password("another", .whenUnlockedThisDeviceOnly), persistentReference: try reference(3)),
+    ]
+    let difference = try KeychainDifference(from: before, to: after)
+    #expect(difference.added.map(\.index) == [1] && difference.doubtfulInSecond.isEmpty)
+    #expect(difference.sealed == .init(inBoth: 1, openInSecond: 1, onlyInFirst: 1))
+  }
+
+  @Test("differ where more items are in doubt than there are sealed ones to be them")
+  func moreDoubtfulThanSealed() throws {
+    let bound = ["one", "two"].map { KeychainItem.password($0, .whenUnlockedThisDeviceOnly) }
+    let one = try KeychainDifference(from: [sealed(0, nil)], to: open(bound[0]))
+    let two = try KeychainDifference(from: [sealed(0, nil)], to: open(bound[0], bound[1]))
+    #expect(one.isEmpty && !two.isEmpty && two.added.isEmpty && two.doubtfulInSecond.count == 2)
+  }
+
+  @Test("say what tells a new item from a gone one that reads the same")
+  func distinctions() throws {
+    func page(_ port: Int64?, group: String = "app") -> KeychainItem {
+      var item = KeychainItem.password("anna", with: [.server: .string("mail.example")])
+      item.kind = .internetPassword
+      if let port { item[.port] = .integer(port) }
+      item[.accessGroup] = .string(group)
+      return item
+    }
+    let moved = try KeychainDifference(from: open(page(nil), page(80, group: "b")), to: open(page(8443)))
+    #expect(moved.added.map(\.distinctions) == [["port 8443", "access group app"]])
+    #expect(moved.removed.map(\.distinctions) == [["no port", "access group app"], ["port 80", "access group b"]])
+    let synced = try KeychainDifference(
+      from: open(.password("anna")), to: open(.password("anna", with: [.synchronizable: .integer(1)])))
+    #expect(synced.added.map(\.distinctions) == [["synced"]] && synced.removed.map(\.distinctions) == [["not synced"]])
+    // Two spellings of one name: ü as one letter, and as u with two dots.
+    let spelled = try KeychainDifference(
+      from: open(.password("anna", service: "Z\u{FC}")), to: open(.password("anna", service: "Zu\u{308}")))
+    #expect(spelled.added.map(\.distinctions) == [["service 0x5a75cc88"]])
+    #expect(spelled.removed.map(\.distinctions) == [["service 0x5ac3bc"]])
+    let others = try KeychainDifference(from: open(.password("anna")), to: open(.password("berta")))
+    #expect(others.added.map(\.distinctions) == [[]])
+  }
+
+  @Test("tell damaged items from those that only need their device")
+  func damaged() throws {
+    let difference = try KeychainDifference(
+      from: [sealed(0, nil, .tagMismatch), sealed(1, nil)], to: [sealed(0, nil, .malformed)])
+    #expect(difference.sealed == .init(onlyInFirst: 2, onlyInSecond: 1, possiblePairs: 1, damaged: 2))
+  }
+
+  @Test("of one backup are the same, its device-only items by their bytes")
+  func archives() throws {
+    let shelf = try Shelf(items: [.password("anna"), .password("token", .whenUnlockedThisDeviceOnly)])
+    let archive = try shelf.open()
+    let opened = try OpenedArchive(archive, password: Secret(utf8: Shelf.password), deviceKey: nil)
+    let difference = try KeychainDifference(from: opened.comparedItems, to: opened.comparedItems)
+    #expect(difference.sameCount == 2 && difference.sealed == .init(alike: 1) && difference.isComplete)
+    #expect(opened.comparedItems.map(\.reason) == [nil, .deviceBound])
+  }
+
+  @Test("keep every secret to themselves, and its length")
+  func secrecy() throws {
+    let difference = try KeychainDifference(
+      from: open(.password("anna"), .password("gone", secret: "planted and gone")),
+      to: open(.password("anna", secret: "planted again"), .password("new", secret: "planted and new")))
+    var text = "\(difference)"
+    dump(difference, to: &text)
+    #expect(text.contains("gone") && !text.contains("planted") && !text.contains("sensitive bytes"))
+  }
+}

@@ -1,0 +1,96 @@
+import Backups
+import Basics
+import KeychainFormats
+import Testing
+
+@Suite("The files of a backup as a tree")
+struct DomainTreeTests {
+  private func tree(_ files: [Shelf.File], depth: Int = 1) throws -> DomainTree {
+    let shelf = try Shelf(hasPassword: false, files: files, hasKeychain: false)
+    let archive = try shelf.open()
+    // The directory is gone with the shelf.
+    return try withExtendedLifetime(shelf) {
+      let builder = DomainTree.Builder(stored: try archive.storedFiles(), depth: depth)
+      try archive.fileList().forEachFile { (file) throws(BackupArchiveError) in builder.add(file) }
+      return builder.tree
+    }
+  }
+
+  private func bytes(_ count: Int) -> [UInt8] { [UInt8](repeating: 7, count: count) }
+
+  @Test("stand below their domains, those of apps below what all of them begin with, the largest first")
+  func domains() throws {
+    let root = try tree([
+      .init("a.txt", bytes(10)), .init("Library/b.txt", bytes(5)),
+      .init("Documents/c.txt", bytes(100), domain: "AppDomain-org.example.app"),
+      .init("d.txt", bytes(1), domain: "AppDomain-net.example-two"),
+    ]).root
+    #expect(root.fileCount == 4 && root.storedByteCount == 116 && root.missingCount == 0)
+    #expect(root.children.map(\.name) == ["AppDomain", "HomeDomain"])
+    let apps = try #require(root.children.first)
+    #expect(apps.storedByteCount == 101 && apps.children.map(\.name) == ["org.example.app", "net.example-two"])
+    #expect(apps.children.first?.children.map(\.name) == ["Documents"])
+    let home = try #require(root.children.last)
+    #expect(home.fileCount == 2 && home.children.map(\.name) == ["Library"] && home.children.first?.fileCount == 1)
+  }
+
+  @Test("go as deep as is asked for, and no deeper than the limit", arguments: [1, 3, DomainTree.maximumDepth, .max])
+  func depth(asked: Int) throws {
+    let directories = (0..<DomainTree.maximumDepth + 5).map { "f\($0)" }.joined(separator: "/")
+    var node = try #require(tree([.init(directories + "/file", [1])], depth: asked).root.children.first)
+    var depth = 0
+    while let child = node.children.first {
+      node = child
+      depth += 1
+    }
+    #expect(depth == min(asked, DomainTree.maximumDepth))
+  }
+
+  @Test("has each file in its own folder, whichever stood before it in the list")
+  func neighbours() throws {
+    let root = try tree([
+      .init("Library/a", bytes(1)), .init("Library/b", bytes(2)), .init("Library2/c", bytes(4)), .init("d", bytes(8)),
+      .init("Library/e", bytes(16)), .init("Library/e", bytes(32), domain: "MediaDomain"),
+      .init("Library/x/f", bytes(64)),
+    ]).root
+    let sizes = root.children.map { domain in
+      Dictionary(uniqueKeysWithValues: domain.children.map { ($0.name, $0.storedByteCount) })
+    }
+    #expect(root.children.map(\.name) == ["HomeDomain", "MediaDomain"] && root.children[0].storedByteCount == 95)
+    #expect(sizes == [["Library": 83, "Library2": 4], ["Library": 32]])
+  }
+
+  @Test("count what is missing, but not what is empty")
+  func missing() throws {
+    var gone = Shelf.File("Library/gone.txt", bytes(3))
+    var empty = Shelf.File("empty.txt", [])
+    (gone.isStored, empty.isStored) = (false, false)
+    let root = try tree([gone, empty, .init("there.txt", bytes(2))]).root
+    #expect(root.fileCount == 3 && root.missingCount == 1 && root.storedByteCount == 2)
+    #expect(root.children.first?.children.first?.missingCount == 1)
+  }
+
+  @Test("have places by domain and folder, however they are mixed in the list")
+  func places() throws {
+    let shelf = try Shelf(
+      hasPassword: false,
+      files: [
+        .init("b/z", [1]), .init("top", [1]), .init("Documents/c", [1], domain: "AppDomain-org.example.app"),
+        .init("b/a", [1]), .init("a/b/deep", [1]),
+      ], hasKeychain: false)
+    let list = try shelf.open().fileList()
+    var index = FilesByDirectory()
+    _ = try list.listing { (file, place) throws(BackupArchiveError) in index.add(file, at: place) }
+    let reader = try list.reader()
+    let names = try index.inOrder.map { place in try reader.file(at: place)?.relativePath }
+    // The domain's own directory first; in a directory the order is the list's.
+    #expect(names == ["Documents/c", "top", "a/b/deep", "b/z", "b/a"])
+  }
+
+  @Test("are added up without overflow, whatever sizes are claimed")
+  func sums() throws {
+    var node = DomainTree.Node(sumOf: [])
+    node.storedByteCount = .max
+    #expect(DomainTree.Node(sumOf: [node, node]).storedByteCount == .max)
+  }
+}

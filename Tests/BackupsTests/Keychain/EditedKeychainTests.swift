@@ -1,0 +1,75 @@
+import Basics
+import KeychainCrypto
+import KeychainFormats
+import KeychainRules
+import Testing
+import TestSupport
+@testable import Backups
+
+
+@Suite("A backup's keychain in memory while its items are changed")
+struct EditedKeychainTests {
+  private static let now = KeychainDate(secondsSinceReferenceDate: 800_000_000)
+
+  /// Opened with its password and, as its device would open it, with that one's key.
+  private func edited(_ shelf: Shelf, withDevice: Bool = true) throws -> (EditedKeychain, OpenedArchive) {
+    let archive = try shelf.open()
+    func key() throws -> DeviceKey? { withDevice ? try shelf.hardware.deviceKey() : nil }
+    let derived = try ArchiveKey(of: archive, password: Secret(utf8: Shelf.password))
+    let opened = try OpenedArchive(archive, key: derived, deviceKey: key(), for: .rewriting)
+    let keychain = try EditedKeychain(
+      opened, keys: try derived.classKeys(deviceKey: key()), now: Self.now, random: SeededRandomSource(seed: "edit"))
+    return (keychain, opened)
+  }
+
+  private func code(_ work: () throws -> Void) -> ItemEditError.Code? {
+    do {
+      try work()
+      return nil
+    } catch { return (error as? ItemEditError)?.code }
+  }
+
+  @Test("gives an item its dates, its identifiers and the digest of what it holds, as a device does")
+  func added() throws {
+    let (keychain, _) = try edited(Shelf(items: [.password("anna"), .password("bob")]))
+    let (item, index) = try keychain.add(.password("carl", secret: "s"))
+    #expect(index == 2 && item.creationDate == Self.now && item.modificationDate == Self.now)
+    #expect(try item[.digest]?.dataValue == item.digest() && item[.persistentReference]?.dataValue?.count == 16)
+    let changed = try keychain.update([0], with: ItemChanges(secrets: [.valueData: SensitiveBytes(copying: [1, 2])]))
+    #expect(try changed.count == 1 && changed[0][.digest]?.dataValue == changed[0].digest())
+    keychain.remove([1])
+    let file = try KeychainBackupFile(parsing: keychain.serialized())
+    #expect(file.entries.count == 2 && file.entries.allSatisfy { $0.persistentReference?.count == 20 })
+  }
+
+  @Test("refuses a second one of the same primary key, and takes the place of a mark of a deleted one")
+  func duplicates() throws {
+    let deleted = KeychainItem.password("bob", with: [.tombstone: .integer(1), .synchronizable: .integer(0)])
+    let (keychain, _) = try edited(Shelf(items: [.password("anna"), deleted]))
+    #expect(code { _ = try keychain.add(.password("anna")) } == .duplicate)
+    #expect(code { _ = try keychain.update([0], with: ItemChanges(attributes: [.account: .string("bob")])) } == nil)
+    #expect(code { _ = try keychain.add(.password("bob")) } == .duplicate)
+    #expect(code { _ = try keychain.add(.password("anna")) } == nil)
+    #expect(try KeychainBackupFile(parsing: keychain.serialized()).entries.count == 2)
+  }
+
+  @Test("seals nothing that no backup holds, and nothing under a key that is not available or that no item proves")
+  func refusals() throws {
+    let (keychain, _) = try edited(Shelf(items: [.password("anna")]), withDevice: false)
+    #expect(
+      code { _ = try keychain.add(.password("x", .whenPasscodeSetThisDeviceOnly)) } == .neverInBackup(.passcodeOnly))
+    let bound = KeychainItem.password("x", .whenUnlockedThisDeviceOnly)
+    #expect(code { _ = try keychain.add(bound) } == .classKeyMissing(bound.protection?.keyClass ?? .fileNone))
+    // With the device's key at hand, but no item that shows that it is the right one.
+    let (unproven, _) = try edited(Shelf(items: [.password("anna")]))
+    #expect(code { _ = try unproven.add(bound) } == .hardwareUnproven(bound.protection?.keyClass ?? .fileNone))
+    let (proven, _) = try edited(Shelf(items: [.password("anna"), .password("b", .whenUnlockedThisDeviceOnly)]))
+    #expect(code { _ = try proven.add(bound) } == nil)
+  }
+
+  @Test("is not begun where its file holds what would be lost")
+  func unknownContent() throws {
+    let xml = try Shelf(items: [.password("anna")], keychainInXML: true)
+    #expect(code { _ = try edited(xml) } == .unknownContent)
+  }
+}

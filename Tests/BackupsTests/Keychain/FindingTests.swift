@@ -1,0 +1,103 @@
+import Basics
+import KeychainCrypto
+import KeychainFormats
+import KeychainRules
+import Testing
+import TestSupport
+@testable import Backups
+
+
+@Suite("A backup of which a part has changed since the source device wrote it")
+struct FindingTests {
+  private static let keychain = "KeychainDomain/keychain-backup.plist"
+
+  private func shelf(hasPassword: Bool = true) throws -> Shelf {
+    try Shelf(
+      hasPassword: hasPassword, files: [Shelf.File("letter.txt", Array("Dear Anna".utf8))],
+      items: [.password("anna"), .password("push token", .whenUnlockedThisDeviceOnly)])
+  }
+
+  private func opened(
+    _ shelf: Shelf, for use: ArchiveUse, password: String? = nil
+  ) throws -> OpenedArchive {
+    let archive = try shelf.open()
+    let text = password ?? (shelf.hasPassword ? Shelf.password : nil)
+    return try OpenedArchive(archive, password: text.map { Secret(utf8: $0) }, deviceKey: nil, for: use)
+  }
+
+  /// What is said of it, that a plan is made of the rest, and that a restore is refused with the same words; where it is
+  /// the keychain that cannot be read, whoever takes its items for all that it holds is refused like a restore.
+  private func expect(
+    _ kind: ArchiveFinding.Kind, itemCount: Int, of shelf: Shelf, sourceLocation: SourceLocation = #_sourceLocation
+  ) throws {
+    let takesItems = [ArchiveUse.exporting, .planning]
+    let hidesKeychain = kind == .keychainMissing || kind == .keychainDamaged
+    for use in [.reading] + (hidesKeychain ? [] : takesItems) {
+      let archive = try opened(shelf, for: use)
+      #expect(archive.findings.map(\.kind) == [kind], sourceLocation: sourceLocation)
+      #expect(archive.items.count == itemCount, sourceLocation: sourceLocation)
+      #expect(archive.damage == archive.findings.map { .finding($0) }, sourceLocation: sourceLocation)
+    }
+    let finding = try #require(try opened(shelf, for: .reading).findings.first, sourceLocation: sourceLocation)
+    for use in [.restoring] + (hidesKeychain ? takesItems : []) {
+      let error = #expect(throws: ArchivedKeychainError.self, sourceLocation: sourceLocation) {
+        try opened(shelf, for: use)
+      }
+      #expect(error.map { finding.description.contains($0.reason) } == true, sourceLocation: sourceLocation)
+    }
+  }
+
+  @Test("has its files and no items where the keychain file is damaged")
+  func keychainDamaged() throws {
+    let shelf = try shelf()
+    try shelf.change(Self.keychain) { $0[3] ^= 1 }
+    try expect(.keychainDamaged, itemCount: 0, of: shelf)
+    #expect(try opened(shelf, for: .reading).fileList.listing().fileCount == 2)
+  }
+
+  @Test("has its files and no items where the keychain file is listed and not stored")
+  func keychainMissing() throws {
+    let shelf = try shelf()
+    try shelf.remove(Self.keychain)
+    try expect(.keychainMissing, itemCount: 0, of: shelf)
+  }
+
+  @Test("shows its items where the keychain names another keybag, which cannot be restored")
+  func keybagMismatch() throws {
+    let shelf = try Shelf(
+      items: [.password("anna")], namingKeybag: "00112233-4455-6677-8899-aabbccddeeff")
+    try expect(.keybagMismatch, itemCount: 1, of: shelf)
+    #expect(try opened(shelf, for: .reading).items.allSatisfy { $0.item != nil })
+  }
+
+  @Test("without a keychain is an error for a plan and for a restore, and none for a look")
+  func noKeychain() throws {
+    let shelf = try Shelf(items: [], hasKeychain: false)
+    #expect(try opened(shelf, for: .reading).findings.isEmpty)
+    for use in [ArchiveUse.planning, .restoring] {
+      #expect(throws: ArchivedKeychainError.self) { try opened(shelf, for: use) }
+    }
+  }
+
+  @Test("opens without a keybag where its files are not encrypted: items are there, and each stays shut")
+  func keybagMissing() throws {
+    let shelf = try shelf(hasPassword: false)
+    let bytes = try shelf.read("Manifest.plist")
+    guard var root = try BinaryPlist.decode(bytes).dictionaryValue else { return }
+    root["BackupKeyBag"] = nil
+    try shelf.write(try BinaryPlist.encode(.dictionary(root)), to: "Manifest.plist")
+    try expect(.keybagUnusable, itemCount: 2, of: shelf)
+    let archive = try opened(shelf, for: .planning)
+    #expect(archive.items.allSatisfy { archive.reason(of: $0) == .noClassKey })
+  }
+
+  @Test("with a keychain in XML has every item, and is restored", arguments: [true, false])
+  func keychainInXML(hasPassword: Bool) throws {
+    let shelf = try Shelf(
+      hasPassword: hasPassword, items: [.password("anna"), .password("berta")], keychainInXML: true)
+    let archive = try opened(shelf, for: .restoring)
+    #expect(archive.findings == [.keychainInXML] && archive.damage.isEmpty)
+    #expect(archive.items.count == 2)
+    if hasPassword { #expect(archive.items.allSatisfy { $0.item != nil }) }
+  }
+}

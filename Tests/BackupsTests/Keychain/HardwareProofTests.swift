@@ -1,0 +1,86 @@
+import Basics
+import KeychainCrypto
+import KeychainFormats
+import KeychainRules
+import Testing
+
+@testable import Backups
+
+@Suite("What the items prove about a hardware key")
+struct HardwareProofTests {
+  private static let aku = ProtectionClass.whenUnlockedThisDeviceOnly
+  private static let cku = ProtectionClass.afterFirstUnlockThisDeviceOnly
+
+  private func item(
+    _ failure: ArchivedItem.Failure?, _ protection: ProtectionClass?, keyClass: KeyClass? = nil,
+    through classKey: ClassKeyAvailability? = .availableThroughDevice
+  ) -> ArchivedItem {
+    ArchivedItem(
+      index: 0, kind: .genericPassword, protection: protection, keyClass: keyClass, classKey: classKey,
+      opening: failure.map { .failed($0) } ?? .opened(.password("anna")))
+  }
+
+  @Test("is nothing where none needs the hardware, or none could be tried")
+  func nothing() {
+    let none = HardwareProof([
+      item(nil, .always, through: .available), item(.keyUnwrapFailed, .always, through: .available),
+      item(.hardwareMissing, Self.aku, through: .deviceBound), item(.noClassKey(.always), nil, through: nil),
+    ])
+    #expect(none == HardwareProof() && none.isSameDevice == nil && !none.isDivided)
+    #expect(HardwareProof([]).isSameDevice == nil)
+  }
+
+  @Test("is the key of each class by itself: one that opens proves its own class and no other")
+  func eachClass() {
+    let (open, closed) = (item(nil, Self.aku), item(.keyUnwrapFailed, Self.cku))
+    let proof = HardwareProof([open, closed, item(.keyUnwrapFailed, Self.aku)])
+    #expect(proof.proven == [Self.aku.keyClass] && proof.unproven == [Self.cku.keyClass])
+    #expect(proof.isDivided && proof.isSameDevice == nil)
+    #expect(proof.proves(open) && !proof.proves(closed))
+    #expect(proof.proves(item(.keyUnwrapFailed, Self.aku)))
+  }
+
+  @Test("is the same device where every class with items is proven, and another where none is")
+  func device() {
+    #expect(HardwareProof([item(nil, Self.aku), item(nil, Self.cku)]).isSameDevice == true)
+    #expect(HardwareProof([item(nil, Self.aku), item(.tagMismatch, Self.cku)]).isSameDevice == true)
+    #expect(HardwareProof([item(.malformed("x"), Self.aku)]).isSameDevice == true)
+    #expect(HardwareProof([item(.keyUnwrapFailed, Self.aku), item(.keyUnwrapFailed, Self.cku)]).isSameDevice == false)
+    #expect(HardwareProof([item(nil, Self.aku), item(.keyUnwrapFailed, Self.cku)]).isSameDevice == nil)
+  }
+
+  @Test("says whether keys may be wrapped with it: where it is proven, or nothing could be lost")
+  func verdict() {
+    let (open, closed) = (item(nil, Self.aku), item(.keyUnwrapFailed, Self.aku))
+    let needsNone = item(nil, .always, through: .available)
+    #expect(HardwareVerdict([open, needsNone]) == .proven)
+    // One that opens proves its class, whatever became of another item of it.
+    #expect(HardwareVerdict([open, closed]) == .proven)
+    #expect(HardwareVerdict([open, item(.keyUnwrapFailed, Self.cku)]) == .divided(unproven: [Self.cku.keyClass]))
+    #expect(HardwareVerdict([closed, closed, needsNone]) == .foreign(itemCount: 2))
+    #expect(HardwareVerdict([needsNone]) == .unshown)
+    #expect(HardwareVerdict([]) == .noItems)
+  }
+
+  @Test("tells classes apart that protect no known kind of item")
+  func unknownClasses() {
+    let recovery = item(nil, nil, keyClass: .recovery)
+    let thirteen = item(.keyUnwrapFailed, nil, keyClass: KeyClass(rawValue: 13))
+    let proof = HardwareProof([recovery, thirteen])
+    #expect(proof.proven == [.recovery] && proof.unproven == [KeyClass(rawValue: 13)])
+    #expect(!proof.proves(item(.keyUnwrapFailed, nil)))
+  }
+
+  @Test("decides for each class whether an item that stays closed is damaged or may need other hardware")
+  func reasons() {
+    let proof = HardwareProof([item(nil, Self.aku), item(.keyUnwrapFailed, Self.cku)])
+    func reason(_ item: ArchivedItem, _ hasPassword: Bool = true) -> Reason? {
+      item.reason(hardware: proof, backupHasPassword: hasPassword)
+    }
+    #expect(reason(item(.keyUnwrapFailed, Self.aku)) == .tagMismatch)
+    #expect(reason(item(.keyUnwrapFailed, Self.cku)) == .deviceBound)
+    #expect(reason(item(.keyUnwrapFailed, .always)) == .deviceBound)
+    #expect(reason(item(.keyUnwrapFailed, .always), false) == .backupNotEncrypted)
+    #expect(reason(item(.keyUnwrapFailed, .always, through: .available), false) == .tagMismatch)
+  }
+}

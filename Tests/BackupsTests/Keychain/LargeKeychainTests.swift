@@ -1,0 +1,214 @@
+import Basics
+import KeychainCrypto
+import KeychainFormats
+import SystemPackage
+import Testing
+import TestSupport
+
+@testable import Backups
+
+@Suite("A keychain file that is too large for memory")
+struct LargeKeychainTests {
+  /// Twelve megabytes, half of them only for the device that made the backup.
+  private static let items = (0..<12).map { number in
+    KeychainItem.password(
+      "anna-\(number)", number.isMultiple(of: 2) ? .whenUnlocked : .whenUnlockedThisDeviceOnly,
+      secret: "secret \(number) " + String(repeating: "x", count: 1_000_000 + number))
+  }
+
+  /// What came of each item: its secret by its digest, its reference, its bytes' place and digest, why it stays shut.
+  private struct Outcome: Equatable {
+    let index: Int
+    let secret: [UInt8]?
+    let failure: ArchivedItem.Failure?
+    let reference: [UInt8]?
+    let place: ArchivedItem.BlobPlace?
+    let fingerprint: ItemFingerprint?
+
+    init(_ item: ArchivedItem) throws {
+      index = item.index
+      secret = try item.item?.secret?.withBytes { try Digest.sha256($0) }
+      if case .failed(let failure) = item.opening { self.failure = failure } else { failure = nil }
+      reference = item.persistentReference
+      place = item.blob
+      fingerprint = item.fingerprint
+    }
+  }
+
+  private func opened(
+    _ archive: BackupArchive, _ shelf: Shelf, withDevice: Bool
+  ) throws -> (OpenedArchive, again: OpenedArchive) {
+    let password: Secret? = shelf.hasPassword ? Secret(utf8: Shelf.password) : nil
+    let key = try ArchiveKey(of: archive, password: password)
+    let first = try OpenedArchive(
+      archive, key: key, deviceKey: withDevice ? try shelf.hardware.deviceKey() : nil, for: .reading)
+    return (first, try OpenedArchive(first, key: key, deviceKey: try shelf.hardware.deviceKey(), for: .reading))
+  }
+
+  private func outcomes(_ opened: OpenedArchive) throws -> [Outcome] { try opened.items.map { try Outcome($0) } }
+
+  @Test("answers the same out of its private copy and out of memory, whoever opens it", arguments: [true, false])
+  func bothPlaces(hasPassword: Bool) throws {
+    let shelf = try Shelf(hasPassword: hasPassword, items: Self.items)
+    var found: [[Outcome]] = []
+    for storage in [ManifestStorage.temporaryFile, .memory] {
+      let archive = try BackupArchive.open(.path(shelf.path), storage: storage)
+      #expect((archive.storedLargeKeychain != nil) == (storage == .temporaryFile))
+      let (without, again) = try opened(archive, shelf, withDevice: false)
+      let (with, _) = try opened(archive, shelf, withDevice: true)
+      #expect(try outcomes(again) == outcomes(with))
+      #expect(with.items.count { $0.item != nil } == 12)
+      #expect(without.items.count { $0.item != nil } == (hasPassword ? 6 : 0))
+      found += [try outcomes(without), try outcomes(with)]
+    }
+    #expect(found[0] == found[2] && found[1] == found[3])
+    let secrets = try Self.items.map { try $0.secret?.withBytes { try Digest.sha256($0) } }
+    #expect(found[1].map(\.secret) == secrets)
+  }
+
+  @Test("of which items lie far apart gives each of them")
+  func scattered() throws {
+    // Between the two arrays of items stands a key that nobody knows, with ten megabytes.
+    var address = KeychainItem.password("berta")
+    address = KeychainItem(kind: .internetPassword, attributes: address.attributes, secrets: address.secrets)
+    let shelf = try Shelf(
+      items: [.password("anna"), address],
+      editKeychain: { bytes in
+        let root = try #require(try BinaryPlist.decode(bytes).dictionaryValue)
+        var wide = PropertyDictionary()
+        for entry in root.entries {
+          if entry.key == .string("inet") { wide["other"] = .data([UInt8](repeating: 7, count: 10 << 20)) }
+          wide.entries.append(entry)
+        }
+        return try BinaryPlist.encode(.dictionary(wide))
+      })
+    let archive = try BackupArchive.open(.path(shelf.path))
+    #expect(archive.storedLargeKeychain != nil)
+    let (opened, _) = try opened(archive, shelf, withDevice: false)
+    #expect(opened.items.map { $0.item?[.account] } == [.string("anna"), .string("berta")])
+    let memory = try BackupArchive.open(.path(shelf.path), storage: .memory)
+    #expect(try outcomes(opened) == outcomes(try self.opened(memory, shelf, withDevice: false).0))
+  }
+
+  @Test("A small keychain, which no device seals under its hardware key, is read again when other hardware is tried")
+  func sealedForHardware() throws {
+    let shelf = try Shelf(items: [.password("anna", .whenUnlocked)], keychainKeyClass: .whenUnlockedThisDeviceOnly)
+    let archive = try BackupArchive.open(.path(shelf.path))
+    let key = try ArchiveKey(of: archive, password: Secret(utf8: Shelf.password))
+    let own = try OpenedArchive(archive, key: key, deviceKey: try shelf.hardware.deviceKey(), for: .reading)
+    #expect(own.hiddenKeychain == nil && own.items.count == 1)
+    let other = try HardwareUID(from: SeededRandomSource(seed: "another phone"))
+    let again = try OpenedArchive(own, key: key, deviceKey: try other.deviceKey(), for: .reading)
+    #expect(again.hiddenKeychain?.kind == .keychainDamaged && again.items.isEmpty)
+    #expect(try OpenedArchive(own, key: key, deviceKey: try shelf.hardware.deviceKey(), for: .reading).items.count == 1)
+  }
+
+  /// What is wrong with a large keychain file.
+  enum Oddity: String, CaseIterable {
+    case none, digestOfPlain, digestOfNothing, unknownKey, inXML, longer, withoutPadding, cutPlist, otherKeybag
+  }
+
+  private func shelf(_ oddity: Oddity) throws -> Shelf {
+    switch oddity {
+    case .none: return try Shelf(items: Self.items)
+    case .digestOfPlain: return try Shelf(items: Self.items, keychainDigest: .ofPlain)
+    case .digestOfNothing: return try Shelf(items: Self.items, keychainDigest: .ofSomethingElse)
+    case .unknownKey:
+      return try Shelf(
+        items: Self.items,
+        editKeychain: { bytes in
+          var root = try #require(try BinaryPlist.decode(bytes).dictionaryValue)
+          root["other"] = .array([])
+          return try BinaryPlist.encode(.dictionary(root))
+        })
+    case .inXML: return try Shelf(items: Self.items, keychainInXML: true)
+    case .cutPlist: return try Shelf(items: Self.items, editKeychain: { Array($0.dropLast(5)) })
+    case .otherKeybag: return try Shelf(items: Self.items, namingKeybag: "3e13c52c-7f6c-7dfe-4789-6ec6af9328d0")
+    case .longer, .withoutPadding:
+      let shelf = try Shelf(items: Self.items)
+      var stored = try shelf.read(Self.storedPath)
+      if oddity == .longer { stored.append(0) } else { stored.removeLast(32) }
+      try shelf.write(stored, to: Self.storedPath)
+      return shelf
+    }
+  }
+
+  private static let storedPath = "\(KeychainPayload.fileIdentifier.prefix(2))/\(KeychainPayload.fileIdentifier)"
+
+  @Test("has the same said of it as one in memory, whatever is wrong with it", arguments: Oddity.allCases)
+  func sameWords(_ oddity: Oddity) throws {
+    let shelf = try shelf(oddity)
+    var said: [BackupVerification] = []
+    var opened: [(items: [Outcome], notes: [ArchiveNote])] = []
+    for storage in [ManifestStorage.temporaryFile, .memory] {
+      let archive = try BackupArchive.open(.path(shelf.path), storage: storage)
+      #expect((archive.storedLargeKeychain != nil) == (storage == .temporaryFile))
+      let key = try ArchiveKey(of: archive, password: Secret(utf8: Shelf.password))
+      said.append(try BackupVerification(archive, keys: try key.classKeys(deviceKey: nil)))
+      let one = try OpenedArchive(archive, key: key, deviceKey: nil, for: .reading)
+      opened.append((try outcomes(one), one.notes))
+    }
+    #expect(said[0] == said[1], "\(said)")
+    #expect(opened[0].items == opened[1].items && opened[0].notes == opened[1].notes)
+    switch oddity {
+    case .none, .digestOfPlain, .unknownKey, .inXML: #expect(said[0].faults == [] && opened[0].items.count == 12)
+    case .digestOfNothing: #expect(said[0].faults != [] && opened[0].items.count == 12)
+    case .otherKeybag: #expect(said[0].isKeychainRefused)
+    case .longer, .withoutPadding, .cutPlist: #expect(said[0].isKeychainLost && opened[0].items == [])
+    }
+  }
+
+  @Test(
+    "that the disk does not give back is an error, and no item is called lost, whichever read fails",
+    arguments: Use.allCases)
+  func unreadable(_ use: Use) throws {
+    let shelf = try Shelf(items: Self.items)
+    let reads = Locked(0)
+    let good = Locked(Int.max)
+    let system = FileSystem { call in
+      guard call == .read else { return nil }
+      return reads.withLock { reads in
+        reads += 1
+        return reads > good.withLock { $0 } ? .failure(.ioError) : nil
+      }
+    }
+    func count(failingAfter limit: Int) throws -> Int {
+      let archive = try BackupArchive.open(.path(shelf.path), limits: .standard, system: system)
+      reads.withLock { $0 = 0 }
+      good.withLock { $0 = limit }
+      defer { good.withLock { $0 = .max } }
+      try self.use(use, archive, shelf)
+      return reads.withLock { $0 }
+    }
+    let all = try count(failingAfter: .max)
+    #expect(all > 40)
+    for limit in [0, 1, all / 2, all - 3, all - 2, all - 1] {
+      let error = #expect(throws: ArchivedKeychainError.self) { try count(failingAfter: limit) }
+      #expect(error?.reason.contains("a temporary file: input/output error") == true, "\(limit) of \(all)")
+    }
+  }
+
+  /// What is done with a backup.
+  enum Use: String, CaseIterable {
+    case opening, passing, verifying
+  }
+
+  private func use(_ use: Use, _ archive: BackupArchive, _ shelf: Shelf) throws {
+    switch use {
+    case .opening: _ = try opened(archive, shelf, withDevice: false)
+    case .passing:
+      let key = try ArchiveKey(of: archive, password: Secret(utf8: Shelf.password))
+      let reader = try ArchivedItemReader(archive, key: key, deviceKey: nil, for: .exporting)
+      var readable = 0
+      let count = { (portion: [ArchivedItem]) throws(ArchivedKeychainError) in
+        readable += portion.count { $0.item != nil }
+      }
+      try reader.forEachPortion(translating: { $0 }, count)
+      #expect(readable == 6)
+    case .verifying:
+      let key = try ArchiveKey(of: archive, password: shelf.hasPassword ? Secret(utf8: Shelf.password) : nil)
+      let verification = try BackupVerification(archive, keys: try key.classKeys(deviceKey: nil))
+      #expect(verification.found == [] && verification.items?.deviceBound == 6)
+    }
+  }
+}

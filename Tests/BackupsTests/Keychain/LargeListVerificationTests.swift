@@ -1,0 +1,71 @@
+import Basics
+import KeychainCrypto
+import SystemPackage
+import Testing
+import TestSupport
+
+@testable import Backups
+
+@Suite("Verifying a backup whose manifest is too large for memory")
+struct LargeListVerificationTests {
+  private static let fileCount = 4_000
+
+  /// Ten megabytes of list: paths of a thousand bytes, each of which stands in its row and in its record.
+  private func shelf() throws -> Shelf {
+    try Shelf(
+      files: (0..<Self.fileCount).map { number in
+        Shelf.File("\(number)/" + String(repeating: "a long name ", count: 80), [UInt8("\(number)".utf8.first ?? 0)])
+      })
+  }
+
+  /// What a verification comes to where one reading fails.
+  private enum Outcome: Equatable {
+    case ended(String)
+    case faults([BackupVerification.Fault])
+  }
+
+  @Test(
+    "calls a reading of the list that fails an error, and one of a payload a fault that has its name; a quick run takes four"
+  )
+  func unreadable() throws {
+    let shelf = try shelf()
+    let reads = Locked(0)
+    let failing = Locked(-1)
+    let system = FileSystem { call in
+      guard call == .read else { return nil }
+      return reads.withLock { reads in
+        reads += 1
+        return reads == failing.withLock { $0 } ? .failure(.ioError) : nil
+      }
+    }
+    let archive = try BackupArchive.open(.path(shelf.path), limits: .standard, system: system)
+    let key = try ArchiveKey(of: archive, password: Secret(utf8: Shelf.password))
+    func outcome(failing number: Int) throws -> Outcome {
+      reads.withLock { $0 = 0 }
+      failing.withLock { $0 = number }
+      defer { failing.withLock { $0 = -1 } }
+      do throws(ArchivedKeychainError) {
+        return .faults(try BackupVerification(archive, keys: try key.classKeys(deviceKey: nil), jobs: 1).faults)
+      } catch {
+        return .ended(error.reason)
+      }
+    }
+    #expect(try outcome(failing: 0) == .faults([]))
+    let count = reads.withLock { $0 }
+    // The list is gone through before the payloads, and asked again for each of them.
+    var (ended, faulty) = (0, 0)
+    let failures = Array(stride(from: count / 4, to: count, by: count / 12))
+    for number in Cases.chosen(failures, quick: 4) {
+      switch try outcome(failing: number) {
+      case .ended(let reason):
+        ended += 1
+        #expect(reason == "a temporary file: input/output error", "read \(number) of \(count)")
+      case .faults(let faults):
+        faulty += 1
+        #expect(faults.map(\.kind) == [.payloadUnreadable], "read \(number) of \(count)")
+        #expect(faults.first?.file?.hasPrefix("HomeDomain/") == true, "\(faults)")
+      }
+    }
+    #expect(ended > 0 && faulty > 0, "\(ended) ended, \(faulty) faulty")
+  }
+}

@@ -1,0 +1,97 @@
+import Basics
+import KeychainCrypto
+import KeychainFormats
+import Synchronization
+import Testing
+import TestSupport
+@testable import Backups
+
+
+@Suite("The report on a backup")
+struct OneReportTests {
+  /// What is no fault of it.
+  private static let notes = [
+    "1 stored file is not in the manifest", "HomeDomain/file-7.txt has 24 bytes, the manifest records 3",
+  ]
+
+  /// Everything that can be wrong with files, at once.
+  private func faultyShelf(_ layout: BackupLayout) throws -> Shelf {
+    var files = (0..<12).map { Shelf.File("file-\($0).txt", Array("what is in file number \($0)".utf8)) }
+    files[5].digest = .none
+    files[6].digest = .ofPlain
+    files[7].size = 3
+    files[8].isStored = false
+    files[9] = Shelf.File("empty.txt", [])
+    files[9].isStored = false
+    let shelf = try Shelf(layout: layout, files: files, items: [.password("anna")])
+    for name in ["file-3.txt", "file-1.txt"] { try shelf.change("HomeDomain/\(name)") { $0[3] ^= 1 } }
+    try shelf.change("HomeDomain/file-5.txt") { $0[$0.count - 1] ^= 1 }
+    try shelf.change("HomeDomain/file-2.txt") { $0.removeLast(3) }
+    try shelf.write([1, 2, 3], to: layout.storedPath(of: String(repeating: "a", count: 40)))
+    return shelf
+  }
+
+  @Test(
+    "is the same whatever it is packed in, with the password and without", arguments: BackupLayout.allCases,
+    [ContainerFormat.tar, .gzippedTar, .zip])
+  func sameReport(layout: BackupLayout, format: ContainerFormat) throws {
+    let shelf = try faultyShelf(layout)
+    let directory = try shelf.open()
+    let unsynced = FileSystem { $0 == .sync ? .omitted : nil }
+    let path = shelf.directory.path("packed")
+    _ = try BackupRewriter(system: unsynced).convert(directory, at: shelf.path, to: .file(path, format))
+    let file = try BackupArchive.open(.path(path))
+    let noKeys: ClassKeys? = nil
+    #expect(try BackupVerification(directory, keys: noKeys) == BackupVerification(file, keys: noKeys))
+    let keys: ClassKeys? = try ArchiveKey(of: directory, password: Secret(utf8: Shelf.password)).classKeys(
+      deviceKey: nil)
+    let report = try BackupVerification(directory, keys: keys)
+    #expect(try BackupVerification(file, keys: keys) == report)
+    #expect(report.faultCount == [.files: 5])
+    #expect(
+      report.faults.map(\.file) == [8, 1, 2, 3, 5].map { "HomeDomain/file-\($0).txt" })
+    #expect(
+      report.faults.map(\.kind)
+        == [.payloadMissing, .digestMismatch, .digestMismatch, .digestMismatch, .paddingInvalid])
+    #expect(report.notes == Self.notes)
+    #expect(
+      report.checks.first { $0.id == .files }?.detail
+        == "12 of 13 present, 1 of them empty and not stored, 7 digests right, 1 without a digest, 6 paddings right "
+        + "apart from the keychain's, 1 with a size that differs from the record, 4 damaged")
+  }
+
+  @Test("lists a folder's files once, however long that takes")
+  func listsOnce() throws {
+    let shelf = try faultyShelf(.manifestDB)
+    let lists = Counter()
+    let system = FileSystem { call in
+      if call == .list { lists.add() }
+      return nil
+    }
+    let archive = try BackupArchive.open(.path(shelf.path), limits: .standard, system: system)
+    let before = lists.count
+    _ = try archive.storedFiles()
+    let once = lists.count - before
+    #expect(once > 0)
+    let key = try ArchiveKey(of: archive, password: Secret(utf8: Shelf.password))
+    let keys: ClassKeys? = try key.classKeys(deviceKey: nil)
+    let report = try BackupVerification(archive, keys: keys)
+    #expect(report.notes == Self.notes)
+    #expect(lists.count - before == 2 * once)
+  }
+
+  private final class Counter: Sendable {
+    private let value = Mutex(0)
+    var count: Int { value.withLock(\.self) }
+    func add() { value.withLock { $0 += 1 } }
+  }
+
+  @Test("names the first faults by their files, in whatever order they were found", arguments: [0, 1, 2])
+  func sorted(rotation: Int) {
+    var faults = SortedFaults(limit: 3)
+    let names = (0..<10).map { "file-\(($0 * 7 + rotation) % 10)" }
+    for name in names { faults.add(.init(.files, .digestMismatch, file: name, "changed")) }
+    #expect(faults.first.map(\.file) == ["file-0", "file-1", "file-2"])
+    #expect(faults.count == 10)
+  }
+}

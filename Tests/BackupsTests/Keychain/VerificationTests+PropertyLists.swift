@@ -1,0 +1,60 @@
+import Basics
+import Foundation
+import KeychainCrypto
+import KeychainFormats
+import Testing
+import TestSupport
+@testable import Backups
+
+
+/// What stands in the property lists beside the manifest.
+extension VerificationTests {
+  @Test("that its device never finished is checked all the same, and damaged")
+  func unfinished() throws {
+    let shelf = try shelf()
+    try shelf.write(
+      try BackupStatus(uuid: nil, date: Shelf.date, snapshotState: "uploading").serialized(), to: "Status.plist")
+    let verification = try verify(shelf)
+    #expect(verification.faultCount == [.structure: 1] && verification.faults.first?.kind == .unfinished)
+    #expect(verification.verdict == .damaged && !verification.isUnopened)
+    #expect(verification.items == .init(readable: 2, deviceBound: 1, damaged: 0))
+  }
+
+  @Test("without a word about how far its device came is not called whole, though nothing is wrong")
+  func unconfirmed() throws {
+    let shelf = try shelf()
+    try shelf.remove("Status.plist")
+    let verification = try verify(shelf)
+    #expect(verification.faultCount == [:] && verification.verdict == .unconfirmed && !verification.isWhole)
+    #expect(verification.notes == ["there is no Status.plist to show that the backup was finished"])
+  }
+
+  @Test(
+    "with a paper that is cut names it as a fault, and everything else is checked all the same",
+    arguments: ["Info.plist", "Status.plist"], [true, false])
+  func cutPaper(name: String, knowsPassword: Bool) throws {
+    let shelf = try shelf()
+    let whole = try XMLPlist.encode(.dictionary(["Device Name": .string("x"), "SnapshotState": .string("finished")]))
+    try shelf.write(whole, to: name)
+    #expect(try verify(shelf, knowsPassword: knowsPassword).verdict == .unproven)
+    try shelf.write(Array(whole.dropLast(20)), to: name)
+    let verification = try verify(shelf, knowsPassword: knowsPassword)
+    #expect(verification.faultCount == [.structure: 1] && verification.verdict == .damaged)
+    let fault = try #require(verification.faults.first)
+    #expect(fault.kind == .structureDamaged && fault.file == name)
+    #expect(fault.reason.hasPrefix("it ends inside of an element, at byte "))
+    // The line that fails says so, and what is right only behind it.
+    #expect(detail(.structure, verification)?.hasPrefix("\(name): \(fault.reason); besides, ") == true)
+    #expect(!verification.isHostile && !verification.isOnlyIncomplete && !verification.isUnopened)
+    if knowsPassword { #expect(verification.items == .init(readable: 2, deviceBound: 1, damaged: 0)) }
+  }
+
+  @Test(
+    "with a paper that stands for more than it holds is not to be trusted", arguments: ["Info.plist", "Status.plist"])
+  func bombAsPaper(name: String) throws {
+    let shelf = try shelf()
+    try shelf.write(CostlyPlists.nestedArrays, to: name)
+    let verification = try verify(shelf)
+    #expect(verification.isHostile && verification.faults.map(\.file) == [name])
+  }
+}

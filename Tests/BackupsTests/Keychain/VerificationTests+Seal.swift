@@ -1,0 +1,130 @@
+import Basics
+import Foundation
+import KeychainCrypto
+import KeychainFormats
+import Testing
+import TestSupport
+@testable import Backups
+
+
+extension VerificationTests {
+  @Suite("A sealed backup that is verified")
+  struct Seal {
+    private let plain = VerificationTests()
+
+    private func keys(of archive: BackupArchive, _ shelf: Shelf) throws -> ClassKeys? {
+      try ArchiveKey(of: archive, password: shelf.hasPassword ? Secret(utf8: Shelf.password) : nil)
+        .classKeys(deviceKey: nil)
+    }
+
+    private func sealed(hasPassword: Bool = true, layout: BackupLayout = .manifestDB) throws -> Shelf {
+      let shelf = try plain.shelf(
+        hasPassword: hasPassword, layout: layout,
+        files: VerificationTests.files() + [.init("second.txt", Array("a letter to Berta".utf8))])
+      let archive = try shelf.open()
+      let count = try BackupRewriter().seal(archive, at: shelf.path, keys: try keys(of: archive, shelf))
+      // Manifest, status and list; three files that are stored; the keychain.
+      #expect(count == 7)
+      return shelf
+    }
+
+    @Test("has no file in which a change could not be seen", arguments: BackupLayout.allCases, [true, false])
+    func whole(layout: BackupLayout, hasPassword: Bool) throws {
+      let shelf = try sealed(hasPassword: hasPassword, layout: layout)
+      let verification = try plain.verify(shelf)
+      #expect(verification.faults == [] && verification.isEachFileProven)
+      #expect(verification.files?.withoutDigest == 1)
+      let check = try #require(verification.checks.first { $0.id == .seal })
+      let isKeyed = hasPassword && layout == .manifestDB
+      #expect(check.detail.hasPrefix("7 files as sealed") && check.detail.contains("with its password") == isKeyed)
+      #expect(verification.verdict == (hasPassword ? .whole : .foreign))
+    }
+
+    /// Every file that the seal's check names, with its reason.
+    private func named(_ verification: BackupVerification) -> [String: String] {
+      Dictionary(
+        verification.faults.filter { $0.kind == .sealBroken }.map { ($0.file ?? "", $0.reason) },
+        uniquingKeysWith: { "\($0), \($1)" })
+    }
+
+    private static let changed = "it has changed since it was sealed"
+
+    @Test("names a file without a digest that was changed, and no other, with the password and without")
+    func changedFile() throws {
+      let shelf = try sealed()
+      try shelf.change("HomeDomain/undigested.txt") { $0[20] ^= 1 }
+      let place = try shelf.storedPath("HomeDomain/undigested.txt")
+      for knowsPassword in [true, false] {
+        let verification = try plain.verify(shelf, knowsPassword: knowsPassword)
+        #expect(named(verification) == [place: Self.changed] && verification.verdict == .damaged)
+      }
+      // Without the seal nobody sees it.
+      try shelf.remove("Keyhaul.seal")
+      #expect(try plain.verify(shelf).faults == [])
+    }
+
+    @Test("names two files that changed places")
+    func swapped() throws {
+      let shelf = try sealed()
+      let (first, second) = (try shelf.read("HomeDomain/undigested.txt"), try shelf.read("HomeDomain/second.txt"))
+      try shelf.change("HomeDomain/undigested.txt") { $0 = second }
+      try shelf.change("HomeDomain/second.txt") { $0 = first }
+      let places = try ["undigested.txt", "second.txt"].map { try shelf.storedPath("HomeDomain/\($0)") }
+      #expect(named(try plain.verify(shelf)) == [places[0]: Self.changed, places[1]: Self.changed])
+    }
+
+    @Test("names a file that was taken away, and one that nobody lists and was put in")
+    func takenAndAdded() throws {
+      let shelf = try sealed()
+      let place = try shelf.storedPath("HomeDomain/second.txt")
+      try shelf.remove("HomeDomain/second.txt")
+      let added = "ab/ab" + String(repeating: "0", count: 38)
+      try shelf.write([1, 2, 3], to: added)
+      let verification = try plain.verify(shelf)
+      #expect(
+        named(verification)
+          == [place: "it was sealed, but is missing", added: "it is present, but was not sealed"])
+      #expect(!verification.isOnlyIncomplete)
+      try shelf.remove(added)
+      #expect(try plain.verify(shelf).isOnlyIncomplete)
+    }
+
+    @Test("is not taken for one without a password once its files are not encrypted")
+    func madeToLookUnencrypted() throws {
+      let shelf = try sealed()
+      let clear = try plain.shelf(hasPassword: false)
+      for name in ["Manifest.plist", "Manifest.db"] { try shelf.write(try clear.read(name), to: name) }
+      let archive = try shelf.open()
+      #expect(!archive.isEncrypted)
+      let verification = try BackupVerification(archive, keys: nil)
+      #expect(named(verification)["Keyhaul.seal"]?.contains("made with a password") == true)
+      #expect(named(verification)["Manifest.plist"] == Self.changed)
+      #expect(named(verification)["Manifest.db"] == Self.changed)
+    }
+
+    @Test("says without the password what only the password tells")
+    func withoutPassword() throws {
+      let verification = try plain.verify(sealed(), knowsPassword: false)
+      let unchecked = try #require(verification.unchecked.first { $0.id == .seal })
+      #expect(unchecked.reason == "7 files as sealed; checking whether the seal is genuine needs the password")
+    }
+
+    @Test("rewritten in clear or under a first password has to be what was sealed")
+    func reencryption() throws {
+      let shelf = try sealed(hasPassword: false)
+      try shelf.change("HomeDomain/undigested.txt") { $0[3] ^= 1 }
+      let archive = try shelf.open()
+      let keybag = try BackupKeybag.protect(
+        archive.keybag, passcodeKey: try archive.keybag.passcodeKey(password: .empty),
+        with: Secret(utf8: "one"), deviceKey: try shelf.hardware.deviceKey(), rounds: 1)
+      let before = try shelf.read("Manifest.plist")
+      let error = #expect(throws: BackupArchiveError.self) {
+        _ = try BackupRewriter().reencrypt(
+          archive, at: shelf.path, with: keybag,
+          keys: archive.keybag.unlock(password: .empty, deviceKey: shelf.hardware.deviceKey()))
+      }
+      #expect(error?.code == .damaged && error?.reason.contains(Self.changed) == true)
+      #expect(try shelf.read("Manifest.plist") == before)
+    }
+  }
+}

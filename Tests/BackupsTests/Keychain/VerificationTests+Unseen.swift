@@ -1,0 +1,37 @@
+import Basics
+import KeychainFormats
+import Testing
+@testable import Backups
+
+
+extension VerificationTests {
+  @Test("names an item that opens and that no device takes, as a plan does")
+  func refusedItem() throws {
+    var nobodys = KeychainItem.password("nobody's")
+    nobodys[.accessGroup] = nil
+    let verification = try verify(Shelf(items: [.password("anna"), nobodys]))
+    let items = verification.items
+    #expect(items?.readable == 1 && items?.damaged == 1 && items?.deviceBound == 0)
+    #expect(verification.faults.map(\.kind) == [.itemDamaged])
+    let reason = "malformed: the item has no access group"
+    #expect(verification.faults.first?.item == 1 && verification.faults.first?.reason == reason)
+    #expect(
+      detail(.items, verification)?.hasPrefix(
+        "1 of 2 open, 1 can be decrypted, but no device accepts it: item 1, \(reason) (")
+        == true)
+  }
+
+  @Test(
+    "with a changed byte in a file that has no digest is never called whole", arguments: [true, false],
+    BackupLayout.allCases)
+  func unseenChange(hasPassword: Bool, layout: BackupLayout) throws {
+    let shelf = try shelf(hasPassword: hasPassword, layout: layout)
+    try shelf.change("HomeDomain/undigested.txt") { $0[3] ^= 1 }
+    for hardware in [Hardware.none, .own] {
+      for knowsPassword in [true, false] {
+        let verification = try verify(shelf, knowsPassword: knowsPassword, hardware: hardware)
+        #expect(verification.isFaultless && !verification.isWhole && verification.verdict != .whole)
+      }
+    }
+  }
+}

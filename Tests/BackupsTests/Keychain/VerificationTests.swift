@@ -1,0 +1,403 @@
+import Basics
+import Foundation
+import KeychainCrypto
+import KeychainFormats
+import Testing
+import TestSupport
+@testable import Backups
+
+
+@Suite("A backup that is verified")
+struct VerificationTests {
+  static let text = Array("a letter to Anna that is longer than two blocks of the cipher".utf8)
+
+  static func files() -> [Shelf.File] {
+    var undigested = Shelf.File("undigested.txt", text)
+    undigested.digest = .none
+    var empty = Shelf.File("empty.txt", [])
+    empty.isStored = false
+    return [Shelf.File("letter.txt", text), undigested, empty]
+  }
+
+  static let items: [KeychainItem] = [
+    .password("anna"), .password("berta", .afterFirstUnlock), .password("push token", .whenUnlockedThisDeviceOnly),
+  ]
+
+  func shelf(
+    hasPassword: Bool = true, layout: BackupLayout = .manifestDB, files: [Shelf.File] = Self.files()
+  ) throws -> Shelf {
+    try Shelf(hasPassword: hasPassword, layout: layout, files: files, items: Self.items)
+  }
+
+  /// Whose hardware is available.
+  enum Hardware { case none, own, other }
+
+  func verify(
+    _ shelf: Shelf, knowsPassword: Bool = true, hardware: Hardware = .none
+  ) throws -> BackupVerification {
+    let archive = try shelf.open()
+    guard knowsPassword else { return try BackupVerification(archive, keys: nil) }
+    let password: Secret? = shelf.hasPassword ? Secret(utf8: Shelf.password) : nil
+    let deviceKey: DeviceKey? =
+      switch hardware {
+      case .none: nil
+      case .own: try shelf.hardware.deviceKey()
+      case .other: try HardwareUID(from: SeededRandomSource(seed: "another phone")).deviceKey()
+      }
+    let keys: ClassKeys? = try ArchiveKey(of: archive, password: password).classKeys(deviceKey: deviceKey)
+    return try BackupVerification(archive, keys: keys)
+  }
+
+  func detail(_ id: BackupVerification.CheckID, _ verification: BackupVerification) -> String? {
+    verification.checks.first { $0.id == id }?.detail
+  }
+
+  // MARK: Whole
+
+  @Test("without a fault passes every check, and says what nobody could see", arguments: BackupLayout.allCases)
+  func whole(layout: BackupLayout) throws {
+    let verification = try verify(shelf(layout: layout))
+    #expect(verification.faults == [] && verification.faultCount.isEmpty)
+    // A change in the file without a digest would not be seen.
+    #expect(verification.verdict == .unproven && !verification.isWhole && verification.isFaultless)
+    #expect(!verification.isOnlyIncomplete)
+    #expect(verification.checks.map(\.id) == [.structure, .files, .keybag, .database, .keychain, .items])
+    #expect(verification.checks.allSatisfy { $0.isOK })
+    #expect(
+      verification.unchecked
+        == [.init(id: .seal, reason: "there is none, so changes in 1 file could not be detected")])
+    #expect(verification.items == .init(readable: 2, deviceBound: 1, damaged: 0))
+    #expect(
+      detail(.files, verification)
+        == "4 of 4 present, 1 of them empty and not stored, 2 digests right, 1 without a digest, 2 paddings right "
+        + "apart from the keychain's"
+    )
+    #expect(
+      verification.files
+        == .init(listed: 4, present: 4, unstored: 1, digestsRight: 2, withoutDigest: 1, paddingRight: 2))
+    #expect(detail(.keybag, verification) == "11 of 11 class keys unwrap")
+    #expect(detail(.items, verification) == "2 of 3 can be decrypted, 1 needs the hardware key of old-phone")
+  }
+
+  @Test("with the hardware key of its device has every item checked")
+  func ownDevice() throws {
+    let shelf = try shelf()
+    let verification = try verify(shelf, hardware: .own)
+    #expect(verification.items == .init(readable: 3, deviceBound: 0, damaged: 0))
+    #expect(verification.verdict == .unproven)
+  }
+
+  @Test("with another device's hardware key has no damage: the item is foreign, not changed")
+  func otherDevice() throws {
+    let verification = try verify(shelf(), hardware: .other)
+    #expect(verification.items == .init(readable: 2, deviceBound: 1, damaged: 0))
+    #expect(verification.verdict == .unproven && verification.faults == [])
+  }
+
+  @Test("and has no password is foreign where its device is not available, and whole where it is")
+  func withoutPassword() throws {
+    let shelf = try shelf(hasPassword: false, files: [Shelf.File("letter.txt", Self.text)])
+    let foreign = try verify(shelf)
+    #expect(foreign.verdict == .foreign && foreign.isWhole)
+    #expect(foreign.items == .init(readable: 0, deviceBound: 3, damaged: 0))
+    #expect(detail(.files, foreign) == "2 of 2 present, 2 digests right")
+    #expect(try verify(shelf, hardware: .own).verdict == .whole)
+    // One of its files has no digest.
+    let unproven = try self.shelf(hasPassword: false)
+    #expect(try verify(unproven).verdict == .foreign && !verify(unproven).isWhole)
+    #expect(try verify(unproven, hardware: .own).verdict == .unproven)
+  }
+
+  @Test("without its keychain has no fault, and no items to check")
+  func noKeychain() throws {
+    let verification = try verify(Shelf(files: Self.files(), hasKeychain: false))
+    #expect(verification.verdict == .unproven && verification.items == nil)
+    #expect(detail(.keychain, verification) == "none in this backup" && detail(.items, verification) == nil)
+  }
+
+  @Test("has its length by its padding: a recorded size that differs is said, and is no fault")
+  func otherSize() throws {
+    var file = Shelf.File("letter.txt", Self.text)
+    file.size = 5
+    let verification = try verify(shelf(files: [file]))
+    #expect(verification.verdict == .whole)
+    #expect(
+      detail(.files, verification)
+        == "2 of 2 present, 2 digests right, 1 padding right apart from the keychain's, 1 with a size that differs "
+        + "from the record")
+    #expect(verification.notes == ["HomeDomain/letter.txt has 61 bytes, the manifest records 5"])
+  }
+
+  @Test("may have digests of what is in its encrypted files, as well as of what is stored")
+  func plainDigest() throws {
+    var file = Shelf.File("letter.txt", Self.text)
+    file.digest = .ofPlain
+    #expect(try verify(shelf(files: [file])).verdict == .whole)
+  }
+
+  @Test("may hold a file that nothing lists, which is noted")
+  func unlisted() throws {
+    let shelf = try shelf()
+    try shelf.write(Self.text, to: "00/0000000000000000000000000000000000000000")
+    let verification = try verify(shelf)
+    #expect(verification.verdict == .unproven && verification.files?.surplus == 1)
+    #expect(verification.notes == ["1 stored file is not in the manifest"])
+  }
+
+  // MARK: One fault each
+
+  @Test("with a changed byte in a file names the file by its digest", arguments: [true, false])
+  func changedFile(hasPassword: Bool) throws {
+    let shelf = try shelf(hasPassword: hasPassword)
+    try shelf.change("HomeDomain/letter.txt") { $0[20] ^= 1 }
+    let verification = try verify(shelf)
+    let fault = try #require(verification.faults.first)
+    #expect(verification.faultCount == [.files: 1] && verification.verdict == .damaged)
+    #expect(fault.kind == .digestMismatch && fault.file == "HomeDomain/letter.txt")
+    let padding = hasPassword ? ", 1 padding right apart from the keychain's" : ""
+    #expect(
+      detail(.files, verification)
+        == "4 of 4 present, 1 of them empty and not stored, 1 digest right, 1 without a digest\(padding), 1 damaged")
+    #expect(!verification.isOnlyIncomplete)
+  }
+
+  @Test("with a changed end of a file that has no digest finds it by the padding, with the place")
+  func changedPadding() throws {
+    let shelf = try shelf()
+    let count = try shelf.read("HomeDomain/undigested.txt").count
+    try shelf.change("HomeDomain/undigested.txt") { $0[count - 1] ^= 1 }
+    let verification = try verify(shelf)
+    let fault = try #require(verification.faults.first)
+    #expect(verification.faultCount == [.files: 1])
+    #expect(fault.kind == .paddingInvalid && fault.offset == count - 16)
+    #expect(fault.placeText == "HomeDomain/undigested.txt at byte 48: it does not end with valid padding")
+  }
+
+  @Test("with a file that is missing is incomplete, and nothing else is wrong with it")
+  func missingFile() throws {
+    let shelf = try shelf()
+    try shelf.remove("HomeDomain/letter.txt")
+    let verification = try verify(shelf)
+    #expect(verification.faultCount == [.files: 1] && verification.missingCount == 1)
+    #expect(verification.isOnlyIncomplete && !verification.isWhole)
+    #expect(verification.faults.first?.placeText == "HomeDomain/letter.txt: it is listed but not stored")
+    #expect(
+      detail(.files, verification)
+        == "3 of 4 present, 1 of them empty and not stored, 1 digest right, 1 without a digest, 1 padding right apart "
+        + "from the keychain's"
+    )
+  }
+
+  @Test("with a link in a file's place is not to be trusted, and the link is not followed", arguments: [true, false])
+  func linkedFile(knowsPassword: Bool) throws {
+    let shelf = try shelf(hasPassword: false)
+    let place = try shelf.directory.path("backup/" + shelf.storedPath("HomeDomain/letter.txt"))
+    try FileManager.default.removeItem(atPath: place)
+    try FileManager.default.createSymbolicLink(atPath: place, withDestinationPath: "/etc/hostname")
+    let verification = try verify(shelf, knowsPassword: knowsPassword)
+    #expect(verification.isHostile && verification.faultCount == [.files: 1])
+    let fault = try #require(verification.faults.first)
+    #expect(fault.kind == .payloadUnreadable && fault.file == "HomeDomain/letter.txt")
+  }
+
+  @Test("without the keychain file, though it is listed, is damaged and not just incomplete")
+  func missingKeychain() throws {
+    let shelf = try shelf()
+    try shelf.remove("KeychainDomain/keychain-backup.plist")
+    let verification = try verify(shelf)
+    #expect(verification.faultCount == [.keychain: 1] && !verification.isOnlyIncomplete)
+    #expect(verification.faults.first?.kind == .payloadMissing && verification.isKeychainLost)
+    #expect(
+      detail(.files, verification)
+        == "3 of 4 present, 1 of them empty and not stored, the keychain's is not, 1 digest right, 1 without a digest, 2 paddings right"
+    )
+    #expect(verification.checks.first { $0.id == .files }?.isOK == false)
+    #expect(verification.unchecked.map(\.id) == [.items, .seal] && verification.items == nil)
+  }
+
+  @Test("with a changed item names it with its bytes' place, and the others are safe")
+  func changedItem() throws {
+    let shelf = try Shelf(items: Self.items) { entries in
+      var entries = entries
+      entries[1].blob?[60] ^= 1
+      return entries
+    }
+    let verification = try verify(shelf)
+    let fault = try #require(verification.faults.first)
+    #expect(verification.faultCount == [.items: 1])
+    #expect(verification.items == .init(readable: 1, deviceBound: 1, damaged: 1))
+    #expect(fault.item == 1 && fault.reason == "tag-mismatch" && fault.offset != nil && fault.byteCount != nil)
+    let text = try #require(detail(.items, verification))
+    #expect(
+      text.hasPrefix(
+        "1 of 3 can be decrypted, 1 needs the hardware key of old-phone, 1 cannot be decrypted: item 1, tag-mismatch (blob"
+      ))
+  }
+
+  @Test(
+    "with a keychain file that is not what was written loses none of the items that open", arguments: [true, false],
+    BackupLayout.allCases)
+  func changedKeychainFile(hasPassword: Bool, layout: BackupLayout) throws {
+    let shelf = try Shelf(
+      hasPassword: hasPassword, layout: layout, items: Self.items, keychainDigest: .ofSomethingElse)
+    let verification = try verify(shelf, hardware: .own)
+    #expect(verification.faultCount == [.keychain: 1] && verification.faults.first?.kind == .digestMismatch)
+    #expect(verification.verdict == .damaged && !verification.isKeychainLost)
+    #expect(verification.items == .init(readable: 3, deviceBound: 0, damaged: 0))
+    #expect(detail(.files, verification)?.hasPrefix("1 of 1 present") == true)
+    let fact =
+      "KeychainDomain/keychain-backup.plist: the digest recorded for the keychain file does not match; besides, "
+    #expect(detail(.keychain, verification)?.hasPrefix(fact) == true)
+  }
+
+  @Test("of which the encrypted list is cut is damaged, which nobody needs a password to see")
+  func cutSealedList() throws {
+    let shelf = try shelf()
+    try shelf.change("Manifest.db") { $0.removeLast(5) }
+    let verification = try verify(shelf, knowsPassword: false)
+    #expect(verification.faultCount == [.database: 1] && verification.isQuick)
+    #expect(try verify(shelf).faults.contains { $0.placeText.ranges(of: "Manifest.db").count > 1 } == false)
+  }
+
+  @Test("with one class key that does not unwrap names it, and checks what the others open")
+  func changedClassKey() throws {
+    let shelf = try shelf()
+    try shelf.changeKeybag("WPKY")
+    let verification = try verify(shelf)
+    #expect(verification.faultCount == [.keybag: 1])
+    #expect(detail(.keybag, verification) == "10 of 11 class keys unwrap, class 11 does not")
+    #expect(verification.items == .init(readable: 2, deviceBound: 1, damaged: 0))
+  }
+
+  @Test("that was put together from two backups has a keychain for another keybag")
+  func otherKeybag() throws {
+    let shelf = try Shelf(items: Self.items, namingKeybag: "00000000-0000-0000-0000-000000000000")
+    let verification = try verify(shelf)
+    #expect(verification.faultCount == [.keychain: 1] && verification.faults.first?.kind == .keybagMismatch)
+    #expect(verification.isKeychainRefused && !verification.isKeychainLost)
+    #expect(detail(.keychain, verification)?.contains("it names keybag 00000000-0000-0000-0000-000000000000") == true)
+  }
+
+  @Test("with a changed manifest cannot say what belongs to it", arguments: BackupLayout.allCases)
+  func changedList(layout: BackupLayout) throws {
+    let shelf = try shelf(layout: layout)
+    try shelf.change(layout == .mbdb ? "Manifest.mbdb" : "Manifest.db") { bytes in
+      // The first length of the list, or a block at the start of the encrypted database.
+      bytes[6] ^= 0x70
+    }
+    let verification = try verify(shelf)
+    #expect(verification.verdict == .damaged && verification.faultCount[.database] == 1)
+    #expect(verification.faults.contains { $0.kind == .databaseDamaged })
+  }
+
+  @Test("with a row under a name that is not its hash has a list that no device wrote")
+  func foreignRow() throws {
+    var file = Shelf.File("letter.txt", Self.text)
+    file.identifier = String(repeating: "0", count: 40)
+    let verification = try verify(shelf(files: [file]))
+    #expect(verification.faultCount == [.database: 1] && verification.faults.first?.kind == .recordMalformed)
+  }
+
+  @Test("names as many faults of a kind as its limit says, and counts the others", arguments: [0, 1])
+  func manyFaults(more: Int) throws {
+    let files = (0..<BackupVerification.maximumFaultCount + more).map { index in
+      var file = Shelf.File("\(index).txt", [1])
+      file.isStored = false
+      return file
+    }
+    let verification = try verify(shelf(files: files))
+    #expect(verification.faults.count == BackupVerification.maximumFaultCount)
+    #expect(verification.faultCount == [.files: BackupVerification.maximumFaultCount + more])
+    #expect(verification.isOnlyIncomplete)
+  }
+
+  // MARK: Without the password
+
+  @Test("without its password says what was seen and what was not")
+  func quick() throws {
+    let verification = try verify(shelf(), knowsPassword: false)
+    #expect(verification.isQuick && verification.verdict == .unproven && verification.items == nil)
+    #expect(verification.checks.map(\.id) == [.structure, .files, .keybag])
+    #expect(verification.unchecked.map(\.id) == [.database, .keychain, .items, .seal])
+    #expect(Set(verification.unchecked.map(\.reason)) == ["needs the password", "there is none"])
+  }
+
+  @Test("without its password still finds a file that was cut")
+  func quickCut() throws {
+    let shelf = try shelf()
+    try shelf.change("HomeDomain/letter.txt") { $0.removeLast(5) }
+    let verification = try verify(shelf, knowsPassword: false)
+    let fault = try #require(verification.faults.first)
+    #expect(fault.kind == .payloadCut && fault.byteCount == 59)
+    let identifier = try ListedFile.fileIdentifier(domain: "HomeDomain", relativePath: "letter.txt")
+    #expect(fault.file == identifier)
+  }
+
+  @Test("of iOS 9 has its digests and its list checked without the password")
+  func quickOld() throws {
+    let shelf = try shelf(layout: .mbdb)
+    #expect(try verify(shelf, knowsPassword: false).isFaultless)
+    try shelf.change("HomeDomain/letter.txt") { $0[20] ^= 1 }
+    let verification = try verify(shelf, knowsPassword: false)
+    #expect(verification.unchecked.map(\.id) == [.keychain, .items, .seal])
+    #expect(verification.faults.map(\.kind) == [.digestMismatch])
+    #expect(verification.faults.first?.file == "HomeDomain/letter.txt")
+  }
+
+  @Test("without its password finds a keybag that lacks a field")
+  func quickKeybag() throws {
+    let verification = try BackupVerification(shelf().open(), keys: nil, keybagFault: "it has no SALT")
+    #expect(!verification.isQuick && verification.faultCount == [.keybag: 1])
+    #expect(detail(.keybag, verification) == "it has no SALT")
+    #expect(verification.unchecked.map(\.reason).contains("needs the keybag's keys"))
+  }
+
+  @Test("that cannot even be opened has one fault, and says that nothing else was looked at")
+  func unopened() throws {
+    let verification = BackupVerification(unopened: BackupArchiveError(.truncated, "it ends at byte 3"), isQuick: true)
+    #expect(verification.verdict == .damaged && !verification.isOnlyIncomplete)
+    #expect(verification.faults.map(\.reason) == ["it ends at byte 3"])
+    #expect(verification.unchecked.count == BackupVerification.CheckID.allCases.count - 1)
+  }
+
+  // MARK: On the way
+
+  @Test("is told how far it is, and ends where it is told to")
+  func progress() throws {
+    let shelf = try shelf()
+    let archive = try shelf.open()
+    var steps: [Int64] = []
+    var total: Int64 = 0
+    let keys: ClassKeys? = try ArchiveKey(of: archive, password: Secret(utf8: Shelf.password)).classKeys(deviceKey: nil)
+    _ = try BackupVerification(archive, keys: keys) { done, all in
+      steps.append(done)
+      total = all
+      return true
+    }
+    let stored = try archive.storedFiles().byteCount
+    #expect(stored > Int64(Self.text.count))
+    #expect(steps == steps.sorted() && steps.last == total && total == stored)
+    do {
+      _ = try BackupVerification(archive, keys: keys) { _, _ in false }
+      Issue.record("it went on")
+    } catch {
+      #expect((error.underlying as? DataProtectionError)?.code == .cancelled)
+    }
+    // The directory is gone with the shelf.
+    withExtendedLifetime(shelf) {}
+  }
+
+  @Test("says nothing of what is in it")
+  func secrecy() throws {
+    let shelf = try Shelf(files: Self.files(), items: Self.items) { entries in
+      var entries = entries
+      entries[0].blob?[60] ^= 1
+      return entries
+    }
+    try shelf.change("HomeDomain/letter.txt") { $0[0] ^= 1 }
+    var text = ""
+    dump(try verify(shelf, hardware: .own), to: &text)
+    #expect(text.contains("tag-mismatch") && text.contains("letter.txt"))
+    #expect(!text.contains("planted") && !text.contains("letter to Anna") && !text.contains(Shelf.password))
+  }
+}

@@ -1,0 +1,259 @@
+import Backups
+import Basics
+import KeychainCrypto
+import KeychainFormats
+import Testing
+import TestSupport
+
+@Suite("The keychain file of a backup")
+struct KeychainPayloadTests {
+  private static let path = "51/\(KeychainPayload.fileIdentifier)"
+
+  /// The sample with another manifest database, encrypted again; a `nil` record is a NULL.
+  private func archive(
+    _ sample: borrowing SampleBackup, rows: String, isPadded: Bool = true, payload: [UInt8]? = nil,
+    tail: [UInt8] = [], isStored: Bool = true
+  ) throws -> BackupArchive {
+    var files = try sample.storedFiles()
+    let key = try Secret(count: 32, from: SeededRandomSource(seed: "manifest"))
+    var database = try ForeignDatabase.bytes(ForeignDatabase.schema + rows)
+    database.replaceSubrange((database.count - tail.count)..., with: tail)
+    let encrypted = try FileCipher.encrypt(database, key: key)
+    files["Manifest.db"] = isPadded ? encrypted : encrypted.dropLast(16)
+    var manifest = try BackupManifest(parsing: try #require(files["Manifest.plist"]))
+    manifest.manifestKey = try sample.keys.wrapFileKey(key, keyClass: .fileNone)
+    files["Manifest.plist"] = try manifest.serialized()
+    if let payload { files[Self.path] = payload }
+    if !isStored { files[Self.path] = nil }
+    return try open(packed(files))
+  }
+
+  private func row(_ record: FileRecord, flags: Int = 1) throws -> String {
+    ForeignDatabase.row(
+      KeychainPayload.fileIdentifier, KeychainPayload.domain, KeychainPayload.relativePath, flags,
+      try record.archived())
+  }
+
+  /// The sample's payload encrypted with a new key, and the record that goes with it.
+  private func payload(_ sample: borrowing SampleBackup) throws -> (record: FileRecord, stored: [UInt8]) {
+    let key = try Secret(count: 32, from: SeededRandomSource(seed: "payload"))
+    let field = try sample.keys.wrapFileKey(key, keyClass: .fileComplete)
+    let record = FileRecord(
+      relativePath: KeychainPayload.relativePath, encryptionKey: try ClassWrappedKey(parsing: field), mode: 0o100600,
+      size: Int64(try sample.contents.keychainFile.count), protectionClass: .fileComplete)
+    return (record, try FileCipher.encrypt(sample.contents.keychainFile, key: key))
+  }
+
+  private func failure(_ sample: borrowing SampleBackup, _ archive: BackupArchive) throws -> BackupArchiveError? {
+    do throws(BackupArchiveError) {
+      _ = try archive.keychainFile(with: sample.keys)
+      return nil
+    } catch {
+      return error
+    }
+  }
+
+  @Test("is found whatever class protects it and the manifest")
+  func otherClasses() throws {
+    let sample = try SampleBackup()
+    let (record, stored) = try payload(sample)
+    let opened = try archive(sample, rows: try row(record), payload: stored).keychainFile(with: sample.keys)
+    #expect(try opened.bytes == sample.contents.keychainFile)
+    #expect(opened.notes.isEmpty)
+    let flags = [33, 137, 0]
+    for flags in flags {
+      let archive = try archive(sample, rows: try row(record, flags: flags), payload: stored)
+      #expect(try archive.keychainFile(with: sample.keys).bytes == sample.contents.keychainFile)
+    }
+  }
+
+  @Test(
+    "has the length that its padding says; a recorded size that differs is only noted", arguments: [-1, 1, 1 << 40])
+  func recordedSize(difference: Int64) throws {
+    let sample = try SampleBackup()
+    var (record, stored) = try payload(sample)
+    record.size += difference
+    let opened = try archive(sample, rows: try row(record), payload: stored).keychainFile(with: sample.keys)
+    #expect(try opened.bytes == sample.contents.keychainFile)
+    #expect(opened.notes == [.sizeDiffers(recorded: record.size, found: Int64(opened.bytes.count))])
+  }
+
+  @Test("is found in a list that was encrypted without padding, also where its end looks like one")
+  func unpaddedDatabase() throws {
+    let sample = try SampleBackup()
+    let (record, stored) = try payload(sample)
+    for tail in [[], [1], [2, 2], [UInt8](repeating: 16, count: 16)] as [[UInt8]] {
+      let archive = try archive(sample, rows: try row(record), isPadded: false, payload: stored, tail: tail)
+      let opened = try archive.keychainFile(with: sample.keys)
+      #expect(opened.notes == [.databaseUnpadded])
+    }
+  }
+
+  @Test(
+    "is missing where none was stored, missing where only the list has it, lost where only the list lacks it")
+  func absences() throws {
+    let sample = try SampleBackup()
+    let (record, stored) = try payload(sample)
+    #expect(try failure(sample, try archive(sample, rows: "", isStored: false))?.code == .noKeychain)
+    #expect(try failure(sample, try archive(sample, rows: ""))?.code == .damaged)
+    var files = try sample.storedFiles()
+    files[Self.path] = nil
+    let missing = try #require(try failure(sample, try open(packed(files))))
+    #expect(missing.code == .payloadMissing)
+    #expect(missing.category == .damaged)
+    let null = ForeignDatabase.row(
+      KeychainPayload.fileIdentifier, KeychainPayload.domain, KeychainPayload.relativePath, 1, nil)
+    #expect(try failure(sample, try archive(sample, rows: null))?.code == .damaged)
+    var keyless = record
+    keyless.encryptionKey = nil
+    #expect(try failure(sample, try archive(sample, rows: try row(keyless), payload: stored))?.code == .damaged)
+    let directory = try row(record, flags: 2)
+    #expect(try failure(sample, try archive(sample, rows: directory, payload: stored))?.code == .damaged)
+    var renamed = record
+    renamed.relativePath = "../keychain-backup.plist"
+    #expect(try failure(sample, try archive(sample, rows: try row(renamed), payload: stored))?.code == .damaged)
+  }
+
+  @Test("is damaged where it is cut, or where its key does not open")
+  func damage() throws {
+    let sample = try SampleBackup()
+    var files = try sample.storedFiles()
+    let whole = try #require(files[Self.path])
+    for count in [0, 1, 16, whole.count - 16, whole.count - 1] {
+      files[Self.path] = Array(whole.prefix(count))
+      #expect(try failure(sample, try open(packed(files)))?.category == .damaged, "\(count) bytes")
+    }
+    var (record, stored) = try payload(sample)
+    record.encryptionKey?.wrappedKey[5] ^= 1
+    #expect(try failure(sample, try archive(sample, rows: try row(record), payload: stored))?.category == .damaged)
+  }
+
+  @Test("stays closed to the keys of another backup")
+  func foreignKeys() throws {
+    let sample = try SampleBackup()
+    let other = try SampleBackup(seed: "other")
+    let error = try #require(try failure(other, try open(packed(try sample.storedFiles()))))
+    #expect(error.category == .damaged)
+    #expect(error.reason.hasPrefix("the key of the manifest database"))
+  }
+
+  @Test("is damaged, not a question of the password, where only the class key that protects it does not unwrap")
+  func damagedClassKey() throws {
+    let sample = try SampleBackup()
+    var keybag = sample.contents.keybag
+    let index = try #require(keybag.classKeys.firstIndex { $0.keyClass == .fileUntilFirstUserAuthentication })
+    keybag.classKeys[index].wrappedKey?[7] ^= 1
+    let password: Secret? = Secret(utf8: SampleBackup.password)
+    let deviceKey: DeviceKey? = nil
+    let keys = try keybag.unlock(password: password, deviceKey: deviceKey)
+    let archive = try open(packed(try sample.storedFiles()))
+    let error = #expect(throws: BackupArchiveError.self) { try archive.keychainFile(with: keys) }
+    #expect(error?.category == .damaged)
+    let noPassword: Secret? = nil
+    let closed = try keybag.unlock(password: noPassword, deviceKey: deviceKey)
+    let locked = #expect(throws: BackupArchiveError.self) { try archive.keychainFile(with: closed) }
+    #expect(locked?.category == .wrongPassword)
+  }
+
+  @Test("with a wrong length of the manifest's key is damaged", arguments: [0, 43, 45])
+  func manifestKeyLength(count: Int) throws {
+    let sample = try SampleBackup()
+    var files = try sample.storedFiles()
+    var manifest = try BackupManifest(parsing: try #require(files["Manifest.plist"]))
+    manifest.manifestKey = [UInt8](repeating: 3, count: count)
+    files["Manifest.plist"] = try manifest.serialized()
+    #expect(try failure(sample, try open(packed(files)))?.code == .damaged)
+  }
+
+  @Test("of a backup without a password is seen without any key, and its digest is held against it")
+  func withoutPassword() throws {
+    let sample = try SampleBackup(hasPassword: false)
+    var files = try sample.storedFiles()
+    let archive = try open(packed(files))
+    #expect(try archive.keychainFile().bytes == sample.contents.keychainFile)
+    #expect(try archive.keychainFile().notes.isEmpty)
+    #expect(try archive.fileList().listing().fileCount == 1)
+    files[Self.path]?[40] ^= 1
+    let changed = try open(packed(files)).keychainFile()
+    #expect(try changed.notes == [.digestDiffers] && changed.bytes != sample.contents.keychainFile)
+    let closed = #expect(throws: BackupArchiveError.self) {
+      try open(packed(try SampleBackup().storedFiles())).keychainFile()
+    }
+    #expect(closed?.category == .wrongPassword)
+  }
+}
+
+@Suite("The published synthetic backup")
+struct SyntheticBackupTests {
+  @Test("opens whole with its password, from the manifest to the items")
+  func opens() throws {
+    let vectors = try TestVectors.section("synthetic_backup")
+    let directory = try TemporaryDirectory()
+    let keybag = try Keybag(parsing: try vectors["keybag_hex"].bytes)
+    let password: Secret? = Secret(utf8: try vectors["password"].string)
+    let deviceKey: DeviceKey? = nil
+    let keys = try keybag.unlock(password: password, deviceKey: deviceKey)
+
+    var items: [KeychainBackupFile.Entry] = []
+    for item in try vectors["items"].elements.prefix(4) {
+      let kind = try #require(ItemKind(rawValue: try item["table"].string))
+      let blob = try item["v_Data_hex"].bytes
+      items.append(.init(kind: kind, blob: blob, persistentReference: try item["v_PersistentRef_hex"].bytes))
+    }
+    let keychain = try KeychainBackupFile(keybagUUID: keybag.uuidText, entries: items).serialized()
+
+    var rows = ""
+    for file in try vectors["files"].elements {
+      let record = try file["file_blob_hex"].bytes
+      let identifier = try file["fileID"].string
+      rows += ForeignDatabase.row(
+        identifier, try file["domain"].string, try file["relativePath"].string, try file["flags"].integer, record)
+      if let field = try FileRecord(archive: record).encryptionKey {
+        let plain = identifier == KeychainPayload.fileIdentifier ? keychain : Array("sixteen bytes...".utf8)
+        let stored = try FileCipher.encrypt(plain, key: try keys.unwrapFileKey(field.serialized()))
+        try directory.write(stored, to: "\(identifier.prefix(2))/\(identifier)")
+      }
+    }
+    let manifestKey = Secret(copying: try vectors["manifest_key_hex"].bytes)
+    let database = try ForeignDatabase.bytes(ForeignDatabase.schema + rows)
+    try directory.write(try FileCipher.encrypt(database, key: manifestKey), to: "Manifest.db")
+    let manifest: PropertyDictionary = [
+      "BackupKeyBag": .data(try vectors["keybag_hex"].bytes), "IsEncrypted": .boolean(true), "Version": .string("10.0"),
+      "ManifestKey": .data(try vectors["manifest_key_field_hex"].bytes),
+      "Lockdown": .dictionary(["ProductVersion": .string("17.0")]),
+    ]
+    try directory.write(try BinaryPlist.encode(.dictionary(manifest)), to: "Manifest.plist")
+    try directory.write(
+      try BinaryPlist.encode(.dictionary(["SnapshotState": .string("finished")])), to: "Status.plist")
+
+    let archive = try BackupArchive.open(.path(directory.path))
+    #expect(archive.device.productVersion == "17.0")
+    #expect(try archive.storedFiles().count == 3)
+    let listing = try archive.fileList(with: keys).listing()
+    #expect(listing.fileCount == 3)
+    #expect(listing.rowCountByDomain == ["KeychainDomain": 2, "HomeDomain": 2])
+    #expect(listing.unreadableRowCount == 0)
+    let list = try archive.fileList(with: keys)
+    #expect(try list.listing(against: try archive.storedFiles()).missingCount == 0)
+    let nothing = StoredPayloads()
+    var missing: Set<String> = []
+    let counted = try list.listing(against: nothing) { (file, _) throws(BackupArchiveError) in
+      if nothing.lacks(file) { missing.insert(file.fileIdentifier) }
+    }
+    let regular = try vectors["files"].elements.filter { try $0["flags"].integer == 1 }
+    #expect(missing == Set(try regular.map { try $0["fileID"].string }))
+    #expect(counted.missingCount == missing.count)
+    let opened = try archive.keychainFile(with: keys)
+    #expect(opened.bytes == keychain)
+    #expect(opened.file.keybagUUID == keybag.uuidText)
+    #expect(
+      opened.file.entries.map(\.kind)
+        == [.genericPassword, .genericPassword, .internetPassword, .genericPassword].sorted())
+    #expect(Set(opened.file.entries.compactMap(\.blob)) == Set(items.compactMap(\.blob)))
+  }
+}
+
+extension [ItemKind] {
+  /// In the order in which a keychain file holds them.
+  fileprivate func sorted() -> [ItemKind] { ItemKind.allCases.flatMap { kind in filter { $0 == kind } } }
+}

@@ -1,0 +1,158 @@
+import Backups
+import Basics
+import Foundation
+import KeychainCrypto
+import KeychainFormats
+import SystemPackage
+import Testing
+import TestSupport
+
+@Suite("Another keychain file for a backup")
+struct KeychainReplacementTests {
+  static let places = ["b/", "b.tar", "b.tar.gz", "b.tar.zst", "b.zip"]
+
+  /// A keychain file of the backup with an item more.
+  private func longer(_ archive: BackupArchive, _ keys: borrowing ClassKeys) throws -> [UInt8] {
+    var file = try archive.keychainFile(with: keys).file
+    file.entries.append(
+      .init(kind: .key, blob: try SeededRandomSource(seed: "more").bytes(500), persistentReference: nil))
+    return try file.serialized()
+  }
+
+  /// The desk's backup with its password, or without one, where it should stand.
+  private func place(_ place: String, in directory: TemporaryDirectory, hasPassword: Bool) throws -> BackupArchive {
+    let desk = try DeskBackup()
+    try desk.write(to: directory, as: "first")
+    let path = directory.path("first")
+    if hasPassword {
+      let archive = try BackupArchive.open(.path(path))
+      _ = try BackupRewriter(system: unsynced).reencrypt(
+        archive, at: path, with: try desk.protected("one"), keys: archive.keybag.keys(""))
+    }
+    let target = ArchiveDestination(path: directory.path(place))
+    _ = try BackupRewriter(system: unsynced).convert(try BackupArchive.open(.path(path)), at: path, to: target)
+    try FileManager.default.removeItem(atPath: path)
+    return try BackupArchive.open(.path(directory.path(place)))
+  }
+
+  private func replace(
+    _ archive: BackupArchive, at path: String, with file: [UInt8], _ password: String, system: FileSystem = unsynced
+  ) throws -> RewrittenBackup {
+    try BackupRewriter(system: system).replaceKeychain(
+      of: archive, at: path, with: file, keys: archive.keybag.keys(password),
+      random: SeededRandomSource(seed: "replacement"))
+  }
+
+  @Test("changes the keychain file and the list, and no other file", arguments: places, [true, false])
+  func replaces(place: String, hasPassword: Bool) throws {
+    let directory = try TemporaryDirectory()
+    let old = try self.place(place, in: directory, hasPassword: hasPassword)
+    let password = hasPassword ? "one" : ""
+    let before = try old.plainFiles(old.keybag.keys(password))
+    let file = try longer(old, old.keybag.keys(password))
+    let path = directory.path(place)
+    _ = try replace(old, at: path, with: file, password)
+
+    let new = try BackupArchive.open(.path(path))
+    #expect(try new.keychainFile(with: new.keybag.keys(password)).bytes == file)
+    #expect(try new.manifest.serialized() == old.manifest.serialized())
+    let after = try new.plainFiles(new.keybag.keys(password))
+    #expect(after.keys == before.keys)
+    for (name, now) in after {
+      let isKeychain = name == "\(KeychainPayload.domain)-\(KeychainPayload.relativePath)"
+      #expect((now.bytes == before[name]?.bytes) == !isKeychain, "\(name)")
+      #expect(now.record.size == Int64(now.bytes.count) && now.reading.fits(now.record.digest) != false, "\(name)")
+      #expect((now.record == before[name]?.record) == !isKeychain, "\(name)")
+    }
+    #expect(try new.keychainFile(with: new.keybag.keys(password)).notes.isEmpty)
+    #expect(try FileManager.default.contentsOfDirectory(atPath: directory.path).count == 1)
+  }
+
+  @Test("leaves every other stored file as it is, to the byte, and its time and permissions", arguments: [true, false])
+  func otherFiles(hasPassword: Bool) throws {
+    let directory = try TemporaryDirectory()
+    let old = try place("b/", in: directory, hasPassword: hasPassword)
+    let password = hasPassword ? "one" : ""
+    func facts() throws -> [String: [FileAttributeKey: String]] {
+      try bytes(in: directory, "b").keys.reduce(into: [:]) { facts, path in
+        let all = try FileManager.default.attributesOfItem(atPath: directory.path("b/\(path)"))
+        facts[path] = [.modificationDate, .posixPermissions, .systemFileNumber].reduce(into: [:]) {
+          $0[$1] = "\(all[$1] ?? "none")"
+        }
+      }
+    }
+    let (stored, before) = (try bytes(in: directory, "b"), try facts())
+    _ = try replace(old, at: directory.path("b"), with: longer(old, old.keybag.keys(password)), password)
+    let (now, after) = (try bytes(in: directory, "b"), try facts())
+    // Of the desk's backup without a password, which another program wrote, there is no seal.
+    let changed = ["Manifest.db", "51/\(KeychainPayload.fileIdentifier)", "Keyhaul.seal"]
+    #expect(stored.keys == now.keys)
+    for path in stored.keys {
+      #expect((stored[path] == now[path]) == !changed.contains(path), "\(path)")
+      #expect((before[path] == after[path]) == !changed.contains(path), "\(path)")
+    }
+  }
+
+  @Test("copies the other files where the file system gives no second names")
+  func withoutLinks() throws {
+    let directory = try TemporaryDirectory()
+    let old = try place("b/", in: directory, hasPassword: true)
+    let stored = try bytes(in: directory, "b")
+    let file = try longer(old, old.keybag.keys("one"))
+    let system = FileSystem { call in
+      switch call {
+      case .link: .failure(.notSupported)
+      case .sync: .omitted
+      default: nil
+      }
+    }
+    _ = try replace(old, at: directory.path("b"), with: file, "one", system: system)
+    let now = try bytes(in: directory, "b")
+    let changed = Set(now.keys.filter { stored[$0] != now[$0] })
+    #expect(
+      changed == ["Manifest.db", "51/\(KeychainPayload.fileIdentifier)", "Keyhaul.seal"] && stored.count == now.count)
+  }
+
+  @Test(
+    "leaves the old backup or the new one, whichever call fails; a quick run takes a folder and a third of the calls",
+    arguments: Cases.chosen(["b/", "b.zip"], quick: 1), FaultInjectionTests.faults)
+  func everyCall(place: String, fault: FileSystem.Fault) throws {
+    let directory = try TemporaryDirectory()
+    let old = try self.place(place, in: directory, hasPassword: true)
+    let file = try longer(old, old.keybag.keys("one"))
+    let path = directory.path(place)
+    for call in fault.calls(among: FaultInjectionTests.faults) {
+      let before = try tree(directory.path)
+      let failing = OneFault(at: call, fault)
+      let archive = try BackupArchive.open(.path(path))
+      let result = Result { try replace(archive, at: path, with: file, "one", system: failing.system) }
+      let now = try BackupArchive.open(.path(path))
+      let keychain = try now.keychainFile(with: now.keybag.keys("one")).bytes
+      switch result {
+      case .success: #expect(keychain == file, "call \(call)")
+      case .failure: #expect(try tree(directory.path) == before, "call \(call)")
+      }
+      if failing.callCount < call { return #expect(call > 8) }
+    }
+  }
+
+  @Test("refuses a backup that has changed since it was opened, and a folder with other things in it")
+  func changedMeanwhile() throws {
+    let directory = try TemporaryDirectory()
+    let old = try place("b/", in: directory, hasPassword: true)
+    let file = try longer(old, old.keybag.keys("one"))
+    _ = try replace(old, at: directory.path("b"), with: file, "one")
+    let before = try bytes(in: directory, "b")
+    let changed = #expect(throws: BackupArchiveError.self) {
+      _ = try replace(old, at: directory.path("b"), with: file, "one")
+    }
+    #expect(changed?.code == .changed)
+    try directory.write([1], to: "b/note.txt")
+    let now = try BackupArchive.open(.path(directory.path("b")))
+    let occupied = #expect(throws: BackupArchiveError.self) {
+      _ = try replace(now, at: directory.path("b"), with: file, "one")
+    }
+    #expect(occupied?.code == .occupied && occupied?.reason.contains("note.txt") == true)
+    #expect(try bytes(in: directory, "b").filter { $0.key != "note.txt" } == before)
+  }
+}

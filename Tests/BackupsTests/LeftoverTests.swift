@@ -1,0 +1,88 @@
+import Backups
+import Basics
+import Foundation
+import KeychainCrypto
+import KeychainFormats
+import Testing
+import TestSupport
+
+@Suite("What a killed run left beside a backup")
+struct LeftoverTests {
+  private func rekey(_ path: String) throws {
+    let archive = try BackupArchive.open(.path(path))
+    let keybag = try BackupKeybag.rewrap(
+      archive.keybag, from: Secret(utf8: SampleBackup.password), to: Secret(utf8: SampleBackup.password))
+    try BackupRewriter(system: unsynced).replaceKeybag(
+      of: archive, at: path, with: keybag, keys: archive.keybag.keys(SampleBackup.password))
+  }
+
+  @Test("is found by its name, with what it is")
+  func found() throws {
+    let directory = try TemporaryDirectory()
+    try SampleBackup().write(to: .directory(directory.path("b")))
+    #expect(BackupLeftover.all(beside: directory.path("b")).isEmpty)
+    try SampleBackup(hasPassword: false).write(to: .directory(directory.path(".b.1f.tmp")))
+    try SampleBackup().write(to: .directory(directory.path(".b.2a.old")))
+    try SampleBackup(hasPassword: false).write(to: .file(directory.path(".b.3.tmp"), .tar))
+    try directory.write([1, 2, 3], to: ".b.4.tmp")
+    try directory.write([1], to: ".b.5.tmp/51/x")
+    // Of others: another backup's, no random part, no part of ours.
+    for name in [".c.1f.tmp", ".b..tmp", ".b.xyz.tmp", "b.1f.tmp", ".b.1f"] { try directory.write([1], to: name) }
+    let found = BackupLeftover.all(beside: directory.path("b"))
+    #expect(
+      found.map { ($0.path as NSString).lastPathComponent } == [
+        ".b.1f.tmp", ".b.2a.old", ".b.3.tmp", ".b.4.tmp", ".b.5.tmp",
+      ])
+    #expect(found.map(\.content) == [.plain, .encrypted, .plain, .unknown, .unknown])
+    #expect(found.map(\.isRemovedByNextWrite) == [true, false, true, true, true])
+    #expect(BackupLeftover.all(beside: directory.path("b/")) == found)
+  }
+
+  @Test("is none where another run is still at work on it")
+  func atWork() throws {
+    let directory = try TemporaryDirectory()
+    try directory.write([1], to: ".b.1f.tmp")
+    let file = try FileHandle(forReadingFrom: URL(filePath: directory.path(".b.1f.tmp")))
+    #expect(flock(file.fileDescriptor, LOCK_EX) == 0)
+    #expect(BackupLeftover.all(beside: directory.path("b")).isEmpty)
+    try file.close()
+    #expect(BackupLeftover.all(beside: directory.path("b")).count == 1)
+  }
+
+  @Test(
+    "goes with the next password of that backup, also where only its manifest is written", arguments: ["b/", "b.tar"])
+  func swept(place: String) throws {
+    let directory = try TemporaryDirectory()
+    let path = directory.path(place)
+    let name = place.replacing("/", with: "")
+    try SampleBackup().write(to: ArchiveDestination(path: path))
+    if place == "b/" {
+      try SampleBackup(hasPassword: false).write(to: .directory(directory.path(".b.1f.tmp")))
+    } else {
+      try SampleBackup(hasPassword: false).write(to: .file(directory.path(".b.tar.1f.tmp"), .tar))
+    }
+    try rekey(path)
+    #expect(BackupLeftover.all(beside: path).isEmpty)
+    #expect(try FileManager.default.contentsOfDirectory(atPath: directory.path) == [name])
+  }
+
+  @Test("stays where somebody put a file of theirs into it")
+  func foreign() throws {
+    let directory = try TemporaryDirectory()
+    try SampleBackup().write(to: .directory(directory.path("b")))
+    try SampleBackup().write(to: .directory(directory.path(".b.1f.tmp")))
+    try directory.write([1], to: ".b.1f.tmp/notes.txt")
+    try rekey(directory.path("b"))
+    #expect(BackupLeftover.all(beside: directory.path("b")).count == 1)
+  }
+
+  @Test("in its folder, of a manifest that was being written, keeps no verb from replacing the backup")
+  func temporaryManifest() throws {
+    let directory = try TemporaryDirectory()
+    try SampleBackup().write(to: .directory(directory.path("b")))
+    try directory.write([1], to: "b/.Manifest.plist.1f.tmp")
+    #expect(try BackupDirectory.foreignFiles(in: directory.path("b")).isEmpty)
+    try rekey(directory.path("b"))
+    #expect(try !FileManager.default.contentsOfDirectory(atPath: directory.path("b")).contains { $0.hasPrefix(".") })
+  }
+}

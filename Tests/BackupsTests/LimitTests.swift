@@ -1,0 +1,231 @@
+import Basics
+import Foundation
+import KeychainFormats
+import Testing
+import TestSupport
+@testable import Backups
+
+
+@Suite("Each limit accepts its own value and nothing above it")
+struct LimitTests {
+  /// Opens the sample with a limit at `value` and at one less.
+  private func expectLimit(
+    _ value: Int, _ change: (inout ArchiveLimits, Int) -> Void, code: BackupArchiveError.Code = .overLimit
+  ) throws {
+    let files = try SampleBackup().storedFiles()
+    let bytes = packed(files)
+    var limits = ArchiveLimits()
+    change(&limits, value)
+    #expect(try failure(opening: bytes, limits: limits) == nil)
+    change(&limits, value - 1)
+    #expect(try failure(opening: bytes, limits: limits)?.code == code)
+  }
+
+  private func size(_ path: String) throws -> Int {
+    try #require(try SampleBackup().storedFiles()[path]).count
+  }
+
+  @Test("for the number of entries, also of a zip")
+  func entryCount() throws {
+    try expectLimit(5) { $0.entryCount = $1 }
+    var zip = TinyZip()
+    for file in try SampleBackup().storedFiles() { zip.add(file.path, file.bytes) }
+    var limits = ArchiveLimits()
+    limits.entryCount = 5
+    #expect(try failure(opening: zip.finished(), limits: limits) == nil)
+    limits.entryCount = 4
+    #expect(try failure(opening: zip.finished(), limits: limits)?.code == .overLimit)
+  }
+
+  @Test("and the largest sizes that a header can claim overflow nothing", arguments: [Int64.max, 1 << 62, 1 << 41])
+  func largestClaims(size: Int64) throws {
+    var limits = ArchiveLimits()
+    limits.entryByteCount = .max
+    limits.totalByteCount = .max
+    var tar = TinyTar()
+    for name in ["a", "b"] {
+      tar.addExtended([("size", Array(String(size).utf8))])
+      tar.add(name, [1])
+    }
+    let categories: [ErrorCategory] = [.damaged, .refused]
+    let unlimited = try #require(try failure(opening: tar.finished(), limits: limits))
+    #expect(categories.contains(unlimited.category))
+    let limited = try #require(try failure(opening: tar.finished()))
+    #expect(categories.contains(limited.category))
+  }
+
+  @Test("for the length of a name, which is hostile above it")
+  func pathLength() throws { try expectLimit(43, { $0.pathByteCount = $1 }, code: .hostile) }
+
+  @Test("for one entry's size and for all sizes together")
+  func entrySizes() throws {
+    let sizes = try SampleBackup().storedFiles().map(\.bytes.count)
+    try expectLimit(try #require(sizes.max())) { $0.entryByteCount = Int64($1) }
+    try expectLimit(sizes.reduce(0, +)) { $0.totalByteCount = Int64($1) }
+  }
+
+  @Test("for the files that are kept in memory")
+  func keptFiles() throws {
+    try expectLimit(try size("Manifest.db")) { $0.databaseByteCount = $1 }
+    try expectLimit(try size("51/\(KeychainPayload.fileIdentifier)")) { $0.keychainByteCount = $1 }
+    let plists = try ["Manifest.plist", "Status.plist", "Info.plist"].map(size)
+    try expectLimit(try #require(plists.max())) { $0.propertyListByteCount = $1 }
+  }
+
+  @Test(
+    "for a file that is copied, wherever the backup stands, and nothing is left of the copy",
+    arguments: ["folder/", "one.tar"])
+  func copiedFiles(source: String) throws {
+    let directory = try TemporaryDirectory()
+    try SampleBackup().write(to: ArchiveDestination(path: directory.path(source)))
+    let archive = try BackupArchive.open(.path(directory.path(source)))
+    let before = try FileManager.default.contentsOfDirectory(atPath: directory.path)
+    var limits = ArchiveLimits()
+    // In a file the limits are held against every entry while it is read; copying it has to be reached all the same.
+    limits.propertyListByteCount = try ["Manifest.plist", "Status.plist", "Info.plist"].map(size).max() ?? 0
+    _ = try BackupRewriter(system: .real, limits: limits).convert(
+      archive, at: directory.path(source), to: .file(directory.path("copy.tar"), .tar))
+    try FileManager.default.removeItem(atPath: directory.path("copy.tar"))
+    limits.propertyListByteCount -= 1
+    let error = #expect(throws: BackupArchiveError.self) {
+      try BackupRewriter(system: .real, limits: limits).convert(
+        archive, at: directory.path(source), to: .file(directory.path("copy.tar"), .tar))
+    }
+    #expect(error?.code == .overLimit)
+    #expect(try FileManager.default.contentsOfDirectory(atPath: directory.path) == before)
+  }
+
+  @Test("for the same files in a folder")
+  func keptFilesInDirectory() throws {
+    let directory = try TemporaryDirectory()
+    try SampleBackup().write(to: .directory(directory.path("backup")))
+    var limits = ArchiveLimits()
+    limits.databaseByteCount = try size("Manifest.db")
+    _ = try BackupArchive.open(.path(directory.path("backup")), limits: limits)
+    limits.databaseByteCount -= 1
+    let error = #expect(throws: BackupArchiveError.self) {
+      try BackupArchive.open(.path(directory.path("backup")), limits: limits)
+    }
+    #expect(error?.code == .overLimit)
+  }
+
+  @Test(
+    "for an Info.plist that is too large, which goes along as it is wherever the backup goes", arguments: [true, false])
+  func largeInfo(isDirectory: Bool) throws {
+    let directory = try TemporaryDirectory()
+    let source = directory.path(isDirectory ? "backup/" : "backup.tar")
+    try SampleBackup().write(to: ArchiveDestination(path: source))
+    var limits = ArchiveLimits()
+    // The manifest is the largest property list; here it has to be Info.plist.
+    var files = try SampleBackup.storedFiles()
+    let info = [UInt8](repeating: 0x20, count: try #require(files["Manifest.plist"]).count + 1)
+    limits.propertyListByteCount = info.count - 1
+    if isDirectory {
+      try directory.write(info, to: "backup/Info.plist")
+    } else {
+      files["Info.plist"] = info
+      try directory.write(packed(files), to: "backup.tar")
+    }
+    let archive = try BackupArchive.open(.path(source), limits: limits)
+    #expect(archive.unreadablePropertyLists.map(\.name) == ["Info.plist"])
+    for target in ["copy/", "copy.tar", "copy.zip"] {
+      let rewriter = BackupRewriter(system: unsynced, limits: limits)
+      _ = try rewriter.convert(archive, at: source, to: ArchiveDestination(path: directory.path(target)))
+      let copy = try BackupArchive.open(.path(directory.path(target)))
+      #expect(copy.parts[.info] == info && copy.digest == archive.digest, "\(target)")
+    }
+  }
+
+  @Test("for the keychain file in a container, by how long that is: what is sealed does not become shorter")
+  func keychainInContainer() {
+    let limits = ArchiveLimits()
+    #expect(limits.keychainByteCount(inContainerOf: 0) == 64 << 20)
+    #expect(limits.keychainByteCount(inContainerOf: 1 << 20) == 68 << 20)
+    #expect(limits.keychainByteCount(inContainerOf: 500 << 20) == 1 << 30)
+    #expect(limits.keychainByteCount(inContainerOf: .max) == 1 << 30)
+    // A stream says nothing of its length.
+    #expect(limits.keychainByteCount(inContainerOf: nil) == 256 << 20)
+  }
+
+  @Test("for an old manifest, in a folder")
+  func oldList() throws {
+    let directory = try TemporaryDirectory()
+    try OldBackup(try SampleBackup(hasPassword: false)).write(to: directory, "old")
+    let size = try directory.read("old/Manifest.mbdb").count
+    for (limit, isOver) in [(size, false), (size - 1, true)] {
+      var limits = ArchiveLimits()
+      limits.oldDatabaseByteCount = limit
+      var code: BackupArchiveError.Code?
+      do throws(BackupArchiveError) {
+        _ = try BackupArchive.open(.path(directory.path("old")), limits: limits).fileList()
+      } catch { code = error.code }
+      #expect(code == (isOver ? .overLimit : nil))
+    }
+    #expect(ArchiveLimits.standard.oldDatabaseByteCount == 256 << 20)
+  }
+
+  @Test("for a seal, which is broken where it is longer; the rest is read")
+  func sealSize() throws {
+    let directory = try TemporaryDirectory()
+    let seal = (path: "Keyhaul.seal", bytes: [UInt8](repeating: 0, count: 1000))
+    try directory.write(packed(try SampleBackup().storedFiles() + [seal]), to: "packed.tar")
+    for (limit, isOver) in [(1000, false), (999, true)] {
+      var limits = ArchiveLimits()
+      limits.sealByteCount = limit
+      let archive = try BackupArchive.open(.path(directory.path("packed.tar")), limits: limits)
+      let facts = archive.findings.filter { $0.kind == .sealBroken }.map(\.fact)
+      #expect(facts.count == 1 && facts.joined().contains("1,000 bytes, over 999") == isOver, "\(facts)")
+    }
+    #expect(ArchiveLimits.standard.sealByteCount == 256 << 20)
+  }
+
+  @Test("for many leading folders that each hold a manifest")
+  func keptFilesOfManyDirectories() throws {
+    var tar = TinyTar()
+    for index in 0..<20 { tar.add("f\(index)/Manifest.db", [UInt8](repeating: 0, count: 1000)) }
+    var limits = ArchiveLimits()
+    limits.databaseByteCount = 1000
+    limits.oldDatabaseByteCount = 1000
+    limits.keychainByteCount = 1000
+    limits.sealByteCount = 1000
+    limits.journalByteCount = 0
+    limits.propertyListByteCount = 5000
+    #expect(try failure(opening: tar.finished(), limits: limits)?.code == .notABackup)
+    limits.propertyListByteCount = 4999
+    #expect(try failure(opening: tar.finished(), limits: limits)?.code == .overLimit)
+  }
+
+  @Test("for what compressed bytes may become", arguments: [ContainerFormat.gzippedTar, .zstandardTar])
+  func expansion(format: ContainerFormat) throws {
+    let bomb = StoredBackup(
+      directoryName: "x", modificationTime: 0,
+      files: [try StoredFile(path: "photo", bytes: [UInt8](repeating: 0, count: 1 << 20))])
+    let directory = try TemporaryDirectory()
+    _ = try BackupPlacement().place(bomb.outgoing, at: .file(directory.path("tar"), .tar), replace: false)
+    _ = try BackupPlacement().place(bomb.outgoing, at: .file(directory.path("packed"), format), replace: false)
+    let (plain, compressed) = (try directory.read("tar").count, try directory.read("packed"))
+    var limits = ArchiveLimits()
+    limits.expansionFactor = 10
+    limits.decompressionAllowance = Int64(plain - 10 * compressed.count)
+    #expect(try failure(opening: compressed, limits: limits)?.code == .notABackup)
+    limits.decompressionAllowance -= 1
+    #expect(try failure(opening: compressed, limits: limits)?.code == .overLimit)
+  }
+
+  @Test("for what a zip's bytes may become")
+  func zipExpansion() throws {
+    let bomb = StoredBackup(
+      directoryName: "x", modificationTime: 0,
+      files: [try StoredFile(path: "Manifest.plist", bytes: [UInt8](repeating: 0, count: 1 << 20))])
+    let directory = try TemporaryDirectory()
+    _ = try BackupPlacement().place(bomb.outgoing, at: .file(directory.path("zip"), .zip), replace: false)
+    let compressed = try directory.read("zip")
+    #expect(compressed.count < 10_000)
+    var limits = ArchiveLimits()
+    limits.expansionFactor = 10
+    limits.decompressionAllowance = Int64((1 << 20) - 10 * compressed.count)
+    #expect(try failure(opening: compressed, limits: limits)?.code != .overLimit)
+    limits.decompressionAllowance -= 1
+    #expect(try failure(opening: compressed, limits: limits)?.code == .overLimit)
+  }
+}

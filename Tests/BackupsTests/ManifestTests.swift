@@ -1,0 +1,184 @@
+import Backups
+import Basics
+import KeychainCrypto
+import KeychainFormats
+import Testing
+import TestSupport
+
+@Suite("What a backup says about itself")
+struct ManifestTests {
+  private func failure(_ files: [(path: String, bytes: [UInt8])]) throws -> BackupArchiveError? {
+    try BackupsTests.failure(opening: packed(files))
+  }
+
+  private func dictionary(
+    _ files: [(path: String, bytes: [UInt8])], _ path: String
+  ) throws -> PropertyDictionary {
+    let bytes = try #require(files[path])
+    return try #require(try BinaryPlist.decode(bytes).dictionaryValue)
+  }
+
+  /// The sample's files with one plist changed.
+  private func files(
+    _ path: String, _ change: (inout PropertyDictionary) -> Void
+  ) throws -> [(path: String, bytes: [UInt8])] {
+    var files = try SampleBackup().storedFiles()
+    var root = try dictionary(files, path)
+    change(&root)
+    files[path] = try BinaryPlist.encode(.dictionary(root))
+    return files
+  }
+
+  @Test("is written with the keys that a device writes")
+  func keys() throws {
+    let files = try SampleBackup().storedFiles()
+    let root = try dictionary(files, "Manifest.plist")
+    let names = root.entries.compactMap(\.key.stringValue).sorted()
+    #expect(
+      names == [
+        "Applications", "BackupKeyBag", "Date", "IsEncrypted", "Lockdown", "ManifestKey", "SystemDomainsVersion",
+        "Version", "WasPasscodeSet",
+      ])
+    #expect(root["Version"] == .string("10.0"))
+    #expect(root["ManifestKey"]?.dataValue?.prefix(4) == [3, 0, 0, 0])
+    #expect(root["ManifestKey"]?.dataValue?.count == 44)
+    let info = String(decoding: try #require(files["Info.plist"]), as: UTF8.self)
+    #expect(info.contains("<key>Unique Identifier</key>"))
+    #expect(info.contains(SampleBackup.udid))
+    #expect(info.contains("2026-11-20T18:04:10Z"))
+    let plain = try SampleBackup(hasPassword: false).storedFiles()
+    let plainRoot = try dictionary(plain, "Manifest.plist")
+    #expect(plainRoot["ManifestKey"] == nil)
+    #expect(plainRoot["BackupKeyBag"] != nil)
+    #expect(plainRoot["IsEncrypted"] == .boolean(false))
+  }
+
+  @Test("keeps what it doesn't know when it is written again")
+  func unknownKeys() throws {
+    let changed = try files("Manifest.plist") { root in
+      root["AppleIDs"] = .dictionary(["someone": .string("else")])
+      var lockdown = root["Lockdown"]?.dictionaryValue ?? [:]
+      lockdown["com.apple.Accessibility"] = .dictionary(["VoiceOver": .boolean(true)])
+      root["Lockdown"] = .dictionary(lockdown)
+    }
+    let bytes = try #require(changed["Manifest.plist"])
+    let again = try BackupManifest(parsing: try BackupManifest(parsing: bytes).serialized())
+    #expect(again.others["AppleIDs"] == .dictionary(["someone": .string("else")]))
+    let lockdown = try #require(again.others["Lockdown"]?.dictionaryValue)
+    #expect(lockdown["com.apple.Accessibility"] == .dictionary(["VoiceOver": .boolean(true)]))
+    #expect(again.device.name == "old-phone")
+  }
+
+  @Test("opens without a version or a keybag, and is not restored then", arguments: ["BackupKeyBag", "Version"])
+  func missingKeys(key: String) throws {
+    let kind: ArchiveFinding.Kind = key == "Version" ? .versionMissing : .keybagUnusable
+    for value in [nil, PropertyValue.array([])] {
+      let archive = try open(packed(try files("Manifest.plist") { $0[key] = value }))
+      #expect(archive.findings.map(\.kind) == [kind])
+      #expect(archive.findings.map(\.place) == ["Manifest.plist"])
+      try archive.require(.reading)
+      try archive.require(.planning)
+      for use in [ArchiveUse.restoring, .rewriting] {
+        let error = #expect(throws: BackupArchiveError.self) { try archive.require(use) }
+        #expect(error?.code == .damaged)
+      }
+    }
+  }
+
+  @Test("with more class keys than any device has is refused, not gone around")
+  func hostileKeybag() throws {
+    let record = Array("UUID".utf8) + [0, 0, 0, 0]
+    let bag = (0...Keybag.maximumClassKeyCount + 1).flatMap { _ in record }
+    #expect(try failure(try files("Manifest.plist") { $0["BackupKeyBag"] = .data(bag) })?.code == .overLimit)
+  }
+
+  @Test("whose status says no state opens, and is not restored")
+  func missingState() throws {
+    let archive = try open(packed(try files("Status.plist") { $0["SnapshotState"] = nil }))
+    #expect(archive.findings == [.stateMissing])
+    try archive.require(.planning)
+    try archive.require(.rewriting)
+    let error = #expect(throws: BackupArchiveError.self) { try archive.require(.restoring) }
+    #expect(error?.reason == "Status.plist: it does not say whether the backup was finished")
+  }
+
+  @Test("where IsEncrypted is absent, is as encrypted as the key of its list says, with a note")
+  func encryptionNotStated() throws {
+    let encrypted = try open(packed(try files("Manifest.plist") { $0["IsEncrypted"] = nil }))
+    #expect(encrypted.isEncrypted)
+    #expect(encrypted.notes == [.encryptionNotStated])
+    let plain = try open(
+      packed(
+        try files("Manifest.plist") { root in
+          root["IsEncrypted"] = nil
+          root["ManifestKey"] = nil
+        }))
+    #expect(!plain.isEncrypted)
+    #expect(try failure(try files("Manifest.plist") { $0["IsEncrypted"] = .array([]) })?.code == .damaged)
+  }
+
+  @Test("is unsupported in a newer version, not whole without any manifest")
+  func unsupported() throws {
+    #expect(try failure(try self.files("Manifest.plist") { $0["Version"] = .string("11.0") })?.code == .unsupported)
+    var files = try SampleBackup().storedFiles()
+    files["Manifest.db"] = nil
+    #expect(try failure(files)?.code == .payloadMissing)
+  }
+
+  @Test("reads the same as XML, and what the computer wrote completes it")
+  func xml() throws {
+    var files = try SampleBackup().storedFiles()
+    let root = try dictionary(files, "Manifest.plist")
+    files["Manifest.plist"] = try XMLPlist.encode(.dictionary(root))
+    files["Status.plist"] = try XMLPlist.encode(.dictionary(try dictionary(files, "Status.plist")))
+    let archive = try open(packed(files))
+    #expect(archive.device.name == "old-phone")
+    #expect(archive.keybag == (try open(packed(try SampleBackup().storedFiles()))).keybag)
+    var nameless = root
+    nameless["Lockdown"] = nil
+    files["Manifest.plist"] = try XMLPlist.encode(.dictionary(nameless))
+    #expect(try open(packed(files)).device.identifier == SampleBackup.udid)
+    files["Info.plist"] = nil
+    #expect(try open(packed(files)).device == BackupDevice())
+    files["Info.plist"] = [1]
+    #expect(try open(packed(files)).device == BackupDevice())
+  }
+
+  @Test(
+    "is unfinished where the device was interrupted: it can be read, with a note, and not be restored",
+    arguments: ["uploading", "moving", "removing"])
+  func unfinished(state: String) throws {
+    let archive = try open(packed(try files("Status.plist") { $0["SnapshotState"] = .string(state) }))
+    #expect(archive.notes == [.unfinished(state: state)])
+    let error = try #require(throws: BackupArchiveError.self) { try archive.requireFinished() }
+    #expect(error.code == .unfinished)
+    #expect(
+      error.reason == "the device never finished the backup: Status.plist says \"\(state)\", not \"finished\"")
+    try open(packed(try SampleBackup().storedFiles())).requireFinished()
+  }
+
+  @Test("is taken for finished, with a note, where nothing says")
+  func noStatus() throws {
+    var files = try SampleBackup().storedFiles()
+    files["Status.plist"] = nil
+    #expect(try open(packed(files)).notes == [.statusMissing])
+  }
+
+  @Test("gives the digest that its description says, computed by hand")
+  func digest() throws {
+    let files = try SampleBackup().storedFiles()
+    let payload = "51/\(KeychainPayload.fileIdentifier)"
+    var text: [UInt8] = []
+    for path in [payload, "Manifest.db", "Manifest.plist"] {
+      let bytes = try #require(files[path])
+      text += Array("\(path)\0\(bytes.count)\0\(try Digest.sha256(bytes).hex)\n".utf8)
+    }
+    #expect(try open(packed(files)).digest == "sha256:" + (try Digest.sha256(text).hex))
+    var without = files
+    without[payload] = nil
+    #expect(try open(packed(without)).hasKeychain == false)
+    var other = files
+    other["Info.plist"] = [1]
+    #expect(try open(packed(other)).digest == (try open(packed(files)).digest))
+  }
+}

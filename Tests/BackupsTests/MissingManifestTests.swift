@@ -1,0 +1,118 @@
+import Basics
+import KeychainFormats
+import Testing
+import TestSupport
+
+@testable import Backups
+
+@Suite("An unencrypted Manifest.db without a Manifest.plist")
+struct MissingManifestTests {
+  private typealias Files = [(path: String, bytes: [UInt8])]
+
+  private let directory: TemporaryDirectory
+
+  init() throws { directory = try TemporaryDirectory() }
+
+  /// A backup without a password, and without its manifest.
+  private func files() throws -> Files {
+    var files = try DeskBackup().stored()
+    files["Manifest.plist"] = nil
+    return files
+  }
+
+  /// The same files as a folder, a tar and a zip, each opened.
+  private func opened(_ files: Files) throws -> [BackupArchive] {
+    var zip = TinyZip()
+    for file in files {
+      try directory.write(file.bytes, to: "folder/\(file.path)")
+      zip.add(file.path, file.bytes)
+    }
+    try directory.write(packed(files), to: "tar")
+    try directory.write(zip.finished(), to: "zip")
+    return try ["folder", "tar", "zip"].map { try BackupArchive.open(.path(directory.path($0))) }
+  }
+
+  @Test("A folder, a tar and a zip are read as an unencrypted manifest, with a finding")
+  func read() throws {
+    for archive in try opened(files()) {
+      #expect(archive.findings == [.manifestMissing])
+      #expect(!archive.isEncrypted && !archive.isListEncrypted && archive.keybag.classKeys.isEmpty)
+      #expect(archive.status?.isFinished == true)
+      let list = try archive.fileList()
+      let listing = try list.listing(against: archive.storedFiles())
+      #expect(listing.fileCount == DeskBackup.files.count + 1 && listing.missingCount == 0)
+      let notes = try #require(try list.file(domain: "AppDomain-com.example", relativePath: "Documents/notes"))
+      var content: [UInt8] = []
+      try archive.forEachPayload(of: archive.storedFiles()) { (payload) throws(BackupArchiveError) in
+        guard payload.fileIdentifier == notes.fileIdentifier else { return }
+        _ = try payload.forEachPortion { content.append(contentsOf: $0) }
+      }
+      #expect(content == Array("plain text here, and more".utf8))
+    }
+  }
+
+  @Test("Only reading is allowed, and the refusal names the missing file")
+  func refusals() throws {
+    let archive = try #require(try opened(files()).first)
+    try archive.require(.reading)
+    for use in ArchiveUse.allCases where use != .reading {
+      let error = #expect(throws: BackupArchiveError.self, "\(use)") { try archive.require(use) }
+      #expect(error?.category == .damaged, "\(use)")
+      #expect(
+        error?.reason
+          == "Manifest.plist: it is missing; the manifest database was read as an unencrypted manifest", "\(use)")
+    }
+  }
+
+  @Test("Rows in its write-ahead log are read too")
+  func logged() throws {
+    var files = try files()
+    let logged = try LoggedList.moving("Library/fifteen", "Library/sixteen", of: files["Manifest.db"] ?? [])
+    (files["Manifest.db"], files["Manifest.db-wal"]) = (logged.database, logged.log)
+    for archive in try opened(files) {
+      #expect(try archive.fileList().listing().fileCount == DeskBackup.files.count + 1)
+      #expect(archive.notes.contains(.listJournalRead(name: "Manifest.db-wal")))
+    }
+  }
+
+  @Test("Payloads that are longer by the padding of encryption are called encrypted")
+  func encryptedPayloads() throws {
+    let sample = try SampleBackup()
+    var files = try sample.storedFiles()
+    let whole = try open(packed(files))
+    let list = try whole.fileList(with: sample.keys)
+    let plain = try whole.keychainFile(with: sample.keys).bytes
+    let file = try list.file(domain: KeychainPayload.domain, relativePath: KeychainPayload.relativePath)
+    files["Manifest.plist"] = nil
+    files["Manifest.db"] = try ForeignDatabase.bytes(
+      ForeignDatabase.schema
+        + ForeignDatabase.row(
+          KeychainPayload.fileIdentifier, KeychainPayload.domain, KeychainPayload.relativePath, 1,
+          try #require(try file?.record()).archived()))
+    for archive in try opened(files) {
+      #expect(archive.findings == [.manifestMissing] && archive.isEncrypted && !archive.isListEncrypted)
+      #expect(try archive.fileList().listing().fileCount == 1)
+    }
+    // A tool that decrypted the payload too left it as long as its record says.
+    files["51/\(KeychainPayload.fileIdentifier)"] = plain
+    for archive in try opened(files) { #expect(archive.findings == [.manifestMissing] && !archive.isEncrypted) }
+  }
+
+  @Test("A Manifest.db that cannot be read as a list of files makes no backup")
+  func unreadable() throws {
+    let foreign = try ForeignDatabase.bytes("CREATE TABLE Photos (name TEXT);")
+    let trigger = try ForeignDatabase.bytes(
+      ForeignDatabase.schema + "CREATE TRIGGER t AFTER INSERT ON Files BEGIN DELETE FROM Files; END;")
+    for list in [foreign, trigger, Array(foreign.prefix(600)), [1, 2, 3], []] {
+      let error = try failure(opening: packed([("Manifest.db", list)]))
+      #expect(error?.code == .notABackup && error?.reason == "it has no Manifest.plist")
+      try directory.write(list, to: "folder/Manifest.db")
+      let folder = #expect(throws: BackupArchiveError.self) { try BackupArchive.open(.path(directory.path("folder"))) }
+      #expect(folder?.code == .notABackup && folder?.reason == "it has no Manifest.plist")
+    }
+    // An encrypted list stays what it was without its manifest: a part of a backup.
+    var files = try SampleBackup.storedFiles()
+    files["Manifest.plist"] = nil
+    #expect(try failure(opening: packed(files))?.code == .notABackup)
+  }
+}

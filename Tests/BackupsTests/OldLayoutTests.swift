@@ -1,0 +1,166 @@
+import Backups
+import Basics
+import KeychainCrypto
+import KeychainFormats
+import Testing
+import TestSupport
+
+@Suite("A backup of iOS 4 to 9")
+struct OldLayoutTests {
+  /// The same backup as a directory, a tar without and with a leading directory, and a zip.
+  private func archives(_ backup: OldBackup, _ directory: TemporaryDirectory) throws -> [BackupArchive] {
+    try backup.write(to: directory, "backup")
+    var archives = [try BackupArchive.open(.path(directory.path("backup")))]
+    let udid = String(repeating: "ab", count: 20)
+    for prefix in ["", "\(udid)/", "\(udid)-20150101-101112/"] {
+      var tar = TinyTar()
+      for file in backup.files { tar.add(prefix + file.path, file.bytes) }
+      try directory.write(tar.finished(), to: "tar\(archives.count)")
+      archives.append(try BackupArchive.open(.path(directory.path("tar\(archives.count)"))))
+    }
+    var zip = TinyZip()
+    for file in backup.files { zip.add(file.path, file.bytes) }
+    try directory.write(zip.finished(), to: "zip")
+    archives.append(try BackupArchive.open(.path(directory.path("zip"))))
+    return archives
+  }
+
+  @Test("opens with its password, and shows its manifest without", arguments: [true, false])
+  func opens(hasPassword: Bool) throws {
+    let sample = try SampleBackup(hasPassword: hasPassword)
+    let directory = try TemporaryDirectory()
+    let archives = try archives(try OldBackup(sample), directory)
+    #expect(Set(archives.map(\.digest)).count == 1)
+    for archive in archives {
+      #expect(archive.layout == .mbdb)
+      #expect(archive.isEncrypted == hasPassword)
+      #expect(archive.notes.isEmpty)
+      #expect(archive.hasKeychain)
+      #expect(try archive.storedFiles().count == 3)
+      let list = try archive.fileList()
+      let listing = try list.listing()
+      #expect(listing.fileCount == 3)
+      #expect(listing.directoryCount == 2)
+      #expect(listing.linkCount == 1)
+      #expect(listing.rowCountByDomain == ["KeychainDomain": 2, "HomeDomain": 4])
+      #expect(listing.unreadableRowCount == 0)
+      #expect(try list.listing(against: try archive.storedFiles()).missingCount == 0)
+      // An empty file would not have to be there.
+      #expect(try list.listing(against: StoredPayloads()).missingCount == 2)
+      #expect(try archive.keychainFile(with: sample.keys).bytes == sample.contents.keychainFile)
+    }
+  }
+
+  @Test("gives each of its files by domain and path, and any of them whole", arguments: [true, false])
+  func payloads(hasPassword: Bool) throws {
+    let sample = try SampleBackup(hasPassword: hasPassword)
+    let directory = try TemporaryDirectory()
+    let backup = try OldBackup(sample)
+    for archive in try archives(backup, directory) {
+      let list = try archive.fileList(with: sample.keys)
+      let file = try #require(try list.file(domain: "HomeDomain", relativePath: OldBackup.notePath))
+      #expect(file.kind == .file)
+      #expect(try file.hasFittingIdentifier())
+      #expect(try file.record()?.lastModified == 1_400_000_000)
+      var bytes: [UInt8] = []
+      let reading = try archive.readPayload(of: file, with: sample.keys) { bytes.append(contentsOf: $0) }
+      #expect(bytes == OldBackup.text)
+      let stored = try #require(backup.files[file.fileIdentifier])
+      #expect(reading.storedByteCount == Int64(stored.count))
+      #expect(reading.plainByteCount == Int64(OldBackup.text.count))
+      #expect(reading.storedSHA1 == SHA1.hash(stored))
+      #expect(reading.storedSHA1 == (try file.record())?.digest)
+      #expect(reading.hasValidPadding)
+      #expect(try list.file(domain: "HomeDomain", relativePath: "Library/none") == nil)
+      let link = try #require(try list.file(domain: "HomeDomain", relativePath: "Library/link"))
+      #expect(link.kind == .link)
+      #expect(try link.record()?.target == "/etc/passwd")
+      let error = #expect(throws: BackupArchiveError.self) {
+        try archive.readPayload(of: link, with: sample.keys) { _ in }
+      }
+      #expect(error?.code == .unsupported)
+    }
+  }
+
+  @Test("with the list of a later system beside its own is read by the later one")
+  func bothLists() throws {
+    let sample = try SampleBackup()
+    let old = try OldBackup(sample)
+    var files = try sample.storedFiles()
+    files.append(("Manifest.mbdb", try #require(old.files["Manifest.mbdb"])))
+    let directory = try TemporaryDirectory()
+    for file in files { try directory.write(file.bytes, to: "backup/\(file.path)") }
+    for archive in [try open(packed(files)), try BackupArchive.open(.path(directory.path("backup")))] {
+      #expect(archive.layout == .manifestDB)
+      #expect(archive.digest == (try open(packed(try sample.storedFiles()))).digest)
+      #expect(try archive.keychainFile(with: sample.keys).bytes == sample.contents.keychainFile)
+    }
+  }
+
+  @Test("whose list is cut anywhere is damaged, and never opens with less than it had")
+  func truncated() throws {
+    let sample = try SampleBackup()
+    var files = try OldBackup(sample).files
+    let list = try #require(files["Manifest.mbdb"])
+    var wholeCuts = 0
+    for count in list.indices {
+      files["Manifest.mbdb"] = Array(list.prefix(count))
+      do throws(BackupArchiveError) {
+        let archive = try reopened(files)
+        let opened = try archive.fileList().listing()
+        // Between two records nothing tells that more was there.
+        #expect(opened.fileCount < 3 || opened.linkCount < 1)
+        wholeCuts += 1
+      } catch {
+        #expect(error.category == .damaged, "\(count): \(error)")
+      }
+    }
+    #expect(wholeCuts == 6)
+  }
+
+  @Test("whose list has any bit flipped gives an error or a list, and never traps")
+  func flipped() throws {
+    let sample = try SampleBackup()
+    var files = try OldBackup(sample).files
+    let list = try #require(files["Manifest.mbdb"])
+    var random = SeededRandom(seed: 4)
+    for _ in 0..<500 {
+      var changed = list
+      changed[Int.random(in: 0..<changed.count, using: &random)] ^= 1 << UInt8.random(in: 0..<8, using: &random)
+      files["Manifest.mbdb"] = changed
+      do throws(BackupArchiveError) {
+        let archive = try reopened(files)
+        _ = try archive.fileList().listing()
+        _ = try archive.keychainFile(with: sample.keys)
+      } catch {
+        continue
+      }
+    }
+  }
+
+  @Test("that lists its keychain file twice is refused; one that stores it unlisted is damaged, without it has none")
+  func duplicate() throws {
+    let sample = try SampleBackup()
+    var files = try OldBackup(sample).files
+    let list = try #require(files["Manifest.mbdb"])
+    files["Manifest.mbdb"] = list + list.dropFirst(6)
+    let twice = #expect(throws: BackupArchiveError.self) { try reopened(files).keychainFile(with: sample.keys) }
+    #expect(twice?.code == .hostile)
+    files["Manifest.mbdb"] = Array(list.prefix(6))
+    let unlisted = #expect(throws: BackupArchiveError.self) { try reopened(files).keychainFile(with: sample.keys) }
+    #expect(unlisted?.code == .damaged)
+    files[KeychainPayload.fileIdentifier] = nil
+    let none = #expect(throws: BackupArchiveError.self) { try reopened(files).keychainFile(with: sample.keys) }
+    #expect(none?.code == .noKeychain)
+  }
+
+  private func reopened(_ files: [(path: String, bytes: [UInt8])]) throws(BackupArchiveError) -> BackupArchive {
+    do {
+      return try open(packed(files))
+    } catch let error as BackupArchiveError {
+      throw error
+    } catch {
+      throw BackupArchiveError(.unreadable, "\(error)")
+    }
+  }
+}

@@ -1,0 +1,181 @@
+import Basics
+import KeychainCrypto
+import KeychainFormats
+import Testing
+import TestSupport
+@testable import Backups
+
+
+@Suite("The traps that other readers of backups fall into")
+struct ReaderTrapTests {
+  private func changing(
+    _ sample: borrowing SampleBackup, _ change: (inout PropertyDictionary) -> Void
+  ) throws -> BackupArchive {
+    var files = try sample.storedFiles()
+    let bytes = try #require(files["Manifest.plist"])
+    var root = try #require(try BinaryPlist.decode(bytes).dictionaryValue)
+    change(&root)
+    files["Manifest.plist"] = try BinaryPlist.encode(.dictionary(root))
+    return try open(packed(files))
+  }
+
+  @Test(
+    "a version compared as text: 9.3.6 is below 10.2, and no version decides anything",
+    arguments: [
+      "9.3.6", "10.1.1", "10.2", "9", "", "x", "100.0",
+    ])
+  func versionAsText(version: String) throws {
+    let sample = try SampleBackup()
+    let archive = try changing(sample) { root in
+      root["Lockdown"] = .dictionary(["ProductVersion": .string(version)])
+    }
+    #expect(archive.layout == .manifestDB)
+    #expect(try archive.keychainFile(with: sample.keys).bytes == sample.contents.keychainFile)
+  }
+
+  @Test(
+    "a manifest whose version is 9.1 or a number is read like any other",
+    arguments: [
+      PropertyValue.string("9.1"), .real(10), .integer(10), .string("10"),
+    ])
+  func manifestVersion(version: PropertyValue) throws {
+    let sample = try SampleBackup()
+    let archive = try changing(sample) { $0["Version"] = version }
+    #expect(try archive.keychainFile(with: sample.keys).bytes == sample.contents.keychainFile)
+  }
+
+  @Test("truncation to the recorded size: the padding decides", arguments: [-20, -1, 0, 1, 4096])
+  func recordedSize(difference: Int64) throws {
+    let plain = (0..<1000).map { UInt8(truncatingIfNeeded: $0) }
+    let (archive, file, keys) = try single(plain, recordedSize: Int64(plain.count) + difference)
+    var bytes: [UInt8] = []
+    let reading = try archive.readPayload(of: file, with: keys.keys) { bytes.append(contentsOf: $0) }
+    #expect(bytes == plain)
+    #expect(reading.plainByteCount == 1000)
+    #expect(reading.storedByteCount == 1008)
+    #expect(reading.hasValidPadding)
+  }
+
+  @Test("an empty file: stored as one block of padding, as no bytes, or not at all")
+  func emptyFile() throws {
+    for stored in [nil as [UInt8]?, []] {
+      let (archive, file, keys) = try single([], recordedSize: 0, stored: .some(stored))
+      let reading = try archive.readPayload(of: file, with: keys.keys) { #expect($0.isEmpty) }
+      #expect(reading.plainByteCount == 0)
+      #expect(reading.hasValidPadding)
+    }
+    let (archive, file, keys) = try single([], recordedSize: 0)
+    let reading = try archive.readPayload(of: file, with: keys.keys) { #expect($0.isEmpty) }
+    #expect(reading.storedByteCount == 16)
+    #expect(reading.plainByteCount == 0)
+    #expect(reading.hasValidPadding)
+  }
+
+  @Test("mmap of nothing: a list and a manifest of no bytes are damage, and nothing else happens")
+  func emptyParts() throws {
+    let sample = try SampleBackup()
+    let directory = try TemporaryDirectory()
+    for name in ["Manifest.db", "Manifest.plist", "51/\(KeychainPayload.fileIdentifier)"] {
+      var files = try sample.storedFiles()
+      files[name] = []
+      for file in files { try directory.write(file.bytes, to: "backup/\(file.path)") }
+      let directoryError = #expect(throws: BackupArchiveError.self, "\(name)") {
+        try BackupArchive.open(.path(directory.path("backup"))).keychainFile(with: sample.keys)
+      }
+      #expect(directoryError?.category == .damaged, "\(name)")
+      let error = #expect(throws: BackupArchiveError.self, "\(name)") {
+        try open(packed(files)).keychainFile(with: sample.keys)
+      }
+      #expect(error?.category == .damaged, "\(name)")
+    }
+    #expect(try failure(opening: [])?.code == .notABackup)
+  }
+
+  @Test("a NULL domain, a NULL record and the flags 16 of a row that a transfer left over")
+  func leftOverRows() throws {
+    let identifiers = (0..<3).map { String(repeating: "0\($0)", count: 20) }
+    let sql =
+      "INSERT INTO Files VALUES ('\(identifiers[0])', NULL, NULL, 16, NULL);"
+      + "INSERT INTO Files VALUES ('\(identifiers[1])', NULL, 'x', 1, NULL);"
+      + ForeignDatabase.row(
+        SHA1.hash(Array("HomeDomain-a".utf8)).hex, "HomeDomain", "a", 16, nil)
+      + ForeignDatabase.row(SHA1.hash(Array("HomeDomain-b".utf8)).hex, "HomeDomain", "b", 17, nil)
+    let list = FileList(
+      try ManifestDatabase(
+        try DatabaseBytes(try StoredBytes(try ForeignDatabase.bytes(ForeignDatabase.schema + sql)))))
+    let listing = try list.listing()
+    #expect(listing.rowWithoutDomainCount == 2)
+    #expect(listing.unreadableRowCount == 0)
+    #expect(listing.fileCount == 1)
+    #expect(listing.otherCount == 1)
+    var kinds: [ListedFile.Kind] = []
+    try list.forEachFile { (file) throws(BackupArchiveError) in
+      kinds.append(file.kind)
+      #expect(try file.record() == nil)
+      #expect(try file.hasFittingIdentifier())
+    }
+    #expect(kinds == [.other, .file, .other, .file])
+    #expect(try list.file(domain: "HomeDomain", relativePath: "b")?.kind == .file)
+  }
+
+  @Test("class number 16 in a backup's keybag is a class of its own, not class 0 of a later generation")
+  func classSixteen() throws {
+    let sample = try SampleBackup()
+    var keybag = sample.contents.keybag
+    let model = try #require(keybag.classKeys.first { $0.keyClass == .fileNone })
+    let wrap = try #require(model.wrap)
+    keybag.classKeys.append(
+      Keybag.ClassKey(
+        uuid: [UInt8](repeating: 9, count: 16), keyClass: KeyClass(rawValue: 16), wrap: wrap,
+        wrappedKey: try #require(model.wrappedKey)))
+    let noKey: DeviceKey? = nil
+    let keys = try keybag.unlock(password: Secret(utf8: SampleBackup.password), deviceKey: noKey)
+    let availability = [16, 0].map { keys.availability(of: KeyClass(rawValue: $0)) }
+    #expect(availability == [.available, .absent])
+    #expect(keys.wrappedCount == 12)
+    #expect(keys.unwrappedCount == 12)
+  }
+
+  @Test("IsEncrypted absent: the key of the list says whether there is a password")
+  func notStated() throws {
+    let sample = try SampleBackup()
+    let archive = try changing(sample) { $0["IsEncrypted"] = nil }
+    #expect(archive.isEncrypted)
+    #expect(try archive.keychainFile(with: sample.keys).bytes == sample.contents.keychainFile)
+  }
+
+  /// The keys of a sample, which a tuple cannot hold by itself.
+  final class Keys {
+    let keys: ClassKeys
+
+    init(_ sample: consuming SampleBackup) { keys = sample.keys }
+  }
+
+  /// A backup with one more file.
+  ///
+  /// - Parameter stored: What lies there where it is not the encrypted form; `nil` inside for nothing.
+  private func single(
+    _ plain: [UInt8], recordedSize: Int64, stored: [UInt8]?? = .none
+  ) throws -> (BackupArchive, ListedFile, Keys) {
+    let sample = try SampleBackup()
+    var files = try sample.storedFiles()
+    let key = try Secret(count: 32, from: SeededRandomSource(seed: "single"))
+    let field = try sample.keys.wrapFileKey(key, keyClass: .fileNone)
+    let identifier = SHA1.hash(Array("HomeDomain-file".utf8)).hex
+    let record = FileRecord(
+      relativePath: "file", encryptionKey: try ClassWrappedKey(parsing: field), mode: 0o100600, size: recordedSize,
+      protectionClass: .fileNone)
+    let listKey = try Secret(count: 32, from: SeededRandomSource(seed: "list"))
+    let database = try ForeignDatabase.bytes(
+      ForeignDatabase.schema + ForeignDatabase.row(identifier, "HomeDomain", "file", 1, try record.archived()))
+    files["Manifest.db"] = try FileCipher.encrypt(database, key: listKey)
+    var manifest = try BackupManifest(parsing: try #require(files["Manifest.plist"]))
+    manifest.manifestKey = try sample.keys.wrapFileKey(listKey, keyClass: .fileNone)
+    files["Manifest.plist"] = try manifest.serialized()
+    let encrypted = try FileCipher.encrypt(plain, key: key)
+    files["\(identifier.prefix(2))/\(identifier)"] = stored ?? encrypted
+    let archive = try open(packed(files))
+    let file = try #require(try archive.fileList(with: sample.keys).file(domain: "HomeDomain", relativePath: "file"))
+    return (archive, file, Keys(sample))
+  }
+}

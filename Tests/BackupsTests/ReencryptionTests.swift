@@ -1,0 +1,220 @@
+import Backups
+import Basics
+import Foundation
+import KeychainCrypto
+import KeychainFormats
+import SystemPackage
+import Testing
+import TestSupport
+
+@Suite("Setting a backup's password, and taking it off")
+struct ReencryptionTests {
+  private func rewrite(
+    _ path: String, with keybag: Keybag, from password: String, system: FileSystem = unsynced
+  ) throws -> RewrittenBackup {
+    let archive = try BackupArchive.open(.path(path))
+    return try BackupRewriter(system: system).reencrypt(
+      archive, at: path, with: keybag, keys: archive.keybag.keys(password))
+  }
+
+  /// The backup as a directory or one file.
+  private func place(_ desk: DeskBackup, _ directory: TemporaryDirectory, as form: String) throws -> String {
+    try desk.write(to: directory)
+    guard form != "backup" else { return directory.path("backup") }
+    let archive = try BackupArchive.open(.path(directory.path("backup")))
+    _ = try BackupRewriter(system: unsynced).convert(
+      archive, at: directory.path("backup"), to: ArchiveDestination(path: directory.path(form)))
+    return directory.path(form)
+  }
+
+  @Test("is refused for a backup of iOS 9 and earlier, before anything is asked or read", arguments: [true, false])
+  func oldLayout(hasPassword: Bool) throws {
+    let directory = try TemporaryDirectory()
+    try OldBackup(try SampleBackup(hasPassword: hasPassword)).write(to: directory, "backup")
+    let error = #expect(throws: BackupArchiveError.self) {
+      try BackupRewriter.checkReencryption(of: try BackupArchive.open(.path(directory.path("backup"))))
+    }
+    #expect(error?.code == .unsupported)
+    #expect(error?.reason == "it is from iOS 9 or earlier; this works with backups of iOS 10 and later")
+  }
+
+  @Test("leaves what was written to its owner alone, however open the file was that it replaces")
+  func permissions() throws {
+    let directory = try TemporaryDirectory()
+    let desk = try DeskBackup()
+    let path = try place(desk, directory, as: "b.tar")
+    try FileManager.default.setAttributes([.posixPermissions: 0o644], ofItemAtPath: path)
+    _ = try rewrite(path, with: try desk.protected("correct horse"), from: "")
+    #expect(try FileManager.default.attributesOfItem(atPath: path)[.posixPermissions] as? Int == 0o600)
+  }
+
+  static let forms = ["backup", "b.tar", "b.tar.zst", "b.zip"]
+
+  @Test("leaves nothing in clear, and every file opens with the new password", arguments: forms)
+  func protect(form: String) throws {
+    let directory = try TemporaryDirectory()
+    let desk = try DeskBackup()
+    let path = try place(desk, directory, as: form)
+    let keybag = try desk.protected("correct horse")
+    let outcome = try rewrite(path, with: keybag, from: "")
+    #expect(outcome.fileCount == 11 && outcome.foreignFiles.isEmpty && outcome.leftover == nil)
+
+    let archive = try BackupArchive.open(.path(path))
+    #expect(archive.isEncrypted && archive.keybag == keybag && archive.keybag.uuid == desk.keybag.uuid)
+    #expect(archive.manifest.manifestKey?.count == 44)
+    #expect(throws: DataProtectionError.self) { _ = try archive.keybag.keys("") }
+    let keys = try archive.keybag.keys("correct horse")
+    let files = try archive.plainFiles(keys)
+    #expect(files.count == 6)
+    for file in try desk.contents() {
+      let found = try #require(files["\(file.domain)-\(file.path)"])
+      #expect(found.bytes == file.bytes, "\(file.path)")
+      #expect(found.reading.hasValidPadding)
+      #expect(found.record.digest == found.reading.storedSHA1)
+      #expect(found.record.size == Int64(file.bytes.count) && found.record.extendedAttributes == [1, 2, 3])
+      #expect(found.reading.storedByteCount == Int64(file.bytes.count / 16 * 16 + 16))
+    }
+    #expect(Set(files.values.map { $0.record.encryptionKey?.wrappedKey }).count == 6)
+    for (name, keyClass): (String, UInt32) in [
+      ("HomeDomain-Library/fifteen", 1), ("AppDomain-com.example-Documents/notes", 3),
+    ] {
+      #expect(files[name]?.record.encryptionKey?.keyClass.rawValue == keyClass)
+    }
+    let keychain = try archive.keychainFile(with: keys)
+    #expect(keychain.bytes == desk.keychain && keychain.notes.isEmpty)
+    if form == "backup" {
+      for (name, content) in try bytes(in: directory, "backup") {
+        for needle in ["plain text here", "Library/fifteen", "SQLite format 3", "keybag-uuid"] {
+          #expect(Data(content).range(of: Data(needle.utf8)) == nil, "\(needle) in \(name)")
+        }
+      }
+    }
+    // What may migrate opens without the hardware now; the rest does not.
+    for number: UInt32 in 1...11 {
+      let expected: ClassKeyAvailability = [5, 9, 10, 11].contains(number) ? .deviceBound : .available
+      #expect(keys.availability(of: KeyClass(rawValue: number)) == expected)
+    }
+  }
+
+  @Test("and taking it off gives the first backup back, but for the keybag's salt", arguments: forms)
+  func unprotect(form: String) throws {
+    let directory = try TemporaryDirectory()
+    let desk = try DeskBackup()
+    let path = try place(desk, directory, as: form)
+    let original = try BackupArchive.open(.path(path))
+    let plain = try original.plainFiles(original.keybag.keys(""))
+    _ = try rewrite(path, with: try desk.protected("correct horse"), from: "")
+    let bare = try desk.unprotected(try desk.protected("correct horse"), "correct horse")
+    _ = try rewrite(path, with: bare, from: "correct horse")
+
+    let archive = try BackupArchive.open(.path(path))
+    #expect(!archive.isEncrypted && archive.manifest.manifestKey == nil && archive.keybag == bare)
+    #expect(archive.keybag.secondRound == nil)
+    let files = try archive.plainFiles(archive.keybag.keys(""))
+    #expect(files.keys == plain.keys)
+    for (name, file) in files {
+      #expect(file.bytes == plain[name]?.bytes && file.record == plain[name]?.record, "\(name)")
+    }
+    #expect(archive.manifest.others == original.manifest.others)
+    // The class keys are those that they were: with the hardware all open, and one wraps what the other opens.
+    let old = try desk.keybag.unlock(password: .empty, deviceKey: desk.deviceKey.copy())
+    let new = try bare.unlock(password: .empty, deviceKey: desk.deviceKey.copy())
+    for keyClass in (1...11).map({ KeyClass(rawValue: $0) }) {
+      let field = try old.wrapFileKey(Secret(utf8: String(repeating: "k", count: 32)), keyClass: keyClass)
+      let size = try new.unwrapFileKey(field).count
+      #expect(size == 32, "class \(keyClass.rawValue)")
+      #expect(bare.classKey(keyClass)?.wrap == desk.keybag.classKey(keyClass)?.wrap)
+    }
+  }
+
+  @Test("stops at a folder that contains other files, which would go with it; what systems leave doesn't count")
+  func foreignNames() throws {
+    let directory = try TemporaryDirectory()
+    let desk = try DeskBackup()
+    try desk.write(to: directory)
+    let keybag = try desk.protected("x")
+    try directory.write([1], to: "backup/.DS_Store")
+    try directory.write([1], to: "backup/note.txt")
+    let before = try tree(directory.path)
+    let error = #expect(throws: BackupArchiveError.self) {
+      _ = try rewrite(directory.path("backup"), with: keybag, from: "")
+    }
+    #expect(error?.code == .occupied && error?.reason.contains("note.txt") == true)
+    #expect(try tree(directory.path) == before)
+    try FileManager.default.removeItem(atPath: directory.path("backup/note.txt"))
+    _ = try rewrite(directory.path("backup"), with: keybag, from: "")
+    #expect(try BackupArchive.open(.path(directory.path("backup"))).isEncrypted)
+  }
+
+  @Test("carries no payload over in clear that the list doesn't have, and says which")
+  func unlisted() throws {
+    let directory = try TemporaryDirectory()
+    let desk = try DeskBackup()
+    try desk.write(to: directory)
+    let name = "55/" + String(repeating: "5", count: 40)
+    try directory.write(Array("plain text here".utf8), to: "backup/\(name)")
+    let outcome = try rewrite(directory.path("backup"), with: try desk.protected("x"), from: "")
+    #expect(outcome.foreignFiles == [name])
+    #expect(!FileManager.default.fileExists(atPath: directory.path("backup/\(name)")))
+  }
+
+  @Test("stops at a file that cannot be decrypted to its end")
+  func damaged() throws {
+    let directory = try TemporaryDirectory()
+    let desk = try DeskBackup()
+    try desk.write(to: directory)
+    let keybag = try desk.protected("x")
+    _ = try rewrite(directory.path("backup"), with: keybag, from: "")
+    let file = try #require(try desk.contents().first { $0.path == "Media/large.jpg" })
+    let name = "backup/\(file.identifier.prefix(2))/\(file.identifier)"
+    var stored = try directory.read(name)
+    // The last byte of the padding is at most 16; a bit of the block before it turns the same bit of it, whatever the key.
+    stored[stored.count - 17] ^= 0x80
+    try directory.write(stored, to: name)
+    let before = try tree(directory.path)
+    let bare = try desk.unprotected(keybag, "x")
+    let error = #expect(throws: BackupArchiveError.self) {
+      _ = try rewrite(directory.path("backup"), with: bare, from: "x")
+    }
+    #expect(error?.code == .damaged)
+    #expect(try tree(directory.path) == before)
+  }
+
+  @Test(
+    "leaves the old backup or the new one, whichever call fails; a quick run takes a fifth of them",
+    arguments: ["backup", "b.tar"],
+    [FileSystem.Fault.failure(.noSpace), .failure(.ioError), .short])
+  func everyCall(form: String, fault: FileSystem.Fault) throws {
+    let desk = try DeskBackup()
+    let keybag = try desk.protected("x")
+    let step = (form == "backup" ? 7 : 3) * (Cases.areAllRun ? 1 : 5)
+    for call in stride(from: 1, through: 100_000, by: step) {
+      let directory = try TemporaryDirectory()
+      let path = try place(desk, directory, as: form)
+      let before = try tree(directory.path)
+      let failing = OneFault(at: call, fault)
+      var failed = false
+      do {
+        _ = try rewrite(path, with: keybag, from: "", system: failing.system)
+      } catch let error as BackupArchiveError {
+        failed = true
+        #expect([.noSpace, .unwritable, .unreadable, .changed].contains(error.code), "call \(call): \(error)")
+      }
+      let archive = try BackupArchive.open(.path(path))
+      #expect(archive.isEncrypted == !failed, "call \(call)")
+      if failed { #expect(try tree(directory.path) == before, "call \(call)") }
+      if failing.callCount < call { break }
+    }
+  }
+
+  @Test("replaces a folder by two renames where names cannot be exchanged")
+  func withoutExchange() throws {
+    let directory = try TemporaryDirectory()
+    let desk = try DeskBackup()
+    try desk.write(to: directory)
+    let system = FileSystem { call in call == .exchange ? .failure(.noFunction) : call == .sync ? .omitted : nil }
+    _ = try rewrite(directory.path("backup"), with: try desk.protected("x"), from: "", system: system)
+    #expect(try BackupArchive.open(.path(directory.path("backup"))).isEncrypted)
+    #expect(try FileManager.default.contentsOfDirectory(atPath: directory.path) == ["backup"])
+  }
+}

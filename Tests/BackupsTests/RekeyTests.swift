@@ -1,0 +1,205 @@
+import Backups
+import Basics
+import Foundation
+import KeychainCrypto
+import KeychainFormats
+import SystemPackage
+import Testing
+import TestSupport
+
+@Suite("Another password for a backup")
+struct RekeyTests {
+  private static let faults: [FileSystem.Fault] = [.failure(.noSpace), .failure(.ioError), .short]
+
+  private func rewrapped(_ keybag: Keybag, _ new: String = "battery staple") throws -> Keybag {
+    try BackupKeybag.rewrap(keybag, from: Secret(utf8: SampleBackup.password), to: Secret(utf8: new))
+  }
+
+  private func replace(_ path: String, system: FileSystem = unsynced) throws {
+    let archive = try BackupArchive.open(.path(path))
+    try BackupRewriter(system: system).replaceKeybag(
+      of: archive, at: path, with: rewrapped(archive.keybag), keys: archive.keybag.keys(SampleBackup.password))
+  }
+
+  @Test("changes Manifest.plist, the seal and no other byte of a folder, and in it the keybag's wrapping alone")
+  func directory() throws {
+    let directory = try TemporaryDirectory()
+    try SampleBackup().write(to: .directory(directory.path("b")))
+    let before = try bytes(in: directory, "b")
+    let old = try BackupArchive.open(.path(directory.path("b")))
+    try replace(directory.path("b"))
+    let after = try bytes(in: directory, "b")
+    #expect(before.keys == after.keys)
+    let changed = ["Manifest.plist", "Keyhaul.seal"]
+    for (path, content) in before { #expect((after[path] == content) == !changed.contains(path), "\(path)") }
+    let new = try BackupArchive.open(.path(directory.path("b")))
+    var manifest = new.manifest
+    manifest.keybag = old.keybag
+    #expect(try manifest.serialized() == old.manifest.serialized())
+    #expect(new.keybag.uuid == old.keybag.uuid && new.keybag.iterations == old.keybag.iterations)
+    #expect(new.keybag.secondRound?.rounds == old.keybag.secondRound?.rounds)
+    #expect(new.keybag.salt != old.keybag.salt && new.keybag.secondRound?.salt != old.keybag.secondRound?.salt)
+    for (left, right) in zip(old.keybag.classKeys, new.keybag.classKeys) {
+      #expect(left.keyClass == right.keyClass && left.wrap == right.wrap && left.uuid == right.uuid)
+      #expect(left.wrappedKey != right.wrappedKey)
+    }
+  }
+
+  @Test("leaves the file that it writes as open to others as it was", arguments: ["b/", "b.tar"])
+  func permissions(place: String) throws {
+    let directory = try TemporaryDirectory()
+    try SampleBackup().write(to: ArchiveDestination(path: directory.path(place)))
+    let file = directory.path(place == "b/" ? "b/Manifest.plist" : place)
+    for mode in [0o644, 0o440] {
+      try FileManager.default.setAttributes([.posixPermissions: mode], ofItemAtPath: file)
+      let archive = try BackupArchive.open(.path(directory.path(place)))
+      let again = try BackupKeybag.rewrap(
+        archive.keybag, from: Secret(utf8: SampleBackup.password), to: Secret(utf8: SampleBackup.password))
+      try BackupRewriter().replaceKeybag(
+        of: archive, at: directory.path(place), with: again, keys: archive.keybag.keys(SampleBackup.password))
+      #expect(try BackupArchive.open(.path(directory.path(place))).keybag == again)
+      #expect(try FileManager.default.attributesOfItem(atPath: file)[.posixPermissions] as? Int == mode)
+    }
+  }
+
+  @Test("opens with the new one alone, to the same keychain")
+  func passwords() throws {
+    let directory = try TemporaryDirectory()
+    let sample = try SampleBackup()
+    for place in ["b/", "b.tar", "b.tar.gz", "b.tar.zst", "b.zip"] {
+      let path = directory.path(place)
+      try sample.write(to: ArchiveDestination(path: path))
+      try replace(path)
+      let archive = try BackupArchive.open(.path(path))
+      let error = #expect(throws: DataProtectionError.self) { _ = try archive.keybag.keys(SampleBackup.password) }
+      #expect(error?.code == .wrongPassword)
+      let keychain = try archive.keychainFile(with: archive.keybag.keys("battery staple")).bytes
+      #expect(try keychain == sample.contents.keychainFile, "\(place)")
+    }
+  }
+
+  @Test("leaves the device's layer of this-device-only classes as it was")
+  func deviceLayer() throws {
+    let desk = try DeskBackup()
+    let keybag = try desk.protected("one")
+    let again = try BackupKeybag.rewrap(keybag, from: Secret(utf8: "one"), to: Secret(utf8: "two"))
+    // A key wrapped under a device-bound class by the old bag opens under the new one, with the available hardware key.
+    let old = try keybag.unlock(password: Secret(utf8: "one"), deviceKey: desk.deviceKey.copy())
+    let new = try again.unlock(password: Secret(utf8: "two"), deviceKey: desk.deviceKey.copy())
+    for keyClass in (1...11).map({ KeyClass(rawValue: $0) }) {
+      let field = try old.wrapFileKey(Secret(utf8: String(repeating: "k", count: 32)), keyClass: keyClass)
+      let isSame = try new.unwrapFileKey(field).matches(Secret(utf8: String(repeating: "k", count: 32)))
+      #expect(isSame, "class \(keyClass.rawValue)")
+    }
+    let without = try again.unlock(password: Secret(utf8: "two"), deviceKey: nil)
+    for number: UInt32 in [5, 9, 10, 11] {
+      #expect(without.availability(of: KeyClass(rawValue: number)) == .deviceBound)
+    }
+  }
+
+  @Test("keeps a manifest in XML readable, with every other key in its order")
+  func xml() throws {
+    let directory = try TemporaryDirectory()
+    try SampleBackup().write(to: .directory(directory.path("b")))
+    let root = try #require(try BinaryPlist.decode(try directory.read("b/Manifest.plist")).dictionaryValue)
+    var longer = root
+    longer["Zulu"] = .array([.string("<&>"), .boolean(true)])
+    try directory.write(try XMLPlist.encode(.dictionary(longer)), to: "b/Manifest.plist")
+    try FileManager.default.removeItem(atPath: directory.path("b/Keyhaul.seal"))
+    try replace(directory.path("b"))
+    let written = try directory.read("b/Manifest.plist")
+    #expect(written.starts(with: "<?xml".utf8))
+    var changed = try #require(try XMLPlist.decode(written).dictionaryValue)
+    #expect(changed.entries.map(\.key) == longer.entries.map(\.key))
+    #expect(changed["BackupKeyBag"] != longer["BackupKeyBag"])
+    changed["BackupKeyBag"] = longer["BackupKeyBag"]
+    #expect(changed["Zulu"] == longer["Zulu"])
+  }
+
+  @Test("keeps every other entry of one file, whatever its name says that it is")
+  func entries() throws {
+    let directory = try TemporaryDirectory()
+    var tar = TinyTar()
+    for file in try SampleBackup().storedFiles() { tar.add("./some backup/" + file.path, file.bytes) }
+    tar.add("./some backup/note.txt", Array("mine".utf8))
+    try directory.write(tar.finished(), to: "b.zip")
+    try replace(directory.path("b.zip"))
+    let script = """
+      import tarfile,sys,hashlib
+      for m in tarfile.open(sys.argv[1]): print(m.name, hashlib.sha1(tarfile.open(sys.argv[1]).extractfile(m).read()).hexdigest())
+      """
+    func listing() throws -> [String] {
+      let outcome = try ChildProcess("python3", ["-c", script, directory.path("b.zip")]).run()
+      return String(decoding: outcome.output, as: UTF8.self).split(separator: "\n").map(String.init)
+    }
+    let after = try listing()
+    try directory.write(tar.finished(), to: "b.zip")
+    let before = try listing()
+    #expect(before.count == 6 && after.count == 6)
+    for (left, right) in zip(before, after) { #expect((left == right) == !left.contains("Manifest.plist")) }
+  }
+
+  @Test("is not written over a manifest that changed in the meantime")
+  func changed() throws {
+    let directory = try TemporaryDirectory()
+    try SampleBackup().write(to: .directory(directory.path("b")))
+    let archive = try BackupArchive.open(.path(directory.path("b")))
+    try replace(directory.path("b"))
+    let standing = try directory.read("b/Manifest.plist")
+    let error = #expect(throws: BackupArchiveError.self) {
+      try BackupRewriter().replaceKeybag(
+        of: archive, at: directory.path("b"), with: rewrapped(archive.keybag, "third"),
+        keys: archive.keybag.keys(SampleBackup.password))
+    }
+    #expect(error?.code == .changed)
+    #expect(try directory.read("b/Manifest.plist") == standing)
+    #expect(try tree(directory.path).count == 8)
+  }
+
+  @Test(
+    "stands as it was or as it should be, whichever call fails, and leaves nothing beside it; a quick run takes a third of them",
+    arguments: ["b/", "b.tar.gz"], faults)
+  func everyCall(place: String, fault: FileSystem.Fault) throws {
+    let sample = try SampleBackup()
+    let new = try rewrapped(sample.contents.keybag)
+    for call in fault.calls(among: Self.faults) {
+      let directory = try TemporaryDirectory()
+      try sample.write(to: ArchiveDestination(path: directory.path(place)), system: unsynced)
+      let before = try tree(directory.path)
+      let archive = try BackupArchive.open(.path(directory.path(place)))
+      let failing = OneFault(at: call, fault)
+      let keys = try Optional.some(archive.keybag.keys(SampleBackup.password))
+      var failed = false
+      do throws(BackupArchiveError) {
+        try BackupRewriter(system: failing.system).replaceKeybag(
+          of: archive, at: directory.path(place), with: new, keys: keys)
+      } catch {
+        failed = true
+        #expect([.noSpace, .unwritable, .unreadable, .changed].contains(error.code), "call \(call): \(error)")
+      }
+      let after = try tree(directory.path)
+      #expect((after == before) == failed && after.count == before.count, "call \(call)")
+      let keybag = try BackupArchive.open(.path(directory.path(place))).keybag
+      #expect(keybag == (failed ? archive.keybag : new), "call \(call)")
+      let seal = try BackupArchive.open(.path(directory.path(place))).seal
+      #expect(seal?.breaks == [], "call \(call)")
+      if failing.callCount < call { break }
+    }
+  }
+
+  @Test("stops where it is told to, and leaves the old one")
+  func interrupted() throws {
+    let directory = try TemporaryDirectory()
+    try SampleBackup().write(to: .file(directory.path("b.tar"), .tar))
+    let before = try tree(directory.path)
+    let archive = try BackupArchive.open(.path(directory.path("b.tar")))
+    let error = #expect(throws: BackupArchiveError.self) {
+      try BackupRewriter().replaceKeybag(
+        of: archive, at: directory.path("b.tar"), with: rewrapped(archive.keybag),
+        keys: archive.keybag.keys(SampleBackup.password)
+      ) { _, _ in false }
+    }
+    #expect(error?.code == .interrupted)
+    #expect(try tree(directory.path) == before)
+  }
+}

@@ -1,0 +1,53 @@
+import Basics
+import KeychainFormats
+import Testing
+import TestSupport
+
+@testable import Backups
+
+@Suite("What is left of a backup")
+struct RemainsTests {
+  private func remains(_ files: [(path: String, bytes: [UInt8])]) throws -> BackupArchive {
+    let directory = try TemporaryDirectory()
+    try directory.write(packed(files), to: "backup.tar")
+    return try BackupArchive.openRemains(.path(directory.path("backup.tar")))
+  }
+
+  @Test(
+    "without a manifest that can be read is what its other property lists say, and nothing is claimed of a password")
+  func garbledManifest() throws {
+    var files = try SampleBackup.storedFiles()
+    files["Manifest.plist"] = Array("once upon a time".utf8)
+    #expect(try failure(opening: packed(files))?.category == .damaged)
+    let archive = try remains(files)
+    #expect(archive.isRemainder && archive.isManifestUnreadable)
+    #expect(archive.findings.map(\.kind) == [.manifestUnreadable])
+    #expect(archive.status?.isFinished == true && archive.device.name == "old-phone" && archive.hasKeychain)
+    for use in ArchiveUse.allCases where use != .reading {
+      #expect(throws: BackupArchiveError.self, "\(use)") { try archive.require(use) }
+    }
+  }
+
+  @Test("without a manifest is its keybag, its device and its date")
+  func absentList() throws {
+    var files = try SampleBackup.storedFiles()
+    files["Manifest.db"] = nil
+    #expect(try failure(opening: packed(files))?.code == .payloadMissing)
+    let archive = try remains(files)
+    #expect(archive.isRemainder && !archive.isManifestUnreadable && archive.isEncrypted)
+    #expect(archive.findings.map(\.kind) == [.listUnreadable] && archive.keybag.classKeys.count == 11)
+    #expect(throws: BackupArchiveError.self) { try archive.require(.restoring) }
+  }
+
+  @Test("is nothing where a file of the manifest's name is all that there is")
+  func nothing() throws {
+    let files: [(path: String, bytes: [UInt8])] = [("Manifest.plist", Array("once upon a time".utf8))]
+    let error = #expect(throws: BackupArchiveError.self) { try remains(files) }
+    #expect(error?.category == .damaged)
+    // What no device writes is no remainder either.
+    var hostile = try SampleBackup.storedFiles()
+    let root: PropertyDictionary = ["Version": .string("99.0"), "IsEncrypted": .boolean(false)]
+    hostile["Manifest.plist"] = try BinaryPlist.encode(.dictionary(root))
+    #expect(throws: BackupArchiveError.self) { try remains(hostile) }
+  }
+}

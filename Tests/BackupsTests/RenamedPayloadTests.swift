@@ -1,0 +1,250 @@
+import Foundation
+import KeychainFormats
+import Testing
+import TestSupport
+@testable import Backups
+
+
+/// Copies over old file systems fold names, and tools that pack a folder flat lose its levels.
+@Suite("Payloads with other names than a device gives them")
+struct RenamedPayloadTests {
+  /// What becomes of a path `7d/7dfd...`.
+  enum Naming: CaseIterable {
+    case capitals, capitalFolder, capitalName, flat, flatCapitals
+
+    func path(_ path: String) -> String {
+      let parts = path.split(separator: "/").map(String.init)
+      guard parts.count == 2 else { return path }
+      return switch self {
+      case .capitals: path.uppercased()
+      case .capitalFolder: "\(parts[0].uppercased())/\(parts[1])"
+      case .capitalName: "\(parts[0])/\(parts[1].uppercased())"
+      case .flat: parts[1]
+      case .flatCapitals: parts[1].uppercased()
+      }
+    }
+  }
+
+  private typealias Stored = [(path: String, bytes: [UInt8])]
+
+  private func write(_ files: Stored, to directory: TemporaryDirectory, as name: String) throws {
+    switch name {
+    case _ where name.hasSuffix(".tar"):
+      var tar = TinyTar()
+      for file in files { tar.add("udid/\(file.path)", file.bytes) }
+      try directory.write(tar.finished(), to: name)
+    case _ where name.hasSuffix(".zip"):
+      var zip = TinyZip()
+      for file in files { zip.add(file.path, file.bytes) }
+      try directory.write(zip.finished(), to: name)
+    default: for file in files { try directory.write(file.bytes, to: "\(name)/\(file.path)") }
+    }
+  }
+
+  private func open(_ directory: TemporaryDirectory, _ name: String) throws -> BackupArchive {
+    try BackupArchive.open(.path(directory.path(name)))
+  }
+
+  /// The backup of iOS 10 and later whose keychain is the sample's, with two files more.
+  private static let others: Stored = [
+    ("7d/7dfdab5d912e63acbc583d14f05caf934d459f6a", Array("a file".utf8)),
+    ("ab/ab00000000000000000000000000000000000000", Array("another".utf8)),
+  ]
+
+  private func files(_ sample: borrowing SampleBackup) throws -> Stored { try sample.storedFiles() + Self.others }
+
+  @Test(
+    "are found and read in a directory, a tar and a zip, and a copy gives them the right names",
+    arguments: Naming.allCases, ["b", "b.tar", "b.zip"])
+  func found(naming: Naming, form: String) throws {
+    let directory = try TemporaryDirectory()
+    let sample = try SampleBackup()
+    let files = try files(sample)
+    try write(files, to: directory, as: "proper")
+    let proper = try open(directory, "proper")
+    #expect(try proper.storedFiles().finding == nil && proper.notes == [])
+    try write(files.map { (naming.path($0.path), $0.bytes) }, to: directory, as: form)
+    let archive = try open(directory, form)
+    #expect(archive.digest == proper.digest && archive.hasKeychain)
+    let stored = try archive.storedFiles()
+    #expect(
+      try stored == proper.storedFiles() && stored.count == 3 && stored.byteCount == proper.storedFiles().byteCount)
+    // Of 51 there are no capitals, so that the folder is as it was.
+    let renamed = files.filter { naming.path($0.path) != $0.path }.map { naming.path($0.path) }.sorted()
+    #expect(stored.finding == .payloadsRenamed(count: renamed.count, unread: 0, first: renamed[0]))
+    #expect(try archive.keychainFile(with: sample.keys).bytes == sample.contents.keychainFile)
+    #expect(archive.notes.isEmpty == (form == "b" && naming == .capitalFolder))
+    var read: [String: [UInt8]] = [:]
+    for file in Self.others {
+      let identifier = String(file.path.dropFirst(3))
+      var bytes: [UInt8] = []
+      #expect(try archive.payload(named: identifier).forEachPortion { bytes += $0 })
+      #expect(bytes == file.bytes)
+    }
+    try archive.forEachPayload(of: stored) { (payload) throws(BackupArchiveError) in
+      _ = try payload.forEachPortion { read[payload.fileIdentifier, default: []] += $0 }
+    }
+    #expect(read.count == 3 && read["7dfdab5d912e63acbc583d14f05caf934d459f6a"] == Array("a file".utf8))
+
+    let rewriter = BackupRewriter(system: unsynced)
+    let copy = try rewriter.convert(archive, at: directory.path(form), to: .directory(directory.path("copy")))
+    #expect(copy.foreignFiles.isEmpty && copy.fileCount == files.count)
+    #expect(try tree(directory.path("copy")) == tree(directory.path("proper")))
+    let standing = try rewriter.standingCopy(
+      of: archive, at: directory.path(form), in: directory.path("copy"), as: .directory(directory.path("copy")))
+    #expect(standing != nil)
+  }
+
+  @Test("are sealed by the right names, wherever they lie", arguments: Naming.allCases, ["b", "b.tar"])
+  func sealed(naming: Naming, form: String) throws {
+    let directory = try TemporaryDirectory()
+    let sample = try SampleBackup(hasPassword: false)
+    let files = try files(sample)
+    try write(files, to: directory, as: "proper")
+    try write(files.map { (naming.path($0.path), $0.bytes) }, to: directory, as: form)
+    let rewriter = BackupRewriter(system: unsynced)
+    for name in ["proper", form] {
+      #expect(try rewriter.seal(open(directory, name), at: directory.path(name), keys: nil) == files.count)
+    }
+    let (proper, archive) = (try open(directory, "proper"), try open(directory, form))
+    #expect(archive.parts[.seal] == proper.parts[.seal] && archive.seal?.breaks == [])
+    let check = try #require(try SealCheck(archive))
+    try archive.forEachPayload(of: try archive.storedFiles()) { (payload) throws(BackupArchiveError) in
+      let path = archive.layout.storedPath(of: payload.fileIdentifier)
+      check.take(try SealMeter().entry(of: payload, at: path))
+    }
+    check.finish()
+    #expect(check.breaks == [])
+  }
+
+  @Test("count for nothing where the right name is there too")
+  func second() throws {
+    let directory = try TemporaryDirectory()
+    let sample = try SampleBackup()
+    try write(files(sample), to: directory, as: "b")
+    let flat = String(Self.others[0].path.dropFirst(3))
+    try directory.write([1], to: "b/\(flat)")
+    try directory.write([2], to: "b/\(StoredPart.keychainFileIdentifier)")
+    let archive = try open(directory, "b")
+    #expect(archive.notes == [])
+    let stored = try archive.storedFiles()
+    #expect(stored.byteCount(of: flat) == 6 && stored.count == 3)
+    #expect(
+      stored.finding == .payloadsRenamed(count: 0, unread: 2, first: "51a4616e576dd33cd2abadfea874eb8ff246bf0e"))
+    #expect(try archive.keychainFile(with: sample.keys).bytes == sample.contents.keychainFile)
+    let copy = try BackupRewriter(system: unsynced)
+      .convert(archive, at: directory.path("b"), to: .directory(directory.path("copy")))
+    #expect(copy.foreignFiles == [StoredPart.keychainFileIdentifier, flat])
+    #expect(try open(directory, "copy").storedFiles().finding == nil)
+  }
+
+  @Test("are not read where two files have one: nothing tells which is right", arguments: ["b", "b.tar"])
+  func ambiguous(form: String) throws {
+    let directory = try TemporaryDirectory()
+    let sample = try SampleBackup()
+    let files = try files(sample).flatMap { file -> Stored in
+      let name = String(file.path.dropFirst(3))
+      return isFileIdentifier(name)
+        ? [(Naming.flat.path(file.path), [1]), (Naming.capitalName.path(file.path), [2])] : [file]
+    }
+    try write(files, to: directory, as: form)
+    let archive = try open(directory, form)
+    #expect(!archive.hasKeychain)
+    let stored = try archive.storedFiles()
+    #expect(stored.count == 0 && stored.byteCount == 0)
+    #expect(
+      stored.finding
+        == .payloadsRenamed(count: 0, unread: 6, first: "51/51A4616E576DD33CD2ABADFEA874EB8FF246BF0E"))
+    var count = 0
+    try archive.forEachPayload(of: stored) { _ in count += 1 }
+    let isThere = try archive.payload(named: "7dfdab5d912e63acbc583d14f05caf934d459f6a").forEachPortion { _ in }
+    #expect(count == 0 && !isThere)
+    let copy = try BackupRewriter(system: unsynced)
+      .convert(archive, at: directory.path(form), to: .directory(directory.path("copy")))
+    #expect(copy.foreignFiles.count == 6)
+  }
+
+  @Test("are not followed where a link has one, be it that of the file or that of its folder")
+  func links() throws {
+    let directory = try TemporaryDirectory()
+    let sample = try SampleBackup()
+    try write(files(sample).filter { $0.path.count < 40 }, to: directory, as: "b")
+    for file in Self.others { try directory.write(file.bytes, to: "elsewhere/\(file.path)") }
+    let secret = directory.path("elsewhere/\(Self.others[0].path)")
+    for (link, target) in [
+      ("7DFDAB5D912E63ACBC583D14F05CAF934D459F6A", secret), ("AB", directory.path("elsewhere/ab")),
+      (StoredPart.keychainFileIdentifier.uppercased(), secret),
+    ] {
+      try FileManager.default.createSymbolicLink(atPath: directory.path("b/\(link)"), withDestinationPath: target)
+    }
+    let archive = try open(directory, "b")
+    let stored = try archive.storedFiles()
+    #expect(stored.count == 0 && stored.finding == nil && !archive.hasKeychain)
+    for file in Self.others {
+      #expect(try !archive.payload(named: String(file.path.dropFirst(3))).forEachPortion { _ in })
+    }
+    let copy = try BackupRewriter(system: unsynced)
+      .convert(archive, at: directory.path("b"), to: .directory(directory.path("copy")))
+    #expect(copy.foreignFiles.count == 3)
+  }
+
+  @Test("of iOS 4 to 9 are found in capitals, and in folders of two digits", arguments: [true, false], ["b", "b.tar"])
+  func oldLayout(isInFolders: Bool, form: String) throws {
+    let directory = try TemporaryDirectory()
+    let sample = try SampleBackup()
+    let files = try OldBackup(sample).files
+    try write(files, to: directory, as: "proper")
+    let renamed = files.map { file in
+      guard isFileIdentifier(file.path) else { return file }
+      return (isInFolders ? "\(file.path.prefix(2))/\(file.path)" : file.path.uppercased(), file.bytes)
+    }
+    try write(renamed, to: directory, as: form)
+    let (proper, archive) = (try open(directory, "proper"), try open(directory, form))
+    #expect(archive.layout == .mbdb && archive.digest == proper.digest)
+    #expect(try archive.storedFiles() == proper.storedFiles() && archive.storedFiles().finding != nil)
+    #expect(try archive.keychainFile(with: sample.keys).bytes == sample.contents.keychainFile)
+    _ = try BackupRewriter(system: unsynced)
+      .convert(archive, at: directory.path(form), to: .directory(directory.path("copy")))
+    #expect(try tree(directory.path("copy")) == tree(directory.path("proper")))
+  }
+
+  @Test("are not made of what a device that was updated left behind with its old list")
+  func leftover() throws {
+    let directory = try TemporaryDirectory()
+    let sample = try SampleBackup()
+    try write(files(sample), to: directory, as: "b")
+    let old = OldBackup.identifier("HomeDomain", OldBackup.notePath)
+    try write(
+      try OldBackup(sample).files.filter { $0.path == "Manifest.mbdb" || $0.path == old }, to: directory, as: "b")
+    for form in ["b", "b.tar"] {
+      let archive = try open(directory, form)
+      let stored = try archive.storedFiles()
+      #expect(stored.count == 3 && stored.finding == nil && archive.notes == [])
+      guard form == "b" else { continue }
+      // They go along, as they did.
+      let copy = try BackupRewriter(system: unsynced).convert(
+        archive, at: directory.path("b"), to: ArchiveDestination(path: directory.path("b.tar")))
+      #expect(copy.foreignFiles.isEmpty)
+    }
+  }
+
+  @Test("get the right ones where every file is encrypted anew", arguments: Naming.allCases)
+  func decrypted(naming: Naming) throws {
+    let directory = try TemporaryDirectory()
+    try TreeBackup([.text("a", "first"), .text("b", "second")]).write(to: directory, as: "proper")
+    for path in try FileManager.default.subpathsOfDirectory(atPath: directory.path("proper")) {
+      var isDirectory: ObjCBool = false
+      _ = FileManager.default.fileExists(atPath: directory.path("proper/\(path)"), isDirectory: &isDirectory)
+      if !isDirectory.boolValue {
+        try directory.write(try directory.read("proper/\(path)"), to: "b/\(naming.path(path))")
+      }
+    }
+    let archive = try open(directory, "b")
+    let written = try BackupRewriter(system: unsynced).decrypt(
+      archive, at: directory.path("b"), to: .directory(directory.path("clear")),
+      keys: archive.keybag.keys(SampleBackup.password))
+    #expect(written.decryptedCount == 2 && written.isComplete && written.copy.foreignFiles.isEmpty)
+    let copy = try open(directory, "clear")
+    #expect(try copy.storedFiles().finding == nil && copy.storedFiles().count == 2)
+  }
+}

@@ -1,0 +1,286 @@
+import Basics
+import Foundation
+import KeychainCrypto
+import KeychainFormats
+import SystemPackage
+import Testing
+import TestSupport
+@testable import Backups
+
+
+@Suite("The seal of a backup")
+struct SealTests {
+  /// The digest that anybody's SHA-256 gives.
+  private static func sha256(_ bytes: [UInt8]) throws -> String { String(hexadecimal: try Digest.sha256(bytes)) }
+
+  private func opened(_ path: String) throws -> BackupArchive { try BackupArchive.open(.path(path)) }
+
+  private func lines(of seal: [UInt8]) -> [String] {
+    String(decoding: seal, as: UTF8.self).split(separator: "\n").map(String.init)
+  }
+
+  @Test("lists every other file of a backup that is written, in the order of their paths", arguments: [true, false])
+  func written(hasPassword: Bool) throws {
+    let directory = try TemporaryDirectory()
+    try SampleBackup(hasPassword: hasPassword).write(to: .directory(directory.path("b")))
+    let found = lines(of: try directory.read("b/Keyhaul.seal"))
+    let names = [
+      "51/51a4616e576dd33cd2abadfea874eb8ff246bf0e", "Info.plist", "Manifest.db", "Manifest.plist", "Status.plist",
+    ]
+    let listed = try names.map { name in
+      let bytes = try directory.read("b/\(name)")
+      return "\(try Self.sha256(bytes)) \(bytes.count) \(name)"
+    }
+    #expect(found.first == "keyhaul-seal 1 \(hasPassword ? "hmac-sha256" : "sha256")")
+    #expect(Array(found.dropFirst().dropLast()) == listed)
+    let archive = try opened(directory.path("b"))
+    #expect(archive.seal?.breaks == [] && archive.seal?.isKeyed == hasPassword && archive.seal?.fileCount == 5)
+    let body = Array((found.dropLast().joined(separator: "\n") + "\n").utf8)
+    if !hasPassword { #expect(try found.last == Self.sha256(body)) }
+  }
+
+  @Test(
+    "that the system does not give is no broken one, nor is any other file", arguments: [FileSystem.Call.open, .read])
+  func ungiven(call: FileSystem.Call) throws {
+    let directory = try TemporaryDirectory()
+    try SampleBackup().write(to: .directory(directory.path("b")))
+    var refusals = 0
+    for number in 0..<200 {
+      let seen = Locked(0)
+      let system = FileSystem { made in
+        guard made == call else { return nil }
+        return seen.withLock { seen in
+          seen += 1
+          return seen == number + 1 ? .failure(.permissionDenied) : nil
+        }
+      }
+      do throws(BackupArchiveError) {
+        let archive = try BackupArchive.open(.path(directory.path("b")), limits: .standard, system: system)
+        #expect(archive.seal?.breaks == [], "\(call) \(number)")
+        if seen.withLock({ $0 }) <= number { break }
+      } catch {
+        #expect(error.category == .failed, "\(call) \(number): \(error.reason)")
+        refusals += 1
+      }
+    }
+    #expect(refusals >= 5)
+  }
+
+  @Test("has the code that Python makes with the key of the manifest")
+  func code() throws {
+    let directory = try TemporaryDirectory()
+    let sample = try SampleBackup()
+    try sample.write(to: .directory(directory.path("b")))
+    let archive = try opened(directory.path("b"))
+    let keys = try archive.keybag.keys(SampleBackup.password)
+    let key = try archive.fileKey(try #require(archive.manifest.manifestKey), of: "the list", keys: keys)
+    let digits = key.withBytes { String(hexadecimal: Array($0)) }
+    let script = """
+      import hashlib,hmac,sys
+      seal = open(sys.argv[1],"rb").read()
+      body, code = seal[:-65], seal[-65:-1].decode()
+      key = hmac.new(bytes.fromhex(sys.argv[2]), b"keyhaul seal 1", hashlib.sha256).digest()
+      sys.exit(0 if hmac.new(key, body, hashlib.sha256).hexdigest() == code else 1)
+      """
+    let python = try ChildProcess("python3", ["-c", script, directory.path("b/Keyhaul.seal"), digits]).run()
+    #expect(python.status == 0)
+    #expect(try archive.sealBreak(with: keys) == nil)
+  }
+
+  /// Changes one file of a sealed backup in a directory, and names what shows at once and with the password.
+  private func breaks(
+    after edit: (TemporaryDirectory) throws -> Void, hasPassword: Bool = true
+  ) throws -> [SealBreak] {
+    let directory = try TemporaryDirectory()
+    try SampleBackup(hasPassword: hasPassword).write(to: .directory(directory.path("b")))
+    try edit(directory)
+    let archive = try opened(directory.path("b"))
+    let seen = archive.seal?.breaks ?? []
+    guard hasPassword, seen.isEmpty else { return seen }
+    return try archive.sealBreak(with: archive.keybag.keys(SampleBackup.password)).map { [$0] } ?? []
+  }
+
+  @Test(
+    "shows each changed part by its name",
+    arguments: ["Status.plist", "Info.plist", "Manifest.db", "51/51a4616e576dd33cd2abadfea874eb8ff246bf0e"])
+  func changed(name: String) throws {
+    let found = try breaks { directory in
+      var bytes = try directory.read("b/\(name)")
+      bytes[bytes.count - 1] ^= 1
+      try directory.write(bytes, to: "b/\(name)")
+    }
+    #expect(found.map(\.file) == [name] && found.map(\.reason) == ["it has changed since it was sealed"])
+  }
+
+  @Test("shows a part that was taken away, and one that was put in")
+  func takenAndAdded() throws {
+    let taken = try breaks { try FileManager.default.removeItem(atPath: $0.path("b/Info.plist")) }
+    #expect(taken.map(\.file) == ["Info.plist"] && taken.allSatisfy(\.isAbsence))
+    let directory = try TemporaryDirectory()
+    try SampleBackup().write(to: .directory(directory.path("b")))
+    let info = try directory.read("b/Info.plist")
+    try FileManager.default.removeItem(atPath: directory.path("b/Info.plist"))
+    try FileManager.default.removeItem(atPath: directory.path("b/Keyhaul.seal"))
+    let archive = try opened(directory.path("b"))
+    #expect(archive.seal == nil)
+    _ = try BackupRewriter(system: unsynced).seal(
+      archive, at: directory.path("b"), keys: archive.keybag.keys(SampleBackup.password))
+    try directory.write(info, to: "b/Info.plist")
+    #expect(try opened(directory.path("b")).seal?.breaks.map(\.reason) == ["it is present, but was not sealed"])
+  }
+
+  @Test("is itself seen to be changed, at every byte of it")
+  func ownBytes() throws {
+    let directory = try TemporaryDirectory()
+    try SampleBackup().write(to: .directory(directory.path("b")))
+    let seal = try directory.read("b/Keyhaul.seal")
+    let first = try opened(directory.path("b"))
+    let keys = try first.keybag.keys(SampleBackup.password)
+    for place in seal.indices {
+      var changed = seal
+      changed[place] ^= 1 << UInt8(place % 8)
+      try directory.write(changed, to: "b/Keyhaul.seal")
+      let archive = try opened(directory.path("b"))
+      let isSeen = try archive.seal?.breaks.isEmpty == false || archive.sealBreak(with: keys) != nil
+      #expect(isSeen, "byte \(place)")
+    }
+    for count in stride(from: 0, to: seal.count, by: 7) {
+      try directory.write(Array(seal.prefix(count)), to: "b/Keyhaul.seal")
+      #expect(try opened(directory.path("b")).seal?.breaks.isEmpty == false, "\(count) bytes")
+    }
+  }
+
+  @Test("of another backup with the same password does not fit, nor does a list that anyone can write")
+  func spliced() throws {
+    let other = try TemporaryDirectory()
+    try BackupWriter(system: unsynced).writeSample(seed: "other", to: other.path("b"))
+    let stolen = try breaks { try $0.write(try other.read("b/Keyhaul.seal"), to: "b/Keyhaul.seal") }
+    #expect(!stolen.isEmpty)
+    // Written again for the files as they are, by somebody without the password.
+    let forged = try breaks { directory in
+      let list = lines(of: try directory.read("b/Keyhaul.seal")).dropFirst().dropLast().joined(separator: "\n")
+      let body = "keyhaul-seal 1 sha256\n\(list)\n"
+      try directory.write(Array("\(body)\(try Self.sha256(Array(body.utf8)))\n".utf8), to: "b/Keyhaul.seal")
+    }
+    #expect(forged.map(\.file) == ["Keyhaul.seal"] && forged[0].reason.contains("anyone can write"))
+    let keyed = try breaks(
+      after: { directory in
+        let list = lines(of: try directory.read("b/Keyhaul.seal")).dropFirst().joined(separator: "\n")
+        try directory.write(Array("keyhaul-seal 1 hmac-sha256\n\(list)\n".utf8), to: "b/Keyhaul.seal")
+      }, hasPassword: false)
+    #expect(keyed.map(\.file) == ["Keyhaul.seal"])
+  }
+
+  @Test("does not take the keychain of an older backup of the same phone and password")
+  func olderKeychain() throws {
+    let directory = try TemporaryDirectory()
+    let old = try SampleBackup(secretByteCount: 200)
+    let new = try SampleBackup(secretByteCount: 300)
+    try old.write(to: .directory(directory.path("old")))
+    try new.write(to: .directory(directory.path("b")))
+    for name in ["Manifest.plist", "Manifest.db", "51/\(KeychainPayload.fileIdentifier)"] {
+      try directory.write(try directory.read("old/\(name)"), to: "b/\(name)")
+    }
+    let archive = try opened(directory.path("b"))
+    // Every part of it is an own one of that phone and that password.
+    let keys = try archive.keybag.keys(SampleBackup.password)
+    #expect(try archive.keychainFile(with: keys).bytes == old.contents.keychainFile)
+    #expect(
+      archive.seal?.breaks.map(\.file) == ["Manifest.db", "51/\(KeychainPayload.fileIdentifier)"])
+    #expect(throws: BackupArchiveError.self) { try archive.require(.restoring) }
+    #expect(throws: BackupArchiveError.self) { try archive.require(.rewriting) }
+    #expect(throws: Never.self) { try archive.require(.planning) }
+  }
+
+  @Test(
+    "is added to a backup of another program's, and no other byte of it changes", arguments: ["b/", "b.tar", "b.zip"])
+  func added(place: String) throws {
+    let directory = try TemporaryDirectory()
+    if place == "b/" {
+      for file in try SampleBackup.storedFiles() { try directory.write(file.bytes, to: "b/\(file.path)") }
+    } else {
+      try directory.write(packed(try SampleBackup.storedFiles()), to: place)
+    }
+    let archive = try opened(directory.path(place))
+    #expect(archive.seal == nil)
+    let keys = try archive.keybag.keys(SampleBackup.password)
+    let count = try BackupRewriter(system: unsynced).seal(
+      archive, at: directory.path(place), keys: archive.keybag.keys(SampleBackup.password))
+    let sealed = try opened(directory.path(place))
+    #expect(count == 5 && sealed.digest == archive.digest)
+    #expect(sealed.seal?.breaks == [] && sealed.seal?.fileCount == 5)
+    #expect(try sealed.sealBreak(with: keys) == nil)
+    if place == "b/" {
+      for file in try SampleBackup.storedFiles() { #expect(try directory.read("b/\(file.path)") == file.bytes) }
+    }
+    #expect(throws: BackupArchiveError.self) {
+      _ = try BackupRewriter(system: unsynced).seal(sealed, at: directory.path(place), keys: nil)
+    }
+  }
+
+  @Test("fits whatever rewriting leaves: another password, one less, a first one, another keychain, another form")
+  func renewed() throws {
+    let directory = try TemporaryDirectory()
+    for place in ["b/", "b.tar.zst"] {
+      let path = directory.path(place)
+      try SampleBackup().write(to: ArchiveDestination(path: path))
+      var archive = try opened(path)
+      let again = try BackupKeybag.rewrap(
+        archive.keybag, from: Secret(utf8: SampleBackup.password), to: Secret(utf8: "battery staple"))
+      try BackupRewriter(system: unsynced).replaceKeybag(
+        of: archive, at: path, with: again, keys: archive.keybag.keys(SampleBackup.password))
+      archive = try opened(path)
+      #expect(archive.seal?.breaks == [] && archive.seal?.fileCount == 5)
+      let keys = try archive.keybag.keys("battery staple")
+      #expect(try archive.sealBreak(with: keys) == nil)
+      // The manifest with the old password is no longer what was sealed.
+      let oldManifest = try SampleBackup.storedFiles().first { $0.path == "Manifest.plist" }
+      #expect(oldManifest != nil)
+      if place == "b/", let oldManifest {
+        let manifest = try directory.read("b/Manifest.plist")
+        try directory.write(oldManifest.bytes, to: "b/Manifest.plist")
+        #expect(try opened(path).seal?.breaks.map(\.file) == ["Manifest.plist"])
+        try directory.write(manifest, to: "b/Manifest.plist")
+      }
+      let file = try archive.keychainFile(with: keys).bytes
+      _ = try BackupRewriter(system: unsynced).replaceKeychain(
+        of: archive, at: path, with: file, keys: archive.keybag.keys("battery staple"))
+      archive = try opened(path)
+      #expect(archive.seal?.breaks == [])
+      #expect(try archive.sealBreak(with: keys) == nil)
+      let clear = directory.path(place == "b/" ? "clear/" : "clear.tar")
+      _ = try BackupRewriter(system: unsynced).decrypt(
+        archive, at: path, to: ArchiveDestination(path: clear), keys: archive.keybag.keys("battery staple"))
+      let copy = try opened(clear)
+      #expect(copy.seal?.breaks == [] && copy.seal?.isKeyed == false && copy.seal?.fileCount == 5)
+    }
+  }
+
+  @Test("stands in the way of a new password where the backup has changed since it was sealed")
+  func brokenRekey() throws {
+    let directory = try TemporaryDirectory()
+    try SampleBackup().write(to: .directory(directory.path("b")))
+    var status = try directory.read("b/Status.plist")
+    status[status.count - 1] ^= 1
+    try directory.write(status, to: "b/Status.plist")
+    let before = try tree(directory.path)
+    let archive = try opened(directory.path("b"))
+    let again = try BackupKeybag.rewrap(
+      archive.keybag, from: Secret(utf8: SampleBackup.password), to: Secret(utf8: "battery staple"))
+    let error = #expect(throws: BackupArchiveError.self) {
+      try BackupRewriter(system: unsynced).replaceKeybag(
+        of: archive, at: directory.path("b"), with: again, keys: archive.keybag.keys(SampleBackup.password))
+    }
+    #expect(error?.code == .damaged)
+    #expect(try tree(directory.path) == before)
+  }
+}
+
+extension BackupWriter {
+  /// The sample of another seed, with the same password.
+  fileprivate func writeSample(seed: String, to path: String) throws {
+    let sample = try SampleBackup(seed: seed)
+    _ = try write(
+      sample.contents, keys: sample.keys, random: SeededRandomSource(seed: seed), to: .directory(path))
+  }
+}

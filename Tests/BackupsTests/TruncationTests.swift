@@ -1,0 +1,85 @@
+import Backups
+import Basics
+import KeychainFormats
+import Testing
+import TestSupport
+
+@Suite("A container that is cut short or changed")
+struct TruncationTests {
+  @Test(
+    "is damaged or refused at any length, of which a quick run takes 60, and never taken for whole",
+    arguments: ContainerFormat.allCases)
+  func truncated(format: ContainerFormat) throws {
+    let whole = try SampleBackup(secretByteCount: 3000).packed(as: format)
+    var lengths = Set((0..<200).map { $0 * whole.count / 200 })
+    // Each side of every block, where a tar could end by itself.
+    for block in stride(from: 0, to: whole.count, by: 512) { lengths.formUnion([block, block + 1, max(0, block - 1)]) }
+    lengths.insert(whole.count - 1)
+    for length in Cases.chosen(lengths.filter { $0 < whole.count }.sorted(), quick: 60) {
+      let error = try failure(opening: Array(whole[..<length]))
+      #expect(error != nil, "\(length) of \(whole.count) bytes were taken for whole")
+      #expect(length < 512 || error?.category == .damaged, "\(length): \(error.map(String.init(describing:)) ?? "")")
+    }
+  }
+
+  @Test("says that it is cut short, and where")
+  func wording() throws {
+    let whole = try SampleBackup().packed(as: .tar)
+    let error = try #require(try failure(opening: Array(whole[..<(whole.count - 1024)])))
+    #expect(error.summary == "the backup is cut short")
+    #expect(error.reason == "the tar file ends at byte \(grouped(whole.count - 1024)) without its end marker")
+    let zip = try SampleBackup().packed(as: .zip)
+    let cut = try #require(try failure(opening: Array(zip[..<(zip.count - 1)])))
+    #expect(cut.reason == "the zip's directory is missing at its end")
+  }
+
+  @Test(
+    "gives an error or the same keychain for 150 flipped bits, of which a quick run takes 40, and never traps"
+  )
+  func flippedBits() throws {
+    let sample = try SampleBackup(hasPassword: false)
+    for format in ContainerFormat.allCases {
+      let whole = try sample.packed(as: format)
+      var random = SeededRandom(seed: 0xF11B)
+      for _ in 0..<Cases.count(150, quick: 40) {
+        var bytes = whole
+        bytes[Int.random(in: 0..<bytes.count, using: &random)] ^= 1 << UInt8.random(in: 0..<8, using: &random)
+        do {
+          _ = try open(bytes).keychainFile(with: sample.keys)
+        } catch is BackupArchiveError {
+          continue
+        }
+      }
+    }
+  }
+
+  @Test("in the manifest, its database or its status alone, in 300 bits, of which a quick run takes 60, never traps")
+  func flippedBitsOfManifests() throws {
+    let sample = try SampleBackup()
+    let files = try sample.storedFiles()
+    var random = SeededRandom(seed: 7)
+    for path in ["Manifest.plist", "Manifest.db", "Status.plist"] {
+      let index = try #require(files.firstIndex { $0.path == path })
+      for _ in 0..<Cases.count(300, quick: 60) {
+        var changed = files
+        let position = Int.random(in: 0..<changed[index].bytes.count, using: &random)
+        changed[index].bytes[position] ^= 1 << UInt8.random(in: 0..<8, using: &random)
+        var tar = TinyTar()
+        for file in changed { tar.add(file.path, file.bytes) }
+        do {
+          let archive = try open(tar.finished())
+          let database = try archive.fileList(with: sample.keys)
+          _ = try database.listing()
+          _ = try archive.keychainFile(with: sample.keys)
+        } catch is BackupArchiveError {
+          continue
+        }
+      }
+    }
+  }
+
+  private func grouped(_ count: Int) -> String {
+    let digits = String(count)
+    return digits.count < 4 ? digits : digits.dropLast(3) + "," + digits.suffix(3)
+  }
+}

@@ -1,0 +1,110 @@
+import Basics
+import Foundation
+import KeychainCrypto
+import KeychainFormats
+import Testing
+import TestSupport
+@testable import Backups
+
+
+/// Names as published readers met them: bytes F5 and BA in a path of KeyboardDomain.
+///
+/// Source: jfarley248/iTunes_Backup_Reader#21, abrignoni/iLEAPP#740.
+@Suite("Names in a manifest that are not UTF-8")
+struct UndecodedNameTests {
+  /// U+F7F5 stands for the byte F5.
+  private static let odd = "Library/abc\u{F7F5}\u{F7BA}.dat"
+
+  private func lines(_ directory: TemporaryDirectory) throws -> [JSONValue] {
+    var lines: [JSONValue] = []
+    try ExtractedFiles.forEachLine(ofManifest: directory.path("out/keyhaul-files.jsonl")) { lines.append($0) }
+    return lines
+  }
+
+  @Test("A path in Manifest.db that is not UTF-8 is listed, found, and written under an escaped name")
+  func database() throws {
+    for isEncrypted in [true, false] {
+      let directory = try TemporaryDirectory()
+      let backup = try TreeBackup([.text("a", "first"), .text(Self.odd, "odd")], isEncrypted: isEncrypted)
+      try backup.write(to: directory)
+      let result = try ExtractionTests.extract(backup, directory)
+      #expect(result.fileCount == 2 && result.isComplete && result.renamedCount == 1)
+      #expect(try directory.read("out/HomeDomain/Library/abc%F5%BA.dat") == Array("odd".utf8))
+      let line = try #require(try lines(directory).first { $0["relative_path_bytes"] != nil })
+      #expect(line["relative_path_bytes"]?.stringValue == "4c6962726172792f616263f5ba2e646174")
+      #expect(line["path"]?.stringValue == "HomeDomain/Library/abc%F5%BA.dat" && line["domain_bytes"] == nil)
+      // The same call again keeps what is there.
+      #expect(try ExtractionTests.extract(backup, directory).keptCount == 2)
+    }
+  }
+
+  @Test("A list tells of names that are not UTF-8, which forbid nothing")
+  func finding() throws {
+    let directory = try TemporaryDirectory()
+    let files = [
+      TreeBackup.File.text("a", "first"), .text(Self.odd, "odd"), .text("x", "of a domain", in: "D\u{F7FF}"),
+    ]
+    try TreeBackup(files, isEncrypted: false).write(to: directory)
+    let list = try BackupArchive.open(.path(directory.path("backup"))).fileList()
+    #expect(list.findings.isEmpty)
+    let listing = try list.listing()
+    #expect(listing.unreadableRowCount == 0 && listing.rowCountByDomain == ["HomeDomain": 2, "D%FF": 1])
+    let finding = try #require(list.findings.first)
+    #expect(
+      finding == .listNamesNotUTF8(name: "Manifest.db", count: 2, first: "HomeDomain/Library/abc%F5%BA.dat"))
+    #expect(!finding.isDamage && !ArchiveUse.allCases.contains { finding.forbids($0) })
+  }
+
+  @Test("Names that would be escaped alike go to different files and folders")
+  func collisions() throws {
+    let directory = try TemporaryDirectory()
+    let names = ["n\u{F7F5}", "n%F5", "n%25\u{F7F5}", "n%\u{F7F5}", "d\u{F7F5}/x", "d%F5/x", "d\u{F7F6}/x"]
+    let files =
+      names.map { TreeBackup.File.text($0, $0) } + [
+        .text("x", "odd", in: "D\u{F7F5}"), .text("x", "plain", in: "D%F5"),
+      ]
+    let backup = try TreeBackup(files, isEncrypted: false)
+    try backup.write(to: directory)
+    #expect(try ExtractionTests.extract(backup, directory).fileCount == 9)
+    let written = try lines(directory)
+    #expect(Set(written.compactMap { $0["path"]?.stringValue }).count == 9)
+    for line in written {
+      let path = try #require(line["path"]?.stringValue)
+      let identifier = try #require(line["file_id"]?.stringValue)
+      let file = try #require(
+        files.first { SHA1.hash(TreeBackup.bytes("\($0.domain)-\($0.path)")).hex == identifier })
+      #expect(try directory.read("out/\(path)") == file.content)
+    }
+    // The files of two folders never meet in one.
+    let folders = Set(written.compactMap { $0["path"]?.stringValue }.filter { $0.hasSuffix("/x") })
+    #expect(Set(folders.map { $0.dropLast(2) }).count == 5)
+  }
+
+  @Test("A path in Manifest.mbdb that is not UTF-8 leaves the other records, the keychain and the file itself")
+  func oldList() throws {
+    let sample = try SampleBackup(hasPassword: true)
+    let directory = try TemporaryDirectory()
+    try OldBackup(sample, further: [Self.odd]).write(to: directory, "backup")
+    let archive = try BackupArchive.open(.path(directory.path("backup")))
+    let list = try archive.fileList()
+    let listing = try list.listing(against: try archive.storedFiles())
+    #expect(listing.fileCount == 4 && listing.linkCount == 1)
+    #expect(listing.missingCount == 0 && listing.unreadableRowCount == 0)
+    #expect(
+      list.findings
+        == [.listNamesNotUTF8(name: "Manifest.mbdb", count: 1, first: "HomeDomain/Library/abc%F5%BA.dat")])
+    #expect(try archive.keychainFile(with: sample.keys).bytes == sample.contents.keychainFile)
+    #expect(
+      try list.files(shownAs: "HomeDomain", "Library/abc%F5%BA.dat").map(\.undecodedPath)
+        == [TreeBackup.bytes(Self.odd)])
+    #expect(try list.files(shownAs: "HomeDomain", OldBackup.notePath).isEmpty)
+    // What is asked for by a name is the file with that name, not the one that is shown so.
+    #expect(try list.file(domain: "HomeDomain", relativePath: "Library/abc%F5%BA.dat") == nil)
+    let plan = try ExtractionPlan(of: list, stored: archive.storedFiles(), choosing: { _ in true })
+    let result = try FileExtractor(system: unsynced).extract(
+      .init(plan, choice: "all", into: directory.path("out")), from: archive, list: list,
+      keys: archive.keybag.keys(SampleBackup.password), progress: { _, _ in true })
+    #expect(result.fileCount == 4 && result.isComplete)
+    #expect(try directory.read("out/HomeDomain/Library/abc%F5%BA.dat") == Array(Self.odd.utf8))
+  }
+}

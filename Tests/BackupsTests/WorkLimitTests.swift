@@ -1,0 +1,89 @@
+import Basics
+import Foundation
+import KeychainFormats
+import Testing
+import TestSupport
+@testable import Backups
+
+
+@Suite("The work that a backup may ask for")
+struct WorkLimitTests {
+  @Test("is one row for each of the limit, and not one more")
+  func rows() throws {
+    var meter = FileList.RowMeter(limit: 3)
+    for _ in 0..<3 { try meter.add() }
+    let error = #expect(throws: BackupArchiveError.self) { try meter.add() }
+    #expect(error?.code == .overLimit)
+    #expect(FileList.RowMeter().limit == FileList.maximumRowCount)
+  }
+
+  @Test("is one domain for each of the limit, and not one more")
+  func domains() throws {
+    try FileList.check(domainCount: FileList.maximumDomainCount)
+    let error = #expect(throws: BackupArchiveError.self) {
+      try FileList.check(domainCount: FileList.maximumDomainCount + 1)
+    }
+    #expect(error?.code == .overLimit)
+  }
+
+  @Test("ends where a list has more domains than any device")
+  func manyDomains() throws {
+    // Identifiers that fit are hashes, which SQL cannot compute: the rows are made here.
+    let count = FileList.maximumDomainCount + 2
+    var rows: [String] = []
+    for number in 0..<count {
+      let identifier = try ListedFile.identifier(domain: "D\(number)", relativePath: "")
+      rows.append("('\(identifier)','D\(number)','',2,NULL)")
+    }
+    let sql = ForeignDatabase.schema + "INSERT INTO Files VALUES " + rows.joined(separator: ",")
+    let list = FileList(
+      try ManifestDatabase(try DatabaseBytes(try StoredBytes(try ForeignDatabase.bytes(sql)))))
+    let error = #expect(throws: BackupArchiveError.self) { try list.listing() }
+    #expect(error?.code == .overLimit && error?.reason == "the manifest has more than 100,000 domains")
+  }
+
+  @Test("is no more for a record than for its fields, however much it holds besides")
+  func denseRecords() throws {
+    let record = CostlyPlists.record(idleReferences: 200_000)
+    let rows = (0..<200).map { number in
+      "INSERT INTO Files VALUES (printf('%040x', \(number)), 'HomeDomain', 'f', 0, (SELECT value FROM Properties));"
+    }
+    let sql =
+      ForeignDatabase.schema + "INSERT INTO Properties VALUES ('r', x'\(record.hex)');" + rows.joined()
+      + "DELETE FROM Properties;"
+    let database = try ManifestDatabase(try DatabaseBytes(try StoredBytes(try ForeignDatabase.bytes(sql))))
+    // Forty megabytes, of which each row's flags say nothing, so that its record is asked for its kind and its size.
+    var kinds: [ListedFile.Kind] = []
+    let took = try ProcessorTime.of { try database.forEachFile { kinds.append($0.kind) } }
+    #expect(kinds == [ListedFile.Kind](repeating: .other, count: 200))
+    #expect(took < .seconds(10))
+  }
+
+  @Test("is bounded for a zip by its own length, also while its payloads are gone through")
+  func zipPayloads() throws {
+    var zip = TinyZip()
+    for file in try SampleBackup().storedFiles() { zip.add(file.path, file.bytes) }
+    for number in 0..<3 {
+      zip.add("00/" + String(repeating: "0", count: 39) + "\(number)", [UInt8](repeating: 7, count: 100_000))
+    }
+    let directory = try TemporaryDirectory()
+    try directory.write(zip.finished(), to: "b.zip")
+    var limits = ArchiveLimits()
+    limits.expansionFactor = 0
+    func walk(_ allowance: Int64) throws -> Int64 {
+      limits.decompressionAllowance = allowance
+      let archive = try BackupArchive.open(.path(directory.path("b.zip")), limits: limits)
+      var total: Int64 = 0
+      try archive.forEachPayload(of: try archive.storedFiles()) { (payload) throws(BackupArchiveError) in
+        _ = try payload.forEachPortion { total += Int64($0.count) }
+      }
+      return total
+    }
+    // The keychain's file and the three.
+    let all = try walk(.max)
+    #expect(all > 300_000)
+    #expect(try walk(all) == all)
+    let error = #expect(throws: BackupArchiveError.self) { try walk(all - 1) }
+    #expect(error?.code == .overLimit)
+  }
+}

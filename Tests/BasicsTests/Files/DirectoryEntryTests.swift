@@ -1,0 +1,61 @@
+import Basics
+import TestSupport
+import Testing
+
+#if canImport(Glibc)
+  import Glibc
+#elseif canImport(Darwin)
+  import Darwin
+#endif
+
+@Suite("The name in a record of a folder")
+struct DirectoryEntryTests {
+  /// Lends a record of the length that its name needs, at the end of a page behind which nothing may be read.
+  private static func withRecord(
+    of name: [UInt8], terminated: Bool = true, _ body: (UnsafePointer<dirent>) -> [UInt8]
+  ) -> [UInt8]? {
+    let page = Int(sysconf(Int32(_SC_PAGESIZE)))
+    guard let lengthOffset = MemoryLayout<dirent>.offset(of: \.d_reclen),
+      let nameOffset = MemoryLayout<dirent>.offset(of: \.d_name),
+      let memory = mmap(nil, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANON, -1, 0), memory != MAP_FAILED
+    else { return nil }
+    defer { munmap(memory, 2 * page) }
+    guard mprotect(memory + page, page, PROT_NONE) == 0 else { return nil }
+    // Records begin at multiples of eight.
+    let needed = nameOffset + name.count + (terminated ? 1 : 0)
+    let length = terminated ? (needed + 7) / 8 * 8 : needed
+    let record = memory + page - length
+    record.storeBytes(of: UInt16(length), toByteOffset: lengthOffset, as: UInt16.self)
+    (record + nameOffset).copyMemory(from: name, byteCount: name.count)
+    return body(UnsafePointer(record.assumingMemoryBound(to: dirent.self)))
+  }
+
+  @Test("is read and nothing behind its record, however short or long", arguments: [1, 2, 5, 254, 255])
+  func lengths(count: Int) async {
+    // In a process of its own, which would not survive a byte too many.
+    await #expect(processExitsWith: .exitCode(0)) { [count = count as Int] in
+      let name = [UInt8](repeating: 0x61, count: count)
+      exit(Self.withRecord(of: name) { DirectoryEntry.name(of: $0) } == name ? 0 : 1)
+    }
+  }
+
+  @Test("ends with its record where nothing else ends it")
+  func unterminated() async {
+    await #expect(processExitsWith: .exitCode(0)) {
+      let name: [UInt8] = [0x61, 0xFF, 0x62, 0x63, 0x64]
+      exit(Self.withRecord(of: name, terminated: false) { DirectoryEntry.name(of: $0) } == name ? 0 : 1)
+    }
+  }
+
+  @Test("is bytes, as many as the file system keeps", arguments: [1, 254, 255])
+  func directory(count: Int) throws {
+    let directory = try TemporaryDirectory()
+    let name = String(repeating: "n", count: count)
+    try directory.write([], to: name)
+    let stream = try #require(opendir(directory.path))
+    defer { closedir(stream) }
+    var names: Set<String> = []
+    while let entry = readdir(stream) { names.insert(String(decoding: DirectoryEntry.name(of: entry), as: UTF8.self)) }
+    #expect(names == [".", "..", name])
+  }
+}

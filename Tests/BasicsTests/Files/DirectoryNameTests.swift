@@ -1,0 +1,22 @@
+import TestSupport
+import Testing
+
+@testable import Basics
+
+@Suite("The names in a folder")
+struct DirectoryNameTests {
+  @Test("are read whole, however short or long, and are what the folder is removed by", arguments: [1, 254, 255])
+  func lengths(count: Int) throws {
+    let directory = try TemporaryDirectory()
+    let name = String(repeating: "n", count: count)
+    try directory.write([1], to: "inner/\(name)")
+    let system = FileSystem.real
+    let parent = try system.openDirectory(directory.path)
+    let inner = try system.openDirectory(directory.path("inner"))
+    let names = try system.names(in: inner)
+    #expect(names == [name.systemName])
+    try system.removeTree("inner".systemName, in: parent)
+    let rest = try system.names(in: parent)
+    #expect(rest.isEmpty)
+  }
+}

@@ -1,0 +1,85 @@
+import Foundation
+import SystemPackage
+import TestSupport
+import Testing
+
+@testable import Basics
+
+@Suite("A lock on a file")
+struct FileLockTests {
+  private let directory: TemporaryDirectory
+  private let system = FileSystem.real
+
+  init() throws { directory = try TemporaryDirectory() }
+
+  private func isFree(_ kind: FileLock.Kind) throws -> Bool {
+    let lock = try system.lock(try system.openLockFile(directory.path("lock")), kind)
+    return lock != nil
+  }
+
+  @Test("keeps others away until its holder lets go, and readers from nobody but who writes")
+  func holding() throws {
+    do {
+      let held = try system.lock(try system.openLockFile(directory.path("lock")), .exclusive)
+      let isHeld = held != nil
+      #expect(isHeld)
+      #expect(try !isFree(.exclusive))
+      #expect(try !isFree(.shared))
+      _ = consume held
+    }
+    do {
+      let read = try system.lock(try system.openLockFile(directory.path("lock")), .shared)
+      #expect(try isFree(.shared))
+      #expect(try !isFree(.exclusive))
+      _ = consume read
+    }
+    #expect(try isFree(.exclusive))
+  }
+
+  @Test("is free at once when its holder lets go, though a child that is being started has a copy of the descriptor")
+  func copies() throws {
+    let copy: FileDescriptor
+    do {
+      let held = try system.lock(try system.openLockFile(directory.path("lock")), .exclusive)
+      let raw: FileDescriptor? =
+        switch held {
+        case .some(let lock): lock.file.raw
+        case .none: nil
+        }
+      copy = try #require(raw).duplicate()
+      #expect(try !isFree(.exclusive))
+      _ = consume held
+    }
+    defer { try? copy.close() }
+    #expect(try isFree(.exclusive))
+  }
+
+  @Test("is tried again where a signal came first, and fails with the system's reason")
+  func faults() throws {
+    let signals = CallCounter(of: .lock, failing: 1, with: .failure(.interrupted))
+    let lock = try signals.system.lock(try system.openDirectory(directory.path), .exclusive)
+    let isHeld = lock != nil
+    #expect(isHeld && signals.count == 2)
+    let broken = CallCounter(of: .lock, failing: 1, with: .failure(.notSupported))
+    #expect(throws: Errno.notSupported) {
+      _ = try broken.system.lock(try system.openDirectory(directory.path), .exclusive)
+    }
+  }
+
+  @Test("has a file for its owner alone, whose text its holder changes as a whole; a link is none")
+  func file() throws {
+    let lock = try system.lock(try system.openLockFile(directory.path("lock")), .exclusive)
+    try lock?.replaceContents(with: Array("process 1234".utf8), system)
+    try lock?.replaceContents(with: Array("process 5".utf8), system)
+    #expect(try directory.read("lock") == Array("process 5".utf8))
+    #expect(try lock?.holds(Array("process 5".utf8), system) == true)
+    for other in ["process 6", "process 50", "process", ""] {
+      #expect(try lock?.holds(Array(other.utf8), system) == false)
+    }
+    #expect(try system.status(of: directory.path("lock"))?.permissions == 0o600)
+    let parent = try system.openDirectory(directory.path)
+    try system.rename("lock", to: "elsewhere", in: parent)
+    try FileManager.default.createSymbolicLink(atPath: directory.path("lock"), withDestinationPath: "elsewhere")
+    #expect(throws: Errno.tooManySymbolicLinkLevels) { _ = try system.openLockFile(directory.path("lock")) }
+  }
+}

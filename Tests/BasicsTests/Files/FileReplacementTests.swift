@@ -1,0 +1,169 @@
+import Foundation
+import SystemPackage
+import TestSupport
+import Testing
+
+@testable import Basics
+
+@Suite("A file that takes the place of another")
+struct FileReplacementTests {
+  private let directory: TemporaryDirectory
+  private let old = [UInt8](repeating: 1, count: 3000)
+  private let new = [UInt8](repeating: 2, count: 5000)
+
+  init() throws { directory = try TemporaryDirectory() }
+
+  private var names: [String] {
+    get throws { try FileManager.default.contentsOfDirectory(atPath: directory.path).sorted() }
+  }
+
+  private func permissions(_ name: String) throws -> UInt32? {
+    try FileSystem.real.status(of: directory.path(name))?.permissions
+  }
+
+  private func replacement(_ system: FileSystem = .real) throws -> FileReplacement {
+    FileReplacement(try #require(PlacePath(directory.path("file"))), system)
+  }
+
+  private func write(
+    _ replacement: FileReplacement, through system: FileSystem = .real
+  ) throws(FileReplacement.Refusal) -> FileReplacement.Written {
+    try replacement.write(
+      explaining: { $0 },
+      fill: { (file) throws(FileReplacement.Refusal) in
+        do throws(Errno) { try system.writeAll(new, to: file) } catch { throw .system(error) }
+        return Int64(new.count)
+      })
+  }
+
+  @Test("is its owner's alone, whatever the old one was, unless it shall stay as open")
+  func access() throws {
+    for (keepsAccess, expected) in [(false, UInt32(0o600)), (true, 0o640)] {
+      try directory.write(old, to: "file")
+      #expect(chmod(directory.path("file"), 0o640) == 0)
+      var replacement = try replacement()
+      replacement.keepsAccess = keepsAccess
+      #expect(try write(replacement).byteCount == 5000)
+      #expect(try directory.read("file") == new)
+      #expect(try permissions("file") == expected)
+      #expect(try names == ["file"])
+    }
+  }
+
+  @Test("is the old one or the new one, with nothing beside it, whatever call fails")
+  func everyCall() throws {
+    for fault in [FileSystem.Fault.failure(.noSpace), .failure(.interrupted), .short] {
+      for call in 1...100 {
+        try directory.write(old, to: "file")
+        let failing = CallCounter(failing: call, with: fault)
+        let replacement = try replacement(failing.system)
+        var isDone = false
+        do throws(FileReplacement.Refusal) {
+          let written = try write(replacement, through: failing.system)
+          isDone = true
+          if fault != .failure(.noSpace) { #expect(written.nameFailure == nil) }
+        } catch {
+          guard case .system(.noSpace) = error else {
+            Issue.record("call \(call): \(error)")
+            continue
+          }
+        }
+        #expect(try directory.read("file") == (isDone ? new : old), "call \(call)")
+        #expect(try names == ["file"], "call \(call)")
+        if failing.count < call {
+          // Opened, looked at, swept, created, written, looked at, synced, closed, renamed and synced, at the least.
+          #expect(call > 9)
+          break
+        }
+      }
+    }
+  }
+
+  @Test("says that its name may not last where the folder cannot be synced, and stands")
+  func nameFailure() throws {
+    let syncs = CallCounter(of: .sync, failing: 2, with: .failure(.ioError))
+    #expect(try write(try replacement(syncs.system), through: syncs.system).nameFailure == .ioError)
+    #expect(try directory.read("file") == new)
+  }
+
+  @Test("does not take the place of what it may not")
+  func occupied() throws {
+    func refusal(_ target: FileReplacement.Target) throws -> FileStatus.Kind? {
+      var replacement = try replacement()
+      replacement.target = target
+      do throws(FileReplacement.Refusal) {
+        _ = try write(replacement)
+        return nil
+      } catch {
+        guard case .occupied(let kind) = error else { throw error }
+        return kind
+      }
+    }
+    try directory.write(old, to: "file")
+    #expect(try refusal(.nothing) == .file)
+    #expect(try directory.read("file") == old)
+    try FileManager.default.removeItem(atPath: directory.path("file"))
+    try directory.write(old, to: "other")
+    try FileManager.default.createSymbolicLink(atPath: directory.path("file"), withDestinationPath: "other")
+    #expect(try refusal(.file) == .link)
+    #expect(try refusal(.anything) == nil)
+    #expect(try directory.read("file") == new && directory.read("other") == old)
+    try FileManager.default.removeItem(atPath: directory.path("file"))
+    try directory.write(old, to: "file/inner")
+    #expect(try refusal(.file) == .directory)
+  }
+
+  @Test("clears up what killed runs left there, and nothing that another run still writes")
+  func leftovers() throws {
+    try directory.write([1], to: ".file.1f.tmp")
+    try directory.write([1], to: ".file.2a.tmp")
+    for name in [".file.3.old", ".other.1f.tmp", ".file.xyz.tmp"] { try directory.write([1], to: name) }
+    let running = try FileSystem.real.openForReading(directory.path(".file.2a.tmp"))
+    let isClaimed = FileSystem.real.claim(running)
+    #expect(isClaimed)
+    _ = try write(try replacement())
+    #expect(try names == [".file.2a.tmp", ".file.3.old", ".file.xyz.tmp", ".other.1f.tmp", "file"])
+    try running.close(.real)
+    _ = try write(try replacement())
+    #expect(try names == [".file.3.old", ".file.xyz.tmp", ".other.1f.tmp", "file"])
+  }
+
+  @Test("is written under a name of its own where it has one, in the place of what has that name")
+  func ownName() throws {
+    try directory.write(old, to: "file")
+    try directory.write([9], to: "file.next")
+    var replacement = try replacement()
+    replacement.temporaryName = "file.next"
+    _ = try write(replacement)
+    #expect(try names == ["file"])
+    #expect(try directory.read("file") == new)
+    #expect(try permissions("file") == 0o600)
+  }
+}
+
+/// Counts calls and lets one of them fail.
+final class CallCounter: Sendable {
+  private let calls = Locked(0)
+  private let kind: FileSystem.Call?
+  private let target: Int
+  private let fault: FileSystem.Fault
+
+  /// - Parameter kind: Which calls are counted; all unless one is named.
+  init(of kind: FileSystem.Call? = nil, failing target: Int = .max, with fault: FileSystem.Fault = .short) {
+    self.kind = kind
+    self.target = target
+    self.fault = fault
+  }
+
+  var count: Int { calls.withLock { $0 } }
+
+  var system: FileSystem {
+    FileSystem { [self] call in
+      guard kind == nil || call == kind else { return nil }
+      return calls.withLock { calls in
+        calls += 1
+        return calls == target ? fault : nil
+      }
+    }
+  }
+}

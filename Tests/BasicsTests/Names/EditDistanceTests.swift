@@ -1,0 +1,22 @@
+import Basics
+import Testing
+
+@Suite("A mistyped word")
+struct EditDistanceTests {
+  @Test("is guessed at only where the guess is near")
+  func distance() {
+    #expect(EditDistance.between("restore", "restroe") == 1)
+    #expect(EditDistance.between("", "abc") == 3)
+    #expect(EditDistance.between("kitten", "sitting") == 3)
+    #expect(EditDistance.nearest(to: "x", among: ["plan", "demo"]) == nil)
+    #expect(EditDistance.nearest(to: "PLAN", among: ["plan", "demo"]) == "plan")
+    #expect(EditDistance.nearest(to: String(repeating: "a", count: 10_000), among: ["plan"]) == nil)
+  }
+
+  @Test("is no guess at a word of which not one letter is right")
+  func nothingRight() {
+    #expect(EditDistance.nearest(to: "x", among: ["n"]) == nil)
+    #expect(EditDistance.nearest(to: "x", among: ["nx"]) == "nx")
+    #expect(EditDistance.nearest(to: "no", among: ["n"]) == nil)
+  }
+}

@@ -1,0 +1,26 @@
+import Basics
+import Testing
+
+@Suite("Words that a shell takes as they are")
+struct ShellWordTests {
+  @Test(
+    "a name in a command is one word for a shell",
+    arguments: [
+      ("family.backup", "family.backup"), ("my phone", "'my phone'"), ("it's", #"'it'\''s'"#), ("$(rm)", "'$(rm)'"),
+      ("", "''"), ("a\nb", #"'a\u{A}b'"#), ("~/x", "'~/x'"),
+    ])
+  func shell(name: String, word: String) {
+    #expect(ShellWord.quoted(name) == word)
+  }
+
+  @Test(
+    "what was typed is repeated where it can be copied; else a word in capitals stands for it",
+    arguments: [
+      ("family.backup", "family.backup"), ("./old phone", "'./old phone'"), ("--help", "./--help"),
+      ("-x/y.backup", "./-x/y.backup"), ("a\u{1B}b", "WORD"), ("gpj.\u{202E}exe", "WORD"), (#"a\u{1B}b"#, "WORD"),
+      ("", "WORD"), (nil, "WORD"),
+    ] as [(String?, String)])
+  func typed(argument: String?, word: String) {
+    #expect(ShellWord.typed(argument, else: "WORD") == word)
+  }
+}

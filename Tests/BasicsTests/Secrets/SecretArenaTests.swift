@@ -1,0 +1,94 @@
+import Foundation
+import Testing
+
+@testable import Basics
+
+@Suite("The memory that secrets lie in", .serialized)
+struct SecretArenaTests {
+  private static let counts =
+    Array(0...300) + [319, 320, 321, 511, 512, 513, 4_095, 4_096, 4_097, 16_383, 16_384, 16_385, 65_536, 100_000]
+
+  @Test("is zeros for whoever gets it, on 16 bytes, and nobody else's, also when it was used before")
+  func fresh() {
+    let arena = SecretArena(mayLock: 0)
+    for _ in 0..<3 {
+      var held: [UnsafeMutableRawBufferPointer] = []
+      for count in Self.counts + Self.counts.reversed() {
+        let buffer = arena.allocate(count)
+        #expect(buffer.count == count && buffer.allSatisfy { $0 == 0 })
+        #expect(UInt(bitPattern: buffer.baseAddress) % 16 == 0)
+        buffer.initializeMemory(as: UInt8.self, repeating: 0xA5)
+        held.append(buffer)
+      }
+      let ranges = held.map { UInt(bitPattern: $0.baseAddress)..<(UInt(bitPattern: $0.baseAddress) + UInt($0.count)) }
+        .sorted { $0.lowerBound < $1.lowerBound }
+      #expect(zip(ranges, ranges.dropFirst()).allSatisfy { $0.upperBound <= $1.lowerBound })
+      for buffer in held { arena.release(buffer) }
+    }
+  }
+
+  @Test("is used again: a thousand times the same secrets take no more pages than once")
+  func reused() {
+    let arena = SecretArena(mayLock: 0)
+    func round() { for count in Self.counts { arena.release(arena.allocate(count)) } }
+    round()
+    let pages = arena.pageByteCounts.mapped
+    for _ in 0..<1_000 { round() }
+    #expect(arena.pageByteCounts.mapped == pages)
+  }
+
+  @Test("shares pages: ten thousand secrets of 100 bytes take little more than their bytes")
+  func shared() {
+    let arena = SecretArena(mayLock: 0)
+    let held = (0..<10_000).map { _ in arena.allocate(100) }
+    #expect(arena.pageByteCounts.mapped < 10_000 * 100 * 5 / 4)
+    for buffer in held { arena.release(buffer) }
+  }
+
+  #if os(Linux)
+    /// What the system says of the pages around an address: `lo` is locked, `dd` left out of core dumps.
+    private func flags(at buffer: UnsafeMutableRawBufferPointer) throws -> Set<Substring> {
+      let address = UInt(bitPattern: buffer.baseAddress)
+      var isMeant = false
+      // The file has no size, so that what reads by size gets its beginning alone.
+      let file = try #require(FileHandle(forReadingAtPath: "/proc/self/smaps"))
+      for line in String(decoding: try file.readToEnd() ?? Data(), as: UTF8.self).split(separator: "\n") {
+        if line.hasPrefix("VmFlags:"), isMeant { return Set(line.split(separator: " ")) }
+        let ends = line.prefix { $0 != " " }.split(separator: "-").compactMap { UInt($0, radix: 16) }
+        if ends.count == 2 { isMeant = (ends[0]..<ends[1]).contains(address) }
+      }
+      return []
+    }
+
+    @Test("is kept from the swap file up to its limit, from core dumps beyond it, and a limit of nothing is no error")
+    func locked() throws {
+      // A shell that was given less keeps less, and the address sanitizer takes mlock away.
+      let isSanitized = ProcessInfo.processInfo.environment["ASAN_OPTIONS"] != nil
+      guard !isSanitized, SecretPages.lockLimit >= 4 * SecretPages.byteCount else { return }
+      let arena = SecretArena(mayLock: 2 * SecretPages.byteCount)
+      var held: [UnsafeMutableRawBufferPointer] = []
+      for _ in 0..<10 { held.append(arena.allocate(16_000)) }
+      #expect(arena.pageByteCounts.locked == 2 * SecretPages.byteCount)
+      #expect(arena.pageByteCounts.mapped > 2 * SecretPages.byteCount)
+      #expect(try flags(at: held[0]).isSuperset(of: ["lo", "dd"]))
+      let last = try flags(at: try #require(held.last))
+      #expect(last.contains("dd") && !last.contains("lo"))
+      let none = SecretArena(mayLock: 0)
+      let buffer = none.allocate(10)
+      #expect(none.pageByteCounts.locked == 0 && buffer.count == 10)
+      for buffer in held { arena.release(buffer) }
+      none.release(buffer)
+    }
+
+    @Test("a large one's pages go back to the system, and are zeros when they come again")
+    func large() throws {
+      let arena = SecretArena(mayLock: 0)
+      let first = arena.allocate(1 << 22)
+      first.initializeMemory(as: UInt8.self, repeating: 1)
+      arena.release(first)
+      let again = arena.allocate(1 << 22)
+      #expect(again.baseAddress == first.baseAddress && again.allSatisfy { $0 == 0 })
+      arena.release(again)
+    }
+  #endif
+}

@@ -1,0 +1,21 @@
+import Testing
+
+@testable import Basics
+
+@Suite("Comma-separated values")
+struct CSVTests {
+  @Test(
+    "quote what RFC 4180 says, and keep a spreadsheet from computing",
+    arguments: [
+      ("plain", "plain"), ("", ""), ("a b", "a b"), ("a,b", #""a,b""#), (#"say "hi""#, #""say ""hi""""#),
+      ("two\nlines", "\"two\nlines\""), ("two\r\nlines", "\"two\r\nlines\""), ("=1+1", "'=1+1"),
+      ("+49 170 1234567", "+49 170 1234567"), ("+491701234567", "+491701234567"), ("+49+1", "'+49+1"), ("+A1", "'+A1"),
+      ("+1|x", "'+1|x"), ("+ 1", "'+ 1"), ("+", "'+"),
+      ("-1", "'-1"), ("@cmd", "'@cmd"), ("\tx", "'\tx"), ("\rx", "\"'\rx\""), ("a=b", "a=b"),
+      (#"=HYPERLINK("x")"#, #""'=HYPERLINK(""x"")""#), ("＝1", "'＝1"),
+    ])
+  func fields(text: String, expected: String) {
+    #expect(CSV.line([text]) == expected + "\r\n")
+    #expect(CSV.line([text, "x"]) == expected + ",x\r\n")
+  }
+}

@@ -1,0 +1,264 @@
+import Foundation
+import Testing
+
+@testable import Basics
+
+@Suite("Work on many things at once")
+struct ParallelMapTests {
+  /// A number that several threads count with.
+  private final class Counter: @unchecked Sendable {
+    private let lock = NSLock()
+    private var value = 0
+    private var highest = 0
+
+    func change(by amount: Int) {
+      lock.lock()
+      value += amount
+      highest = max(highest, value)
+      lock.unlock()
+    }
+
+    var now: Int {
+      lock.lock()
+      defer { lock.unlock() }
+      return value
+    }
+
+    var most: Int {
+      lock.lock()
+      defer { lock.unlock() }
+      return highest
+    }
+  }
+
+  private struct Refusal: Error, Equatable { let number: Int }
+
+  /// The numbers from 0, one after the other.
+  private struct Numbers {
+    var given = 0
+    let count: Int
+
+    mutating func next() -> Int? {
+      guard given < count else { return nil }
+      given += 1
+      return given - 1
+    }
+  }
+
+  @Test("delivers in the order of the things, whichever is done first", arguments: [1, 2, 4, 9])
+  func order(jobs: Int) {
+    var numbers = Numbers(count: 200)
+    var delivered: [Int] = []
+    let isWhole = ParallelMap.run(
+      jobs: jobs, next: { numbers.next() },
+      work: { number in
+        if number.isMultiple(of: 7) { Thread.sleep(forTimeInterval: 0.002) }
+        return number * 2
+      }, deliver: { delivered.append($0) })
+    #expect(isWhole)
+    #expect(delivered == (0..<200).map { $0 * 2 })
+  }
+
+  @Test("is done by a job alone that asks for it itself")
+  func nested() {
+    var numbers = Numbers(count: 6)
+    var delivered: [Bool] = []
+    ParallelMap.run(
+      jobs: 2, next: { numbers.next() },
+      work: { (_: Int) in
+        let job = ObjectIdentifier(Thread.current)
+        var (inner, isAlone) = (Numbers(count: 20), true)
+        ParallelMap.run(
+          jobs: 4, next: { inner.next() }, work: { (_: Int) in ObjectIdentifier(Thread.current) },
+          deliver: { isAlone = isAlone && $0 == job })
+        return isAlone
+      }, deliver: { delivered.append($0) })
+    #expect(delivered == [true, true, true, true, true, true])
+  }
+
+  @Test("does a single job's own work alone, as that of each of several is")
+  func nestedInOne() {
+    var (outer, ownThreads) = (Numbers(count: 1), 0)
+    let caller = ObjectIdentifier(Thread.current)
+    ParallelMap.run(
+      jobs: 1, next: { outer.next() },
+      work: { (_: Int) in
+        var (inner, count) = (Numbers(count: 20), 0)
+        ParallelMap.run(
+          jobs: 4, next: { inner.next() }, work: { (_: Int) in ObjectIdentifier(Thread.current) },
+          deliver: { count += $0 == caller ? 1 : 0 })
+        return count
+      }, deliver: { ownThreads += $0 })
+    #expect(ownThreads == 20)
+
+    // The thread is its caller's again afterwards, also after work that failed.
+    var failing = Numbers(count: 1)
+    #expect(throws: Refusal(number: 0)) {
+      try ParallelMap.run(
+        jobs: 1, next: { () throws(Refusal) in failing.next() },
+        work: { (number: Int) throws(Refusal) -> Int in throw Refusal(number: number) },
+        deliver: { (_: Int) throws(Refusal) in })
+    }
+    var (numbers, others) = (Numbers(count: 8), 0)
+    ParallelMap.run(
+      jobs: 2, next: { numbers.next() }, work: { (_: Int) in ObjectIdentifier(Thread.current) },
+      deliver: { others += $0 == caller ? 0 : 1 })
+    #expect(others == 8)
+  }
+
+  @Test("never has more at once than there are jobs, nor far more waiting than they can do")
+  func bound() {
+    let running = Counter()
+    var numbers = Numbers(count: 60)
+    var (delivered, widest) = (0, 0)
+    ParallelMap.run(
+      jobs: 3,
+      next: {
+        let number = numbers.next()
+        widest = max(widest, numbers.given - delivered)
+        return number
+      },
+      work: { (number: Int) in
+        running.change(by: 1)
+        Thread.sleep(forTimeInterval: 0.001)
+        running.change(by: -1)
+        return number
+      }, deliver: { _ in delivered += 1 })
+    #expect(running.most <= 3)
+    #expect(running.now == 0)
+    #expect(widest <= 3 * ParallelMap.leadOfJob)
+  }
+
+  @Test("does several things at once: two that wait for each other come to an end")
+  func together() {
+    let arrived = NSCondition()
+    let count = Counter()
+    var numbers = Numbers(count: 2)
+    var met: [Bool] = []
+    ParallelMap.run(
+      jobs: 2, next: { numbers.next() },
+      work: { (_: Int) in
+        arrived.lock()
+        defer { arrived.unlock() }
+        count.change(by: 1)
+        arrived.broadcast()
+        let end = Date(timeIntervalSinceNow: 60)
+        while count.now < 2, arrived.wait(until: end) {}
+        return count.now == 2
+      }, deliver: { met.append($0) })
+    #expect(met == [true, true])
+  }
+
+  @Test("stops where it is told to: nothing new is begun, and what ran is not delivered", arguments: [1, 4])
+  func cancellation(jobs: Int) {
+    let begun = Counter()
+    var numbers = Numbers(count: 1_000_000)
+    var delivered: [Int] = []
+    let isWhole = ParallelMap.run(
+      jobs: jobs, next: { numbers.next() }, shouldContinue: { delivered.count < 10 },
+      work: { number in
+        begun.change(by: 1)
+        return number
+      }, deliver: { delivered.append($0) })
+    #expect(!isWhole)
+    #expect(delivered == Array(0..<10))
+    let after = begun.now
+    #expect(after <= 10 + jobs * ParallelMap.leadOfJob)
+    Thread.sleep(forTimeInterval: 0.02)
+    #expect(begun.now == after)
+  }
+
+  @Test("throws the failure of the first thing that failed, after all before it and nothing behind", arguments: [1, 5])
+  func failingWork(jobs: Int) {
+    var numbers = Numbers(count: 100)
+    var delivered: [Int] = []
+    let failure = #expect(throws: Refusal.self) {
+      try ParallelMap.run(
+        jobs: jobs, next: { () throws(Refusal) in numbers.next() },
+        work: { (number: Int) throws(Refusal) in
+          // The later one fails first.
+          if number == 20 { Thread.sleep(forTimeInterval: 0.01) }
+          if number == 20 || number == 21 { throw Refusal(number: number) }
+          return number
+        }, deliver: { (number) throws(Refusal) in delivered.append(number) })
+    }
+    #expect(failure == Refusal(number: 20))
+    #expect(delivered == Array(0..<20))
+  }
+
+  @Test("throws what taking a result or finding the next thing throws, when all jobs have ended", arguments: [1, 3])
+  func failingCaller(jobs: Int) {
+    let running = Counter()
+    func run(failingAt last: Int, next isNext: Bool) throws(Refusal) {
+      var numbers = Numbers(count: 50)
+      try ParallelMap.run(
+        jobs: jobs,
+        next: { () throws(Refusal) in
+          if isNext, numbers.given == last { throw Refusal(number: last) }
+          return numbers.next()
+        },
+        work: { (number: Int) throws(Refusal) in
+          running.change(by: 1)
+          Thread.sleep(forTimeInterval: 0.001)
+          running.change(by: -1)
+          return number
+        },
+        deliver: { (number) throws(Refusal) in if !isNext, number == last { throw Refusal(number: number) } })
+    }
+    #expect(throws: Refusal(number: 4)) { try run(failingAt: 4, next: false) }
+    #expect(running.now == 0)
+    #expect(throws: Refusal(number: 6)) { try run(failingAt: 6, next: true) }
+    #expect(running.now == 0)
+  }
+
+  @Test("of nothing is whole at once", arguments: [1, 4])
+  func nothing(jobs: Int) {
+    let isWhole = ParallelMap.run(
+      jobs: jobs, next: { nil as Int? }, work: { $0 }, deliver: { _ in Issue.record("a result") })
+    #expect(isWhole)
+  }
+}
+
+@Suite("Values that are made once for each key")
+struct OnceEachTests {
+  private struct Refusal: Error {}
+
+  @Test("are made by the first who asks, while the others wait")
+  func once() {
+    let values = OnceEach<Int, Int>(capacity: 100)
+    var given = 0
+    var sum = 0
+    ParallelMap.run(
+      jobs: 4,
+      next: {
+        given += 1
+        return given <= 100 ? given % 5 : nil
+      },
+      work: { (key: Int) in
+        values.value(for: key) {
+          Thread.sleep(forTimeInterval: 0.002)
+          return key * 10
+        }
+      }, deliver: { sum += $0 })
+    #expect(values.count == 5)
+    #expect(sum == 20 * (0 + 10 + 20 + 30 + 40))
+  }
+
+  @Test("are tried again where the last try failed")
+  func failure() throws {
+    let values = OnceEach<Int, Int>(capacity: 2)
+    #expect(throws: Refusal.self) { try values.value(for: 1) { () throws(Refusal) in throw Refusal() } }
+    #expect(values.value(for: 1) { 11 } == 11)
+    #expect(values.count == 1)
+  }
+
+  @Test("are kept up to a number, and the oldest goes first")
+  func capacity() {
+    let values = OnceEach<Int, Int>(capacity: 2)
+    for key in [1, 2, 3] { #expect(values.value(for: key) { key } == key) }
+    #expect(values.value(for: 3) { -3 } == 3)
+    #expect(values.value(for: 2) { -2 } == 2)
+    #expect(values.value(for: 1) { -1 } == -1)
+    #expect(values.count == 4)
+  }
+}

@@ -1,0 +1,249 @@
+import Basics
+import KeychainFormats
+import KeychainRules
+import Testing
+import TestSupport
+
+@testable import KeychainCrypto
+
+/// A certificate of the vectors: made by Python's `cryptography` and the `openssl` command.
+struct CertificateVector: CustomTestStringConvertible, Sendable {
+  let testDescription: String
+  let der: [UInt8]
+  let pem: String
+  let version: Int
+  let subject: [UInt8]
+  let issuer: [UInt8]
+  let serialNumber: [UInt8]
+  let keyID: [UInt8]?
+  let keyHash: [UInt8]
+  let keyType: Int64
+  let keySize: Int
+  let summary: String?
+
+  init(_ vector: TestVectors) throws {
+    testDescription = try vector["name"].string
+    der = try vector["der_hex"].bytes
+    pem = try vector["pem"].string
+    version = try vector["version"].integer
+    subject = try vector["subject_hex"].bytes
+    issuer = try vector["issuer_hex"].bytes
+    serialNumber = try vector["serial_hex"].bytes
+    keyID = try vector["key_id_hex"].isNull ? nil : try vector["key_id_hex"].bytes
+    keyHash = try vector["key_hash_hex"].bytes
+    keyType = Int64(try vector["key_type"].integer)
+    keySize = try vector["key_size"].integer
+    summary = try vector["summary"].isNull ? nil : try vector["summary"].string
+  }
+
+  static var all: [CertificateVector] {
+    get throws { try TestVectors.certificates()["certificates"].elements.map(CertificateVector.init) }
+  }
+}
+
+@Suite("Reading certificates that other programs made")
+struct CertificateTests {
+  @Test("names, number, key identifier and key hash are as a keychain keeps them", arguments: try CertificateVector.all)
+  func facts(_ vector: CertificateVector) throws {
+    let facts = try CertificateFacts(der: vector.der)
+    #expect(facts.version == vector.version)
+    #expect(facts.subject.hex == vector.subject.hex)
+    #expect(facts.issuer.hex == vector.issuer.hex)
+    #expect(facts.serialNumber == vector.serialNumber)
+    #expect(facts.subjectKeyID == vector.keyID)
+    #expect(facts.publicKeyHash == vector.keyHash)
+    #expect(facts.publicKey?.algorithm.keyType.rawValue ?? 0 == vector.keyType)
+    #expect(facts.publicKey?.sizeInBits ?? 0 == vector.keySize)
+    #expect(facts.subjectSummary == vector.summary)
+    #expect(facts.der == vector.der)
+  }
+
+  @Test("a time without seconds is one, of a validity that has both its ends")
+  func withoutSeconds() throws {
+    let der = try #require(try CertificateVector.all.first).der
+    let whole = try CertificateFacts(der: der)
+    let short = try CertificateFacts(der: try Self.withoutSeconds(der))
+    // 2026-01-01 to 2036-01-01, in seconds since 2001.
+    let (start, end) = (788_918_400.0, 1_104_451_200.0)
+    for facts in [whole, short] {
+      for (moment, isValid) in [(start - 1, false), (start, true), (end, true), (end + 1, false)] {
+        #expect(facts.isValid(at: KeychainDate(secondsSinceReferenceDate: moment)) == isValid, "\(moment)")
+      }
+    }
+  }
+
+  /// The certificate with `YYMMDDhhmmZ` in both its times, which its signature is then not of.
+  private static func withoutSeconds(_ der: [UInt8]) throws -> [UInt8] {
+    var bytes = der
+    for _ in 0..<2 {
+      let tag: [UInt8] = [0x17, 0x0D]
+      let place = try #require((0..<bytes.count - 15).first { bytes[$0..<$0 + 2].elementsEqual(tag) })
+      bytes[place + 1] = 0x0B
+      bytes.removeSubrange(place + 12..<place + 14)
+    }
+    let validity = try #require(
+      (0..<bytes.count - 3).first { bytes[$0..<$0 + 4].elementsEqual([0x30, 0x1E, 0x17, 0x0B]) })
+    bytes[validity + 1] = 0x1A
+    // Lengths of two bytes, of the certificate and of its fields.
+    for header in [0, 4] {
+      try #require(bytes[header] == 0x30 && bytes[header + 1] == 0x82)
+      let count = Int(bytes[header + 2]) << 8 + Int(bytes[header + 3]) - 4
+      (bytes[header + 2], bytes[header + 3]) = (UInt8(count >> 8), UInt8(count & 0xFF))
+    }
+    return bytes
+  }
+
+  @Test("PEM gives the same as DER", arguments: try CertificateVector.all)
+  func pem(_ vector: CertificateVector) throws {
+    #expect(try CertificateFacts(pemOrDER: Array(vector.pem.utf8)) == CertificateFacts(der: vector.der))
+    #expect(try CertificateFacts(pemOrDER: vector.der) == CertificateFacts(der: vector.der))
+  }
+
+  @Test("a file may hold a chain, and keys beside it")
+  func chain() throws {
+    let vectors = try CertificateVector.all
+    let key = String(decoding: try #require(KeyVector.named("P-256").privateForms["PKCS#8 PEM"]), as: UTF8.self)
+    let file = vectors[0].pem + key + vectors[1].pem
+    #expect(try CertificateFacts.all(in: Array(file.utf8)).map(\.der) == [vectors[0].der, vectors[1].der])
+  }
+
+  @Test("a certificate that ends early is refused at every length")
+  func truncated() throws {
+    for vector in try CertificateVector.all {
+      for length in 0..<vector.der.count {
+        #expect(throws: MaterialError.self) { try CertificateFacts(pemOrDER: Array(vector.der[..<length])) }
+      }
+    }
+  }
+
+  @Test("no changed bit makes the program fail")
+  func flippedBits() throws {
+    var refusedCount = 0
+    for vector in try CertificateVector.all {
+      for bit in 0..<(vector.der.count * 8) {
+        do { _ = try CertificateFacts(der: vector.der.flipping(bit: bit)) } catch { refusedCount += 1 }
+      }
+    }
+    #expect(refusedCount > 1000)
+  }
+
+  @Test("bytes after a certificate, a key and text are refused for what they are")
+  func somethingElse() throws {
+    func code(_ file: [UInt8]) -> MaterialError.Code? {
+      do {
+        _ = try CertificateFacts(pemOrDER: file)
+        return nil
+      } catch {
+        return error.code
+      }
+    }
+    #expect(code(try CertificateVector.all[0].der + [0]) == .malformed)
+    let key = try KeyVector.named("P-256")
+    #expect(code(try #require(key.privateForms["PKCS#8 PEM"])) == .unexpectedKind)
+    #expect(code(try #require(key.privateForms["PKCS#8 DER"])) == .unexpectedKind)
+    #expect(code(Array("no certificate\n".utf8)) == .malformed)
+    #expect(code([]) == .malformed)
+  }
+
+  @Test("a file of 262,144 bytes is read, a larger one is not")
+  func fileLimit() throws {
+    let pem = Array(try CertificateVector.all[0].pem.utf8)
+    let blanks = [UInt8](repeating: 0x0A, count: CertificateFacts.maximumByteCount - pem.count)
+    #expect(try CertificateFacts(pemOrDER: blanks + pem).version == 3)
+    let error = #expect(throws: MaterialError.self) { try CertificateFacts(pemOrDER: blanks + [0x0A] + pem) }
+    #expect(error?.code == .overLimit)
+  }
+
+  @Test("a serial number of 37 bytes is read, a longer one is not")
+  func serialLimit() throws {
+    #expect(try CertificateFacts(der: certificate(serialByteCount: 37)).serialNumber.count == 37)
+    let error = #expect(throws: MaterialError.self) { try CertificateFacts(der: certificate(serialByteCount: 38)) }
+    #expect(error?.code == .overLimit)
+  }
+
+  /// The first certificate with another serial number. Nothing checks its signature.
+  private func certificate(serialByteCount: Int) throws -> [UInt8] {
+    try CertificateVector.all[0].der.withRawBytes { bytes in
+      var outer = ASN1Cursor(bytes)
+      var members = try outer.next(.sequence, "").cursor
+      var body = try members.next(.sequence, "").cursor
+      var parts: [UInt8] = Array(try body.next("").whole)
+      _ = try body.next(.integer, "")
+      parts += ASN1Encoding.element(.integer, [UInt8](repeating: 0x11, count: serialByteCount))
+      while !body.isAtEnd { parts += Array(try body.next("").whole) }
+      var all = ASN1Encoding.element(.sequence, parts)
+      while !members.isAtEnd { all += Array(try members.next("").whole) }
+      return ASN1Encoding.element(.sequence, all)
+    }
+  }
+}
+
+@Suite("Items of certificates and keys")
+struct CertificateItemTests {
+  @Test("a certificate's item holds its facts, its bytes and its subject's summary")
+  func certificateItem() throws {
+    let vector = try CertificateVector.all[0]
+    let item = KeychainItem(try CertificateFacts(der: vector.der))
+    #expect(item.kind == .certificate)
+    #expect(
+      item.attributes == [
+        .certificateType: .integer(3), .certificateEncoding: .integer(3), .subject: .data(vector.subject),
+        .issuer: .data(vector.issuer), .serialNumber: .data(vector.serialNumber),
+        .subjectKeyID: .data(try #require(vector.keyID)), .publicKeyHash: .data(vector.keyHash),
+        .label: .string("mail.Example.org"),
+      ])
+    #expect(item.secret?.revealed == vector.der)
+  }
+
+  /// The uses that Apple's `SecKey.m` gives each half.
+  @Test("a private key signs, decrypts and unwraps; a public one verifies, encrypts and wraps")
+  func keyItems() throws {
+    let vector = try KeyVector.named("P-521")
+    let pair = try KeyMaterial(vector.privateKey)
+    let privateItem = KeychainItem(pair)
+    let publicItem = KeychainItem(try pair.publicHalf)
+    let common: [AttributeCode: Int64] = [
+      "type": 73, "bsiz": 521, "esiz": 521, "perm": 1, "modi": 1, "sens": 0, "asen": 0, "extr": 1, "next": 0,
+      "drve": 1, "snrc": 0, "vyrc": 0,
+    ]
+    for item in [privateItem, publicItem] {
+      for (code, value) in common { #expect(item[code] == .integer(value), "\(code.rawValue)") }
+      #expect(item[.applicationLabel] == .data(vector.label))
+    }
+    for code: AttributeCode in ["kcls", "priv", "sign", "decr", "unwp"] {
+      #expect(privateItem[code] == .integer(1) && publicItem[code] == .integer(0), "\(code.rawValue)")
+    }
+    for code: AttributeCode in ["vrfy", "encr", "wrap"] {
+      #expect(privateItem[code] == .integer(0) && publicItem[code] == .integer(1), "\(code.rawValue)")
+    }
+    #expect(privateItem.secret?.revealed == vector.privateKey)
+    #expect(publicItem.secret?.revealed == vector.publicKey)
+  }
+
+  @Test("every attribute of such an item is one that its kind has, in the form in which it is kept")
+  func knownAttributes() throws {
+    let items = [
+      KeychainItem(try CertificateFacts(der: CertificateVector.all[0].der)),
+      KeychainItem(try KeyMaterial(KeyVector.named("RSA 2048").privateKey)),
+    ]
+    for item in items {
+      for (code, value) in item.attributes {
+        let definition = try #require(AttributeTable.definition(of: code, in: item.kind))
+        #expect(try AttributeConversion.convert(value, for: definition) == value)
+      }
+    }
+  }
+
+  @Test("a certificate and the private key of its public key are an identity; no other pair is")
+  func identities() throws {
+    let rsa = KeychainItem(try KeyMaterial(KeyVector.named("RSA 2048").privateKey))
+    let curve = try KeyMaterial(KeyVector.named("P-256").privateKey)
+    let certificates = try CertificateVector.all.prefix(2).map { KeychainItem(try CertificateFacts(der: $0.der)) }
+    #expect(certificates[0].isIdentity(with: rsa))
+    #expect(certificates[1].isIdentity(with: KeychainItem(curve)))
+    #expect(!certificates[0].isIdentity(with: KeychainItem(curve)))
+    #expect(!certificates[1].isIdentity(with: rsa))
+    #expect(!certificates[1].isIdentity(with: KeychainItem(try curve.publicHalf)))
+    #expect(!rsa.isIdentity(with: certificates[0]))
+  }
+}

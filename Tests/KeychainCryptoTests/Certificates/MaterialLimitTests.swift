@@ -1,0 +1,48 @@
+import Basics
+import KeychainFormats
+import Testing
+import TestSupport
+@testable import KeychainCrypto
+
+
+@Suite("What a certificate chain and a PKCS #12 file may take")
+struct MaterialLimitTests {
+  private func refusal(_ body: () throws(MaterialError) -> Void) -> MaterialError.Code? {
+    do throws(MaterialError) { try body() } catch { return error.code }
+    return nil
+  }
+
+  @Test("is a file of 1 MiB, and not a byte more")
+  func fileSize() {
+    for (count, code) in [(1 << 20, MaterialError.Code.malformed), (1 << 20 + 1, .overLimit)] {
+      let found = refusal { () throws(MaterialError) in
+        _ = try PKCS12File(der: [UInt8](repeating: 0x30, count: count), password: Secret(utf8: "x"))
+      }
+      #expect(found == code)
+    }
+  }
+
+  @Test("is ten million rounds of key derivation, all of them counted together")
+  func rounds() throws {
+    var rounds = RoundAllowance(left: PKCS12File.maximumRoundCount)
+    try rounds.take(4_000_000)
+    try rounds.take(6_000_000)
+    let error = #expect(throws: MaterialError.self) { try rounds.take(1) }
+    #expect(error?.code == .overLimit && error?.reason.contains("10,000,000 rounds") == true)
+  }
+
+  @Test("is a hundred certificates, and a hundred anchors")
+  func chainLength() {
+    let moment = KeychainDate(secondsSinceReferenceDate: 700_000_000)
+    for (certificates, anchors, code) in [
+      (100, 100, MaterialError.Code.malformed), (101, 1, .overLimit), (1, 101, .overLimit),
+    ] {
+      let found = refusal { () throws(MaterialError) in
+        _ = try TrustEvaluation(
+          certificates: Array(repeating: [0x30, 0x00], count: certificates),
+          anchors: Array(repeating: [0x30, 0x00], count: anchors), at: moment, for: .basic)
+      }
+      #expect(found == code)
+    }
+  }
+}

@@ -1,0 +1,117 @@
+import Basics
+import KeychainFormats
+import Testing
+import TestSupport
+
+@testable import KeychainCrypto
+
+@Suite("The items of a database, against vectors of other code")
+struct DatabaseItemVectorTests {
+  @Test("item_blobs: every item seals to its bytes, part by part")
+  func sealing() throws {
+    let all = try DatabaseItemVector.all()
+    #expect(all.count == 6)
+    for vector in all {
+      let expected = try vector.vector["expect"]
+      let keys = try vector.keys()
+      let blob = try keys.seal(
+        vector.item, accessControl: vector.accessControl, version: vector.version, wrapping: vector.wrapping,
+        generation: vector.storedClass.generation, vector.material())
+      #expect(try vector.accessControl.serialized() == expected["access_control_der"].bytes)
+      #expect(try vector.item.digest() == expected["sha1"].bytes)
+      #expect(try blob.attributes.wrappedKey == expected["metadata_key_archive"].bytes)
+      #expect(try blob.attributes.box == expected["metadata_archive"].bytes)
+      #expect(try blob.secret.box == expected["secret_archive"].bytes)
+      #expect(try blob.secret.keyWrap?.wrappedKey.revealed == expected["wrapped_secret_key"].bytes)
+      #expect(try blob.serialized() == expected["blob"].bytes, "\(vector.name)")
+
+      let secret = try SensitiveBytes(expected["secret_der"])
+      #expect(try DatabaseKeys.padded(secret).revealed == expected["secret_padded"].bytes)
+      let classKey = try Secret(vector.vector["inputs"]["metadata_class_key"])
+      let protection = try #require(vector.item.protection)
+      #expect(
+        try keys.wrap(classKey, for: protection, vector.wrapping).revealed == expected["metadatakeys_data"].bytes)
+    }
+  }
+
+  @Test("item_blobs: every item opens to what was sealed, its digest right")
+  func opening() throws {
+    for vector in try DatabaseItemVector.all() {
+      let opened = try vector.keys().open(row: vector.blob, kind: vector.item.kind)
+      #expect(opened.verdict == .open, "\(vector.name): \(String(describing: opened.fault))")
+      #expect(opened.isOpen && isSame(opened.item, vector.item), "\(vector.name)")
+      // The members come sorted, as DER has them.
+      #expect(try opened.accessControl?.serialized() == vector.accessControl.serialized())
+      #expect(opened.keyClass == vector.storedClass)
+      #expect(opened.findings.isEmpty)
+      let blob = try DatabaseItemBlob(parsing: vector.blob)
+      #expect(try blob.serialized() == vector.blob)
+    }
+  }
+
+  @Test("v3_rows: items of version 3 in the same tables open")
+  func olderRows() throws {
+    let rows = try TestVectors.databaseItems()["v3_rows"].elements
+    #expect(rows.count == 4)
+    for row in rows {
+      let inputs = try row["inputs"]
+      let keys = try DatabaseKeys(
+        classKeys: inputs.has("class_key") ? [.whenUnlocked: SensitiveBytes(inputs["class_key"])] : [:])
+      let opened = try keys.open(row: row["expect"]["blob"].bytes, kind: .genericPassword)
+      #expect(opened.verdict == .open)
+      #expect(try opened.item?.derDictionary().revealed == row["expect"]["plaintext_der"].bytes)
+      #expect(opened.accessControl == nil)
+    }
+  }
+
+  /// Versions 4 to 6, which a reader may refuse, and which are not opened here. The dictionary of keys in the first has two
+  /// bytes more than the blob says, so that it is none.
+  private static let notOpened = ["v6-device", "v6-simulator"]
+
+  @Test("an item of version 6 opens on its device alone")
+  func accessControlled() throws {
+    let blob = try AccessControlBlob(
+      hasStaticIV: true, protection: "ak", wrappedKey: [UInt8](repeating: 1, count: 40), referenceKey: [2, 3],
+      ciphertext: [4], tag: [UInt8](repeating: 5, count: 16))
+    let opened = try DatabaseKeys().open(row: blob.serialized(), kind: .genericPassword)
+    #expect(opened.verdict == .accessControl && opened.item == nil)
+  }
+
+  @Test("faults: each ends in its verdict, and opens as far as it says and no further")
+  func faults() throws {
+    let faults = try TestVectors.databaseItems()["faults"].elements
+    #expect(faults.count == 71)
+    var blobs: [String: [UInt8]] = [:]
+    for fault in faults where fault.has("blob_base64") {
+      blobs[try fault["name"].string] = try fault["blob_base64"].base64Bytes
+    }
+    func keys(_ name: String, in fault: TestVectors) throws -> [KeyClass: SensitiveBytes] {
+      guard fault.has(name) else { return [:] }
+      return try fault[name].members.reduce(into: [:]) { all, member in
+        all[KeyClass(rawValue: try #require(UInt32(member.key)))] = try SensitiveBytes(member.value)
+      }
+    }
+    for fault in faults {
+      let name = try fault["name"].string
+      let blob = try #require(blobs[fault.has("blob_of") ? fault["blob_of"].string : name])
+      let opened = try DatabaseKeys(
+        wrappedMetadataKeys: keys("metadatakeys", in: fault), classKeys: keys("class_keys", in: fault)
+      ).open(row: blob, kind: .genericPassword)
+      if Self.notOpened.contains(name) {
+        #expect(opened.verdict == .unsupportedVersion && opened.item == nil)
+        continue
+      }
+      // A padding of which the last byte alone is right: what Apple reads is read.
+      if fault.has("note"), try fault["note"].string.hasSuffix("Apple reads it") {
+        #expect(opened.isOpen && opened.verdict == .open, "\(name): \(String(describing: opened.fault))")
+        continue
+      }
+      #expect(opened.verdict.rawValue == (try fault["verdict"].string), "\(name): \(String(describing: opened.fault))")
+      let opens = try fault["opens"].elements.map { try $0.string }
+      #expect((opened.item != nil) == opens.contains("attributes"), "\(name)")
+      #expect(opened.isOpen == opens.contains("secret"), "\(name)")
+      if name == "secret-key-pad-08-metadata-ff" { #expect(opened.findings == [.mixedKeyStores]) }
+      if name == "keyclass-38" { #expect(opened.findings == [.generationInSimulator]) }
+    }
+  }
+}

@@ -1,0 +1,66 @@
+import Basics
+import KeychainCrypto
+import Synchronization
+import Testing
+
+@Suite("How long unlocking will take")
+struct DerivationEstimateTests {
+  /// A clock that goes on by itself each time it is read.
+  final class TickingClock: Clock, Sendable {
+    typealias Duration = Swift.Duration
+
+    struct Instant: InstantProtocol {
+      let offset: Duration
+      func advanced(by duration: Duration) -> Instant { Instant(offset: offset + duration) }
+      func duration(to other: Instant) -> Duration { other.offset - offset }
+      static func < (left: Instant, right: Instant) -> Bool { left.offset < right.offset }
+    }
+
+    private let ticks: Mutex<[Duration]>
+    private let total = Mutex(Duration.zero)
+
+    /// - Parameter ticks: How far the clock goes on at each reading, the last for all further ones.
+    init(_ ticks: Duration...) { self.ticks = Mutex(ticks) }
+
+    var now: Instant {
+      let tick = ticks.withLock { $0.count > 1 ? $0.removeFirst() : $0.first ?? .zero }
+      return Instant(
+        offset: total.withLock {
+          $0 += tick
+          return $0
+        })
+    }
+    let minimumResolution = Duration.nanoseconds(1)
+    func sleep(until deadline: Instant, tolerance: Duration?) async throws {}
+  }
+
+  private func parameters(_ first: UInt32?, _ last: UInt32) -> PasswordDerivation.Parameters {
+    PasswordDerivation.Parameters(
+      salt: [UInt8](repeating: 1, count: 20), iterations: last,
+      first: first.map { .init(salt: [UInt8](repeating: 2, count: 20), iterations: $0) })
+  }
+
+  @Test("is the time of a sample, as often as the rounds hold it")
+  func scaled() throws {
+    // 20,000 rounds in 2 ms; the last 10,000 rounds are their own sample.
+    let estimate = try parameters(10_000_000, 10_000).estimatedDuration(by: TickingClock(.milliseconds(2)))
+    #expect(estimate == .milliseconds(1000 + 2))
+    #expect(try parameters(nil, 20_000).estimatedDuration(by: TickingClock(.milliseconds(3))) == .milliseconds(3))
+    #expect(try parameters(nil, 7).estimatedDuration(by: TickingClock(.milliseconds(3))) == .milliseconds(3))
+  }
+
+  @Test("goes by the fastest of its samples, because nothing makes a machine faster than it is")
+  func fastest() throws {
+    let clock = TickingClock(
+      .zero, .milliseconds(9), .zero, .milliseconds(4), .zero, .milliseconds(6))
+    #expect(try parameters(nil, 20_000).estimatedDuration(by: clock) == .milliseconds(4))
+  }
+
+  @Test("is little where there is little to do, and can be said of any count that a file may claim")
+  func extremes() throws {
+    #expect(try parameters(nil, 0).estimatedDuration(by: TickingClock(.milliseconds(3))) == .zero)
+    let most = try parameters(.max, .max).estimatedDuration(by: TickingClock(.seconds(3600)))
+    #expect(most > .seconds(3600) && most < .seconds(1e10))
+    #expect(try parameters(1, 1).estimatedDuration() >= .zero)
+  }
+}

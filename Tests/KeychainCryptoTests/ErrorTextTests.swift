@@ -1,0 +1,66 @@
+import Basics
+import KeychainFormats
+import Testing
+
+@testable import KeychainCrypto
+
+@Suite("What a failure tells the person")
+struct ErrorTextTests {
+  private static let codes: [DataProtectionError.Code] = [
+    .wrongPassword, .wrongPasscode, .roundsOverLimit, .cancelled, .damagedKeybag, .missingField, .unsupported,
+    .keyUnavailable, .keyUnwrapFailed, .malformed, .randomFailed, .cryptoFailed,
+  ]
+
+  private static let faults: [ItemFault] = [
+    .noClassKey, .locked, .deviceBound, .classKeyDamaged, .keyUnwrapFailed, .tagMismatch, .unsupportedVersion(9),
+    .malformed(FormatError(.itemBlob, .truncated, "the tag does not fit")),
+    .failed(DataProtectionError(.cryptoFailed, "OpenSSL refused HMAC")),
+  ]
+
+  @Test("every text is lower case, without a full stop, and short enough for a line")
+  func shape() {
+    let errors: [any ExplainedError] =
+      Self.codes.map { DataProtectionError($0, "a fact") }
+      + Self.faults.map { ItemSealError($0, keyClass: .whenUnlocked) }
+    for error in errors {
+      for text in [error.summary, error.reason, error.advice] {
+        #expect(!text.isEmpty)
+        #expect(!text.hasSuffix("."))
+        #expect(text.count <= 100, "\(text)")
+        #expect(text.first?.isUppercase == false || text.hasPrefix("OpenSSL"))
+      }
+    }
+  }
+
+  @Test("the kinds of failure that a program acts on are told apart")
+  func categories() {
+    func category(_ code: DataProtectionError.Code) -> ErrorCategory { DataProtectionError(code, "").category }
+    #expect(category(.wrongPassword) == .wrongPassword)
+    #expect(category(.wrongPasscode) == .wrongPassword)
+    #expect(category(.roundsOverLimit) == .refused)
+    #expect(category(.damagedKeybag) == .damaged)
+    #expect(category(.cancelled) == .failed)
+    #expect(ItemSealError(.locked).category == .locked)
+    #expect(ItemSealError(.deviceBound).category == .failed)
+    #expect(ItemSealError(.tagMismatch).category == .damaged)
+    #expect(ItemSealError(.unsupportedVersion(7)).category == .refused)
+  }
+
+  @Test("an item's reason names the class it asked for")
+  func naming() {
+    #expect(
+      ItemSealError(.keyUnwrapFailed, keyClass: .whenUnlocked).reason
+        == "the key of class 6 does not unwrap the item's key")
+    #expect(ItemSealError(.noClassKey).reason == "the keybag has no key of its class")
+  }
+
+  @Test(
+    "numbers are grouped by threes",
+    arguments: [
+      (0, "0"), (999, "999"), (1000, "1,000"), (20_000_000, "20,000,000"), (-1, "-1"), (-1000, "-1,000"),
+      (-100, "-100"),
+    ])
+  func grouping(number: Int, text: String) {
+    #expect(Amounts.grouped(number) == text)
+  }
+}

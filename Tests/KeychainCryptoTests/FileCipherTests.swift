@@ -1,0 +1,148 @@
+import Basics
+import KeychainFormats
+import Testing
+import TestSupport
+
+@testable import KeychainCrypto
+
+@Suite("The files of a backup")
+struct FileCipherTests {
+  private func key() -> Secret { Secret(copying: (0..<32).map { UInt8($0) }) }
+
+  @Test("AES-256-CBC with a zero IV: the first block of NIST SP 800-38A, F.2.5, moved to that IV")
+  func knownAnswer() throws {
+    // F.2.5 has IV 00 01 ... 0f; its first plaintext block xored with that IV gives the same ciphertext under a zero IV.
+    let key = try Secret(hex: "603deb1015ca71be2b73aef0857d77811f352c073b6108d72d9810a30914dff4")
+    let block = zip(try [UInt8](hex: "6bc1bee22e409f96e93d7e117393172a"), 0..<16).map { $0 ^ UInt8($1) }
+    let encrypted = try FileCipher.encrypt(block, key: key)
+    #expect(encrypted.count == 32)
+    #expect(Array(encrypted.prefix(16)).hex == "f58c4c04d6e5f1ba779eabfb5f7bfbd6")
+  }
+
+  @Test("every length comes back, a whole number of blocks grows by a block of padding")
+  func roundTrip() throws {
+    for count in 0...70 {
+      let plain = (0..<count).map { UInt8($0) }
+      let encrypted = try FileCipher.encrypt(plain, key: key())
+      #expect(encrypted.count == (count / 16 + 1) * 16)
+      #expect(FileCipher.encryptedSize(of: UInt64(count)) == UInt64(encrypted.count))
+      #expect(try FileCipher.decrypt(encrypted, key: key()) == .init(bytes: plain, hasValidPadding: true))
+    }
+  }
+
+  @Test("portions of any size give the same bytes")
+  func portions() throws {
+    let plain = (0..<1000).map { UInt8(truncatingIfNeeded: $0 * 7) }
+    let whole = try FileCipher.encrypt(plain, key: key())
+    for size in [1, 15, 16, 17, 31, 33, 500, 1000] {
+      let encryptor = try FileEncryptor(key: key())
+      var encrypted: [UInt8] = []
+      for start in stride(from: 0, to: plain.count, by: size) {
+        encrypted += try encryptor.update(Array(plain[start..<min(start + size, plain.count)]))
+      }
+      encrypted += try encryptor.finish()
+      #expect(encrypted == whole)
+      let decryptor = try FileDecryptor(key: key())
+      var decrypted: [UInt8] = []
+      for start in stride(from: 0, to: whole.count, by: size) {
+        decrypted += try decryptor.update(Array(whole[start..<min(start + size, whole.count)]))
+      }
+      let end = try decryptor.finish()
+      #expect(decrypted + end.bytes == plain)
+      #expect(end.hasValidPadding)
+    }
+  }
+
+  @Test("the end alone says of every length and padding what decrypting all of it does")
+  func ending() throws {
+    let plain = (0..<70).map { UInt8($0) }
+    let padded = try (0...70).map { try FileCipher.encrypt(Array(plain.prefix($0)), key: key()) }
+    // Whole blocks that end in no padding, lengths that are no whole blocks, and nothing.
+    let odd = padded.map { Array($0.dropLast(16)) } + padded.map { Array($0.dropLast(3)) } + [[]]
+    for stored in padded + odd {
+      let whole = stored.count % 16 == 0 && !stored.isEmpty ? try FileCipher.decrypt(stored, key: key()) : nil
+      for size in [1, 15, 16, 17, 33, 100] {
+        var ending = FileEnding(of: try FileDecryptor(key: key()))
+        for start in stride(from: 0, to: stored.count, by: size) {
+          stored[start..<min(start + size, stored.count)].withUnsafeBytes { ending.pass($0) }
+        }
+        let found = try ending.finish()
+        #expect(found.hasValidPadding == whole?.hasValidPadding ?? false)
+        #expect(found.plainByteCount == Int64(whole?.bytes.count ?? stored.count / 16 * 16))
+      }
+    }
+  }
+
+  @Test("without valid padding everything is given, and said so")
+  func unpadded() throws {
+    // CBC of whole blocks without padding is the padded form less its last block.
+    let plain = [UInt8](repeating: 0x41, count: 64)
+    let unpadded = Array(try FileCipher.encrypt(plain, key: key()).dropLast(16))
+    #expect(try FileCipher.decrypt(unpadded, key: key()) == .init(bytes: plain, hasValidPadding: false))
+    for last: [UInt8] in [[0], [17], [2, 3, 3], [1, 2]] {
+      let plain = [UInt8](repeating: 0x41, count: 32 - last.count) + last
+      let cipher = Array(try FileCipher.encrypt(plain, key: key()).dropLast(16))
+      #expect(try FileCipher.decrypt(cipher, key: key()).hasValidPadding == false)
+    }
+  }
+
+  @Test("a length that is not a multiple of 16, or zero, is damaged", arguments: [0, 1, 15, 17, 31])
+  func lengths(count: Int) {
+    let error = #expect(throws: DataProtectionError.self) {
+      _ = try FileCipher.decrypt([UInt8](repeating: 0, count: count), key: key())
+    }
+    #expect(error?.code == .malformed)
+  }
+
+  @Test("a file key has 32 bytes")
+  func keySize() {
+    #expect(throws: DataProtectionError.self) { _ = try FileEncryptor(key: Secret(copying: [1])) }
+    #expect(throws: DataProtectionError.self) { _ = try FileDecryptor(key: .empty) }
+  }
+
+  @Test("an encrypted size that no number holds is no size")
+  func overflow() {
+    #expect(FileCipher.encryptedSize(of: .max) == nil)
+    #expect(FileCipher.encryptedSize(of: .max - 16) == UInt64.max - 15)
+  }
+}
+
+@Suite("The key of a file")
+struct FileKeyTests {
+  @Test("the synthetic manifest's key opens")
+  func manifest() throws {
+    let backup = try SyntheticBackup()
+    let keys = try backup.unlock(withDeviceKey: false)
+    let key = try keys.unwrapFileKey(backup.vectors["manifest_key_field_hex"].bytes)
+    #expect(try key.revealed == backup.vectors["manifest_key_hex"].bytes)
+  }
+
+  @Test("what was wrapped opens, for both types of class key")
+  func roundTrip() throws {
+    let backup = try SyntheticBackup()
+    let keys = try backup.unlock(withDeviceKey: false)
+    let key = Secret(copying: [UInt8](repeating: 7, count: 32))
+    let field = try keys.wrapFileKey(key, keyClass: .fileUntilFirstUserAuthentication)
+    #expect(field.count == 44)
+    #expect(field.prefix(4) == [3, 0, 0, 0])
+    #expect(try keys.unwrapFileKey(field).revealed == key.revealed)
+  }
+
+  @Test("every fault of the field has its code")
+  func faults() throws {
+    let backup = try SyntheticBackup()
+    let keys = try backup.unlock(withDeviceKey: false)
+    let field = try backup.vectors["manifest_key_field_hex"].bytes
+    func code(_ field: [UInt8]) -> DataProtectionError.Code? {
+      #expect(throws: DataProtectionError.self) { _ = try keys.unwrapFileKey(field) }?.code
+    }
+    for count in [0, 3, 4, 43] { #expect(code(Array(field.prefix(count))) == .malformed) }
+    #expect(code(field + [0]) == .malformed)
+    #expect(code(field.flipping(bit: 100)) == .keyUnwrapFailed)
+    #expect(code([4] + field.dropFirst()) == .keyUnwrapFailed)
+    #expect(code([12] + field.dropFirst()) == .keyUnavailable)
+    #expect(code([9] + field.dropFirst()) == .keyUnavailable)
+    #expect(code([3, 0, 0, 1] + field.dropFirst(4)) == .keyUnavailable)
+    #expect(code(Array(field.prefix(4)) + [UInt8](repeating: 0, count: 72)) == .keyUnwrapFailed)
+  }
+}

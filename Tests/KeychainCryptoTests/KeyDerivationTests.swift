@@ -1,0 +1,351 @@
+import Basics
+import COpenSSL
+import KeychainFormats
+import Synchronization
+import Testing
+import TestSupport
+
+@testable import KeychainCrypto
+
+@Suite("Stretching a password with PBKDF2")
+struct StretchingTests {
+  static let engines: [PBKDF2.Engine] = PBKDF2.isAccelerated ? [.openSSL, .shaExtensions] : [.openSSL]
+
+  /// Both hashes by both engines, compared with OpenSSL's own PBKDF2.
+  private func compare(
+    _ password: [UInt8], _ salt: [UInt8], _ rounds: Int, _ count: Int, sourceLocation: SourceLocation = #_sourceLocation
+  ) throws {
+    let place: Comment = "password \(password.count), salt \(salt.count), \(rounds) rounds, \(count) bytes"
+    let sha1 = OpenSSLOracle.pbkdf2(EVP_sha1(), password, salt, rounds, count)
+    let sha256 = OpenSSLOracle.pbkdf2(EVP_sha256(), password, salt, rounds, count)
+    for engine in Self.engines {
+      let first = try PBKDF2.sha1(
+        password: Secret(copying: password), salt: salt, rounds: rounds, count: count, engine: engine)
+      #expect(first.revealed == sha1, "SHA-1, \(engine), \(place)", sourceLocation: sourceLocation)
+      let second = try PBKDF2.sha256(
+        password: Secret(copying: password), salt: salt, rounds: rounds, count: count, engine: engine)
+      #expect(second.revealed == sha256, "SHA-256, \(engine), \(place)", sourceLocation: sourceLocation)
+    }
+  }
+
+  @Test(
+    "both engines agree with OpenSSL for every length of password and salt and every small count",
+    arguments: [0, 1, 19, 20, 21, 31, 32, 55, 56, 63, 64, 65, 128, 1000])
+  func grid(passwordCount: Int) throws {
+    var random = SeededRandom(seed: UInt64(passwordCount))
+    for saltCount in [0, 1, 20, 64, 1000] {
+      for rounds in [1, 2, 3, 7, 1000] {
+        try compare(random.bytes(passwordCount), random.bytes(saltCount), rounds, 32)
+      }
+    }
+  }
+
+  @Test("every length of salt around the ends of a block agrees")
+  func saltLengths() throws {
+    for saltCount in 0...200 { try compare([1, 2, 3], (0..<saltCount).map { UInt8($0) }, 2, 32) }
+  }
+
+  @Test("keys of any length agree", arguments: [1, 19, 20, 21, 31, 32, 33, 40, 60, 64, 65, 100, 1000])
+  func outputLengths(count: Int) throws {
+    try compare(
+      Array("passwordPASSWORDpassword".utf8), Array("saltSALTsaltSALTsaltSALTsaltSALTsalt".utf8), 50, count)
+  }
+
+  @Test("a count of rounds around the ends of a portion agrees", arguments: [-1, 0, 1, 2])
+  func portions(difference: Int) throws {
+    try compare([7], [8, 9], PBKDF2.portion + difference, 32)
+  }
+
+  @Test("the examples of RFC 6070 come out with SHA-1")
+  func rfc6070() throws {
+    let examples: [(password: String, salt: String, rounds: Int, key: String)] = [
+      ("password", "salt", 1, "0c60c80f961f0e71f3a9b524af6012062fe037a6"),
+      ("password", "salt", 2, "ea6c014dc72d6f8ccd1ed92ace1d41f0d8de8957"),
+      ("password", "salt", 4096, "4b007901b765489abead49d926f721d065a429c1"),
+      (
+        "passwordPASSWORDpassword", "saltSALTsaltSALTsaltSALTsaltSALTsalt", 4096,
+        "3d2eec4fe41c849b80c8d83662c0e44a8b291a964cf2f07038"
+      ),
+      ("pass\0word", "sa\0lt", 4096, "56fa6aa75548099dcc37d7f03425e0c3"),
+    ]
+    for example in examples {
+      let expected = try [UInt8](hex: example.key)
+      for engine in Self.engines {
+        let key = try PBKDF2.sha1(
+          password: Secret(utf8: example.password), salt: Array(example.salt.utf8), rounds: example.rounds,
+          count: expected.count, engine: engine
+        ).revealed
+        #expect(key == expected)
+      }
+    }
+  }
+
+  @Test("the examples of RFC 7914 §11 come out with SHA-256, two blocks each")
+  func sha256Examples() throws {
+    let examples: [(password: String, salt: String, rounds: Int, key: String)] = [
+      (
+        "passwd", "salt", 1,
+        "55ac046e56e3089fec1691c22544b605f94185216dde0465e68b9d57c20dacbc"
+          + "49ca9cccf179b645991664b39d77ef317c71b845b1e30bd509112041d3a19783"
+      ),
+      (
+        "Password", "NaCl", 80_000,
+        "4ddcd8f60b98be21830cee5ef22701f9641a4418d04c0414aeff08876b34ab56"
+          + "a1d425a1225833549adb841b51c9b3176a272bdebba1d078478f62b397f33c8d"
+      ),
+    ]
+    for example in examples {
+      let expected = try [UInt8](hex: example.key)
+      for engine in Self.engines {
+        let key = try PBKDF2.sha256(
+          password: Secret(utf8: example.password), salt: Array(example.salt.utf8), rounds: example.rounds,
+          count: expected.count, engine: engine
+        ).revealed
+        #expect(key == expected)
+      }
+    }
+  }
+
+  @Test("progress rises to the end with either engine, and an answer of no stops the work")
+  func progress() throws {
+    let rounds = PBKDF2.portion * 2 + 10
+    let password = Secret(utf8: "long")
+    for engine in Self.engines {
+      var seen: [Int] = []
+      _ = try PBKDF2.sha256(password: password, salt: [1], rounds: rounds, count: 32, engine: engine) { done in
+        seen.append(done)
+        return true
+      }
+      #expect(seen == [PBKDF2.portion + 1, PBKDF2.portion * 2 + 1, rounds])
+
+      // 32 bytes are two blocks of SHA-1, so each round is half of the work.
+      seen = []
+      _ = try PBKDF2.sha1(password: password, salt: [1], rounds: rounds, count: 32, engine: engine) { done in
+        seen.append(done)
+        return true
+      }
+      let first = [PBKDF2.portion + 1, PBKDF2.portion * 2 + 1, rounds]
+      #expect(seen == first.map { $0 / 2 } + first.map { (rounds + $0) / 2 })
+    }
+  }
+
+  @Test("an answer of no stops either hash with either engine within a portion", arguments: engines)
+  func stopped(engine: PBKDF2.Engine) throws {
+    let most = Int(Int32.max)
+    var calls = 0
+    func stop(_ done: Int) -> Bool {
+      calls += 1
+      return false
+    }
+    for run in 1...2 {
+      let error = #expect(throws: DataProtectionError.self) {
+        if run == 1 {
+          _ = try PBKDF2.sha1(
+            password: Secret(utf8: "x"), salt: [1], rounds: most, count: 32, engine: engine, progress: stop)
+        } else {
+          _ = try PBKDF2.sha256(
+            password: Secret(utf8: "x"), salt: [1], rounds: most, count: 32, engine: engine, progress: stop)
+        }
+      }
+      #expect(error?.code == .cancelled)
+      #expect(calls == run)
+    }
+  }
+
+  @Test("a derivation of one round is reported too, and one of none is refused")
+  func fewest() throws {
+    for engine in Self.engines {
+      var seen: [Int] = []
+      _ = try PBKDF2.sha256(password: .empty, salt: [1], rounds: 1, count: 32, engine: engine) { done in
+        seen.append(done)
+        return true
+      }
+      #expect(seen == [1])
+      for rounds in [0, -1] {
+        #expect(throws: DataProtectionError.self) {
+          _ = try PBKDF2.sha1(password: .empty, salt: [1], rounds: rounds, count: 32, engine: engine)
+        }
+      }
+    }
+  }
+}
+
+@Suite("A backup's password")
+struct BackupPasswordTests {
+  /// All entries but the slow ones.
+  static func quick() throws -> [TestVectors] {
+    try TestVectors.list("backup_password").filter { try $0["DPIC"].isNull || $0["DPIC"].integer < 10_000_000 }
+  }
+
+  static func parameters(_ entry: TestVectors) throws -> PasswordDerivation.Parameters {
+    var parameters = PasswordDerivation.Parameters(
+      salt: try entry["SALT"].bytes, iterations: UInt32(try entry["ITER"].integer))
+    if try entry["two_rounds"].boolean {
+      parameters.first = .init(salt: try entry["DPSL"].bytes, iterations: UInt32(try entry["DPIC"].integer))
+    }
+    return parameters
+  }
+
+  static func check(_ entry: TestVectors) throws {
+    let parameters = try parameters(entry)
+    let key = try PasswordDerivation.passcodeKey(
+      password: Secret(utf8: entry["password"].string), parameters: parameters)
+    #expect(try key.revealed == entry["expect_passcode_key"].bytes)
+    let classKey = try KeyWrap.unwrap(entry["WPKY"].bytes, with: key)?.revealed
+    #expect(try classKey == entry["expect_class_key"].bytes)
+  }
+
+  @Test("the published passwords open their class keys, with one round and with two")
+  func published() throws {
+    let entries = try Self.quick()
+    #expect(entries.count == 8)
+    for entry in entries { try Self.check(entry) }
+  }
+
+  @Test("another password does not open the class key")
+  func wrong() throws {
+    for entry in try Self.quick() {
+      let password = try entry["password"].string
+      for other in [password + "\n", password.uppercased() + "!", ""] {
+        let key = try PasswordDerivation.passcodeKey(
+          password: Secret(utf8: other), parameters: Self.parameters(entry))
+        let isOpen = try KeyWrap.unwrap(entry["WPKY"].bytes, with: key) != nil
+        #expect(!isOpen)
+      }
+    }
+  }
+
+  @Test("bytes are taken as they are: composed and decomposed accents, other encodings and a trailing newline differ")
+  func bytesAsTheyAre() throws {
+    let parameters = PasswordDerivation.Parameters(salt: [1], iterations: 1)
+    let forms: [[UInt8]] = [
+      Array("caf\u{E9}".utf8), Array("cafe\u{301}".utf8), [0x63, 0x61, 0x66, 0xE9], Array("caf\u{E9}\n".utf8),
+    ]
+    let keys = try forms.map {
+      try PasswordDerivation.passcodeKey(password: Secret(copying: $0), parameters: parameters).revealed
+    }
+    #expect(Set(keys).count == forms.count)
+  }
+
+  @Test("a password and a salt of a million bytes are accepted")
+  func huge() throws {
+    let password = [UInt8](repeating: 0x61, count: 1_000_000)
+    let salt = [UInt8](repeating: 0x62, count: 1_000_000)
+    let parameters = PasswordDerivation.Parameters(salt: salt, iterations: 2, first: .init(salt: salt, iterations: 2))
+    let key = try PasswordDerivation.passcodeKey(password: Secret(copying: password), parameters: parameters)
+    let inner = OpenSSLOracle.pbkdf2(EVP_sha256(), password, salt, 2, 32)
+    #expect(key.revealed == OpenSSLOracle.pbkdf2(EVP_sha1(), inner, salt, 2, 32))
+  }
+}
+
+@Suite("A derivation that is told to stop")
+struct StoppedDerivationTests {
+  /// The reports until the answer is no, which it is as soon as more rounds than these are done.
+  private func reports(_ iterations: UInt32, _ first: UInt32?, stopsAfter most: Int) -> [Int] {
+    let parameters = PasswordDerivation.Parameters(
+      salt: [1], iterations: iterations, first: first.map { .init(salt: [2], iterations: $0) })
+    var reports: [Int] = []
+    let error = #expect(throws: DataProtectionError.self) {
+      _ = try PasswordDerivation.passcodeKey(
+        password: Secret(utf8: "x"), parameters: parameters, acceptingAtMost: .max
+      ) { done, total in
+        #expect(total == Int(iterations) + Int(first ?? 0))
+        reports.append(done)
+        return done <= most
+      }
+    }
+    #expect(error?.code == .cancelled)
+    return reports
+  }
+
+  @Test("ends in the one round of an old keybag, and in either of two")
+  func forms() {
+    // With SHA-1, a report counts half of the rounds: 32 bytes are two blocks.
+    #expect(reports(.max, nil, stopsAfter: 0) == [(PBKDF2.portion + 1) / 2])
+    #expect(reports(10_000, .max, stopsAfter: 0) == [PBKDF2.portion + 1])
+    #expect(reports(.max, 1, stopsAfter: 1) == [1, 1 + (PBKDF2.portion + 1) / 2])
+  }
+
+  @Test("ends in the tangling of a passcode, within a portion")
+  func tangle() throws {
+    let hardware = try HardwareUID(Secret(copying: [UInt8](repeating: 1, count: 32)))
+    var reports: [Int] = []
+    let error = #expect(throws: DataProtectionError.self) {
+      _ = try hardware.passcodeKey(passcode: .empty, salt: [1], rounds: .max, acceptingAtMost: .max) { done, total in
+        #expect(total == Int(UInt32.max))
+        reports.append(done)
+        return false
+      }
+    }
+    #expect(error?.code == .cancelled)
+    #expect(reports == [Int(PasscodeTangle.portion)])
+    reports = []
+    _ = try hardware.passcodeKey(passcode: .empty, salt: [1], rounds: 100) { done, _ in
+      reports.append(done)
+      return true
+    }
+    #expect(reports == [100])
+  }
+}
+
+@Suite("Slow derivations")
+struct SlowDerivationTests {
+  @Test("four backups with ten million rounds, or one in a quick run, open with their passwords")
+  func tenMillion() throws {
+    let slow = try TestVectors.list("backup_password").filter {
+      try !$0["DPIC"].isNull && $0["DPIC"].integer == 10_000_000
+    }
+    #expect(slow.count == 4)
+    for entry in Cases.chosen(slow, quick: 1) { try BackupPasswordTests.check(entry) }
+  }
+}
+
+@Suite("The hardware of a device")
+struct HardwareTests {
+  private func hardware() throws -> HardwareUID {
+    try HardwareUID(Secret(copying: (0..<32).map { UInt8($0) }))
+  }
+
+  // Computed with Python's hashlib and the AES of its `cryptography` package, block by block: P = pbkdf2_hmac("sha1",
+  // passcode, salt, 1, 32); for n = 1...rounds, the eight little-endian words of P xored with n, through AES-256-CBC
+  // under the UID 00 01 ... 1f as one chain from a zero IV; all 32-byte results xored. Salt a0 a1 ... b3.
+  @Test(
+    "the passcode's tangling is frozen",
+    arguments: [
+      ("", 1, "ea32229e6ab6431c6f27e9566c85094f829220ade197746e92494f8999eb58fb"),
+      ("1234", 1, "506b4e9b7255db9777792f9d99c6ab04585883c79966531ea2f02a3a11af6108"),
+      ("1234", 127, "de6248511a24b12c6d46b456e5785ee9cbbe87095b6a2a4d4c0674723ada1013"),
+      ("1234", 128, "57781e6d5a53ba2268589475ddc91013afdb22ad73a79945a69b446ee3066712"),
+      ("1234", 129, "26e87a16d092af9d146c67fe01ded6ef32ae20331d9cd7380d901828f60eb20c"),
+      ("1234", 1000, "980e613f661bbfde3120b8c036ef22b2a04431e54d48c8b9fea9721f24adda5d"),
+      ("hunter2", 50_000, "225263cb62b27d66bcc4ce51109eb4b33562299b66cae0bb60d17f01f1f1418c"),
+      ("", 50_000, "590a65427bc57b1ae30728232abd08511e2a5f3dcbbd6513cbf3d004124f7dce"),
+    ])
+  func tangle(passcode: String, rounds: UInt32, expected: String) throws {
+    let salt = (0..<20).map { UInt8(0xA0 + $0) }
+    let key = try hardware().passcodeKey(passcode: Secret(utf8: passcode), salt: salt, rounds: rounds)
+    #expect(key.revealed.hex == expected)
+  }
+
+  @Test("key 0x835 is the UID's encryption of sixteen bytes 01")
+  func key835() throws {
+    let key = try hardware().deviceKey()
+    // `openssl enc -aes-256-ecb` of the same block, through Python's `cryptography`.
+    let revealed = try key.withKey { (secret) throws(DataProtectionError) in secret.revealed }
+    #expect(revealed.hex == "75e20829172112bbf2a04d3d2b12433d")
+  }
+
+  @Test("a UID of 32 bytes and a device key of 16 are the only ones")
+  func sizes() {
+    for count in [0, 16, 31, 33] {
+      #expect(throws: DataProtectionError.self) {
+        _ = try HardwareUID(Secret(copying: [UInt8](repeating: 0, count: count)))
+      }
+    }
+    for count in [0, 15, 17, 32] {
+      #expect(throws: DataProtectionError.self) {
+        _ = try DeviceKey(Secret(copying: [UInt8](repeating: 0, count: count)))
+      }
+    }
+  }
+}

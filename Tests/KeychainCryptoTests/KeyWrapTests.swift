@@ -1,0 +1,90 @@
+import Basics
+import COpenSSL
+import Testing
+import TestSupport
+
+@testable import KeychainCrypto
+
+@Suite("Wrapping keys (RFC 3394)")
+struct KeyWrapTests {
+  @Test("the RFC's examples wrap and unwrap")
+  func examples() throws {
+    for entry in try TestVectors.list("rfc3394") {
+      let kek = try Secret(entry["kek"])
+      let plain = try Secret(entry["plain"])
+      #expect(try KeyWrap.wrap(plain, with: kek) == entry["wrapped"].bytes)
+      let opened = try KeyWrap.unwrap(entry["wrapped"].bytes, with: kek)?.revealed
+      #expect(try opened == entry["plain"].bytes)
+    }
+  }
+
+  @Test("every flipped bit of the wrapped key and of the wrapping key is refused")
+  func flips() throws {
+    for entry in try TestVectors.list("rfc3394") {
+      let wrapped = try entry["wrapped"].bytes
+      let kek = try entry["kek"].bytes
+      for bit in 0..<wrapped.count * 8 {
+        let isOpen = try KeyWrap.unwrap(wrapped.flipping(bit: bit), with: Secret(copying: kek)) != nil
+        #expect(!isOpen, "bit \(bit)")
+      }
+      for bit in 0..<kek.count * 8 {
+        let isOpen = try KeyWrap.unwrap(wrapped, with: Secret(copying: kek.flipping(bit: bit))) != nil
+        #expect(!isOpen, "bit \(bit)")
+      }
+    }
+  }
+
+  @Test("lengths that no wrapped key has are refused, not read", arguments: [0, 1, 8, 15, 16, 23, 25, 39, 41])
+  func lengths(count: Int) throws {
+    let kek = Secret(copying: [UInt8](repeating: 1, count: 32))
+    let isOpen = try KeyWrap.unwrap([UInt8](repeating: 0xA6, count: count), with: kek) != nil
+    #expect(!isOpen)
+  }
+
+  @Test("wrapping refuses keys and wrapping keys of other lengths")
+  func wrongSizes() {
+    #expect(throws: DataProtectionError.self) {
+      _ = try KeyWrap.wrap(Secret(copying: [1, 2, 3]), with: Secret(copying: [UInt8](repeating: 1, count: 32)))
+    }
+    #expect(throws: DataProtectionError.self) {
+      _ = try KeyWrap.wrap(
+        Secret(copying: [UInt8](repeating: 1, count: 32)), with: Secret(copying: [UInt8](repeating: 1, count: 20)))
+    }
+  }
+
+  @Test("it agrees with OpenSSL's own key wrap", arguments: [16, 24, 32, 40, 64, 128])
+  func openSSL(count: Int) throws {
+    var random = SeededRandom(seed: UInt64(count))
+    for _ in 0..<20 {
+      let kek = random.bytes(32)
+      let plain = random.bytes(count)
+      let expected = try #require(OpenSSLOracle.wrap(plain, with: kek))
+      #expect(try KeyWrap.wrap(Secret(copying: plain), with: Secret(copying: kek)) == expected)
+    }
+  }
+}
+
+/// OpenSSL's one-call answers, which share no code with ours.
+enum OpenSSLOracle {
+  static func wrap(_ plain: [UInt8], with kek: [UInt8]) -> [UInt8]? {
+    guard let context = EVP_CIPHER_CTX_new() else { return nil }
+    defer { EVP_CIPHER_CTX_free(context) }
+    EVP_CIPHER_CTX_set_flags(context, Int32(EVP_CIPHER_CTX_FLAG_WRAP_ALLOW))
+    var output = [UInt8](repeating: 0, count: plain.count + 16)
+    var count: Int32 = 0
+    guard EVP_EncryptInit_ex2(context, EVP_aes_256_wrap(), kek, nil, nil) == 1,
+      EVP_EncryptUpdate(context, &output, &count, plain, Int32(plain.count)) == 1
+    else { return nil }
+    return Array(output.prefix(Int(count)))
+  }
+
+  static func pbkdf2(_ digest: OpaquePointer?, _ password: [UInt8], _ salt: [UInt8], _ rounds: Int, _ count: Int)
+    -> [UInt8]
+  {
+    var output = [UInt8](repeating: 0, count: count)
+    let text = password.map { CChar(bitPattern: $0) }
+    PKCS5_PBKDF2_HMAC(
+      text, Int32(password.count), salt, Int32(salt.count), Int32(rounds), digest, Int32(count), &output)
+    return output
+  }
+}

@@ -1,0 +1,92 @@
+import Basics
+import KeychainFormats
+import Testing
+import TestSupport
+
+@testable import KeychainCrypto
+
+@Suite("Which class keys of a backup's keybag are bound to its device")
+struct KeybagHardwareTests {
+  private func deviceKey() throws -> DeviceKey { try DeviceKey(Secret(copying: [UInt8](repeating: 9, count: 16))) }
+
+  private func bag(_ password: String?) throws -> Keybag {
+    try BackupKeybag.make(
+      password: password.map { Secret(utf8: $0) }, deviceKey: deviceKey(), rounds: 1,
+      random: SeededRandomSource(seed: "hardware")
+    ).keybag
+  }
+
+  private func changed(_ number: UInt32, to wrap: UInt32, _ password: String?) throws -> Keybag {
+    var bag = try bag(password)
+    let index = try #require(bag.classKeys.firstIndex { $0.keyClass?.rawValue == number })
+    bag.classKeys[index].wrap = Keybag.WrapFlags(rawValue: wrap)
+    return bag
+  }
+
+  private func numbers(_ bag: Keybag, hasPassword: Bool) -> [UInt32] {
+    BackupKeybag.classesWithoutHardware(of: bag, hasPassword: hasPassword).map(\.rawValue)
+  }
+
+  @Test("none lacks the hardware's layer as a device makes it; the bag of a password passes for none without one")
+  func made() throws {
+    #expect(numbers(try bag("pw"), hasPassword: true) == [])
+    #expect(numbers(try bag(nil), hasPassword: false) == [])
+    #expect(numbers(try bag(nil), hasPassword: true) == [])
+    #expect(numbers(try bag("pw"), hasPassword: false) == [6, 7, 8])
+  }
+
+  @Test("every class with every value of WRAP", arguments: [true, false])
+  func everyWrap(hasPassword: Bool) throws {
+    let password = hasPassword ? "pw" : nil
+    let bound: [UInt32] = hasPassword ? [5, 9, 10, 11] : [5, 6, 7, 8, 9, 10, 11]
+    for number in UInt32(1)...11 {
+      for wrap in UInt32(0)...7 {
+        let isLacking = bound.contains(number) && wrap & 1 == 0
+        let bag = try changed(number, to: wrap, password)
+        #expect(
+          numbers(bag, hasPassword: hasPassword) == (isLacking ? [number] : []), "class \(number), WRAP \(wrap)")
+      }
+    }
+  }
+
+  @Test("a class that occurs twice counts once, the passcode's class too, and one without WRAP is damaged instead")
+  func records() throws {
+    var bag = try bag(nil)
+    let key = try #require(bag.classKeys.first)
+    func record(_ number: UInt32) -> Keybag.ClassKey {
+      Keybag.ClassKey(
+        uuid: [UInt8](repeating: 1, count: 16), keyClass: KeyClass(rawValue: number), wrap: .password,
+        wrappedKey: key.wrappedKey ?? [])
+    }
+    bag.classKeys += [record(7), record(7), record(12), record(13)]
+    #expect(numbers(bag, hasPassword: false) == [7, 12])
+    bag.classKeys = [record(3)]
+    #expect(numbers(bag, hasPassword: false) == [])
+  }
+
+  @Test("a bag that lacks it is given no password, under which it would look like any other")
+  func protecting() throws {
+    for number in UInt32(5)...11 {
+      let bag = try changed(number, to: 2, nil)
+      let error = #expect(throws: DataProtectionError.self) {
+        _ = try BackupKeybag.protect(
+          bag, passcodeKey: bag.passcodeKey(password: .empty), with: Secret(utf8: "new"), deviceKey: deviceKey(),
+          rounds: 1)
+      }
+      #expect(error?.code == .hardwareLayerMissing && error?.category == .refused)
+      #expect(error?.reason == "the key of class \(number) is not wrapped with the hardware key of any device")
+    }
+  }
+
+  @Test("a bag whose classes of this device only lack it does not lose its password")
+  func unprotecting() throws {
+    for number: UInt32 in [5, 9, 10, 11] {
+      let bag = try changed(number, to: 2, "pw")
+      let key = try bag.passcodeKey(password: Secret(utf8: "pw"))
+      let error = #expect(throws: DataProtectionError.self) {
+        _ = try BackupKeybag.unprotect(bag, passcodeKey: key, deviceKey: deviceKey())
+      }
+      #expect(error?.code == .hardwareLayerMissing)
+    }
+  }
+}

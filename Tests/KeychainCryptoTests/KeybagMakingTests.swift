@@ -1,0 +1,384 @@
+import Basics
+import KeychainFormats
+import Testing
+import TestSupport
+
+@testable import KeychainCrypto
+
+@Suite("Making a backup's keybag")
+struct BackupKeybagTests {
+  private let random = SeededRandomSource(seed: "a backup")
+
+  private func deviceKey() throws -> DeviceKey { try DeviceKey(Secret(copying: [UInt8](repeating: 9, count: 16))) }
+
+  private func make(_ password: String?, rounds: Int = 1000) throws -> UnlockedKeybag {
+    try BackupKeybag.make(
+      password: password.map { Secret(utf8: $0) }, deviceKey: deviceKey(), rounds: rounds, random: random)
+  }
+
+  private func tags(_ records: [Keybag.Record]) -> [String] { records.map(\.tag.description) }
+
+  @Test("with a password it has the fields, the order and the wraps of a real one")
+  func encrypted() throws {
+    let keybag = try make("secret").keybag
+    #expect(
+      tags(keybag.header) == ["VERS", "TYPE", "UUID", "HMCK", "WRAP", "SALT", "ITER", "DPWT", "DPIC", "DPSL"])
+    #expect(keybag.version == 4)
+    #expect(keybag.type == .backup)
+    #expect(keybag.hmacKey == [UInt8](repeating: 0, count: 40))
+    #expect(keybag.wrap == [])
+    #expect(keybag.iterations == 10_000)
+    #expect(keybag.dpwt == 1)
+    #expect(keybag.dpic == 1000)
+    #expect(keybag.salt?.count == 20)
+    #expect(keybag.dpsl?.count == 20)
+    #expect(keybag.classKeys.map { $0.keyClass?.rawValue } == (1...11).reversed())
+    for record in keybag.classKeys {
+      #expect(tags(record.records) == ["UUID", "CLAS", "WRAP", "KTYP", "WPKY"])
+      let isDeviceWrapped = [5, 9, 10, 11].contains(record.keyClass?.rawValue)
+      #expect(record.wrap == (isDeviceWrapped ? [.device, .password] : .password))
+      #expect(record.keyType == .symmetric)
+      #expect(record.wrappedKey?.count == 40)
+    }
+    #expect(Set(keybag.classKeys.map(\.wrappedKey)).count == 11)
+    #expect(BackupKeybag.standardRounds == 10_000_000)
+  }
+
+  @Test("without a password every keychain class needs the device, and there is no second round")
+  func unencrypted() throws {
+    let keybag = try make(nil).keybag
+    #expect(tags(keybag.header) == ["VERS", "TYPE", "UUID", "HMCK", "WRAP", "SALT", "ITER"])
+    for record in keybag.classKeys {
+      let number = try #require(record.keyClass?.rawValue)
+      #expect(record.wrap == (number >= 5 ? [.device, .password] : .password))
+    }
+    let opened = try keybag.unlock(password: .empty, deviceKey: nil)
+    for number: UInt32 in 1...4 { #expect(opened[number] == .available) }
+    for number: UInt32 in 5...11 { #expect(opened[number] == .deviceBound) }
+  }
+
+  @Test(
+    "what was made opens with the same password and device after a trip through its bytes",
+    arguments: [nil, "secret", "\u{1F511} caf\u{E9}"])
+  func opens(password: String?) throws {
+    let made = try make(password)
+    let read = try Keybag(parsing: made.keybag.serialized())
+    let keys = try read.unlock(password: password.map { Secret(utf8: $0) } ?? .empty, deviceKey: deviceKey())
+    for number: UInt32 in 1...11 {
+      #expect(keys.revealed(number) == made.classKeys.revealed(number))
+      #expect(keys.revealed(number)?.count == 32)
+    }
+    #expect(keys.keybagUUID == read.uuid)
+  }
+
+  @Test("another device's key opens the this-device-only classes to other bytes, and nothing says so")
+  func otherDevice() throws {
+    let made = try make("secret")
+    let other = try DeviceKey(Secret(copying: [UInt8](repeating: 8, count: 16)))
+    let keys = try made.keybag.unlock(password: Secret(utf8: "secret"), deviceKey: consume other)
+    #expect(keys[9] == .availableThroughDevice)
+    #expect(keys.revealed(9) != made.classKeys.revealed(9))
+    #expect(keys.revealed(6) == made.classKeys.revealed(6))
+  }
+
+  @Test("an empty password, one of NUL bytes and counts that readers refuse are refused")
+  func refusals() throws {
+    for password in ["", "\0", "\0\0"] {
+      let error = #expect(throws: DataProtectionError.self) { _ = try make(password) }
+      #expect(error?.code == .unsupported)
+    }
+    for rounds in [Int.min, -1, 0, 19_990_001, .max] {
+      let error = #expect(throws: DataProtectionError.self) { _ = try make("x", rounds: rounds) }
+      #expect(error?.code == .unsupported)
+    }
+    _ = try make("x", rounds: 1)
+  }
+
+  @Test("the same seed makes the same bag, the system's randomness never")
+  func reproducible() throws {
+    func seeded() throws -> [UInt8] {
+      try BackupKeybag.make(
+        password: Secret(utf8: "x"), deviceKey: deviceKey(), rounds: 1, random: SeededRandomSource(seed: "s")
+      ).keybag.serialized()
+    }
+    #expect(try seeded() == seeded())
+    let first = try BackupKeybag.make(password: nil, deviceKey: deviceKey()).keybag
+    let second = try BackupKeybag.make(password: nil, deviceKey: deviceKey()).keybag
+    #expect(first.uuid != second.uuid)
+  }
+
+  @Test("a new password changes salts and wraps and nothing else; the class keys stay")
+  func rewrap() throws {
+    let made = try make("old")
+    let changed = try BackupKeybag.rewrap(
+      made.keybag, from: Secret(utf8: "old"), to: Secret(utf8: "new"), random: random)
+    let keys = try changed.unlock(password: Secret(utf8: "new"), deviceKey: deviceKey())
+    for number: UInt32 in 1...11 { #expect(keys.revealed(number) == made.classKeys.revealed(number)) }
+    #expect(throws: DataProtectionError.self) { _ = try changed.unlock(password: Secret(utf8: "old"), deviceKey: nil) }
+    #expect(changed.salt != made.keybag.salt)
+    #expect(changed.dpsl != made.keybag.dpsl)
+    #expect(changed.dpic == 1000)
+    #expect(changed.uuid == made.keybag.uuid)
+    #expect(changed.serialized().count == made.keybag.serialized().count)
+    for (before, after) in zip(made.keybag.classKeys, changed.classKeys) {
+      #expect(before.wrappedKey != after.wrappedKey)
+      var restored = after
+      restored.wrappedKey = before.wrappedKey
+      #expect(restored == before)
+    }
+  }
+
+  @Test("a new password needs the old one, and a bag whose class keys all open")
+  func rewrapRefusals() throws {
+    let made = try make("old")
+    let wrong = #expect(throws: DataProtectionError.self) {
+      _ = try BackupKeybag.rewrap(made.keybag, from: Secret(utf8: "older"), to: Secret(utf8: "new"), random: random)
+    }
+    #expect(wrong?.code == .wrongPassword)
+    var damaged = made.keybag
+    damaged.classKeys[3].wrappedKey = damaged.classKeys[3].wrappedKey?.flipping(bit: 3)
+    let error = #expect(throws: DataProtectionError.self) {
+      _ = try BackupKeybag.rewrap(damaged, from: Secret(utf8: "old"), to: Secret(utf8: "new"), random: random)
+    }
+    #expect(error?.code == .damagedKeybag)
+    #expect(error?.reason == "10 of 11 class keys unwrap, class 8 does not")
+  }
+
+  @Test("a bag of an old iOS keeps its one round")
+  func rewrapOneRound() throws {
+    var bag = try make(nil).keybag
+    bag = try BackupKeybag.rewrap(bag, from: .empty, to: Secret(utf8: "new"), random: random)
+    #expect(bag.dpic == nil)
+    let keys = try bag.unlock(password: Secret(utf8: "new"), deviceKey: nil)
+    #expect(keys[1] == .available)
+  }
+}
+
+@Suite("The keybag of a device")
+struct SystemKeybagTests {
+  private let random = SeededRandomSource(seed: "a device")
+  private let passcodeClasses: [UInt32] = [1, 2, 3, 5, 6, 7, 9, 10]
+  private let bootClasses: [UInt32] = [4, 8, 11]
+
+  private func hardware(_ byte: UInt8 = 1) throws -> HardwareUID {
+    try HardwareUID(Secret(copying: [UInt8](repeating: byte, count: 32)))
+  }
+
+  private func make(_ passcode: String) throws -> UnlockedSystemKeybag {
+    try SystemKeybag.make(passcode: Secret(utf8: passcode), hardware: hardware(), rounds: 100, random: random)
+  }
+
+  @Test("it has twelve classes with a passcode and eleven without, under hardware and passcode")
+  func shape() throws {
+    for (passcode, count) in [("1234", 12), ("", 11)] {
+      let made = try make(passcode)
+      let keybag = made.keybag.keybag
+      #expect(keybag.version == 4)
+      #expect(keybag.type == .system)
+      #expect(keybag.wrap == .device)
+      #expect(keybag.iterations == 100)
+      #expect(keybag.hmacKey?.count == 40)
+      #expect(keybag.classKeys.compactMap { $0.keyClass?.rawValue } == Array(1...UInt32(count)))
+      for record in keybag.classKeys {
+        let isBoot = bootClasses.contains(try #require(record.keyClass?.rawValue))
+        #expect(record.wrap == (isBoot ? .device : [.device, .password]))
+        #expect(record.wrappedKey?.count == (isBoot ? 32 : 40))
+      }
+      #expect(made.keybag.isPasscodeSet == !passcode.isEmpty)
+    }
+    #expect(SystemKeybag.standardRounds == 50_000)
+  }
+
+  @Test("after boot the classes that need the hardware alone are there, the others locked")
+  func beforeFirstUnlock() throws {
+    let made = try make("1234")
+    let bag = try SystemKeybag(parsing: made.keybag.serialized())
+    let keys = try bag.unlockBeforeFirstUnlock(hardware: hardware())
+    for number in bootClasses {
+      #expect(keys[number] == .availableThroughDevice)
+      #expect(keys.revealed(number) == made.classKeys.revealed(number))
+    }
+    for number in passcodeClasses + [12] {
+      #expect(keys[number] == .locked)
+      #expect(keys.revealed(number) == nil)
+    }
+  }
+
+  @Test("the passcode opens everything, a wrong one nothing")
+  func unlock() throws {
+    let made = try make("1234")
+    let bag = try SystemKeybag(parsing: made.keybag.serialized())
+    let keys = try bag.unlock(passcode: Secret(utf8: "1234"), hardware: hardware())
+    for number: UInt32 in 1...12 { #expect(keys.revealed(number) == made.classKeys.revealed(number)) }
+    for wrong in ["", "12345", "4321"] {
+      let error = #expect(throws: DataProtectionError.self) {
+        _ = try bag.unlock(passcode: Secret(utf8: wrong), hardware: hardware())
+      }
+      #expect(error?.code == .wrongPasscode)
+      #expect(error?.summary == "the passcode is wrong")
+      #expect(error?.reason == "none of 9 class keys unwraps with it")
+    }
+  }
+
+  @Test("without a passcode the empty one opens it")
+  func noPasscode() throws {
+    let made = try make("")
+    let keys = try made.keybag.unlock(passcode: .empty, hardware: hardware())
+    #expect(keys[6] == .availableThroughDevice)
+    #expect(keys[12] == .absent)
+  }
+
+  @Test("other hardware does not open it, whatever the passcode")
+  func otherHardware() throws {
+    let bag = try make("1234").keybag
+    let error = #expect(throws: DataProtectionError.self) {
+      _ = try bag.unlock(passcode: Secret(utf8: "1234"), hardware: hardware(2))
+    }
+    #expect(error?.code == .damagedKeybag)
+    #expect(throws: DataProtectionError.self) { _ = try bag.unlockBeforeFirstUnlock(hardware: hardware(2)) }
+  }
+
+  @Test("every changed byte is noticed by the signature or by the reader")
+  func tampering() throws {
+    let bytes = try make("1234").keybag.serialized()
+    for index in bytes.indices {
+      var changed = bytes
+      changed[index] ^= 0x10
+      #expect(throws: (any Error).self, "byte \(index)") {
+        let bag = try SystemKeybag(parsing: changed)
+        _ = try bag.unlockBeforeFirstUnlock(hardware: hardware())
+      }
+    }
+  }
+
+  @Test("the signature is HMAC-SHA1 over DATA with the key that HMCK holds under key 0x835")
+  func signature() throws {
+    let bag = try make("1234").keybag
+    let wrapped = try #require(bag.keybag.hmacKey)
+    let key = try hardware().deviceKey().withKey { (kek) throws(DataProtectionError) -> [UInt8] in
+      try KeyWrap.unwrap(wrapped, with: kek)?.revealed ?? []
+    }
+    let expected = hmacSHA1(key: key, message: bag.keybag.serialized())
+    #expect(bag.signed.signature == expected)
+  }
+
+  /// HMAC written out (RFC 2104) over the tests' own SHA-1.
+  private func hmacSHA1(key: [UInt8], message: [UInt8]) -> [UInt8] {
+    let padded = key + [UInt8](repeating: 0, count: 64 - key.count)
+    return SHA1.hash(padded.map { $0 ^ 0x5C } + SHA1.hash(padded.map { $0 ^ 0x36 } + message))
+  }
+
+  @Test("a changed passcode keeps every class key, and the old one no longer opens")
+  func change() throws {
+    let made = try make("1234")
+    let changed = try made.keybag.changingPasscode(
+      from: Secret(utf8: "1234"), to: Secret(utf8: "9876"), hardware: hardware(), random: random)
+    for number: UInt32 in 1...12 {
+      #expect(changed.classKeys.revealed(number) == made.classKeys.revealed(number))
+    }
+    #expect(changed.keybag.keybag.salt != made.keybag.keybag.salt)
+    #expect(throws: DataProtectionError.self) {
+      _ = try changed.keybag.unlock(passcode: Secret(utf8: "1234"), hardware: hardware())
+    }
+    let keys = try changed.keybag.unlock(passcode: Secret(utf8: "9876"), hardware: hardware())
+    #expect(keys.revealed(12) == made.classKeys.revealed(12))
+  }
+
+  @Test("removing the passcode destroys class 12, and setting one again makes a new key")
+  func removeAndSet() throws {
+    let first = try make("1234")
+    let without = try first.keybag.changingPasscode(
+      from: Secret(utf8: "1234"), to: .empty, hardware: hardware(), random: random)
+    #expect(!without.keybag.isPasscodeSet)
+    #expect(without.classKeys[12] == .absent)
+    #expect(without.classKeys.revealed(9) == first.classKeys.revealed(9))
+    let again = try without.keybag.changingPasscode(
+      from: .empty, to: Secret(utf8: "1234"), hardware: hardware(), random: random)
+    #expect(again.keybag.isPasscodeSet)
+    #expect(again.classKeys[12] == .availableThroughDevice)
+    #expect(again.classKeys.revealed(12) != first.classKeys.revealed(12))
+    #expect(again.classKeys.revealed(9) == first.classKeys.revealed(9))
+  }
+
+  @Test("changing needs the old passcode, and one of NUL bytes is refused")
+  func refusals() throws {
+    let made = try make("1234")
+    let error = #expect(throws: DataProtectionError.self) {
+      _ = try made.keybag.changingPasscode(
+        from: Secret(utf8: "0000"), to: Secret(utf8: "9876"), hardware: hardware(), random: random)
+    }
+    #expect(error?.code == .wrongPasscode)
+    #expect(throws: DataProtectionError.self) { _ = try make("\0") }
+    #expect(throws: DataProtectionError.self) {
+      _ = try made.keybag.changingPasscode(
+        from: Secret(utf8: "1234"), to: Secret(utf8: "\0\0"), hardware: hardware(), random: random)
+    }
+  }
+}
+
+@Suite("Keys in a device's memory")
+struct ClassKeyMemoryTests {
+  private func keys() throws -> ClassKeys { try SyntheticBackup().unlock(withDeviceKey: true) }
+
+  @Test("what is written comes back, keys, availability and the keybag they belong to")
+  func roundTrip() throws {
+    let keys = try keys()
+    let back = try ClassKeys(importing: keys.exported())
+    for number: UInt32 in 0...12 {
+      #expect(back.revealed(number) == keys.revealed(number))
+      #expect(back[number] == keys[number])
+    }
+    let counts = [back.wrappedCount, back.unwrappedCount]
+    #expect(counts == [11, 11])
+    let uuids = [back.keybagUUID, keys.keybagUUID]
+    #expect(uuids[0] == uuids[1])
+  }
+
+  @Test("locking drops keys: they are in neither the value nor what is written from then on")
+  func drop() throws {
+    var keys = try keys()
+    let revealed = [keys.revealed(6), keys.revealed(7)]
+    let dropped = try #require(revealed[0])
+    let kept = try #require(revealed[1])
+    keys.drop([.whenUnlocked, .whenUnlockedThisDeviceOnly, .whenPasscodeSetThisDeviceOnly])
+    #expect(keys[6] == .locked)
+    #expect(keys[9] == .locked)
+    #expect(keys[7] == .available)
+    #expect(keys[12] == .absent)
+    let memory = try keys.exported().revealed
+    #expect(!memory.contains(dropped))
+    #expect(memory.contains(kept))
+    let back = try ClassKeys(importing: Secret(copying: memory))
+    #expect(back[6] == .locked)
+    #expect(back.revealed(6) == nil)
+    #expect(back.revealed(7) == kept)
+  }
+
+  @Test("a Curve25519 class comes back with its public key")
+  func curve25519() throws {
+    let vector = try TestVectors.section("curve25519_class_file_key")
+    let entry = ClassKeys.Entry(
+      availability: .available, key: .init(try Secret(vector["class_private"])),
+      publicKey: try vector["class_public"].bytes)
+    let keys = try ClassKeys(
+      keybagUUID: [UInt8](repeating: 0, count: 16), entries: [.fileCompleteUnlessOpen: entry], wrappedCount: 1,
+      unwrappedCount: 1)
+    let back = try ClassKeys(importing: keys.exported())
+    let publicKey = back.entries[.fileCompleteUnlessOpen]?.publicKey
+    #expect(try publicKey == vector["class_public"].bytes)
+  }
+
+  @Test("a torn or changed memory is refused")
+  func damage() throws {
+    let memory = try keys().exported().revealed
+    for count in [0, 1, 31, 63, 64, memory.count - 1] {
+      #expect(throws: DataProtectionError.self) { _ = try ClassKeys(importing: Secret(copying: memory.prefix(count))) }
+    }
+    #expect(throws: DataProtectionError.self) { _ = try ClassKeys(importing: Secret(copying: memory + [0])) }
+    for index in stride(from: 0, to: memory.count, by: 7) {
+      #expect(throws: DataProtectionError.self, "byte \(index)") {
+        _ = try ClassKeys(importing: Secret(copying: memory.flipping(bit: index * 8)))
+      }
+    }
+  }
+}

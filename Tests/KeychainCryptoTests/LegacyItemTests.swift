@@ -1,0 +1,119 @@
+import Basics
+import KeychainFormats
+import Testing
+import TestSupport
+
+@testable import KeychainCrypto
+
+@Suite("An item as iOS 4 sealed it")
+struct LegacyItemTests {
+  private let secret = Array("hunter2".utf8)
+
+  /// Version, class, wrapped key, ciphertext, written by hand.
+  private func blob(_ keys: borrowing ClassKeys) throws -> [UInt8] {
+    let key = try Secret(count: 32, from: SeededRandomSource(seed: "legacy"))
+    let field = try keys.wrapFileKey(key, keyClass: .whenUnlocked)
+    return [0, 0, 0, 0] + field + (try FileCipher.encrypt(secret, key: key))
+  }
+
+  @Test("gives its secret, and nothing else is in it")
+  func opens() throws {
+    let keys = try SyntheticBackup().unlock(withDeviceKey: false)
+    let bytes = try blob(keys)
+    #expect(bytes.count == 4 + 4 + 40 + 16)
+    let parsed = try LegacyItemBlob(parsing: bytes)
+    #expect(parsed.keyClass == .whenUnlocked)
+    let opened = try keys.openSecret(of: parsed).revealed
+    #expect(opened == secret)
+  }
+
+  @Test("is damaged where its key or its padding is, and stays closed without its class")
+  func faults() throws {
+    let keys = try SyntheticBackup().unlock(withDeviceKey: false)
+    let bytes = try blob(keys)
+    func fault(_ changed: [UInt8]) throws -> ItemFault? {
+      let parsed = try LegacyItemBlob(parsing: changed)
+      do throws(ItemSealError) {
+        _ = try keys.openSecret(of: parsed)
+        return nil
+      } catch {
+        return error.fault
+      }
+    }
+    #expect(try fault(bytes.flipping(bit: 8 * 20)) == .keyUnwrapFailed)
+    guard case .malformed? = try fault(bytes.flipping(bit: 8 * 63)) else {
+      Issue.record("a changed padding was accepted")
+      return
+    }
+    #expect(try fault(bytes.flipping(bit: 8 * 4 + 7)) == .noClassKey)
+  }
+
+  @Test("is read by its own format alone")
+  func parsing() throws {
+    let keys = try SyntheticBackup().unlock(withDeviceKey: false)
+    let bytes = try blob(keys)
+    func code(_ bytes: [UInt8]) -> FormatError.Code? {
+      do throws(FormatError) {
+        _ = try LegacyItemBlob(parsing: bytes)
+        return nil
+      } catch {
+        return error.code
+      }
+    }
+    #expect(code(bytes) == nil)
+    #expect(code(Array(bytes.dropLast())) == .malformed)
+    for count in 0...48 { #expect(code(Array(bytes.prefix(count))) == .truncated) }
+    for version in [1, 2, 3, 6, 7] as [UInt8] { #expect(code([version] + bytes.dropFirst()) == .unsupportedVersion) }
+    #expect(code([0, 0, 0, 0x80] + bytes.dropFirst(4)) == .unsupportedVersion)
+  }
+}
+
+@Suite("A backup's keybag of any age")
+struct KeybagVarietyTests {
+  @Test(
+    "opens whatever its version, with its classes in any order and records that no one knows",
+    arguments: [2, 3, 4, 5, 9])
+  func versions(version: UInt32) throws {
+    let backup = try SyntheticBackup()
+    var keybag = backup.keybag
+    keybag.version = version
+    for turn in 0..<3 {
+      var random = SeededRandom(seed: UInt64(turn))
+      keybag.classKeys.shuffle(using: &random)
+      // An unknown record in the header, one in the last class, and a class that has no number known.
+      let unknown: [UInt8] = Array("XYZW".utf8) + [0, 0, 0, 3, 1, 2, 3]
+      let bytes = unknown + keybag.serialized() + unknown
+      let parsed = try Keybag(parsing: bytes)
+      #expect(parsed.serialized() == bytes)
+      let noKey: DeviceKey? = nil
+      let keys = try parsed.unlock(password: Secret(utf8: backup.password), deviceKey: noKey)
+      #expect(keys.unwrappedCount == 11)
+      #expect(keys[6] == .available)
+      #expect(keys[9] == .deviceBound)
+    }
+  }
+
+  @Test("has no good key where WRAP is 3 and the device's key is missing: what unwraps is still sealed")
+  func wrapThree() throws {
+    let backup = try SyntheticBackup()
+    let keys = try backup.unlock(withDeviceKey: false)
+    for number in [5, 9, 10, 11] as [UInt32] {
+      #expect(keys[number] == .deviceBound)
+      let (key, hasKey) = (keys.revealed(number), keys.hasKey(of: KeyClass(rawValue: number)))
+      #expect(key == nil)
+      #expect(!hasKey)
+    }
+  }
+
+  @Test("of a backup without a password opens with the empty one, and every keychain class stays device-bound")
+  func emptyPassword() throws {
+    for bag in try TestVectors.section("unencrypted_backup_keybag").elements {
+      let keybag = try Keybag(parsing: try bag["keybag"].bytes)
+      let noKey: DeviceKey? = nil
+      let keys = try keybag.unlock(password: Secret.empty, deviceKey: noKey)
+      #expect(keys.damageReport == nil)
+      for number in 1...4 as ClosedRange<UInt32> { #expect(keys[number] == .available) }
+      for number in 6...11 as ClosedRange<UInt32> { #expect(keys[number] == .deviceBound) }
+    }
+  }
+}

@@ -1,0 +1,39 @@
+import Basics
+import KeychainFormats
+import Testing
+import TestSupport
+
+@testable import KeychainCrypto
+
+@Suite("The key of a record that iOS 10.0 sealed")
+struct RecordKeyTests {
+  private let salt = [UInt8](0..<8)
+  private let plain = "bplist00 a record of 29 bytes"
+  /// Made with `openssl enc -aes-128-cbc`, the key with `hashlib`.
+  private let sealed =
+    "e8eeec875936ccd174011b9a4a9391ae9f47e7d741208e32d7bd713ee46f99cf"
+
+  private func key(_ password: String = "correct horse", salt: [UInt8]? = nil) throws -> RecordKey {
+    try RecordKey(password: Secret(utf8: password), salt: salt ?? self.salt)
+  }
+
+  @Test("opens what OpenSSL's own program sealed")
+  func knownAnswer() throws {
+    #expect(try key().open([UInt8](hex: sealed)) == Array(plain.utf8))
+  }
+
+  @Test("is another one with another password or another salt, and says that the record does not open")
+  func others() throws {
+    for other in [try key("correct hors"), try key(salt: [1] + salt.dropFirst()), try key("", salt: [])] {
+      let error = #expect(throws: DataProtectionError.self) { try other.open([UInt8](hex: sealed)) }
+      #expect(error?.code == .malformed && error?.reason.contains("cannot be decrypted with the password") == true)
+    }
+  }
+
+  @Test("takes whole blocks alone", arguments: [0, 1, 15, 17, 31])
+  func wholeBlocks(count: Int) throws {
+    let bytes = try [UInt8](hex: sealed).prefix(count)
+    let error = #expect(throws: DataProtectionError.self) { try key().open(Array(bytes)) }
+    #expect(error?.reason == "its \(count) bytes are not whole blocks of 16")
+  }
+}

@@ -1,0 +1,128 @@
+import Basics
+import KeychainFormats
+import Testing
+import TestSupport
+
+@testable import KeychainCrypto
+
+@Suite("A secret")
+struct SecretTests {
+  private struct Refusal: Error, Equatable {}
+
+  @Test("lends its bytes and gives back what the closure returns or throws")
+  func lending() throws {
+    let secret = Secret(copying: [1, 2, 3])
+    #expect(secret.withBytes { $0.reduce(0, { $0 + Int($1) }) } == 6)
+    #expect(throws: Refusal()) { try secret.withBytes { (_) throws(Refusal) in throw Refusal() } }
+    let isEmpty = Secret.empty.isEmpty
+    #expect(isEmpty)
+  }
+
+  @Test("starts zeroed, and ends with the error where its initialiser throws")
+  func throwingInitialiser() throws {
+    var seen: [UInt8] = [9]
+    let error = #expect(throws: Refusal.self) {
+      _ = try Secret(count: 4) { (buffer) throws(Refusal) in
+        seen = Array(buffer)
+        buffer[0] = 0xFF
+        throw Refusal()
+      }
+    }
+    #expect(error == Refusal())
+    #expect(seen == [0, 0, 0, 0])
+  }
+
+  @Test("matches equal bytes and nothing else")
+  func matching() {
+    let secret = Secret(copying: [1, 2, 3])
+    for (bytes, expected) in [
+      ([UInt8](), false), ([1, 2], false), ([1, 2, 3], true), ([1, 2, 4], false), ([1, 2, 3, 0], false),
+    ] {
+      let other = Secret(copying: bytes)
+      let matches = secret.matches(other)
+      #expect(matches == expected)
+    }
+    let empties = Secret.empty.matches(Secret.empty)
+    #expect(empties)
+  }
+
+  @Test("a copy is a second owner that outlives the first")
+  func copying() {
+    func copyOfLocal() -> Secret { Secret(copying: [4, 5]).copy() }
+    let copy = copyOfLocal()
+    #expect(copy.revealed == [4, 5])
+  }
+
+  @Test("text becomes its UTF-8 bytes, with nothing normalised or trimmed")
+  func text() {
+    #expect(Secret(utf8: "e\u{301} \n").revealed == [0x65, 0xCC, 0x81, 0x20, 0x0A])
+  }
+}
+
+@Suite("Randomness")
+struct RandomnessTests {
+  @Test("the seeded source gives the same stream however it is cut, and another one for another seed")
+  func seeded() throws {
+    let whole = try SeededRandomSource(seed: "a").bytes(100)
+    let source = SeededRandomSource(seed: "a")
+    let parts = try [1, 31, 32, 33, 3].flatMap { try source.bytes($0) }
+    #expect(parts == whole)
+    #expect(try SeededRandomSource(seed: "b").bytes(100) != whole)
+    let firstBlock = try Digest.sha256(Array("a".utf8) + [UInt8](repeating: 0, count: 8))
+    #expect(Array(whole.prefix(32)) == firstBlock)
+  }
+
+  @Test("the system's source fills the buffer and does not repeat")
+  func system() throws {
+    let first = try SystemRandomSource().bytes(32)
+    let second = try SystemRandomSource().bytes(32)
+    #expect(first != second)
+    #expect(Set(first).count > 8)
+    #expect(try SystemRandomSource().bytes(0).isEmpty)
+  }
+
+  private struct FailingSource: RandomSource {
+    func fill(_ buffer: UnsafeMutableRawBufferPointer) throws(DataProtectionError) {
+      throw DataProtectionError(.randomFailed, "none today")
+    }
+  }
+
+  @Test("where it fails nothing is made")
+  func failing() throws {
+    let made = #expect(throws: DataProtectionError.self) {
+      _ = try HardwareUID(from: FailingSource())
+    }
+    #expect(made?.code == .randomFailed)
+    let keys = try SyntheticBackup().unlock(withDeviceKey: false)
+    let error = #expect(throws: ItemSealError.self) {
+      _ = try keys.seal(SensitiveBytes(copying: [1]), keyClass: .whenUnlocked, as: .backup, random: FailingSource())
+    }
+    #expect(error?.fault == .failed(DataProtectionError(.randomFailed, "none today")))
+  }
+}
+
+@Suite("Digests")
+struct DigestTests {
+  @Test("the examples of FIPS 180 come out, in one go and in portions")
+  func examples() throws {
+    let message = Array("abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq".utf8)
+    let sha256 = "248d6a61d20638b8e5c026930c3e6039a33ce45964ff2167f6ecedd419db06c1"
+    let sha1 = "84983e441c3bd26ebaae4aa1f95129e5e54670f1"
+    #expect(try Digest.sha256(message).hex == sha256)
+    #expect(try Digest.sha1(message).hex == sha1)
+    #expect(try Digest.sha1([]).hex == "da39a3ee5e6b4b0d3255bfef95601890afd80709")
+    for cut in 0...message.count {
+      let stream = try DigestStream(.sha256)
+      try stream.update(Array(message[..<cut]))
+      try stream.update(Array(message[cut...]))
+      #expect(try stream.finish().hex == sha256)
+      let other = try DigestStream(.sha1)
+      // A second message begins where the first has ended.
+      for _ in 0..<2 {
+        try message[..<cut].withUnsafeBytes { try other.update($0) }
+        try message[cut...].withUnsafeBytes { try other.update($0) }
+        #expect(try other.finish { Array($0) }.hex == sha1)
+      }
+    }
+  }
+}

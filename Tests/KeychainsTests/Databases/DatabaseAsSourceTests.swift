@@ -1,0 +1,117 @@
+import Basics
+import KeychainCrypto
+import KeychainFormats
+import KeychainRules
+import Keychains
+import Testing
+import TestSupport
+
+@Suite("A keychain database as a keychain that verbs read")
+struct DatabaseAsSourceTests {
+  private static func source(
+    _ bytes: [UInt8], log: [UInt8] = [], classKeys: [KeyClass: SensitiveBytes] = [:]
+  ) throws -> (KeychainDump, [KeychainDatabase.OpenedRow]) {
+    let database = try KeychainDatabase(file: bytes, log: log)
+    let rows = try database.opened(with: database.keys(classKeys: classKeys))
+    return (KeychainDump(database, opened: rows, hasGivenKeys: !classKeys.isEmpty), rows)
+  }
+
+  @Test("has every row as an item, and says its schema, its versions, its log and that its keys lie in it")
+  func facts() throws {
+    let (source, _) = try Self.source(DatabaseFile.bytes(), log: DatabaseFile.log())
+    let vectors = try TestVectors.database()
+    let expected = try vectors["items"].elements + vectors["wal"]["more_items"].elements
+    #expect(source.form == .database && source.items.count == expected.count)
+    let versions = Dictionary(try expected.map { (UInt32(try $0["version"].integer), 1) }, uniquingKeysWith: +)
+    #expect(
+      source.database == DatabaseFacts(schema: "12.11", versionCounts: versions, log: .applied, keys: .beside))
+    #expect(source.items.allSatisfy { $0.fault == nil })
+    #expect(source.nature.hasSuffix("with its keys stored unencrypted in it, like a Simulator's"))
+  }
+
+  @Test("tells columns that say something else than the item, and takes its own for right")
+  func columns() throws {
+    let (_, rows) = try Self.source(DatabaseFile.bytes(), log: DatabaseFile.log())
+    #expect(rows.allSatisfy { $0.differingColumns.isEmpty && $0.hasFittingDigest != false })
+    let changes: [(sql: String, kind: ItemKind, columns: [AttributeCode])] = [
+      ("UPDATE genp SET agrp = 'mallory' WHERE rowid = 1", .genericPassword, [.accessGroup]),
+      ("UPDATE genp SET acct = x'00' WHERE rowid = 1", .genericPassword, [.account]),
+      ("UPDATE inet SET port = 80, srvr = x'00' WHERE rowid = 1", .internetPassword, [.server, .port]),
+      ("UPDATE cert SET mdat = mdat + 1 WHERE rowid = 1", .certificate, [.modificationDate]),
+      ("UPDATE keys SET pdmn = 'dk' WHERE rowid = 1", .key, [.protection]),
+    ]
+    for (sql, kind, columns) in changes {
+      let (_, rows) = try Self.source(DatabaseFile.changed(by: sql))
+      let found = rows.filter { !$0.differingColumns.isEmpty }
+      #expect(found.map(\.row.kind) == [kind] && found.map(\.row.number) == [1], "\(sql)")
+      #expect(Set(found.flatMap(\.differingColumns)) == Set(columns), "\(sql)")
+    }
+  }
+
+  @Test("takes empty data and empty text for the same, as daemons of different releases write both")
+  func emptyColumns() throws {
+    let (_, rows) = try Self.source(DatabaseFile.changed(by: "UPDATE genp SET musr = x'', tkid = x''"))
+    #expect(rows.flatMap(\.differingColumns).map(\.rawValue) == [])
+  }
+
+  @Test("has the mark of an App Clip from its column, which no sealed item holds")
+  func appClip() throws {
+    let (source, rows) = try Self.source(DatabaseFile.changed(by: "UPDATE genp SET clip = 1 WHERE rowid = 2"))
+    let marked = source.items.filter { $0.item?[.appClip] == .integer(1) }
+    #expect(marked.map(\.entry) == [1] && rows.allSatisfy { $0.differingColumns.isEmpty })
+  }
+
+  @Test("without its keys has every row all the same, shut, and says so")
+  func withoutKeys() throws {
+    let (source, _) = try Self.source(DatabaseFile.changed(by: "DELETE FROM metadatakeys; DELETE FROM genp"))
+    let shut = source.items.filter { $0.fault?.reason == .noClassKey }
+    #expect(!shut.isEmpty && shut.allSatisfy { $0.item == nil && $0.protection != nil })
+  }
+}
+
+@Suite("A file of class keys")
+struct ClassKeyFileTests {
+  private static let digits = String(repeating: "0f", count: 32)
+
+  private static func keys(_ text: String) throws -> [KeyClass: [UInt8]] {
+    try ClassKeyFile.keys(in: SensitiveBytes(copying: Array(text.utf8))).mapValues { $0.withBytes(Array.init) }
+  }
+
+  @Test("names classes by their number or their code")
+  func read() throws {
+    let key = [UInt8](repeating: 0x0F, count: 32)
+    #expect(
+      try Self.keys("{\"6\": \"\(Self.digits)\", \"cku\":\"\(Self.digits.uppercased())\"}\n")
+        == [KeyClass(rawValue: 6): key, KeyClass(rawValue: 10): key])
+  }
+
+  @Test("A byte order mark before a file of class keys is passed over")
+  func byteOrderMark() throws {
+    #expect(try Self.keys("\u{FEFF}{\"6\": \"\(Self.digits)\"}").count == 1)
+  }
+
+  @Test("is refused with the place and without a digit where a key is short, a class unknown or twice, or text follows")
+  func refused() throws {
+    let digits = Self.digits
+    let files: [(String, String)] = [
+      ("", "it is not a JSON object, at byte 0"),
+      ("[]", "it is not a JSON object, at byte 0"),
+      ("{}", "it has no key, at byte 1"),
+      ("{\"6\": \"0f\"}", "the key of class 6 has 2 digits; it has 64, at byte 7"),
+      (
+        "{\"6\": \"\(digits.dropLast())x\"}",
+        "a class key contains a character that is not a hexadecimal digit, at byte 7"
+      ),
+      ("{\"5\": \"\(digits)\"}", "a name is neither a class's number, 6 to 12, nor its code, ak to akpu, at byte 1"),
+      ("{\"6\": \"\(digits)\", \"ak\": \"\(digits)\"}", "class 6 occurs twice, at byte 73"),
+      ("{\"6\": \"\(digits)\"} x", "there is text after the object, at byte 74"),
+      ("{\"6\": \"\(digits)\"", "the object does not end, at byte 72"),
+      ("{\"6\": 5}", "a quoted string is missing, at byte 6"),
+      ("{\"6\\u0000\": \"\(digits)\"}", "a text is escaped, at byte 3"),
+    ]
+    for (text, reason) in files {
+      let error = #expect(throws: KeychainDatabaseError.self, "\(text)") { _ = try Self.keys(text) }
+      #expect(error == KeychainDatabaseError(.malformed, reason), "\(text)")
+    }
+  }
+}

@@ -1,0 +1,81 @@
+import Basics
+import KeychainFormats
+import Testing
+import TestSupport
+
+@testable import Keychains
+
+@Suite("A database that somebody made to do harm")
+struct HostileDatabaseTests {
+  private func code(_ file: [UInt8], limit: Int = 1000) -> KeychainDatabaseError.Code? {
+    do throws(KeychainDatabaseError) {
+      _ = try KeychainDatabase(file: file, log: [], acceptingAtMost: limit)
+      return nil
+    } catch {
+      return error.code
+    }
+  }
+
+  @Test("What is not a database, or none of a keychain, is refused as that")
+  func otherFiles() throws {
+    #expect(code([]) == .unreadable)
+    #expect(code(Array("{}".utf8)) == .unreadable)
+    #expect(code(Array("SQLite format 3\0".utf8)) == .unreadable)
+    let none = "DROP TABLE genp; DROP TABLE inet; DROP TABLE cert; DROP TABLE keys"
+    #expect(code(try DatabaseFile.changed(by: none)) == .unknownForm)
+  }
+
+  @Test("Where one table is missing the others are read, and it is named")
+  func missingTable() throws {
+    let database = try KeychainDatabase(file: DatabaseFile.changed(by: "DROP TABLE keys"))
+    #expect(database.missingTables == [.key] && database.rows.count == 10)
+  }
+
+  @Test("A view in a table's place is never read")
+  func view() throws {
+    let changed = try DatabaseFile.changed(
+      by: """
+        ALTER TABLE genp RENAME TO hidden;
+        CREATE VIEW genp AS SELECT rowid, data, sha1 FROM hidden;
+        """)
+    let database = try KeychainDatabase(file: changed)
+    #expect(database.missingTables == [.genericPassword] && !database.rows.contains { $0.kind == .genericPassword })
+  }
+
+  @Test("A computed column is refused, a trigger changes nothing")
+  func columnsAndTriggers() throws {
+    let computed = try DatabaseFile.changed(
+      by: "ALTER TABLE genp ADD COLUMN more AS (zeroblob(1000000)) VIRTUAL")
+    #expect(code(computed) == .damaged)
+    let triggered = try DatabaseFile.changed(
+      by: "CREATE TRIGGER harm AFTER INSERT ON genp BEGIN DELETE FROM genp; END")
+    #expect(try KeychainDatabase(file: triggered).rows.count == 12)
+  }
+
+  @Test("A database that was cut off is refused as damaged, wherever it was cut")
+  func cutOff() throws {
+    let whole = try DatabaseFile.bytes()
+    for count in stride(from: 512, to: whole.count, by: 5 * 512) {
+      #expect(code(Array(whole.prefix(count))) == .damaged, "\(count)")
+    }
+    #expect(code(Array(whole.prefix(99))) == .unreadable)
+  }
+
+  @Test("Limits: of items, and of a log that claims a database of any size")
+  func limits() throws {
+    #expect(code(try DatabaseFile.bytes(), limit: 12) == nil)
+    #expect(code(try DatabaseFile.bytes(), limit: 11) == .overLimit)
+    #expect(WriteAheadLog([UInt8](repeating: 0, count: 4096)) == nil)
+  }
+
+  @Test("A changed byte in the database never ends the program: it is read, or refused with a reason")
+  func changedBytes() throws {
+    let whole = try DatabaseFile.bytes()
+    for offset in stride(from: 16, to: whole.count, by: 1009) {
+      var changed = whole
+      changed[offset] ^= 0xFF
+      let database = try? KeychainDatabase(file: changed)
+      #expect((database?.rows.count ?? 0) <= 13, "\(offset)")
+    }
+  }
+}

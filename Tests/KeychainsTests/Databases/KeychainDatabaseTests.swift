@@ -1,0 +1,133 @@
+import Basics
+import KeychainCrypto
+import KeychainFormats
+import Keychains
+import Testing
+import TestSupport
+
+@Suite("A keychain database, read from its bytes")
+struct KeychainDatabaseTests {
+  @Test("The database without its log has 12 items, and all of them open as the vectors say")
+  func withoutLog() throws {
+    let database = try KeychainDatabase(file: DatabaseFile.bytes())
+    #expect(database.schema?.major == 12 && database.schema?.minor == 11)
+    #expect(database.log == .none)
+    #expect(database.rows.map(\.version).filter { $0 == 8 }.count == 10)
+    #expect(Set(database.wrappedMetadataKeys.keys.map(\.rawValue)) == Set(6...12))
+    let expected = try TestVectors.database()["items"].elements
+    #expect(expected.count == 12)
+    try expect(database, toHold: expected)
+  }
+
+  @Test("A limit of rows takes as many as it says, and no more")
+  func rowLimit() throws {
+    let bytes = try DatabaseFile.bytes()
+    #expect(try KeychainDatabase(file: bytes, log: [], acceptingAtMost: 12).rows.count == 12)
+    let error = #expect(throws: KeychainDatabaseError.self) {
+      _ = try KeychainDatabase(file: bytes, log: [], acceptingAtMost: 11)
+    }
+    #expect(error?.code == .overLimit && KeychainDatabase.maximumItemCount == 200_000)
+  }
+
+  @Test("With its log it has 13: the last one stands in the log only")
+  func withLog() throws {
+    let database = try KeychainDatabase(file: DatabaseFile.bytes(), log: DatabaseFile.log())
+    #expect(database.log == .applied)
+    let vectors = try TestVectors.database()
+    try expect(database, toHold: vectors["items"].elements + vectors["wal"]["more_items"].elements)
+  }
+
+  @Test("A log that was cut off within its last transaction gives what was committed before: nothing")
+  func unfinishedTransaction() throws {
+    let log = try DatabaseFile.log()
+    for count in [1, 31, 32, 56, 500, log.count - 1] {
+      let database = try KeychainDatabase(file: DatabaseFile.bytes(), log: Array(log.prefix(count)))
+      #expect(database.log == .unreadable, "\(count)")
+      #expect(database.rows.count == 12, "\(count)")
+    }
+  }
+
+  @Test("A changed byte anywhere in the log keeps its transaction out")
+  func damagedLog() throws {
+    let log = try DatabaseFile.log()
+    for offset in stride(from: 0, to: log.count, by: 97) {
+      var changed = log
+      changed[offset] ^= 0x40
+      let database = try KeychainDatabase(file: DatabaseFile.bytes(), log: changed)
+      #expect(database.log == .unreadable, "\(offset)")
+      #expect(database.rows.count == 12, "\(offset)")
+    }
+  }
+
+  @Test("A log of pages of another size is of another database, and not applied")
+  func logOfOtherPages() throws {
+    let other = try DatabaseFile.changed(by: "PRAGMA page_size = 4096; VACUUM")
+    let database = try KeychainDatabase(file: other, log: DatabaseFile.log())
+    #expect(database.log == .foreign)
+    #expect(database.rows.count == 12)
+  }
+
+  @Test("A log that would break an intact database is of another one, and not applied")
+  func logOfOtherDatabase() throws {
+    let other = try DatabaseFile.changed(by: "DROP TABLE ckmirror; DROP TABLE outgoingqueue; VACUUM")
+    let database = try KeychainDatabase(file: other, log: DatabaseFile.log())
+    #expect(database.log == .foreign)
+    #expect(database.rows.count == 12)
+  }
+
+  @Test(
+    "A log whose pages all fit in, but belong elsewhere, is found by what SQLite says of all pages",
+    arguments: [
+      "DELETE FROM cert", "UPDATE genp SET data = zeroblob(9000) WHERE rowid = 1",
+      "DELETE FROM ckmirror; DELETE FROM genp WHERE rowid > 3; PRAGMA incremental_vacuum",
+    ])
+  func logOfOtherContent(sql: String) throws {
+    let database = try KeychainDatabase(file: DatabaseFile.changed(by: sql), log: DatabaseFile.log())
+    #expect(database.log == .foreign)
+  }
+
+  @Test("A column sha1 that is not the digest of the content is told, and the item stays")
+  func otherDigest() throws {
+    let changed = try DatabaseFile.changed(by: "UPDATE genp SET sha1 = x'00' WHERE rowid = 2")
+    let database = try KeychainDatabase(file: changed)
+    let opened = try database.opened(with: database.keys())
+    #expect(opened.map(\.hasFittingDigest) == opened.map { $0.row.kind != .genericPassword || $0.row.number != 2 })
+  }
+
+  @Test("A row of a newer version, an empty one and one without its class's key stay, each with its reason")
+  func rowsThatDoNotOpen() throws {
+    let changed = try DatabaseFile.changed(
+      by: """
+        UPDATE genp SET data = x'0900000000' WHERE rowid = 1;
+        UPDATE genp SET data = '' WHERE rowid = 2;
+        DELETE FROM metadatakeys WHERE keyclass = '8';
+        """)
+    let database = try KeychainDatabase(file: changed)
+    #expect(database.rows.count == 12)
+    let verdicts = try database.opened(with: database.keys()).map(\.opened.verdict)
+    #expect(verdicts.prefix(3) == [.unsupportedVersion, .malformed, .noClassKey])
+    #expect(verdicts.filter { $0 == .open }.count == 8)
+  }
+
+  private func expect(_ database: KeychainDatabase, toHold expected: [TestVectors]) throws {
+    let opened = try database.opened(with: database.keys())
+    #expect(opened.count == expected.count)
+    for vector in expected {
+      let (table, number) = (try vector["table"].string, try vector["rowid"].integer)
+      let found = try #require(opened.first { $0.row.kind.rawValue == table && $0.row.number == number })
+      let place = Comment(rawValue: "\(table):\(number)")
+      #expect(found.opened.verdict.rawValue == (try vector["verdict"].string), place)
+      #expect(found.opened.findings.isEmpty, place)
+      #expect(found.hasFittingDigest == true, place)
+      #expect(try found.row.version.map(Int.init) == vector["version"].integer, place)
+      #expect(try found.row.digest == vector["sha1"].bytes, place)
+      let item = try #require(found.opened.item, place)
+      let attributes = try vector["attributes"].members.mapValues { try $0.property }
+      #expect(Dictionary(uniqueKeysWithValues: item.attributes.map { ($0.rawValue, $1) }) == attributes, place)
+      let secrets = try vector["secret"].members.mapValues { try $0["hex"].bytes }
+      let foundSecrets = Dictionary(
+        uniqueKeysWithValues: item.secrets.map { ($0.rawValue, $1.withBytes { Array($0) }) })
+      #expect(foundSecrets == secrets, place)
+    }
+  }
+}

@@ -1,0 +1,170 @@
+import Basics
+import CSQLite
+import Foundation
+import KeychainFormats
+import Testing
+import TestSupport
+import TestSupport
+@testable import Keychains
+
+
+@Suite("A journal beside a keychain database, of a change that was not finished")
+struct RollbackJournalTests {
+  /// A database and its journal while somebody changes it: pages that do not fit into two of SQLite's own go to the file
+  /// before the change is finished.
+  private struct Unfinished {
+    let before: [UInt8]
+    let file: [UInt8]
+    let journal: [UInt8]
+
+    init(_ change: String) throws {
+      before = try DatabaseFile.changed(by: "PRAGMA page_size = 1024; VACUUM")
+      let directory = try TemporaryDirectory()
+      let path = directory.url.appending(path: "k.db").path
+      try Data(before).write(to: URL(filePath: path))
+      var handle: OpaquePointer?
+      defer { sqlite3_close_v2(handle) }
+      let all = "PRAGMA cache_size = 2; PRAGMA cache_spill = 1; BEGIN IMMEDIATE; \(change)"
+      guard sqlite3_open(path, &handle) == SQLITE_OK, sqlite3_exec(handle, all, nil, nil, nil) == SQLITE_OK else {
+        throw DatabaseFile.Refused(message: sqlite3_errmsg(handle).map { String(cString: $0) } ?? "")
+      }
+      file = try [UInt8](Data(contentsOf: URL(filePath: path)))
+      journal = try [UInt8](Data(contentsOf: URL(filePath: path + "-journal")))
+    }
+
+    /// What SQLite leaves of the two when it opens them: the rows of a table, as text.
+    func asSQLiteHasIt(_ sql: String, _ journal: [UInt8]? = nil) throws -> String {
+      let directory = try TemporaryDirectory()
+      let path = directory.url.appending(path: "k.db").path
+      try Data(file).write(to: URL(filePath: path))
+      try Data(journal ?? self.journal).write(to: URL(filePath: path + "-journal"))
+      return try Self.rows(sql, at: path)
+    }
+
+    /// The same of one file alone.
+    static func rows(_ sql: String, of bytes: [UInt8]) throws -> String {
+      let directory = try TemporaryDirectory()
+      let path = directory.url.appending(path: "k.db").path
+      try Data(bytes).write(to: URL(filePath: path))
+      return try rows(sql, at: path)
+    }
+
+    private static func rows(_ sql: String, at path: String) throws -> String {
+      var handle: OpaquePointer?
+      defer { sqlite3_close_v2(handle) }
+      var statement: OpaquePointer?
+      guard sqlite3_open(path, &handle) == SQLITE_OK, sqlite3_prepare_v2(handle, sql, -1, &statement, nil) == SQLITE_OK
+      else { throw DatabaseFile.Refused(message: sqlite3_errmsg(handle).map { String(cString: $0) } ?? "") }
+      defer { sqlite3_finalize(statement) }
+      var rows: [String] = []
+      while sqlite3_step(statement) == SQLITE_ROW {
+        rows.append(
+          (0..<sqlite3_column_count(statement)).map { column in
+            sqlite3_column_text(statement, column).map { String(cString: $0) } ?? "NULL"
+          }.joined(separator: "|"))
+      }
+      return rows.joined(separator: "\n")
+    }
+  }
+
+  private static let everything =
+    "SELECT rowid, hex(data), hex(sha1), acct, agrp FROM genp UNION ALL SELECT rowid, hex(data), hex(sha1), acct, agrp FROM inet"
+  private static let changes = [
+    "DELETE FROM genp; DELETE FROM inet", "UPDATE genp SET data = randomblob(9000)",
+    "DROP TABLE genp; CREATE TABLE other(x); INSERT INTO other SELECT randomblob(3000) FROM keys",
+    "CREATE TABLE more(x); WITH RECURSIVE n(i) AS (VALUES(1) UNION ALL SELECT i+1 FROM n WHERE i<300) "
+      + "INSERT INTO more SELECT randomblob(900) FROM n; UPDATE inet SET data = zeroblob(20000)",
+  ]
+
+  @Test("is taken back: the rows are those from before the change, as SQLite itself leaves them", arguments: changes)
+  func takenBack(change: String) throws {
+    let unfinished = try Unfinished(change)
+    // Else nothing would be shown: the change has reached the file.
+    #expect(unfinished.file != unfinished.before)
+    let database = try KeychainDatabase(file: unfinished.file, journal: unfinished.journal)
+    #expect(database.log == .takenBack && database.isIntact)
+    let former = try KeychainDatabase(file: unfinished.before)
+    #expect(database.rows.count == 12)
+    #expect(database.rows.map(\.sealed) == former.rows.map(\.sealed))
+    #expect(database.rows.map(\.number) == former.rows.map(\.number))
+    let ours = try Unfinished.rows(Self.everything, of: database.image)
+    #expect(try ours == unfinished.asSQLiteHasIt(Self.everything))
+    #expect(try ours == Unfinished.rows(Self.everything, of: unfinished.before))
+  }
+
+  @Test("that is cut off anywhere, or changed, gives what SQLite makes of it, or what the file says alone")
+  func damaged() throws {
+    let unfinished = try Unfinished("UPDATE genp SET data = randomblob(9000)")
+    let journal = unfinished.journal
+    var seen = Set<DatabaseFacts.LogUse>()
+    for step in 0..<60 {
+      var other = journal
+      if step % 2 == 0 {
+        other.removeLast(journal.count * (60 - step) / 61)
+      } else {
+        other[journal.count * step / 60] ^= 0x10
+      }
+      let theirs = try? unfinished.asSQLiteHasIt(Self.everything, other)
+      guard let database = try? KeychainDatabase(file: unfinished.file, journal: other) else { continue }
+      seen.insert(database.log)
+      // Where it is shown as taken back it is whole, and SQLite has the same rows.
+      guard database.log == .takenBack else { continue }
+      #expect(try database.isIntact && Unfinished.rows(Self.everything, of: database.image) == theirs, "\(step)")
+    }
+    #expect(seen.contains(.takenBack))
+  }
+
+  @Test("that is empty, zeroed by a finished change, or no journal says nothing")
+  func finished() throws {
+    let unfinished = try Unfinished("UPDATE genp SET data = randomblob(9000)")
+    let zeroed = [UInt8](repeating: 0, count: 28) + unfinished.journal.dropFirst(28)
+    for journal in [[], zeroed, Array("no journal at all".utf8), Array(unfinished.journal.prefix(27))] {
+      let database = try KeychainDatabase(file: unfinished.before, journal: journal)
+      #expect(database.log == .none && database.rows.count == 12)
+    }
+  }
+
+  @Test("beside a log with content is not looked at: what is said of the log is all that was done")
+  func besideLog() throws {
+    let unfinished = try Unfinished("UPDATE genp SET data = randomblob(9000)")
+    let log = Array("no log at all".utf8)
+    let database = try KeychainDatabase(file: unfinished.before, log: log, journal: unfinished.journal)
+    #expect(database.log == .unreadable)
+    #expect(try database.image == KeychainDatabase(file: unfinished.before).image)
+  }
+
+  @Test("of another database is not applied where that would break it")
+  func foreign() throws {
+    let other = try Unfinished("DROP TABLE genp")
+    let own = try DatabaseFile.changed(
+      by: "DROP TABLE ckmirror; DROP TABLE outgoingqueue; PRAGMA page_size = 4096; VACUUM")
+    let database = try KeychainDatabase(file: own, journal: other.journal)
+    #expect(database.log == .foreign && database.rows.count == 12)
+  }
+
+  @Test("that names a page far behind asks for no more bytes than it and the file have")
+  func farPage() throws {
+    let unfinished = try Unfinished("UPDATE genp SET data = randomblob(9000)")
+    // As many pages as the largest database has, and the last of them in the first record.
+    let last: [UInt8] = [0x00, 0x03, 0xFF, 0xFF]
+    var journal = unfinished.journal
+    journal.replaceSubrange(16..<20, with: last)
+    let first = Int(journal.bigEndian(at: 20))
+    journal.replaceSubrange(first..<first + 4, with: last)
+    let image = try KeychainDatabase(file: unfinished.before, journal: journal).image
+    #expect(image.count <= unfinished.before.count + journal.count)
+  }
+
+  @Test("that says that the database had more pages than can be read is over a limit, whatever its page size")
+  func claims() throws {
+    var journal = try Unfinished("UPDATE genp SET data = randomblob(9000)").journal
+    journal.replaceSubrange(16..<20, with: [0xFF, 0xFF, 0xFF, 0xFF])
+    let error = #expect(throws: KeychainDatabaseError.self) {
+      _ = try KeychainDatabase(file: DatabaseFile.bytes(), journal: journal)
+    }
+    #expect(error?.code == .overLimit)
+    // A sector of nothing would never end.
+    journal.replaceSubrange(20..<24, with: [0, 0, 0, 0])
+    #expect(try KeychainDatabase(file: DatabaseFile.bytes(), journal: journal).log == .none)
+  }
+}

@@ -1,0 +1,173 @@
+import Basics
+import CSQLite
+import Foundation
+import KeychainCrypto
+import KeychainFormats
+import Keychains
+import Testing
+import TestSupport
+
+@Suite("A Simulator's keychain that is changed")
+struct SimulatorKeychainTests {
+  /// A directory with the database of the vectors and its log.
+  private struct Place {
+    let directory: TemporaryDirectory
+    var path: String { directory.path("keychain-2-debug.db") }
+
+    init(_ file: [UInt8]? = nil, log: Bool = true) throws {
+      directory = try TemporaryDirectory()
+      try directory.write(file ?? DatabaseFile.bytes(), to: "keychain-2-debug.db")
+      if log { try directory.write(DatabaseFile.log(), to: "keychain-2-debug.db-wal") }
+    }
+
+    func files() throws -> [String: [UInt8]] {
+      try FileManager.default.contentsOfDirectory(atPath: directory.url.path).filter { !$0.hasSuffix("-shm") }
+        .reduce(into: [:]) { $0[$1] = try directory.read($1) }
+    }
+
+    func rows() throws -> [KeychainDatabase.OpenedRow] {
+      let log = (try? directory.read("keychain-2-debug.db-wal")) ?? []
+      let database = try KeychainDatabase(file: directory.read("keychain-2-debug.db"), log: log)
+      #expect(database.isIntact)
+      return try database.opened(with: database.keys())
+    }
+  }
+
+  private static func item(_ account: String, secret: String, group: String = "ABCDE12345.org.example.new")
+    -> KeychainItem
+  {
+    KeychainItem(
+      kind: .genericPassword,
+      attributes: [
+        .account: .string(account), .service: .string("seeded"), .accessGroup: .string(group),
+        .protection: .string("ck"),
+        .creationDate: .date(KeychainDate(secondsSinceReferenceDate: 700_000_000.5)),
+        .modificationDate: .date(KeychainDate(secondsSinceReferenceDate: 700_000_001)), .synchronizable: .integer(0),
+        .tombstone: .integer(0), .multiUser: .data([]),
+      ], secrets: ["v_Data": SensitiveBytes(copying: Array(secret.utf8))])
+  }
+
+  private static func stored(_ row: KeychainDatabase.OpenedRow) -> [[UInt8]] {
+    [Array(row.row.kind.rawValue.utf8), Array("\(row.row.number)".utf8), row.row.sealed, row.row.digest ?? []]
+  }
+
+  @Test("has an item that was put in, whole and sealed as the others, and every other row as it was to the byte")
+  func added() throws {
+    let place = try Place()
+    let before = try place.rows().map(Self.stored)
+    let keychain = try SimulatorKeychain(path: place.path)
+    #expect(try keychain.put(Self.item("anna", secret: "tr0ub4dor"), replacing: false) == .added)
+    try keychain.commit()
+    let rows = try place.rows()
+    #expect(rows.count == before.count + 1)
+    #expect(
+      rows.allSatisfy { $0.opened.verdict == .open && $0.differingColumns.isEmpty && $0.hasFittingDigest != false })
+    #expect(rows.map(Self.stored).filter(before.contains).count == before.count)
+    #expect(rows.compactMap(\.opened.fault?.reason) == [])
+    let new = try #require(rows.first { $0.opened.item?[.account] == .string("anna") })
+    #expect(new.row.version == 8 && new.opened.keyClass?.rawValue == 7)
+    #expect(new.opened.item?.secret?.withBytes { Array($0) } == Array("tr0ub4dor".utf8))
+    #expect(new.opened.item?[.persistentReference]?.dataValue?.count == 16)
+  }
+
+  @Test("gives way to an item with the same primary key where that is wanted, in its row and under its reference")
+  func replaced() throws {
+    let place = try Place()
+    do {
+      let keychain = try SimulatorKeychain(path: place.path)
+      #expect(try keychain.put(Self.item("anna", secret: "one"), replacing: true) == .added)
+      try keychain.commit()
+    }
+    let first = try #require(try place.rows().first { $0.opened.item?[.account] == .string("anna") })
+    do {
+      let keychain = try SimulatorKeychain(path: place.path)
+      #expect(try keychain.put(Self.item("anna", secret: "two"), replacing: false) == .kept)
+      #expect(try keychain.put(Self.item("anna", secret: "three"), replacing: true) == .replaced)
+      try keychain.commit()
+    }
+    let found = try place.rows().filter { $0.opened.item?[.account] == .string("anna") }
+    #expect(found.map(\.row.number) == [first.row.number])
+    #expect(found.first?.opened.item?.secret?.withBytes { Array($0) } == Array("three".utf8))
+    #expect(found.first?.opened.item?[.persistentReference] == first.opened.item?[.persistentReference])
+  }
+
+  @Test("loses the rows of a group and none of another")
+  func removed() throws {
+    let place = try Place()
+    let before = try place.rows()
+    let group = "ABCDE12345.com.example.notes"
+    let keychain = try SimulatorKeychain(path: place.path)
+    let count = try keychain.removeItems(ofGroups: [group, group])
+    try keychain.commit()
+    let rest = before.filter { $0.opened.item?.accessGroup != group }
+    #expect(count == before.count - rest.count && count > 0 && !rest.isEmpty)
+    #expect(try place.rows().map(Self.stored) == rest.map(Self.stored))
+  }
+
+  @Test("that is not committed is what it was")
+  func undone() throws {
+    let place = try Place()
+    let before = try place.rows().map(Self.stored)
+    do {
+      let keychain = try SimulatorKeychain(path: place.path)
+      _ = try keychain.put(Self.item("anna", secret: "x"), replacing: true)
+      _ = try keychain.removeItems(ofGroups: ["ABCDE12345.com.example.notes"])
+    }
+    #expect(try place.rows().map(Self.stored) == before)
+  }
+
+  @Test("gets a key for a class that had none, and keeps those that are there")
+  func newClass() throws {
+    let place = try Place(
+      DatabaseFile.changed(by: "DELETE FROM metadatakeys; DELETE FROM genp; DELETE FROM inet"), log: false)
+    let keychain = try SimulatorKeychain(path: place.path)
+    for account in ["a", "b"] { _ = try keychain.put(Self.item(account, secret: account), replacing: true) }
+    try keychain.commit()
+    let database = try KeychainDatabase(file: place.directory.read("keychain-2-debug.db"))
+    #expect(database.wrappedMetadataKeys.map(\.key.rawValue) == [7])
+    #expect(try place.rows().filter { $0.opened.isOpen }.count >= 2)
+  }
+
+  @Test("is not opened while somebody else has it open, and is not touched then")
+  func busy() throws {
+    let place = try Place(log: false)
+    var other: OpaquePointer?
+    defer { sqlite3_close_v2(other) }
+    #expect(sqlite3_open(place.path, &other) == SQLITE_OK)
+    #expect(sqlite3_exec(other, "PRAGMA journal_mode = WAL; SELECT count(*) FROM genp", nil, nil, nil) == SQLITE_OK)
+    let before = try place.files()
+    let error = #expect(throws: KeychainDatabaseError.self) { _ = try SimulatorKeychain(path: place.path) }
+    #expect(error?.code == .busy && error?.category == .busy)
+    #expect(try place.files() == before)
+  }
+
+  @Test("is refused with its reason, unchanged, where it defines what SQL would run, is newer, or has a device's keys")
+  func refused() throws {
+    let cases: [(sql: String, code: KeychainDatabaseError.Code, reason: String)] = [
+      (
+        "CREATE TRIGGER t AFTER INSERT ON genp BEGIN DELETE FROM genp; END", .unchangeable,
+        "it defines a trigger, which no Simulator's database does"
+      ),
+      ("CREATE VIEW v AS SELECT * FROM genp", .unchangeable, "it defines a view, which no Simulator's database does"),
+      (
+        "UPDATE tversion SET version = 13, minor = 0", .unchangeable,
+        "its schema is 13.0; Keyhaul writes to 11.0 to 12.11"
+      ),
+      ("DELETE FROM tversion", .unchangeable, "it does not state its schema version"),
+      (
+        "UPDATE metadatakeys SET data = zeroblob(40) WHERE keyclass = '6'", .unchangeable,
+        "its keys are not a Simulator's keys"
+      ),
+      ("DROP TABLE metadatakeys", .unknownForm, "it has no table metadatakeys"),
+    ]
+    for (sql, code, reason) in cases {
+      let place = try Place(DatabaseFile.changed(by: sql), log: false)
+      let before = try place.files()
+      let error = #expect(throws: KeychainDatabaseError.self, "\(sql)") { _ = try SimulatorKeychain(path: place.path) }
+      #expect(error == KeychainDatabaseError(code, reason), "\(sql)")
+      #expect(try place.files() == before, "\(sql)")
+    }
+    let absent = #expect(throws: KeychainDatabaseError.self) { _ = try SimulatorKeychain(path: "/nowhere/k.db") }
+    #expect(absent?.code == .notWritable)
+  }
+}

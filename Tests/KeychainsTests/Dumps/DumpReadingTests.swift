@@ -1,0 +1,226 @@
+import Basics
+import KeychainFormats
+import KeychainRules
+import Keychains
+import Testing
+import TestSupport
+
+/// A property list in XML with this content.
+func plist(_ content: String) -> [UInt8] {
+  Array("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<plist version=\"1.0\">\(content)</plist>".utf8)
+}
+
+/// An array of one dictionary, or a table's.
+func entries(_ contents: String...) -> String {
+  "<array>" + contents.map { "<dict>\($0)</dict>" }.joined() + "</array>"
+}
+
+func text(_ key: String, _ value: String) -> String { "<key>\(key)</key><string>\(value)</string>" }
+func data(_ key: String, _ value: String) -> String {
+  "<key>\(key)</key><data>\(base64(Array(value.utf8)))</data>"
+}
+func base64(_ bytes: [UInt8]) -> String {
+  let digits = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/")
+  var text = ""
+  for start in stride(from: 0, to: bytes.count, by: 3) {
+    let group = bytes[start..<min(start + 3, bytes.count)]
+    let bits = group.reduce(0) { $0 << 8 | Int($1) } << (8 * (3 - group.count))
+    for place in 0..<4 { text.append(place <= group.count ? digits[bits >> (18 - 6 * place) & 63] : "=") }
+  }
+  return text
+}
+func secret(_ item: DumpedItem?) -> [UInt8]? { item?.item?.secret?.withBytes { Array($0) } }
+
+/// 2026-11-20T18:04:00Z, which is 9,454 days and 65,040 seconds after 2001-01-01.
+let moment: Double = 9454 * 86_400 + 65_040
+
+@Suite("Dumps are told by their content")
+struct DumpReadingTests {
+  @Test("tables keep the types that the dump has, and text where text belongs")
+  func tables() throws {
+    let dump = try KeychainDump(
+      parsing: plist(
+        "<dict><key>genp</key>"
+          + entries(
+            text("agrp", "ABCDE12345.org.example.chat") + text("acct", "anna") + text("svce", "chat.example")
+              + text("pdmn", "ak")
+              + "<key>sync</key><integer>1</integer><key>cdat</key><date>2026-11-20T18:04:00Z</date>"
+              + data("gena", "raw\u{1}") + data("v_Data", "hunter2\u{0}"))
+          + "<key>inet</key>"
+          + entries(
+            text("agrp", "com.apple.cfnetwork") + text("srvr", "mail.example.org") + text("ptcl", "imps")
+              + "<key>port</key><string>993</string>" + text("pdmn", "cku") + text("v_Data", "correct horse"))
+          + "</dict>"))
+
+    #expect(dump.form == .tables)
+    #expect(dump.items.map(\.kind) == [.genericPassword, .internetPassword])
+    let (password, mail) = (dump.items[0], dump.items[1])
+    #expect(password.item?[.account] == .string("anna"))
+    #expect(password.item?[.generic] == .data(Array("raw\u{1}".utf8)))
+    #expect(password.item?.isSynchronizable == true)
+    #expect(password.item?.creationDate?.secondsSinceReferenceDate == moment)
+    #expect(secret(password) == Array("hunter2\u{0}".utf8), "a secret stays as it is, its NUL included")
+    #expect(mail.item?[.port] == .integer(993))
+    #expect(mail.item?[.protocolType] == .string("imps"))
+    #expect(mail.protection == .afterFirstUnlockThisDeviceOnly)
+    #expect(secret(mail) == Array("correct horse".utf8))
+    #expect(dump.items.allSatisfy { $0.tableSource == .stated && $0.unusableAttributes.isEmpty })
+  }
+
+  @Test("where every value is data, text, numbers and dates are what the attributes make of them")
+  func untyped() throws {
+    let dump = try KeychainDump(
+      parsing: plist(
+        "<dict><key>genp</key>"
+          + entries(
+            data("agrp", "apple\u{0}") + data("acct", "anna") + data("pdmn", "ck") + data("sync", "1")
+              + data("invi", "007")
+              + data("mdat", "2026-11-20 18:04:00 +0000") + data("cdat", "yesterday") + data("gena", "a\u{7}b")
+              + data("labl", "two\u{0}\u{0}") + data("v_Data", "text\u{0}"))
+          + "</dict>"))
+
+    let item = try #require(dump.items.first)
+    #expect(dump.form == .untypedTables)
+    #expect(item.item?.accessGroup == "apple", "one NUL at the end is not part of a text")
+    #expect(item.item?[.account] == .string("anna"))
+    #expect(item.item?[.synchronizable] == .integer(1))
+    #expect(item.item?[.isInvisible] == .string("007"), "no canonical number")
+    #expect(item.item?.modificationDate?.secondsSinceReferenceDate == moment)
+    #expect(item.item?.creationDate == nil)
+    #expect(item.unusableAttributes == [.creationDate])
+    #expect(item.item?[.generic] == .data(Array("a\u{7}b".utf8)), "with a control character it is not text")
+    #expect(item.item?[.label] == .data(Array("two\u{0}\u{0}".utf8)))
+    #expect(secret(item) == Array("text\u{0}".utf8))
+  }
+
+  @Test("an array of items says its tables, or its attributes do, and that they do is said")
+  func array() throws {
+    let dump = try KeychainDump(
+      parsing: plist(
+        entries(
+          text("table", "keys") + text("agrp", "a") + text("klbl", "k") + data("v_Data", "1")
+            + text("TamperCheck", "x"),
+          text("agrp", "a") + text("srvr", "s") + data("v_Data", "2"),
+          text("agrp", "a") + data("issr", "i") + data("v_Data", "3"),
+          text("agrp", "a") + text("svce", "s") + data("v_Data", "4"),
+          text("table", "idnt") + text("agrp", "a"),
+          text("table", "tombs\u{202E}") + text("agrp", "a"),
+          text("rowID", "7"))))
+
+    #expect(dump.form == .items)
+    #expect(dump.items.map(\.kind) == [.genericPassword, .internetPassword, .certificate, .key])
+    #expect(dump.items.map(\.entry) == [3, 1, 2, 0])
+    #expect(dump.items.map(\.tableSource) == [.inferred, .inferred, .inferred, .stated])
+    #expect(dump.skipped == [.identity: 1, .unknownTable: 1, .noTable: 1])
+    #expect(dump.unknownTables == ["tombs\u{202E}"])
+    #expect(dump.entryCount == 7)
+    #expect(dump.items.last?.item?.attributes.keys.contains("TamperCheck") == false)
+  }
+
+  @Test("where bytes are base64 text, the secret is what it stands for")
+  func base64Text() throws {
+    let dump = try KeychainDump(
+      parsing: plist(
+        entries(
+          text("agrp", "a") + text("acct", "anna") + text("pdmn", "ak") + text("cdat", "20261120180400Z")
+            + text("v_Data", "aHVudGVyMg=="),
+          text("agrp", "a") + text("acct", "otto") + text("v_Data", "no base64!"))))
+
+    #expect(dump.form == .genericPasswords)
+    #expect(secret(dump.items[0]) == Array("hunter2".utf8))
+    #expect(
+      dump.items[0].item?[.account] == .string("anna"), "which is base64 too, and nothing says it stands for bytes")
+    #expect(dump.items[0].item?.creationDate?.secondsSinceReferenceDate == moment)
+    #expect(dump.items[1].fault?.reason == .malformed)
+    #expect(!dump.items[1].hasSecret)
+  }
+
+  @Test("A JSON dump with a byte order mark before it is read")
+  func byteOrderMark() throws {
+    let bytes = Array("\u{FEFF}[{\"item_class\": \"kSecClassGenericPassword\", \"account\": \"a\"}]".utf8)
+    #expect(KeychainDump.mayBegin(with: Array(bytes.prefix(KeychainDump.signatureByteCount))))
+    #expect(try KeychainDump(parsing: bytes).items.count == 1)
+  }
+
+  @Test("JSON of objection: constants, the exact secret before its rendering, identities counted")
+  func objection() throws {
+    let dump = try KeychainDump(
+      parsing: Array(
+        """
+        [{"item_class": "kSecClassGenericPassword", "accessible_attribute": "kSecAttrAccessibleWhenUnlockedThisDeviceOnly",
+          "account": "anna", "service": "chat.example", "label": "", "entitlement_group": "ABCDE12345.org.example.chat",
+          "create_date": "2026-11-20 18:04:00 +0000", "data": "hunter?", "dataHex": "68756e74657232"},
+         {"item_class": "kSecClassInternetPassword", "accessible_attribute": "kSecAttrAccessibleAlways", "data": "secret",
+          "account": "otto", "access_control": "kSecAccessControlUserPresence", "type": "5"},
+         {"item_class": "kSecClassKey", "data": "(Key data not displayed)", "label": "k"},
+         {"item_class": "kSecClassIdentity"}, {"item_class": "kSecClassWhatever"}, {"account": "x"}, 7]
+        """.utf8))
+
+    #expect(dump.form == .objection)
+    #expect(dump.items.map(\.kind) == [.genericPassword, .internetPassword, .key])
+    let (chat, mail, key) = (dump.items[0], dump.items[1], dump.items[2])
+    #expect(chat.protection == .whenUnlockedThisDeviceOnly)
+    #expect(secret(chat) == Array("hunter2".utf8))
+    #expect(!chat.isSecretRendered)
+    #expect(chat.item?[.label] == nil)
+    #expect(chat.item?.creationDate?.secondsSinceReferenceDate == moment)
+    #expect(secret(mail) == Array("secret".utf8))
+    #expect(mail.isSecretRendered)
+    #expect(mail.item?[.accessControl] == .string("kSecAccessControlUserPresence"))
+    #expect(mail.item?[.type] == .integer(5))
+    #expect(!key.hasSecret && key.fault == nil)
+    #expect(dump.skipped == [.identity: 1, .unknownTable: 1, .noTable: 1, .notAnItem: 1])
+  }
+
+  @Test("words of objection's own stand for no value, wherever they are, and the exact secret counts beside them")
+  func wordsOfObjection() throws {
+    // objection's helpers.ts writes the first and the last, its keychain.ts the second.
+    let words = [
+      "(failed to decode)", "(Key data not displayed)", "(could not get string for class: __NSArrayM)",
+      "(could not get string for class: undefined)",
+    ]
+    for said in words {
+      let dump = try KeychainDump(
+        parsing: Array(
+          """
+          [{"item_class": "kSecClassGenericPassword", "account": "\(said)", "service": "chat.example", "label": "\(said)",
+            "accessible_attribute": "\(said)", "access_control": "\(said)", "create_date": "\(said)", "data": "\(said)",
+            "dataHex": ""},
+           {"item_class": "kSecClassGenericPassword", "account": "anna", "service": "chat.example",
+            "accessible_attribute": "kSecAttrAccessibleWhenUnlocked", "data": "\(said)", "dataHex": "00ff"},
+           {"item_class": "kSecClassGenericPassword", "account": "otto", "data": "x", "dataHex": "\(said)"}]
+          """.utf8))
+      let (nothing, exact, rendered) = (dump.items[0], dump.items[1], dump.items[2])
+      #expect(!nothing.hasSecret && nothing.fault == nil && !nothing.isSecretRendered, "\(said)")
+      #expect(nothing.item?.attributes == [.service: .string("chat.example")], "\(said)")
+      #expect(nothing.unusableAttributes == [.account, .creationDate, .label, .protection].sorted(), "\(said)")
+      #expect(secret(exact) == [0, 0xFF] && !exact.isSecretRendered, "\(said)")
+      #expect(secret(rendered) == Array("x".utf8) && rendered.isSecretRendered, "\(said)")
+    }
+  }
+
+  @Test("what only looks like objection's own words is a secret as any other")
+  func wordsOfTheUser() throws {
+    for said in ["failed to decode", "(failed to decode) ", "(could not get string for class: a b)", "(could not get"] {
+      let dump = try KeychainDump(
+        parsing: Array("[{\"item_class\": \"kSecClassGenericPassword\", \"data\": \"\(said)\"}]".utf8))
+      #expect(secret(dump.items[0]) == Array(said.utf8))
+    }
+  }
+
+  @Test("an access control counts where it has constraints, and tells the class that nothing else says")
+  func accessControl() throws {
+    let plain = try DERPropertyList.encode(.dictionary(["prot": .string("aku")]))
+    let guarded = try DERPropertyList.encode(
+      .dictionary(["prot": .string("ak"), "acl": .dictionary(["od": .boolean(true)])]))
+    func entry(_ control: [UInt8]) -> String {
+      text("agrp", "a") + "<key>accc</key><data>\(base64(control))</data>" + data("v_Data", "1")
+    }
+    let dump = try KeychainDump(
+      parsing: plist(entries(entry(plain), entry(guarded), entry([0x31, 0x7F]))))
+
+    #expect(dump.items.map(\.protection) == [.whenUnlockedThisDeviceOnly, .whenUnlocked, nil])
+    #expect(dump.items.map { $0.item?[.accessControl] != nil } == [false, true, false])
+    #expect(dump.items[2].unusableAttributes == [.accessControl])
+  }
+}

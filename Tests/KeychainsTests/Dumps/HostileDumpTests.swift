@@ -1,0 +1,112 @@
+import Basics
+import KeychainFormats
+import KeychainRules
+import Keychains
+import Testing
+
+@Suite("Dumps that somebody made up")
+struct HostileDumpTests {
+  private func code(_ bytes: [UInt8]) -> KeychainDumpError.Code? {
+    do throws(KeychainDumpError) {
+      _ = try KeychainDump(parsing: bytes)
+      return nil
+    } catch {
+      return error.code
+    }
+  }
+
+  @Test("the sealed keychain of a backup is not a dump, and is called what it is")
+  func backupKeychain() {
+    #expect(
+      code(plist("<dict><key>genp</key>\(entries(data("v_Data", "x") + data("v_PersistentRef", "y")))</dict>"))
+        == .backupKeychain)
+    #expect(
+      code(plist("<dict><key>keybag-uuid</key><string>a</string><key>genp</key><array/></dict>")) == .backupKeychain)
+  }
+
+  @Test(
+    "what is not a dump is refused, with a code for each reason",
+    arguments: [
+      ("", KeychainDumpError.Code.unreadable), ("[]", .unknownForm), ("[[]]", .unknownForm),
+      ("{\"a\": 1}", .unknownForm),
+      ("[{\"item_class\": \"a\"", .unreadable), ("[{\"item_class\": \"a\", \"item_class\": \"b\"}]", .unreadable),
+      ("<plist><array/></plist>", .unknownForm), ("<plist><dict/></plist>", .unknownForm),
+      ("<plist><dict>", .unreadable),
+      ("<plist><string>x</string></plist>", .unknownForm), ("bplist00", .unreadable), ("\u{0}\u{0}", .unreadable),
+      (String(repeating: "[", count: 100_000), .overLimit),
+      ("<plist>" + String(repeating: "<array>", count: 100_000), .overLimit),
+    ])
+  func refused(_ text: String, _ expected: KeychainDumpError.Code) {
+    #expect(code(Array(text.utf8)) == expected)
+  }
+
+  @Test("one byte more than a dump may have is refused before any of it is read")
+  func tooLong() {
+    var bytes = [UInt8](repeating: 0x20, count: KeychainDump.maximumByteCount)
+    bytes[0] = 0
+    #expect(code(bytes) == .unreadable)
+    #expect(code(bytes + [0x20]) == .overLimit)
+  }
+
+  @Test("as many entries as a dump may have are read, one more is not")
+  func tooMany() {
+    let three = Array("[{\"item_class\": \"a\"}, 0, 0]".utf8)
+    #expect(throws: Never.self) { try KeychainDump(parsing: three, acceptingAtMost: 3) }
+    #expect(throws: KeychainDumpError(.overLimit, "more than 2 entries")) {
+      try KeychainDump(parsing: three, acceptingAtMost: 2)
+    }
+    #expect(KeychainDump.maximumItemCount == 200_000)
+  }
+
+  @Test("values of wrong kinds cost an attribute, never the item or the program")
+  func wrongKinds() throws {
+    let dump = try KeychainDump(
+      parsing: plist(
+        "<dict><key>genp</key>"
+          + entries(
+            "<key>agrp</key><array/><key>acct</key><dict/><key>pdmn</key><integer>7</integer><key>cdat</key><true/>"
+              + "<key>musr</key>" + "<data>AAAA</data>" + "<key>sync</key><real>0.5</real><key>v_Data</key><array/>"
+              + "<key>xyzw</key><real>1</real><key>svce</key><string>a</string>",
+            "") + "<key>keys</key><string>none</string><key>made</key><string>by someone</string></dict>"))
+
+    let item = try #require(dump.items.first)
+    #expect(dump.items.count == 1)
+    #expect(
+      item.unusableAttributes == ["acct", "agrp", "cdat", "musr", "pdmn", "sync", "v_Data", "xyzw"])
+    #expect(item.item?.attributes == [.service: .string("a")])
+    #expect(item.fault?.reason == .malformed)
+    #expect(dump.skipped == [.notAnItem: 2])
+  }
+
+  @Test("of a key that stands twice the first counts, and that it stands twice is counted")
+  func repeated() throws {
+    let dump = try KeychainDump(
+      parsing: plist(
+        "<dict><key>genp</key>\(entries(text("acct", "a") + text("acct", "b") + data("v_Data", "1") + data("v_Data", "2")))"
+          + "<key>genp</key>\(entries(text("acct", "c")))</dict>"))
+
+    #expect(dump.items.map { $0.item?[.account] } == [.string("a")])
+    #expect(secret(dump.items.first) == Array("1".utf8))
+    #expect(dump.repeatedKeyCount == 3)
+  }
+
+  @Test("names keep their control characters, and no error or description has a secret")
+  func names() throws {
+    let dump = try KeychainDump(
+      parsing: Array(
+        "[{\"item_class\": \"kSecClassGenericPassword\", \"account\": \"a\\u0000\\u001b[31m\", \"dataHex\": \"6869\"}]"
+          .utf8))
+
+    #expect(dump.items.first?.item?[.account] == .string("a\u{0}\u{1B}[31m"))
+    #expect(!"\(dump)".contains("hi"))
+  }
+
+  @Test("only a few names of unknown tables are kept, all of their entries are counted")
+  func unknownTables() throws {
+    let tables = (0..<20).map { "<key>t\($0)</key>\(entries(text("a", "b")))" }.joined()
+    let dump = try KeychainDump(parsing: plist("<dict><key>genp</key><array/>\(tables)</dict>"))
+
+    #expect(dump.skipped == [.unknownTable: 20])
+    #expect(dump.unknownTables == (0..<8).map { "t\($0)" })
+  }
+}

@@ -1,0 +1,37 @@
+import Basics
+import KeychainFormats
+import KeychainRules
+import Keychains
+import Testing
+
+@Suite("What a dump of another tool gives")
+struct KeychainDumpTests {
+  @Test("its items are numbered as a backup's: kind by kind, and within a kind as the dump has them")
+  func numbering() {
+    let dump = KeychainDump(
+      form: .items,
+      items: [(0, ItemKind.key), (2, .genericPassword), (3, .key), (5, .genericPassword)].map { entry, kind in
+        DumpedItem(entry: entry, kind: kind, content: .attributesOnly(KeychainItem(kind: kind), nil))
+      },
+      skipped: [.identity: 1, .noTable: 1])
+
+    #expect(dump.items.map(\.entry) == [2, 5, 0, 3])
+    #expect(dump.items.map(\.index) == [0, 1, 2, 3])
+    #expect(dump.entryCount == 6)
+  }
+
+  @Test("what is shut has no item, and says why")
+  func shut() {
+    let fault = DumpFault(.tagMismatch, "the secret's tag does not fit")
+    let shut = DumpedItem(entry: 0, kind: .key, content: .shut(fault, protection: .whenUnlocked))
+    let half = DumpedItem(
+      entry: 1, kind: .key,
+      content: .attributesOnly(KeychainItem(kind: .key, attributes: [.protection: .string("ck")]), fault))
+
+    #expect(shut.item == nil)
+    #expect(shut.protection == .whenUnlocked)
+    #expect(half.item != nil && !half.hasSecret)
+    #expect(half.protection == .afterFirstUnlock)
+    #expect(half.fault == fault)
+  }
+}

@@ -1,0 +1,197 @@
+import Basics
+import KeychainCrypto
+import KeychainFormats
+import Testing
+import TestSupport
+
+@testable import KeychainRules
+@testable import Keychains
+
+@Suite("Adding an item")
+struct Adding {
+  private func failure(_ body: () throws -> Void) -> KeychainStoreError.Code? {
+    #expect(throws: KeychainStoreError.self, performing: body)?.code
+  }
+
+  @Test("gives back what was added, with both dates of now and what the caller left out")
+  func defaults() throws {
+    let keychain = try Keychain()
+    let item = KeychainItem(
+      kind: .internetPassword,
+      attributes: [
+        .accessGroup: .string("g"), .creationDate: .date(.seconds(5)), .modificationDate: .date(.seconds(6)),
+      ])
+
+    let stored = try keychain.add(item, at: 700)
+
+    let expected: AttributeMap<PropertyValue> = [
+      .accessGroup: .string("g"), .protection: .string("ak"), .creationDate: .date(.seconds(700)),
+      .modificationDate: .date(.seconds(700)), .account: .string(""), .securityDomain: .string(""),
+      .server: .string(""), .protocolType: .integer(0), .authenticationType: .string(""), .port: .integer(0),
+      .path: .string(""), .synchronizable: .integer(0), .tombstone: .integer(0), .multiUser: .data([]),
+    ]
+    #expect(stored.item.without(.uuid, .persistentReference, .digest).attributes == expected)
+    #expect(stored.rowID == 1)
+    #expect(stored.persistentReference == stored.item[.persistentReference]?.dataValue)
+    #expect(try keychain.only(.internetPassword).attributes == stored.item.attributes)
+  }
+
+  @Test("readable while unlocked unless it is a certificate or belongs to the push service")
+  func defaultProtection() throws {
+    let keychain = try Keychain()
+    let apsd = KeychainItem(kind: .certificate, attributes: [.accessGroup: .string("com.apple.apsd")])
+    for kind in ItemKind.allCases {
+      try keychain.add(KeychainItem(kind: kind, attributes: [.accessGroup: .string("g")]))
+    }
+    try keychain.add(apsd)
+    #expect(try keychain.sql("SELECT pdmn FROM genp") == [["'ak'"]])
+    #expect(try keychain.sql("SELECT pdmn FROM keys") == [["'ak'"]])
+    #expect(try keychain.sql("SELECT agrp, pdmn FROM cert") == [["'g'", "'dk'"], ["'com.apple.apsd'", "'dku'"]])
+  }
+
+  @Test("a second one with the same key is a duplicate, and the first stays")
+  func duplicate() throws {
+    let keychain = try Keychain()
+    try keychain.add(.genericPassword(secret: "first"))
+    #expect(failure { try keychain.add(.genericPassword(secret: "second")) } == .duplicateItem)
+    #expect(try keychain.only().secretText == "first")
+  }
+
+  @Test("several are added all or none")
+  func several() throws {
+    let keychain = try Keychain()
+    let items = ["a", "b", "a"].map { KeychainItem.genericPassword($0) }
+    #expect(
+      failure {
+        try keychain.store.add(contentsOf: items, keys: keychain.keys, now: .seconds(1), random: keychain.random)
+      } == .duplicateItem)
+    #expect(try keychain.store.count(of: .genericPassword) == 0)
+    try keychain.store.add(
+      contentsOf: Array(items.prefix(2)), keys: keychain.keys, now: .seconds(1), random: keychain.random)
+    #expect(try keychain.store.count(of: .genericPassword) == 2)
+  }
+
+  @Test("can be rehearsed: the same answer, and not a row changed")
+  func rehearsal() throws {
+    let keychain = try Keychain()
+    func rehearse(_ item: KeychainItem, keys: borrowing ClassKeys) throws -> StoredItem {
+      try keychain.store.rehearseAdding(item, keys: keys, now: .seconds(1), random: keychain.random)
+    }
+    let locked = try keychain.lockedKeys()
+
+    let rehearsed = try rehearse(.genericPassword("a"), keys: keychain.keys)
+    #expect(rehearsed.item[.account] == KeychainItem.genericPassword("a")[.account])
+    #expect(try keychain.store.count(of: .genericPassword) == 0)
+
+    try keychain.add(.genericPassword("a", secret: "first"))
+    #expect(failure { _ = try rehearse(.genericPassword("a"), keys: keychain.keys) } == .duplicateItem)
+    #expect(failure { _ = try rehearse(.genericPassword("b"), keys: locked) } == .interactionNotAllowed)
+    #expect(try keychain.only().secretText == "first")
+  }
+
+  @Test("takes the place of a corrupt row, whose number it keeps")
+  func replacesCorrupt() throws {
+    let keychain = try Keychain()
+    try keychain.add(.genericPassword(secret: "first"))
+    try keychain.tamper("UPDATE genp SET data = x'03000000'")
+    let stored = try keychain.add(.genericPassword(secret: "second"))
+    #expect(stored.rowID == 1)
+    #expect(try keychain.only().secretText == "second")
+  }
+
+  @Test("a row whose stored digest is not that of its content counts as corrupt")
+  func replacesWrongDigest() throws {
+    let keychain = try Keychain()
+    try keychain.add(.genericPassword(secret: "first"))
+    try keychain.tamper("UPDATE genp SET sha1 = zeroblob(20)")
+    try keychain.add(.genericPassword(secret: "second"))
+    #expect(try keychain.only().secretText == "second")
+  }
+
+  @Test("takes the place of a tombstone, with its UUID and persistent reference")
+  func replacesTombstone() throws {
+    let keychain = try Keychain()
+    let item = KeychainItem.genericPassword().with([.synchronizable: .integer(1)])
+    let first = try keychain.add(item)
+    try keychain.store.delete(
+      ItemQuery(), keys: keychain.keys, now: .seconds(2000), tombstones: .leave, random: keychain.random)
+
+    let second = try keychain.add(item, at: 3000)
+
+    #expect(second.rowID == first.rowID)
+    #expect(second.item[.uuid] == first.item[.uuid])
+    #expect(second.persistentReference == first.persistentReference)
+    #expect(try keychain.only().isTombstone == false)
+  }
+
+  @Test("while the device is locked only what is readable then can be added")
+  func locked() throws {
+    let keychain = try Keychain()
+    let locked = try keychain.lockedKeys()
+    func add(_ protection: ProtectionClass) throws {
+      let item = KeychainItem.genericPassword(protection.rawValue, as: protection)
+      try keychain.store.add(item, keys: locked, now: .seconds(1), random: keychain.random)
+    }
+    for protection in [ProtectionClass.whenUnlocked, .whenUnlockedThisDeviceOnly, .whenPasscodeSetThisDeviceOnly] {
+      #expect(failure { try add(protection) } == .interactionNotAllowed)
+    }
+    for protection in [ProtectionClass.afterFirstUnlock, .always, .alwaysThisDeviceOnly] { try add(protection) }
+    #expect(try keychain.sql("SELECT pdmn FROM genp") == [["'ck'"], ["'dk'"], ["'dku'"]])
+    #expect(KeychainStoreError(.interactionNotAllowed, "").category == .locked)
+  }
+
+  @Test("a duplicate of a locked item is told without opening it")
+  func lockedDuplicate() throws {
+    let keychain = try Keychain()
+    try keychain.add(.genericPassword())
+    let locked = try keychain.lockedKeys()
+    let item = KeychainItem.genericPassword(as: .always)
+    #expect(
+      failure { try keychain.store.add(item, keys: locked, now: .seconds(1), random: keychain.random) }
+        == .duplicateItem)
+  }
+
+  @Test("what needs a passcode cannot be added where there is none")
+  func withoutPasscode() throws {
+    let item = KeychainItem.genericPassword(as: .whenPasscodeSetThisDeviceOnly)
+    let with = try Keychain()
+    try with.add(item)
+    let without = try Keychain("open phone", passcode: "")
+    #expect(failure { try without.add(item) } == .authFailed)
+  }
+
+  @Test("an item names its group, and a protection class that exists")
+  func requirements() throws {
+    let keychain = try Keychain()
+    #expect(failure { try keychain.add(.genericPassword().without(.accessGroup)) } == .parameter)
+    #expect(failure { try keychain.add(.genericPassword().with([.protection: .string("zz")])) } == .parameter)
+  }
+
+  @Test("an access control comes back as it was, and keeps the item from being synchronised")
+  func accessControl() throws {
+    let keychain = try Keychain()
+    let constraints: PropertyDictionary = ["od": .dictionary(["pkofn": .integer(1)]), "odel": .boolean(true)]
+    let item = KeychainItem.genericPassword().with([.accessControl: .dictionary(constraints)])
+    try keychain.add(item)
+
+    let found = try #require(try keychain.find(ItemQuery(wantsSecret: true)).first)
+
+    // DER sorts the pairs.
+    #expect(Set(found.accessControl?.entries ?? []) == Set(constraints.entries))
+    #expect(found.item.secretText == "correct horse")
+    #expect(try keychain.sql("SELECT substr(hex(data), 1, 8) FROM genp") == [["'06000080'"]])
+    #expect(failure { try keychain.add(item.with([.synchronizable: .integer(1)])) } == .parameter)
+    #expect(failure { try keychain.add(item.with([.accessControl: .data([1])])) } == .parameter)
+  }
+
+  @Test("an item that is too large for a blob is refused; the largest that fits is stored")
+  func size() throws {
+    let keychain = try Keychain()
+    var item = KeychainItem.genericPassword()
+    item.secret = SensitiveBytes(copying: [UInt8](repeating: 7, count: ItemBlob.maximumByteCount))
+    #expect(failure { try keychain.add(item) } == .parameter)
+    item.secret = SensitiveBytes(copying: [UInt8](repeating: 7, count: ItemBlob.maximumByteCount - 2000))
+    try keychain.add(item)
+    #expect(try keychain.only().secret?.count == ItemBlob.maximumByteCount - 2000)
+  }
+}

@@ -1,0 +1,97 @@
+import Basics
+import KeychainFormats
+import Testing
+import TestSupport
+
+@testable import KeychainRules
+@testable import Keychains
+
+@Suite("Very many items that are put in place at once")
+struct BulkImportTests {
+  private static let schema = "SELECT type, name, tbl_name, sql FROM sqlite_master"
+
+  private func items(_ count: Int) -> [KeychainItem] {
+    (0..<count).map { number in
+      // Two of a hundred have one primary key, so that one of them meets the other.
+      let account = "person-\(number.isMultiple(of: 100) ? number + 1 : number)"
+      var item = KeychainItem.genericPassword(account, secret: "secret \(number)")
+      item[.modificationDate] = .date(KeychainDate(secondsSinceReferenceDate: Double(number)))
+      return item
+    }
+  }
+
+  private func restore(_ items: [KeychainItem], into keychain: Keychain, announcing count: Int) throws {
+    let kinds = Array(repeating: ItemKind.genericPassword, count: count)
+    try keychain.store.restore { (transaction) throws(KeychainStoreError) in
+      try transaction.importing(kinds, translating: { $0 }) { () throws(KeychainStoreError) in
+        for item in items {
+          let incoming = try byRule(try IncomingItem(item))
+          try transaction.importItem(incoming, keys: keychain.keys, random: keychain.random)
+        }
+      }
+    }
+  }
+
+  @Test("have the same rows, found in the same ways, as those that came one by one")
+  func sameRows() throws {
+    let items = items(2_100)
+    let (one, many) = (try Keychain(), try Keychain())
+    try restore(items, into: one, announcing: 0)
+    try restore(items, into: many, announcing: items.count)
+    #expect(try Set(one.sql(Self.schema)) == Set(many.sql(Self.schema)))
+    #expect(try many.sql("PRAGMA integrity_check") == [["'ok'"]])
+    let rows = "SELECT rowid, acct, svce, agrp, sha1, mdat FROM genp ORDER BY rowid"
+    let found = try many.sql(rows)
+    #expect(found.count == 2_079)
+    #expect(try one.sql(rows) == found)
+    // An index that misses a row would not find it.
+    let byAccount = "SELECT count(*) FROM genp INDEXED BY genpacct WHERE acct IS NOT NULL"
+    let byGroup = "SELECT count(*) FROM genp INDEXED BY agrp_musr_tomb_svce_acct WHERE agrp > ''"
+    #expect(try many.sql(byAccount) == [["2079"]])
+    #expect(try many.sql(byGroup) == [["2079"]])
+    #expect(try KeychainStore.open(at: many.path).count(of: .genericPassword) == 2_079)
+  }
+
+  @Test("leave everything as it was, its indexes too, where one of them fails")
+  func failure() throws {
+    struct Stop: Error {
+      init() {}
+      init(_ error: KeychainStoreError) {}
+    }
+    let keychain = try Keychain()
+    try keychain.add(.genericPassword("before", secret: "secret"))
+    let before = try keychain.sql(Self.schema)
+    let incoming = try IncomingItem(KeychainItem.genericPassword("during", secret: "secret"))
+    #expect(throws: Stop.self) {
+      try keychain.store.restore(translating: Stop.init) { (transaction) throws(Stop) in
+        try transaction.importing(repeatElement(.genericPassword, count: 2_100), translating: Stop.init) {
+          () throws(Stop) in
+          let imported = try? transaction.importItem(incoming, keys: keychain.keys, random: keychain.random)
+          if imported == nil { Issue.record("nothing was imported before the failure") }
+          throw Stop()
+        }
+      }
+    }
+    #expect(try keychain.sql(Self.schema) == before)
+    #expect(try keychain.sql("SELECT count(*) FROM genp INDEXED BY genpacct WHERE acct IS NOT NULL") == [["1"]])
+    #expect(try keychain.sql("PRAGMA integrity_check") == [["'ok'"]])
+  }
+
+  @Test("change no index of a table that has more rows than come, nor for a few")
+  func untouched() throws {
+    let keychain = try Keychain()
+    try restore(items(20), into: keychain, announcing: 20)
+    let order = "SELECT name FROM sqlite_master ORDER BY rowid"
+    let before = try keychain.sql(order)
+    try restore(items(30), into: keychain, announcing: 1_999)
+    #expect(try keychain.sql(order) == before)
+    try keychain.store.restore { (transaction) throws(KeychainStoreError) in
+      // Twenty rows are a few beside two thousand: here they are taken away and made again.
+      try transaction.importing(repeatElement(.genericPassword, count: 2_000), translating: { $0 }) {
+        () throws(KeychainStoreError) in
+      }
+    }
+    #expect(try keychain.sql(order) != before)
+    #expect(try Set(keychain.sql(order)) == Set(before))
+  }
+}

@@ -1,0 +1,138 @@
+import Basics
+import Foundation
+import KeychainCrypto
+import KeychainFormats
+import Testing
+import TestSupport
+
+@testable import KeychainRules
+@testable import Keychains
+
+/// SHA-1 of nothing (FIPS 180).
+let hashOfNothing = "xda39a3ee5e6b4b0d3255bfef95601890afd80709"
+
+private func hash(_ text: String) -> String { "x" + SHA1.hash(Array(text.utf8)).hex }
+
+@Suite("What the columns of the database say")
+struct Columns {
+  @Test("names are hashes, the class, the group and the flags are readable")
+  func genericPassword() throws {
+    let keychain = try Keychain()
+    try keychain.add(
+      .genericPassword().with([.label: .data([1, 2]), .creator: .integer(7), .synchronizable: .integer(1)]), at: 1234.5)
+
+    let rows = try keychain.sql(
+      "SELECT acct, svce, labl, desc, crtr, agrp, pdmn, sync, tomb, musr, clip, cdat, mdat, vwht, tkid, ggrp, sysb "
+        + "FROM genp")
+
+    #expect(
+      rows == [
+        [
+          hash("anna"), hash("mail"), "x" + SHA1.hash([1, 2]).hex, "NULL", "7", "'keyhaul'", "'ak'", "1", "0", "''",
+          "0",
+          "1234.5", "1234.5", "''", "''", "''", "0",
+        ]
+      ])
+  }
+
+  @Test("an item with nothing but a group has empty values and hashes of nothing, never NULL, in its primary key")
+  func absent() throws {
+    let keychain = try Keychain()
+    for kind in ItemKind.allCases {
+      try keychain.add(KeychainItem(kind: kind, attributes: [.accessGroup: .string("g")]))
+    }
+
+    let tail = ["'g'", "0", "''", "''", "''", "''"]
+    let zero = "x" + SHA1.hash([0, 0, 0, 0]).hex
+    let expected: [ItemKind: [String]] = [
+      .genericPassword: [hashOfNothing, hashOfNothing],
+      .internetPassword: [hashOfNothing, hashOfNothing, hashOfNothing, "0", hashOfNothing, "0", hashOfNothing],
+      .certificate: ["0", hashOfNothing, hashOfNothing],
+      .key: [zero, "''", hashOfNothing, "0", "0", "0", "0", "0.0", "0.0"],
+    ]
+    for kind in ItemKind.allCases {
+      let columns = ColumnDefinitions.primaryKey(of: kind).map(\.code.rawValue).joined(separator: ",")
+      #expect(try keychain.sql("SELECT \(columns) FROM \(kind.rawValue)") == [(expected[kind] ?? []) + tail])
+    }
+  }
+
+  @Test("a protocol stays the text it is, and a port a number")
+  func numbersAndText() throws {
+    let keychain = try Keychain()
+    try keychain.add(.internetPassword())
+    #expect(try keychain.sql("SELECT ptcl, port, typeof(ptcl) FROM inet") == [["'imps'", "993", "'text'"]])
+  }
+
+  @Test("a key's class is the hash of four bytes, its labels for the identity join are readable")
+  func key() throws {
+    let keychain = try Keychain()
+    let label = Array(UInt8(1)...20)
+    try keychain.add(
+      KeychainItem(
+        kind: .key,
+        attributes: [
+          .accessGroup: .string("g"), .keyClass: .integer(1), .applicationLabel: .data(label),
+          .applicationTag: .data([9]),
+          .type: .integer(73), .startDate: .date(.seconds(5.25)),
+        ]))
+    #expect(
+      try keychain.sql("SELECT kcls, klbl, atag, type, sdat, edat FROM keys") == [
+        ["x" + SHA1.hash([1, 0, 0, 0]).hex, "x" + label.hex, "x" + SHA1.hash([9]).hex, "73", "5.25", "0.0"]
+      ])
+  }
+
+  @Test("every item gets a UUID in upper case and 16 bytes of persistent reference, and no two the same")
+  func identifiers() throws {
+    let keychain = try Keychain()
+    try keychain.add(.genericPassword("anna"))
+    try keychain.add(.genericPassword("ben"))
+    let rows = try keychain.sql("SELECT UUID, persistref, sha1 FROM genp")
+    for row in rows {
+      #expect(row[0].contains(/^'[0-9A-F]{8}-[0-9A-F]{4}-4[0-9A-F]{3}-[89AB][0-9A-F]{3}-[0-9A-F]{12}'$/))
+      #expect(row[1].count == 33)
+      #expect(row[2].count == 41)
+    }
+    for column in 0..<3 { #expect(rows[0][column] != rows[1][column]) }
+  }
+
+  @Test("the digest column is SHA-1 of the item's digest encoding")
+  func digest() throws {
+    let keychain = try Keychain()
+    let stored = try keychain.add(.genericPassword())
+    let encoding = try stored.item.digestEncoding().withBytes { Array($0) }
+    #expect(try keychain.sql("SELECT sha1 FROM genp") == [["x" + SHA1.hash(encoding).hex]])
+  }
+
+  @Test("no file of the database holds a name, a server, a label or a secret in clear")
+  func noClearText() throws {
+    let keychain = try Keychain()
+    let planted = ["planted-account", "planted-service", "planted-label", "planted-server", "planted-secret"]
+    try keychain.add(
+      .genericPassword(planted[0], service: planted[1], secret: planted[4]).with([.label: .string(planted[2])]))
+    try keychain.add(.internetPassword(planted[3]).with([.label: .string(planted[2]), .path: .string(planted[1])]))
+
+    for name in ["keychain-2.db", "keychain-2.db-wal"] {
+      let bytes = try Data(keychain.directory.read(name))
+      #expect(!bytes.isEmpty)
+      for text in planted { #expect(bytes.range(of: Data(text.utf8)) == nil, "\(text) in \(name)") }
+    }
+    #expect(try Data(keychain.directory.read("keychain-2.db-wal")).range(of: Data("keyhaul".utf8)) != nil)
+  }
+
+  @Test(
+    "an attribute of a type that it cannot have is refused, without its value",
+    arguments: [
+      (.internetPassword, .port, .data([1])), (.genericPassword, .accessGroup, .integer(3)),
+      (.genericPassword, .account, .boolean(true)), (.genericPassword, .creator, .date(.reference)),
+      (.certificate, .issuer, .array([])), (.genericPassword, .label, .date(.reference)),
+      (.key, .startDate, .date(.seconds(.infinity))), (.key, .endDate, .date(.seconds(.nan))),
+    ] as [(ItemKind, AttributeCode, PropertyValue)])
+  func wrongTypes(kind: ItemKind, code: AttributeCode, value: PropertyValue) throws {
+    let keychain = try Keychain()
+    let item = KeychainItem(kind: kind, attributes: [.accessGroup: .string("g"), .label: .string("planted")])
+    let error = #expect(throws: KeychainStoreError.self) { try keychain.add(item.with([code: value])) }
+    #expect(error?.code == .parameter)
+    #expect(error?.reason.contains("planted") == false)
+    #expect(try keychain.sql("SELECT count(*) FROM \(kind.rawValue)") == [["0"]])
+  }
+}

@@ -1,0 +1,78 @@
+import Basics
+import KeychainCrypto
+import KeychainFormats
+import Testing
+import TestSupport
+
+@testable import KeychainRules
+@testable import Keychains
+
+@Suite("A search with a condition that no column knows")
+struct ConditionTests {
+  /// Three items of two classes; the condition means the first and the last.
+  private func filled() throws -> Keychain {
+    let keychain = try Keychain()
+    try keychain.add(.genericPassword("anna", service: "chat.example"))
+    try keychain.add(.genericPassword("ben", service: "mail.example", as: .always))
+    try keychain.add(.genericPassword("cleo", service: "chatter", as: .always))
+    return keychain
+  }
+
+  private let query = ItemQuery(
+    kind: .genericPassword, condition: { $0[.service]?.stringValue?.hasPrefix("chat") ?? false })
+
+  private func accounts(_ keychain: Keychain) throws -> [String?] {
+    try keychain.find(ItemQuery()).map { $0.item[.account]?.stringValue }
+  }
+
+  private func delete(_ keychain: Keychain, keys: borrowing ClassKeys) throws -> Int {
+    try keychain.store.delete(query, keys: keys, now: .seconds(2000), random: keychain.random)
+  }
+
+  private func update(_ keychain: Keychain, keys: borrowing ClassKeys) throws -> Int {
+    try keychain.store.update(
+      query, with: ItemChanges(attributes: [.label: .string("new")]), keys: keys, now: .seconds(2000),
+      random: keychain.random)
+  }
+
+  @Test("finds, changes and deletes the items that meet it, and no others")
+  func everyCall() throws {
+    let keychain = try filled()
+    #expect(try keychain.find(query).map { $0.item[.account] } == [.string("anna"), .string("cleo")])
+    #expect(try keychain.store.rows(matching: query, keys: keychain.keys).map(\.summary.reference.rowID) == [1, 3])
+    #expect(try update(keychain, keys: keychain.keys) == 2)
+    #expect(try keychain.find(ItemQuery(attributes: [.label: .string("new")])).count == 2)
+    #expect(try delete(keychain, keys: keychain.keys) == 2)
+    #expect(try accounts(keychain) == ["ben"])
+  }
+
+  @Test("changes and deletes nothing while an item is locked that may meet it")
+  func locked() throws {
+    let keychain = try filled()
+    let locked = try keychain.lockedKeys()
+    func code(_ body: () throws -> Void) -> KeychainStoreError.Code? {
+      do { try body() } catch { return (error as? KeychainStoreError)?.code }
+      return nil
+    }
+    #expect(code { _ = try delete(keychain, keys: locked) } == .interactionNotAllowed)
+    #expect(code { _ = try update(keychain, keys: locked) } == .interactionNotAllowed)
+    #expect(
+      code { _ = try keychain.store.rows(matching: query, keys: locked) } == .interactionNotAllowed)
+    #expect(try accounts(keychain) == ["anna", "ben", "cleo"])
+    #expect(try keychain.find(ItemQuery(attributes: [.label: .string("new")])).isEmpty)
+  }
+
+  @Test("leaves rows alone that nothing opens, which a search by columns would delete")
+  func damaged() throws {
+    let keychain = try filled()
+    try keychain.tamper("UPDATE genp SET data = substr(data, 1, 60) WHERE rowid = 1")
+    #expect(try keychain.store.rows(matching: query, keys: keychain.keys).map(\.summary.reference.rowID) == [3])
+    #expect(try update(keychain, keys: keychain.keys) == 1)
+    #expect(try delete(keychain, keys: keychain.keys) == 1)
+    #expect(try keychain.sql("SELECT rowid FROM genp") == [["1"], ["2"]])
+    let byColumns = ItemQuery(kind: .genericPassword)
+    #expect(try keychain.store.rows(matching: byColumns, keys: keychain.keys).count == 2)
+    #expect(
+      try keychain.store.delete(byColumns, keys: keychain.keys, now: .seconds(1), random: keychain.random) == 2)
+  }
+}

@@ -1,0 +1,145 @@
+import Basics
+import GRDB
+import KeychainCrypto
+import KeychainFormats
+import SystemPackage
+import Testing
+import TestSupport
+
+@testable import KeychainRules
+@testable import Keychains
+
+@Suite("A damaged row")
+struct DamagedRows {
+  private func filled() throws -> Keychain {
+    let keychain = try Keychain()
+    for name in ["a", "b", "c"] { try keychain.add(.genericPassword(name)) }
+    return keychain
+  }
+
+  private func faults(_ keychain: Keychain, keys: borrowing ClassKeys) throws -> [Bool] {
+    try keychain.store.rows(includingTombstones: false, keys: keys).map { $0.fault?.isPermanent ?? false }
+  }
+
+  @Test("a flipped bit anywhere in a sealed item makes that item alone undecodable")
+  func flippedBits() throws {
+    let keychain = try filled()
+    let hex = try #require(try keychain.sql("SELECT hex(data) FROM genp WHERE rowid = 2").first?.first)
+    let sealed = try [UInt8](hex: String(hex.dropFirst().dropLast()))
+    for index in stride(from: 0, to: sealed.count, by: sealed.count / 40) + [8, 12, sealed.count - 1] {
+      var damaged = sealed
+      damaged[index] ^= 0x01
+      try keychain.store.write { (transaction) throws(KeychainStoreError) in
+        try transaction.database.run("UPDATE genp SET data = ? WHERE rowid = 2", [.blob(damaged)])
+      }
+      #expect(try faults(keychain, keys: keychain.keys) == [false, true, false], "\(index)")
+    }
+  }
+
+  @Test(
+    "a value of another type in its columns never brings down the others",
+    arguments: [
+      "data = NULL", "data = 'text'", "data = 7", "data = x''", "data = zeroblob(100)", "pdmn = NULL, data = NULL",
+      "sha1 = 'x', cdat = 'x', mdat = x'00', data = 1.5", "tomb = 0.0, sync = 'x', data = NULL",
+      "agrp = x'FF', data = NULL", "UUID = 5, persistref = 'text', data = NULL", "clip = 'x', data = NULL",
+      "data = x'08000000'", "data = x'06000080FFFFFFFF'",
+    ])
+  func wrongTypes(change: String) throws {
+    let keychain = try filled()
+    try keychain.tamper("UPDATE genp SET \(change) WHERE rowid = 2")
+    let found = try keychain.store.find(ItemQuery(kind: .genericPassword), keys: keychain.keys)
+    #expect(found.items.map(\.rowID) == [1, 3])
+    #expect(found.undecodable.map(\.summary.reference.rowID) == [2])
+    #expect(try keychain.store.rowSummaries(includingTombstones: true).count == 3)
+  }
+
+  @Test("a row that another device sealed cannot be decoded here")
+  func otherDevice() throws {
+    let mine = try filled()
+    let other = try Keychain("another phone")
+    #expect(try faults(mine, keys: other.keys) == [true, true, true])
+    #expect(try faults(mine, keys: mine.keys) == [false, false, false])
+  }
+
+  @Test("an item that was moved to another table is not taken for one of its kind with its secret")
+  func movedBlob() throws {
+    let keychain = try Keychain()
+    try keychain.add(.genericPassword())
+    try keychain.add(.internetPassword())
+    try keychain.tamper("UPDATE inet SET data = (SELECT data FROM genp)")
+    let row = try #require(
+      try keychain.store.rows(includingTombstones: false, keys: keychain.keys).first {
+        $0.summary.kind == .internetPassword
+      })
+    #expect(try ExistingRow(row).state == .corrupt)
+  }
+
+  @Test("a reason names no value")
+  func reasons() throws {
+    let keychain = try Keychain()
+    try keychain.add(.genericPassword("planted", service: "planted", secret: "planted"))
+    try keychain.tamper("UPDATE genp SET data = substr(data, 1, 60)")
+    let rows = try keychain.store.rows(includingTombstones: false, keys: keychain.keys)
+    guard case .undecodable(let reason)? = rows.first?.fault else {
+      Issue.record("the row opened")
+      return
+    }
+    #expect(!reason.contains("planted"))
+    #expect(!reason.isEmpty)
+  }
+}
+
+@Suite("Errors of the keychain")
+struct KeychainErrors {
+  @Test("have a category, words and advice each")
+  func table() {
+    let expected: [(KeychainStoreError.Code, ErrorCategory)] = [
+      (.duplicateItem, .failed), (.itemNotFound, .notFound), (.interactionNotAllowed, .locked), (.authFailed, .refused),
+      (.decode, .damaged), (.parameter, .failed), (.noSuchAttribute, .failed), (.io, .failed), (.diskFull, .failed),
+      (.notAvailable, .failed), (.closed, .failed), (.cancelled, .failed), (.busy, .busy), (.damaged, .damaged),
+    ]
+    #expect(Set(expected.map(\.0)) == Set(KeychainStoreError.Code.allCases))
+    for (code, category) in expected {
+      let error = KeychainStoreError(code, "a reason")
+      #expect(error.category == category)
+      #expect(error.description == "\(error.summary): a reason")
+      #expect(!error.advice.isEmpty)
+    }
+  }
+
+  @Test("say of a rule's refusal what the rule says", arguments: KeychainRuleError.Code.allCases)
+  func rules(code: KeychainRuleError.Code) {
+    let rule = KeychainRuleError(code, "a reason")
+    let error = KeychainStoreError(rule)
+    #expect(error.code.rawValue == code.rawValue)
+    #expect(error.reason == "a reason")
+    #expect(error.meaning == rule.meaning)
+  }
+
+  @Test(
+    "come from what SQLite answers",
+    arguments: [
+      (.SQLITE_FULL, .diskFull), (.SQLITE_BUSY, .busy), (.SQLITE_LOCKED, .busy), (.SQLITE_CORRUPT, .damaged),
+      (.SQLITE_NOTADB, .damaged), (.SQLITE_CANTOPEN, .notAvailable), (.SQLITE_IOERR, .io), (.SQLITE_READONLY, .io),
+      (.SQLITE_CONSTRAINT_UNIQUE, .duplicateItem), (.SQLITE_CONSTRAINT_NOTNULL, .damaged), (.SQLITE_TOOBIG, .parameter),
+      (.SQLITE_IOERR_FSYNC, .io),
+    ] as [(ResultCode, KeychainStoreError.Code)])
+  func sqlite(result: ResultCode, code: KeychainStoreError.Code) {
+    let error = KeychainStoreError(DatabaseError(resultCode: result, sql: "SELECT 'planted'"))
+    #expect(error.code == code)
+    #expect(!error.description.contains("planted"))
+  }
+
+  @Test(
+    "say that the disk is full where SQLite could not use a file for that reason, and the system's reason else",
+    arguments: [
+      (.SQLITE_IOERR, .noSpace, .diskFull), (.SQLITE_IOERR_SHMSIZE, .diskQuotaExceeded, .diskFull),
+      (.SQLITE_CANTOPEN, .noSpace, .diskFull), (.SQLITE_IOERR, .ioError, .io),
+      (.SQLITE_CANTOPEN, .permissionDenied, .notAvailable), (.SQLITE_CORRUPT, .noSpace, .damaged),
+    ] as [(ResultCode, Errno, KeychainStoreError.Code)])
+  func system(result: ResultCode, reason: Errno, code: KeychainStoreError.Code) {
+    let error = KeychainStoreError(DatabaseError(resultCode: result), reason)
+    #expect(error.code == code)
+    #expect(error.reason.hasSuffix(", \(reason.reason)") == (code != .damaged))
+  }
+}

@@ -1,0 +1,277 @@
+import Basics
+import Foundation
+import GRDB
+import KeychainCrypto
+import KeychainFormats
+import Testing
+import TestSupport
+
+@testable import KeychainRules
+@testable import Keychains
+
+/// Columns that hold data of their own and may be empty, by table.
+private let dataColumns: [ItemKind: [String]] = [
+  .genericPassword: ["musr", "persistref"], .internetPassword: ["musr", "persistref"],
+  .certificate: ["musr", "persistref", "pkhh"], .key: ["musr", "persistref", "klbl"],
+]
+
+@Suite("Empty data in the columns of the database")
+struct EmptyDataTests {
+  /// One item of each kind that has nothing but its group, and of certificates an empty hash of the public key.
+  private func bare(_ keychain: Keychain) throws {
+    for kind in ItemKind.allCases {
+      var item = KeychainItem(kind: kind, attributes: [.accessGroup: .string("g"), .protection: .string("ak")])
+      if kind == .certificate { item[.publicKeyHash] = .data([]) }
+      try keychain.add(item)
+    }
+  }
+
+  /// The database as the first versions wrote it.
+  private func age(_ keychain: Keychain) throws {
+    for (kind, columns) in dataColumns {
+      for column in columns {
+        try keychain.tamper("UPDATE \(kind.rawValue) SET \(column) = x'' WHERE \(column) = ''")
+      }
+    }
+  }
+
+  private func image(_ keychain: Keychain) throws -> [[[String]]] {
+    try ItemKind.allCases.map { try keychain.sql("SELECT * FROM \($0.rawValue) ORDER BY rowid") }
+  }
+
+  private func empties(of kind: ItemKind, _ keychain: Keychain) throws -> [String] {
+    let columns = (dataColumns[kind] ?? []).map { "typeof(\($0)) || length(\($0))" }.joined(separator: ",")
+    return try keychain.sql("SELECT \(columns) FROM \(kind.rawValue)").flatMap { $0 }
+  }
+
+  @Test("is the empty text, which the queries of Apple's daemon look for, and no column of any row is an empty blob")
+  func form() throws {
+    let keychain = try Keychain()
+    try bare(keychain)
+    try keychain.add(.genericPassword("given").with([.multiUser: .data([]), "pcsk": .data([]), "pcsi": .string("")]))
+    try keychain.restore(.genericPassword("restored").with([.multiUser: .data([])]).dated(5))
+    for kind in ItemKind.allCases {
+      #expect(try !empties(of: kind, keychain).contains("'blob0'"))
+      #expect(try keychain.sql("SELECT count(*) FROM \(kind.rawValue) WHERE musr = ''") != [["0"]])
+      for definition in ColumnDefinitions.all(of: kind) {
+        let column = definition.code.rawValue
+        let blobs = try keychain.sql(
+          "SELECT count(*) FROM \(kind.rawValue) WHERE typeof(\(column)) = 'blob' AND length(\(column)) = 0")
+        #expect(blobs == [["0"]], "\(kind.rawValue).\(column)")
+      }
+    }
+    #expect(try keychain.sql("SELECT typeof(klbl), length(klbl) FROM keys") == [["'text'", "0"]])
+    #expect(try keychain.sql("SELECT typeof(pkhh), length(pkhh) FROM cert") == [["'text'", "0"]])
+    #expect(try keychain.sql("SELECT typeof(pcsk) FROM genp WHERE pcsk IS NOT NULL") == [["'text'"]])
+  }
+
+  @Test("reads the same in both forms: searches, counts, primary keys and the row in the way of another item")
+  func bothForms() throws {
+    let keychain = try Keychain()
+    try bare(keychain)
+    let summaries = try keychain.store.rowSummaries(includingTombstones: true)
+    try age(keychain)
+    #expect(try image(keychain).joined().joined().filter { $0 == "x" }.count == 6)
+    let again = try keychain.store.rowSummaries(includingTombstones: true)
+    #expect(again.map(\.primaryKey) == summaries.map(\.primaryKey) && again.count == 4)
+    #expect(again.map(\.multiUser) == [[], [], [], []])
+    #expect(try ItemKind.allCases.map { try keychain.store.count(of: $0) } == [1, 1, 1, 1])
+    let byLabel = ItemQuery(kind: .key, attributes: [.applicationLabel: .data([])])
+    let byHash = ItemQuery(kind: .certificate, attributes: [.publicKeyHash: .string("")])
+    #expect(try keychain.find(byLabel).count == 1 && keychain.find(byHash).count == 1)
+    for item in try keychain.find(ItemQuery()) {
+      let primaryKey = try ItemColumns.primaryKeyValues(of: item.item)
+      let row = try keychain.store.read { (transaction) throws(KeychainStoreError) in
+        try transaction.row(item.item.kind, primaryKey: primaryKey)
+      }
+      #expect(row?.summary.reference == item.summary.reference)
+    }
+  }
+
+  @Test("an item is found under a system user in neither form")
+  func otherUser() throws {
+    let keychain = try Keychain()
+    try keychain.restore(.genericPassword().with([.multiUser: .data(IncomingItem.systemKeychainUser)]).dated(5))
+    #expect(try keychain.find(ItemQuery()).isEmpty)
+  }
+}
+
+@Suite("A database with the old form of empty data")
+struct OldEmptyDataTests {
+  private func old(_ accounts: [String] = ["anna", "ben"]) throws -> Keychain {
+    let keychain = try Keychain()
+    for account in accounts { try keychain.add(.genericPassword(account)) }
+    try keychain.add(.internetPassword())
+    for kind in [ItemKind.certificate, .key] {
+      try keychain.add(KeychainItem(kind: kind, attributes: [.accessGroup: .string("g"), .protection: .string("ak")]))
+    }
+    try keychain.store.close()
+    for kind in ItemKind.allCases { try keychain.tamper("UPDATE \(kind.rawValue) SET musr = x''") }
+    try keychain.tamper("UPDATE keys SET klbl = x''")
+    return keychain
+  }
+
+  private func forms(_ keychain: Keychain, _ path: String? = nil) throws -> Set<String> {
+    let queue = try DatabaseQueue(path: path ?? keychain.path)
+    return try queue.read { database in
+      var forms: Set<String> = []
+      for kind in ItemKind.allCases {
+        forms.formUnion(try String.fetchAll(database, sql: "SELECT DISTINCT typeof(musr) FROM \(kind.rawValue)"))
+      }
+      return forms.union(try String.fetchAll(database, sql: "SELECT DISTINCT typeof(klbl) FROM keys"))
+    }
+  }
+
+  /// All but the columns in question.
+  private func rest(_ keychain: Keychain) throws -> [[String]] {
+    try keychain.sql(
+      "SELECT rowid, acct, svce, agrp, hex(data), hex(persistref), UUID, hex(sha1), mdat, cdat FROM genp ORDER BY rowid"
+    )
+  }
+
+  @Test("is read as it is by who only reads, and left so to the last byte")
+  func reading() throws {
+    let keychain = try old()
+    let before = try Data(keychain.directory.read("keychain-2.db"))
+    let store = try KeychainStore.open(at: keychain.path, isForReading: true)
+    #expect(try store.find(ItemQuery(), keys: keychain.keys).items.count == 5)
+    #expect(try store.find(ItemQuery(wantsSecret: true), keys: keychain.keys).items[0].item.secretText != nil)
+    try store.close()
+    #expect(try Data(keychain.directory.read("keychain-2.db")) == before)
+    #expect(try forms(keychain) == ["blob"])
+  }
+
+  @Test("is given the right form once, by the first who opens it for writing; nothing else in it changes")
+  func settling() throws {
+    let keychain = try old()
+    let before = try rest(keychain)
+    let store = try KeychainStore.open(at: keychain.path)
+    #expect(try forms(keychain) == ["text"])
+    #expect(try rest(keychain) == before)
+    #expect(try store.find(ItemQuery(), keys: keychain.keys).items.count == 5)
+    let duplicate = #expect(throws: KeychainStoreError.self) {
+      try store.add(.genericPassword("anna"), keys: keychain.keys, now: .seconds(2), random: keychain.random)
+    }
+    #expect(duplicate?.code == .duplicateItem)
+    try store.close()
+
+    let settled = try Data(keychain.directory.read("keychain-2.db"))
+    try KeychainStore.open(at: keychain.path).close()
+    #expect(try Data(keychain.directory.read("keychain-2.db")) == settled)
+  }
+
+  @Test(
+    "is put right again where an older program has written since, whichever of the columns it left",
+    arguments: [
+      "UPDATE genp SET musr = x'' WHERE rowid = 2", "UPDATE keys SET klbl = x''", "UPDATE cert SET musr = x''",
+      "UPDATE inet SET persistref = x''", "UPDATE cert SET pkhh = x''",
+    ])
+  func later(change: String) throws {
+    let keychain = try old()
+    try KeychainStore.open(at: keychain.path).close()
+    try keychain.tamper(change)
+    try KeychainStore.open(at: keychain.path).close()
+    for table in ["genp", "inet", "cert", "keys"] {
+      for column in ["musr", "persistref"] + (table == "cert" ? ["pkhh"] : table == "keys" ? ["klbl"] : []) {
+        #expect(
+          try keychain.sql("SELECT count(*) FROM \(table) WHERE \(column) = x''") == [["0"]], "\(table).\(column)")
+      }
+    }
+  }
+
+  @Test("holds the old state or the new one where the power went while it was put right")
+  func powerLoss() throws {
+    let keychain = try old((0..<300).map { "account \($0)" })
+    let copies = ["before": keychain.directory.path("before.db"), "within": keychain.directory.path("within.db")]
+    func copy(_ name: String) throws {
+      for suffix in ["", "-wal"] where FileManager.default.fileExists(atPath: keychain.path + suffix) {
+        try FileManager.default.copyItem(atPath: keychain.path + suffix, toPath: (copies[name] ?? "") + suffix)
+      }
+    }
+    let store = try KeychainStore.open(at: keychain.path, isForReading: true)
+    try copy("before")
+    try store.write { (transaction) throws(KeychainStoreError) in
+      try EmptyData.settle(in: transaction)
+      try translatingErrors { try copy("within") }
+    }
+    try store.close()
+    #expect(try forms(keychain) == ["text"])
+    for (name, path) in copies {
+      #expect(try forms(keychain, path) == ["blob"], "\(name)")
+      let opened = try KeychainStore.open(at: path)
+      #expect(try forms(keychain, path) == ["text"] && opened.count(of: .genericPassword) == 300, "\(name)")
+    }
+  }
+
+  @Test("leaves everything as it was where it cannot be put right")
+  func failing() throws {
+    let keychain = try old()
+    let store = try KeychainStore.open(at: keychain.path, isForReading: true)
+    #expect(throws: KeychainStoreError.self) {
+      try store.write { (transaction) throws(KeychainStoreError) in
+        try EmptyData.settle(in: transaction)
+        throw KeychainStoreError(.diskFull, "none left")
+      }
+    }
+    #expect(try forms(keychain) == ["blob"])
+  }
+
+  /// Two rows of one item that only the form keeps apart: what stays is told by the account's other attributes.
+  private func doubles(old: Double, new: Double) throws -> (keychain: Keychain, labels: [String?]) {
+    let keychain = try Keychain()
+    try keychain.add(.genericPassword().with([.comment: .string("old form")]), at: old)
+    try keychain.tamper("UPDATE genp SET musr = x''")
+    // The unique index takes both, as they are different bytes to it.
+    try keychain.add(.genericPassword().with([.comment: .string("right form")]), at: new)
+    #expect(try keychain.sql("SELECT typeof(musr) FROM genp ORDER BY rowid") == [["'blob'"], ["'text'"]])
+    try keychain.store.close()
+    let store = try KeychainStore.open(at: keychain.path)
+    let items = try store.find(ItemQuery(), keys: keychain.keys).items
+    try store.close()
+    return (keychain, items.map { $0.item[.comment]?.stringValue })
+  }
+
+  @Test("keeps of two rows that are one item the one modified last, and at one moment the one in the right form")
+  func doubles() throws {
+    for (old, new, kept) in [(5, 9, "right form"), (9, 5, "old form"), (7, 7, "right form")]
+      as [(Double, Double, String)]
+    {
+      let (keychain, labels) = try doubles(old: old, new: new)
+      #expect(labels == [kept], "\(old) and \(new)")
+      #expect(try keychain.sql("SELECT typeof(musr), count(*) FROM genp") == [["'text'", "1"]])
+    }
+  }
+
+  @Test("keeps rows whose key holds a NULL, which is equal to nothing, and takes a date that is not valid for no date")
+  func oddRows() throws {
+    let keychain = try old(["anna", "ben", "carl"])
+    try keychain.tamper("UPDATE genp SET acct = zeroblob(20), vwht = NULL WHERE rowid < 3")
+    try keychain.tamper("UPDATE genp SET mdat = x'ffff' WHERE rowid = 1")
+    try keychain.tamper(
+      "INSERT INTO genp(acct, svce, agrp, vwht, tkid, musr, persistref, ggrp, mdat, data) "
+        + "SELECT acct, svce, agrp, vwht, tkid, '', persistref, ggrp, 'x', data FROM genp WHERE rowid = 3")
+    try KeychainStore.open(at: keychain.path).close()
+    #expect(
+      try keychain.sql("SELECT rowid, typeof(musr) FROM genp ORDER BY rowid") == [
+        ["1", "'text'"], ["2", "'text'"], ["3", "'text'"],
+      ])
+  }
+
+  @Test("is asked for by indexes alone, not row by row")
+  func questions() throws {
+    let keychain = try Keychain()
+    for group in 0..<40 {
+      try keychain.store.add(
+        contentsOf: (0..<25).map { .genericPassword("\($0)", group: "group \(group)") }, keys: keychain.keys,
+        now: .seconds(1), random: keychain.random)
+    }
+    let steps = try EmptyData.questions(about: .genericPassword).flatMap { question in
+      try keychain.sql("EXPLAIN QUERY PLAN " + question).compactMap(\.last)
+    }
+    #expect(steps.contains { $0.hasPrefix("'SEARCH genp USING") })
+    #expect(!steps.contains { $0.hasPrefix("'SCAN genp") }, "\(steps)")
+    #expect(try keychain.store.read(EmptyData.needsSettling(in:)) == false)
+    try keychain.tamper("UPDATE genp SET musr = x'' WHERE rowid = 987")
+    #expect(try keychain.store.read(EmptyData.needsSettling(in:)))
+  }
+}

@@ -1,0 +1,150 @@
+import Basics
+import KeychainFormats
+import Testing
+import TestSupport
+
+@testable import KeychainRules
+@testable import Keychains
+
+@Suite("An item of a backup meets a row: the database afterwards")
+struct ImportConflicts {
+  private let backupReference = [UInt8](repeating: 0xBB, count: 16)
+  private var reference: [UInt8] { Array("genp".utf8) + backupReference }
+
+  /// A keychain with one row, restored, dated 1000.
+  private func keychain(_ existing: KeychainItem) throws -> Keychain {
+    let keychain = try Keychain()
+    try keychain.restore(
+      existing.with([.uuid: .string("OLD"), .persistentReference: .data(Array(repeating: 1, count: 16))]))
+    return keychain
+  }
+
+  private func row(_ keychain: Keychain) throws -> [String] {
+    let rows = try keychain.sql("SELECT rowid, mdat, cdat, UUID, persistref, tomb FROM genp")
+    #expect(rows.count == 1)
+    return rows.first ?? []
+  }
+
+  private let old = KeychainItem.genericPassword(secret: "old")
+  private let new = KeychainItem.genericPassword(secret: "new").with([.uuid: .string("NEW")])
+
+  @Test("a later item replaces the row in place, with its own dates and UUID and the backup's reference")
+  func later() throws {
+    let keychain = try keychain(old.dated(1000))
+    let resolution = try keychain.restore(new.dated(1001), reference: reference)
+    #expect(resolution.outcome == .replaces(.existingOlder))
+    #expect(try row(keychain) == ["1", "1001.0", "1.0", "'NEW'", "x" + backupReference.hex, "0"])
+    #expect(try keychain.only().secretText == "new")
+  }
+
+  @Test("an earlier item leaves the row, which gets the backup's reference and nothing else")
+  func earlier() throws {
+    let keychain = try keychain(old.dated(1000))
+    let resolution = try keychain.restore(new.dated(999), reference: reference)
+    #expect(resolution.outcome == .keepsExisting(.existingNewer))
+    #expect(try row(keychain) == ["1", "1000.0", "1.0", "'OLD'", "x" + backupReference.hex, "0"])
+    #expect(try keychain.only().secretText == "old")
+  }
+
+  @Test("at the same date the smaller digest wins, in either order")
+  func sameDate() throws {
+    let digests = try [old, new].map { try IncomingItem($0.dated(1000)).digest() }
+    let winner = digests[0].lexicographicallyPrecedes(digests[1]) ? "old" : "new"
+    for (first, second) in [(old, new), (new, old)] {
+      let keychain = try keychain(first.dated(1000))
+      let resolution = try keychain.restore(second.dated(1000), reference: reference)
+      #expect(try keychain.only().secretText == winner)
+      let row = try row(keychain)
+      // Only what replaces a row is made younger than that was.
+      #expect(row[1] == (resolution.outcome.isReplacement ? "1000.001" : "1000.0"))
+      #expect(row[4] == "x" + backupReference.hex)
+    }
+  }
+
+  @Test("the same item again changes the reference alone, and with the same reference nothing")
+  func identical() throws {
+    let keychain = try keychain(old.dated(1000))
+    let resolution = try keychain.restore(old.dated(1000), reference: reference)
+    #expect(resolution.outcome == .identical)
+    let after = try keychain.sql("SELECT * FROM genp")
+    for again in [reference, nil] {
+      #expect(try keychain.restore(old.dated(1000), reference: again).outcome == .identical)
+      #expect(try keychain.restore(new.dated(999), reference: again).outcome == .keepsExisting(.existingNewer))
+      // Not even sealed again.
+      #expect(try keychain.sql("SELECT * FROM genp") == after)
+    }
+    #expect(try row(keychain) == ["1", "1000.0", "1.0", "'OLD'", "x" + backupReference.hex, "0"])
+  }
+
+  @Test("an item without a readable date loses against one with it")
+  func undated() throws {
+    let dateless = try keychain(old.dated(1000))
+    #expect(try dateless.restore(new).outcome == .keepsExisting(.incomingUndated))
+    #expect(try dateless.only().secretText == "old")
+
+    let against = try keychain(old)
+    #expect(try against.restore(new.dated(3)).outcome == .replaces(.existingUndated))
+    #expect(try row(against)[1] == "3.0")
+    #expect(try against.only().secretText == "new")
+  }
+
+  @Test("a tombstone is replaced, however late it is, and hands on UUID and reference")
+  func tombstone() throws {
+    let keychain = try keychain(old.dated(9000).with([.tombstone: .integer(1)]))
+    let resolution = try keychain.restore(new.dated(5), reference: reference)
+    #expect(resolution.outcome == .replaces(.existingTombstone))
+    #expect(try row(keychain) == ["1", "5.0", "1.0", "'OLD'", "x" + [UInt8](repeating: 1, count: 16).hex, "0"])
+  }
+
+  @Test("a row that cannot be decoded is replaced, however late it is", arguments: ["data = x'00'", "sha1 = x'00'"])
+  func corrupt(change: String) throws {
+    let keychain = try keychain(old.dated(9000))
+    try keychain.tamper("UPDATE genp SET \(change)")
+    #expect(try keychain.restore(new.dated(5), reference: reference).outcome == .replaces(.existingCorrupt))
+    #expect(try row(keychain) == ["1", "5.0", "1.0", "'NEW'", "x" + backupReference.hex, "0"])
+  }
+
+  @Test("a row that is locked stops the import with nothing changed")
+  func locked() throws {
+    let keychain = try keychain(old.dated(1000))
+    let before = try keychain.sql("SELECT * FROM genp")
+    let keys = try keychain.lockedKeys()
+    let incoming = try IncomingItem(.genericPassword(as: .always).dated(2000))
+    let error = #expect(throws: KeychainStoreError.self) {
+      try keychain.store.restore { (transaction) throws(KeychainStoreError) in
+        try transaction.importItem(incoming, keys: keys, random: keychain.random)
+      }
+    }
+    #expect(error?.code == .interactionNotAllowed)
+    #expect(try keychain.sql("SELECT * FROM genp") == before)
+  }
+
+  @Test("the decision a plan makes from the rows is the one the store carries out", arguments: [999.0, 1000, 1001])
+  func planAndStore(date: Double) throws {
+    let keychain = try keychain(old.dated(1000))
+    let incoming = try IncomingItem(new.dated(date))
+    let rows = try keychain.store.rows(includingTombstones: true, keys: keychain.keys)
+    let key = try PrimaryKey(of: incoming.item)
+    let existing = try rows.first { $0.summary.primaryKey == key }.map { try ExistingRow($0) }
+    let planned = try ImportConflict.resolve(incoming: incoming, existing: existing)
+    #expect(try keychain.restore(new.dated(date)) == planned)
+    #expect(existing != nil)
+  }
+
+  @Test("two items of one backup with the same key meet as a plan foresees", arguments: [999.0, 1000, 1001])
+  func twins(date: Double) throws {
+    let first = try IncomingItem(old.dated(1000))
+    let second = try IncomingItem(new.dated(date))
+    let stored = try #require(
+      try ImportConflict.resolve(incoming: first, existing: nil).storedItem(incoming: first.item, existing: nil))
+    let planned = try ImportConflict.resolve(incoming: second, existing: try ExistingRow(storing: stored))
+    let after = try #require(planned.storedItem(incoming: second.item, existing: stored))
+
+    let keychain = try Keychain()
+    try keychain.restore(old.dated(1000))
+    #expect(try keychain.restore(new.dated(date)) == planned)
+
+    let row = try #require(try keychain.store.rows(includingTombstones: true, keys: keychain.keys).first)
+    #expect(try ExistingRow(row) == ExistingRow(storing: after))
+  }
+}

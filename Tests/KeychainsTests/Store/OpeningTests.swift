@@ -1,0 +1,238 @@
+import Basics
+import Foundation
+import GRDB
+import KeychainCrypto
+import KeychainFormats
+import KeychainRules
+import Testing
+import TestSupport
+
+@testable import Keychains
+
+@Suite("Opening a keychain database", .serialized)
+struct Opening {
+  private func mode(_ path: String) throws -> Int {
+    let attributes = try FileManager.default.attributesOfItem(atPath: path)
+    return (attributes[.posixPermissions] as? NSNumber)?.intValue ?? -1
+  }
+
+  private func refusal(_ path: String) -> KeychainStoreError? {
+    #expect(throws: KeychainStoreError.self) { try KeychainStore.open(at: path) }
+  }
+
+  @Test("an item is there again after the file was closed and opened")
+  func reopening() throws {
+    let keychain = try Keychain()
+    try keychain.add(.genericPassword(secret: "s3cret"))
+    try keychain.store.close()
+
+    let again = try KeychainStore.open(at: keychain.path)
+
+    let found = try again.find(ItemQuery(wantsSecret: true), keys: keychain.keys)
+    #expect(found.items.map(\.item.secretText) == ["s3cret"])
+    #expect(try again.count(of: .genericPassword) == 1)
+  }
+
+  @Test("only the owner may read its files, whatever the umask", arguments: [0o000, 0o022, 0o777] as [mode_t])
+  func modes(mask: mode_t) throws {
+    let directory = try TemporaryDirectory()
+    let before = umask(mask)
+    defer { umask(before) }
+    let store = try KeychainStore.create(at: directory.path("keychain-2.db"))
+    _ = try store.count(of: .key)
+    for name in ["keychain-2.db", "keychain-2.db-wal", "keychain-2.db-shm"] {
+      #expect(try mode(directory.path(name)) == 0o600, "\(name)")
+    }
+  }
+
+  @Test("a file that others may read is taken from them")
+  func tightening() throws {
+    let keychain = try Keychain()
+    try keychain.store.close()
+    try FileManager.default.setAttributes([.posixPermissions: 0o644], ofItemAtPath: keychain.path)
+    let store = try KeychainStore.open(at: keychain.path)
+    #expect(try mode(keychain.path) == 0o600)
+    try store.close()
+  }
+
+  @Test("the log is written ahead, every commit reaches the disk, deleted bytes are overwritten")
+  func settings() throws {
+    let keychain = try Keychain()
+    try keychain.store.read { (transaction) throws(KeychainStoreError) in
+      let database = transaction.database
+      #expect(try database.columnValues(sql: "PRAGMA journal_mode") == [[.text("wal")]])
+      #expect(try database.columnValues(sql: "PRAGMA synchronous") == [[.integer(2)]])
+      #expect(try database.columnValues(sql: "PRAGMA secure_delete") == [[.integer(1)]])
+      #expect(try database.columnValues(sql: "PRAGMA trusted_schema") == [[.integer(0)]])
+    }
+  }
+
+  @Test("a keychain that is durable at its end waits for no disk with each call, and leaves no log behind")
+  func durableOnClose() throws {
+    let keychain = try Keychain()
+    try keychain.store.close()
+    let store = try KeychainStore.open(at: keychain.path, durability: .onClose)
+    try store.read { (transaction) throws(KeychainStoreError) in
+      #expect(try transaction.database.columnValues(sql: "PRAGMA synchronous") == [[.integer(1)]])
+      #expect(try transaction.database.columnValues(sql: "PRAGMA journal_mode") == [[.text("wal")]])
+    }
+    try store.add(.genericPassword(), keys: keychain.keys, now: .seconds(1), random: keychain.random)
+    #expect(FileManager.default.fileExists(atPath: keychain.path + "-wal"))
+    try store.close()
+    #expect(!FileManager.default.fileExists(atPath: keychain.path + "-wal"))
+    #expect(try KeychainStore.open(at: keychain.path).count(of: .genericPassword) == 1)
+  }
+
+  @Test("a closed keychain answers every call with an error (-25291), and may be closed again")
+  func closed() throws {
+    let keychain = try Keychain()
+    let store = keychain.store
+    try store.close()
+    try store.close()
+    let calls: [() throws -> Void] = [
+      { _ = try store.count(of: .key) }, { _ = try keychain.find(ItemQuery()) },
+      { try keychain.add(.genericPassword()) }, { _ = try store.rowSummaries(includingTombstones: true) },
+      { _ = try store.places(of: [RowReference(kind: .key, rowID: 1)]) }, { try store.remove([]) },
+      { try store.removeAll(protectedBy: .always) },
+      { try store.provision([], isUnfinished: true, keys: keychain.keys, random: keychain.random) },
+      { try keychain.restore(.genericPassword().dated(1)) },
+    ]
+    for call in calls {
+      let error = #expect(throws: KeychainStoreError.self) { try call() }
+      #expect(error?.code == .closed)
+      #expect(error?.category == .failed)
+      #expect(error?.description == "the keychain is closed: it was used after its end")
+    }
+    let memory = try KeychainStore.inMemory()
+    try memory.close()
+    #expect(throws: KeychainStoreError.self) { try memory.count(of: .key) }
+  }
+
+  @Test("threads that are at work while another closes it end with that error or are done")
+  func closedMeanwhile() async throws {
+    let store = try KeychainStore.inMemory()
+    let ends = await withTaskGroup(of: String?.self) { group in
+      for number in 0..<8 {
+        group.addTask {
+          for round in 0..<50 {
+            do throws(KeychainStoreError) {
+              _ = try store.count(of: .genericPassword)
+              if number == 0, round == 10 { try store.close() }
+            } catch {
+              return error.code == .closed ? nil : error.description
+            }
+          }
+          return nil
+        }
+      }
+      return await group.reduce(into: [String]()) { if let end = $1 { $0.append(end) } }
+    }
+    #expect(ends == [])
+    #expect(throws: KeychainStoreError.self) { try store.count(of: .key) }
+  }
+
+  @Test("a symbolic link is not followed, neither at the file's place nor beside it")
+  func links() throws {
+    let keychain = try Keychain()
+    try keychain.store.close()
+    let link = keychain.directory.path("link.db")
+    try FileManager.default.createSymbolicLink(atPath: link, withDestinationPath: keychain.path)
+    #expect(refusal(link)?.code == .damaged)
+    #expect(throws: KeychainStoreError.self) { try KeychainStore.create(at: link) }
+
+    try FileManager.default.createSymbolicLink(atPath: keychain.path + "-wal", withDestinationPath: "/etc/hostname")
+    #expect(refusal(keychain.path)?.code == .damaged)
+  }
+
+  @Test("nothing is written over: not a file, not the log of another database")
+  func creating() throws {
+    let directory = try TemporaryDirectory()
+    try directory.write([1, 2, 3], to: "keychain-2.db")
+    #expect(throws: KeychainStoreError.self) { try KeychainStore.create(at: directory.path("keychain-2.db")) }
+    #expect(try directory.read("keychain-2.db") == [1, 2, 3])
+
+    try directory.write([4], to: "other.db-wal")
+    #expect(throws: KeychainStoreError.self) { try KeychainStore.create(at: directory.path("other.db")) }
+    #expect(!FileManager.default.fileExists(atPath: directory.path("other.db")))
+  }
+
+  @Test("a keychain on which a program ran ANALYZE opens")
+  func analyzed() throws {
+    let keychain = try Keychain()
+    try keychain.store.close()
+    let queue = try DatabaseQueue(path: keychain.path)
+    try queue.write { database in
+      try database.execute(sql: "ANALYZE")
+      #expect(try database.tableExists("sqlite_stat1"))
+    }
+    try queue.close()
+    #expect(try KeychainStore.open(at: keychain.path).count(of: .genericPassword) == 0)
+  }
+
+  @Test("what is absent is not available, what is a folder or no database is damaged")
+  func notDatabases() throws {
+    let directory = try TemporaryDirectory()
+    #expect(refusal(directory.path("absent.db"))?.code == .notAvailable)
+    #expect(refusal(directory.path)?.code == .damaged)
+    try directory.write(Array(repeating: 0x41, count: 8192), to: "text.db")
+    #expect(refusal(directory.path("text.db"))?.code == .damaged)
+    try directory.write([], to: "empty.db")
+    #expect(refusal(directory.path("empty.db"))?.code == .damaged)
+  }
+
+  @Test(
+    "a database with something else in it is refused before anything runs",
+    arguments: [
+      "CREATE TRIGGER t AFTER INSERT ON genp BEGIN DELETE FROM inet; END",
+      "CREATE VIEW v AS SELECT * FROM genp",
+      "CREATE TABLE more(n)",
+      "CREATE INDEX extra ON genp(acct)",
+      "CREATE TEMP TABLE kept(n); DROP TABLE cert; CREATE VIEW cert AS SELECT 1",
+      "DROP INDEX genpsvce",
+      "DROP TABLE metadatakeys",
+      "ALTER TABLE genp DROP COLUMN gena",
+      "ALTER TABLE keys ADD COLUMN more BLOB",
+      "ALTER TABLE genp ADD COLUMN more AS (hex(acct))",
+      "UPDATE tversion SET minor = 10",
+      "UPDATE tversion SET version = 11",
+      "DELETE FROM tversion",
+      "INSERT INTO tversion(version, minor) VALUES (13, 0)",
+      "UPDATE tversion SET version = 'twelve'",
+      "CREATE INDEX extra ON genp(abs(crtr))",
+      "CREATE INDEX extra ON genp(acct || svce)",
+      "CREATE INDEX extra ON genp(acct) WHERE tomb = 0",
+      "CREATE INDEX extra ON genp(acct COLLATE NOCASE)",
+      // A name of SQLite's own, which only a schema that was written by hand gives to anything else.
+      "CREATE INDEX extra ON genp(abs(crtr)); PRAGMA writable_schema = ON; UPDATE sqlite_master SET "
+        + "name = 'sqlite_extra', sql = 'CREATE INDEX sqlite_extra ON genp(abs(crtr))' WHERE name = 'extra'",
+      "CREATE INDEX extra ON genp(acct); PRAGMA writable_schema = ON; UPDATE sqlite_master SET "
+        + "name = 'sqlite_autoindex_genp_9', sql = 'CREATE INDEX sqlite_autoindex_genp_9 ON genp(acct || 1)' "
+        + "WHERE name = 'extra'",
+      "CREATE TABLE more(n); PRAGMA writable_schema = ON; UPDATE sqlite_master SET "
+        + "name = 'sqlite_more', tbl_name = 'sqlite_more', sql = 'CREATE TABLE sqlite_more(n)' WHERE name = 'more'",
+    ])
+  func foreignContent(change: String) throws {
+    let keychain = try Keychain()
+    try keychain.store.close()
+    try keychain.tamper(change)
+    let error = refusal(keychain.path)
+    #expect(error?.code == .damaged)
+    #expect(error?.category == .damaged)
+  }
+
+  @Test("an upgrade that was not finished keeps the old version in the upper half, and that is no damage")
+  func unfinishedUpgrade() throws {
+    let keychain = try Keychain()
+    try keychain.store.close()
+    try keychain.tamper("UPDATE tversion SET version = 12 + (11 << 16), minor = 11 + (7 << 16)")
+    try KeychainStore.open(at: keychain.path).close()
+  }
+
+  @Test("a keychain in memory does all of it without a file")
+  func inMemory() throws {
+    let keychain = try Keychain()
+    let store = try KeychainStore.inMemory()
+    try store.add(.genericPassword(), keys: keychain.keys, now: .seconds(1), random: keychain.random)
+    #expect(try store.count(of: .genericPassword) == 1)
+  }
+}

@@ -1,0 +1,237 @@
+import Basics
+import Foundation
+import KeychainCrypto
+import KeychainFormats
+import Testing
+import TestSupport
+
+@testable import KeychainRules
+@testable import Keychains
+
+@Suite("Restoring into a keychain")
+struct Restoring {
+  private func restored(_ item: KeychainItem, reference: [UInt8]? = nil) throws -> KeychainItem {
+    let keychain = try Keychain()
+    #expect(try keychain.restore(item, reference: reference).outcome == .insertsNew)
+    return try keychain.only(item.kind)
+  }
+
+  @Test("dates and UUID are the backup's, the digest is made again")
+  func kept() throws {
+    let item = KeychainItem.genericPassword().dated(77).with([
+      .uuid: .string("7F7A6E46-0000-4000-8000-000000000001"), .digest: .data([UInt8](repeating: 0, count: 20)),
+      AttributeCode(rawValue: "future"): .string("kept"),
+    ])
+    let keychain = try Keychain()
+    try keychain.restore(item)
+    let stored = try keychain.only()
+    #expect(stored.creationDate == .seconds(1))
+    #expect(stored.modificationDate == .seconds(77))
+    #expect(stored[.uuid] == item[.uuid])
+    #expect(stored["future"] == .string("kept"))
+    #expect(stored[.digest]?.dataValue == SHA1.hash(try item.digestEncoding().withBytes { Array($0) }))
+    #expect(try keychain.sql("SELECT cdat, mdat FROM genp") == [["1.0", "77.0"]])
+  }
+
+  @Test("what the backup leaves out is drawn: UUID and persistent reference")
+  func drawn() throws {
+    let stored = try restored(.genericPassword())
+    #expect(stored[.uuid]?.stringValue?.count == 36)
+    #expect(stored[.persistentReference]?.dataValue?.count == 16)
+    #expect(stored.modificationDate == nil)
+  }
+
+  @Test("the reference beside the item counts before the one in it, if it is a UUID for this kind")
+  func references() throws {
+    let inner = [UInt8](repeating: 0x11, count: 16)
+    let outer = [UInt8](repeating: 0x22, count: 16)
+    let item = KeychainItem.genericPassword().with([.persistentReference: .data(inner)])
+    func reference(_ bytes: [UInt8]?) throws -> [UInt8]? {
+      try restored(item, reference: bytes)[.persistentReference]?.dataValue
+    }
+    #expect(try reference(Array("genp".utf8) + outer) == outer)
+    #expect(try reference(nil) == inner)
+    #expect(try reference(Array("inet".utf8) + outer) == inner)
+    #expect(try reference(Array("genp".utf8) + [0, 0, 0, 0, 0, 0, 0, 9]) == inner)
+    #expect(try reference([1, 2, 3]) == inner)
+    let drawn = try restored(item.with([.persistentReference: .data([])]))[.persistentReference]?.dataValue
+    #expect(drawn?.count == 16)
+  }
+
+  @Test("every user becomes the single one, but the system keychain")
+  func users() throws {
+    let user: [UInt8] = [0xA7, 0x5A, 0x3A, 0x35, 0xA5, 0x57, 0x4B, 0x10, 0xBE, 0x2E, 0x83, 0x94, 0, 0, 1, 0xF5]
+    let system = try [UInt8](hex: "F623AE5CCC814CAC8AD4F0013F313511")
+    for (value, expected) in [(user, []), (system, system), ([], [])] {
+      let keychain = try Keychain()
+      try keychain.restore(.genericPassword().with([.multiUser: .data(value)]))
+      #expect(try keychain.sql("SELECT musr FROM genp") == [[expected.isEmpty ? "''" : "x" + expected.hex]])
+    }
+  }
+
+  @Test("Safari's old passwords become synchronised")
+  func inferredSync() throws {
+    let safari = KeychainItem.internetPassword(group: "com.apple.cfnetwork")
+    #expect(try restored(safari).isSynchronizable)
+  }
+
+  @Test("inferring it comes before the conflict: the synchronised row with the same key is met")
+  func inferredSyncMeetsRow() throws {
+    let keychain = try Keychain()
+    let safari = KeychainItem.internetPassword(group: "com.apple.cfnetwork")
+    try keychain.restore(safari.with([.synchronizable: .integer(1)]).dated(10))
+    #expect(try keychain.restore(safari.dated(20)).outcome == .replaces(.existingOlder))
+    #expect(try keychain.sql("SELECT sync, mdat FROM inet") == [["1", "20.0"]])
+  }
+
+  @Test("an access control in a backup does not count; one of the device's own items stays with it")
+  func accessControl() throws {
+    let constraints = PropertyValue.dictionary(["od": .boolean(true)])
+    let item = KeychainItem.genericPassword().with([.accessControl: constraints])
+    #expect(try restored(item)[.accessControl] == nil)
+    #expect(try restored(item.with([.accessControl: .data([1])]))[.accessControl] == nil)
+
+    let keychain = try Keychain()
+    let preserved = try IncomingItem(preserved: item)
+    try keychain.store.restore { (transaction) throws(KeychainStoreError) in
+      try transaction.importItem(preserved, keys: keychain.keys, random: keychain.random)
+    }
+    #expect(try keychain.only()[.accessControl] == constraints)
+  }
+
+  @Test("the largest item fits into the database; one byte more is refused before the restore begins")
+  func size() throws {
+    func item(_ count: Int) -> KeychainItem {
+      var item = KeychainItem.genericPassword()
+      item.secret = SensitiveBytes(copying: [UInt8](repeating: 7, count: count))
+      return item
+    }
+    // What the dictionary has beside the secret; its length takes as many bytes from 16 MiB on.
+    let probe = 16 << 20
+    let settled = try IncomingItem(item(probe)).item.derDictionary().count
+    let largest = IncomingItem.maximumByteCount - (settled - probe)
+    #expect(try restored(item(largest)).secret?.count == largest)
+    let error = #expect(throws: KeychainRuleError.self) { try IncomingItem(item(largest + 1)) }
+    #expect(error?.code == .decode)
+  }
+
+  @Test("first everything goes that is not synchronised, kept by its group or shared")
+  func deletion() throws {
+    let keychain = try Keychain()
+    let rows: [(name: String, item: KeychainItem, stays: Bool)] = [
+      ("plain", .genericPassword("plain"), false),
+      ("synced", .genericPassword("synced").with([.synchronizable: .integer(1)]), true),
+      ("this device only", .genericPassword("device", as: .whenUnlockedThisDeviceOnly), false),
+      ("passcode", .genericPassword("passcode", as: .whenPasscodeSetThisDeviceOnly), false),
+      ("sos", .genericPassword("a", group: "com.apple.security.sos"), true),
+      ("sos user", .genericPassword("a", group: "com.apple.security.sos-usercredential"), true),
+      ("ckks", .genericPassword("a", group: "com.apple.security.ckks"), true),
+      ("ego", .genericPassword("a", group: "com.apple.security.egoIdentities"), true),
+      ("octagon", .genericPassword("a", group: "com.apple.security.octagon"), true),
+      ("nearly", .genericPassword("a", group: "com.apple.security.octagon2"), false),
+      ("bound", .genericPassword("bound").with([.systemBound: .integer(1)]), false),
+      ("shared", .genericPassword("shared").with([.sharingGroup: .string("family")]), true),
+      ("token", .genericPassword("token").with([.tokenID: .string("com.apple.setoken")]), false),
+      ("tombstone", .genericPassword("tomb").with([.tombstone: .integer(1), .synchronizable: .integer(1)]), true),
+      ("local tombstone", .genericPassword("tomb2").with([.tombstone: .integer(1)]), false),
+      (
+        "system keychain",
+        .genericPassword("system").with([.multiUser: .data(IncomingItem.systemKeychainUser)]), false
+      ),
+      ("server", .internetPassword(), false),
+    ]
+    for row in rows { try keychain.restore(row.item.with([.label: .string(row.name)])) }
+
+    let count = try keychain.store.restore { (transaction) throws(KeychainStoreError) in
+      try transaction.deleteNonSynced()
+    }
+
+    let left = try ItemKind.allCases.flatMap { kind in
+      try keychain.sql("SELECT labl FROM \(kind.rawValue)")
+    }
+    #expect(Set(left.flatMap { $0 }) == Set(rows.filter(\.stays).map { "x" + SHA1.hash(Array($0.name.utf8)).hex }))
+    #expect(count == rows.filter { !$0.stays }.count)
+  }
+
+  @Test("kept aside, deleted and put back, an item is what it was under a new row number")
+  func preserved() throws {
+    let keychain = try Keychain()
+    try keychain.restore(.genericPassword("bound").dated(50).with([.uuid: .string("U")]))
+    let before = try keychain.only()
+
+    let preserved = try keychain.store.rows(includingTombstones: true, keys: keychain.keys).compactMap(\.item)
+      .map { try IncomingItem($0) }
+    try keychain.store.restore { (transaction) throws(KeychainStoreError) in
+      try transaction.deleteNonSynced()
+      for item in preserved {
+        try transaction.importItem(item, keys: keychain.keys, random: keychain.random)
+      }
+    }
+
+    #expect(try keychain.only().attributes == before.attributes)
+    #expect(try keychain.sql("SELECT rowid FROM genp") == [["2"]])
+  }
+
+  private struct Abort: Error {}
+
+  @Test("what throws in the middle leaves the keychain as it was")
+  func rollback() throws {
+    let keychain = try Keychain()
+    try keychain.add(.genericPassword("old"))
+    try keychain.add(.internetPassword())
+    let before = try ItemKind.allCases.map { try keychain.sql("SELECT * FROM \($0.rawValue)") }
+    let incoming = try IncomingItem(.genericPassword("new"))
+
+    let abort: (KeychainStoreError) -> Abort = { _ in Abort() }
+    #expect(throws: Abort.self) {
+      try keychain.store.restore(translating: abort) { (transaction) throws(Abort) in
+        do {
+          try transaction.deleteNonSynced()
+          try transaction.importItem(incoming, keys: keychain.keys, random: keychain.random)
+        } catch {
+          Issue.record("the restore failed before its middle: \(error)")
+        }
+        throw Abort()
+      }
+    }
+
+    #expect(try ItemKind.allCases.map { try keychain.sql("SELECT * FROM \($0.rawValue)") } == before)
+    try keychain.add(.genericPassword("after"))
+  }
+
+  @Test("the files of a device that lost its power in the middle of a restore hold what was there before")
+  func powerLoss() throws {
+    let keychain = try Keychain()
+    try keychain.add(.genericPassword("old"))
+    let incoming = try (0..<500).map { try IncomingItem(.genericPassword("new \($0)")) }
+    let copy = keychain.directory.path("copy.db")
+
+    try keychain.store.restore { (transaction) throws(KeychainStoreError) in
+      try transaction.deleteNonSynced()
+      for item in incoming { try transaction.importItem(item, keys: keychain.keys, random: keychain.random) }
+      for suffix in ["", "-wal"] {
+        do {
+          try FileManager.default.copyItem(atPath: keychain.path + suffix, toPath: copy + suffix)
+        } catch {
+          Issue.record("the files could not be copied: \(error)")
+        }
+      }
+    }
+
+    let before = try KeychainStore.open(at: copy).find(ItemQuery(), keys: keychain.keys)
+    #expect(before.items.map(\.item[.account]) == [.string("old")])
+    #expect(try keychain.store.count(of: .genericPassword) == 500)
+  }
+
+  @Test("a thousand items arrive in one transaction, and all of them open")
+  func many() throws {
+    let keychain = try Keychain()
+    let incoming = try (0..<1000).map { try IncomingItem(.genericPassword("account \($0)").dated(Double($0))) }
+    try keychain.store.restore { (transaction) throws(KeychainStoreError) in
+      for item in incoming { try transaction.importItem(item, keys: keychain.keys, random: keychain.random) }
+    }
+    let rows = try keychain.store.rows(includingTombstones: false, keys: keychain.keys)
+    #expect(rows.map { $0.item?.modificationDate } == (0..<1000).map { .seconds(Double($0)) })
+    #expect(Set(rows.map(\.summary.primaryKey)) == Set(try incoming.map { try PrimaryKey(of: $0.item) }))
+  }
+}

@@ -1,0 +1,145 @@
+import Basics
+import KeychainCrypto
+import KeychainFormats
+import Testing
+import TestSupport
+
+@testable import KeychainRules
+@testable import Keychains
+
+@Suite("Searching the keychain")
+struct Searching {
+  private func accounts(_ keychain: Keychain, _ query: ItemQuery) throws -> Set<String> {
+    Set(try keychain.find(query).compactMap { $0.item[.account]?.stringValue })
+  }
+
+  private func filled() throws -> Keychain {
+    let keychain = try Keychain()
+    try keychain.add(.genericPassword("anna", group: "one"))
+    try keychain.add(.genericPassword("ben", service: "web", group: "two"))
+    try keychain.add(.genericPassword("cleo", group: "one").with([.synchronizable: .integer(1)]))
+    try keychain.add(.internetPassword(group: "one").with([.account: .string("dora")]))
+    try keychain.add(KeychainItem(kind: .certificate, attributes: [.accessGroup: .string("one")]))
+    return keychain
+  }
+
+  @Test("by attributes, kind, group and synchronisation")
+  func filters() throws {
+    let keychain = try filled()
+    #expect(try accounts(keychain, ItemQuery()) == ["anna", "ben", "cleo", "dora"])
+    #expect(try keychain.find(ItemQuery()).count == 5)
+    #expect(try accounts(keychain, ItemQuery(kind: .genericPassword)) == ["anna", "ben", "cleo"])
+    #expect(try accounts(keychain, ItemQuery(attributes: [.service: .string("mail")])) == ["anna", "cleo"])
+    #expect(try accounts(keychain, ItemQuery(attributes: [.account: .data(Array("ben".utf8))])) == ["ben"])
+    #expect(try accounts(keychain, ItemQuery(attributes: [.port: .string("993")])) == ["dora"])
+    #expect(try accounts(keychain, ItemQuery(accessGroups: .only(["two", "three"]))) == ["ben"])
+    #expect(try accounts(keychain, ItemQuery(accessGroups: .only([]))) == [])
+    #expect(try accounts(keychain, ItemQuery(synchronization: .localOnly)) == ["anna", "ben", "dora"])
+    #expect(try accounts(keychain, ItemQuery(synchronization: .synchronizedOnly)) == ["cleo"])
+    #expect(try accounts(keychain, ItemQuery(attributes: [.account: .string("zoe")])) == [])
+  }
+
+  @Test("an attribute that no kind has finds nothing; one that the asked-for kind doesn't have is an error")
+  func unknownAttributes() throws {
+    let keychain = try filled()
+    #expect(try keychain.find(ItemQuery(attributes: ["zzzz": .integer(1)])).isEmpty)
+    for code in [AttributeCode.server, .valueData, .encryptedData, "zzzz", "acct=acct OR 1"] {
+      let error = #expect(throws: KeychainStoreError.self) {
+        try keychain.find(ItemQuery(kind: .genericPassword, attributes: [code: .string("a")]))
+      }
+      #expect(error?.code == .noSuchAttribute)
+    }
+  }
+
+  @Test("the limit counts over all kinds, and zero is none")
+  func limits() throws {
+    let keychain = try filled()
+    for limit in [0, 1, 4, 5] { #expect(try keychain.find(ItemQuery(limit: limit)).count == limit) }
+    #expect(try keychain.find(ItemQuery(limit: 6)).count == 5)
+  }
+
+  @Test("by row and by persistent reference")
+  func handles() throws {
+    let keychain = try filled()
+    let dora = try #require(try keychain.find(ItemQuery(kind: .internetPassword)).first)
+    #expect(try accounts(keychain, ItemQuery(row: dora.summary.reference)) == ["dora"])
+    #expect(try accounts(keychain, ItemQuery(persistentReference: dora.persistentReference)) == ["dora"])
+    #expect(try keychain.find(ItemQuery(persistentReference: [UInt8](repeating: 0, count: 16))).isEmpty)
+  }
+
+  @Test("a secret comes only where it is asked for")
+  func secrets() throws {
+    let keychain = try filled()
+    let query = ItemQuery(attributes: [.account: .string("anna")])
+    #expect(try keychain.find(query).map(\.item.secretText) == [nil])
+    var asking = query
+    asking.wantsSecret = true
+    #expect(try keychain.find(asking).map(\.item.secretText) == ["correct horse"])
+  }
+
+  @Test("a group that was changed in its column does not let an item out")
+  func changedGroup() throws {
+    let keychain = try filled()
+    try keychain.tamper("UPDATE genp SET agrp = 'two' WHERE agrp = 'one'")
+    #expect(try accounts(keychain, ItemQuery(accessGroups: .only(["two"]))) == ["ben"])
+  }
+
+  @Test("tombstones and other users' rows are not found unless tombstones are asked for")
+  func hidden() throws {
+    let keychain = try Keychain()
+    try keychain.restore(.genericPassword("gone").with([.tombstone: .integer(1), .synchronizable: .integer(1)]))
+    try keychain.restore(.genericPassword("system").with([.multiUser: .data(IncomingItem.systemKeychainUser)]))
+    try keychain.restore(.genericPassword("here"))
+    #expect(try accounts(keychain, ItemQuery()) == ["here"])
+    #expect(try accounts(keychain, ItemQuery(tombstones: .included)) == ["here", "gone"])
+    #expect(try accounts(keychain, ItemQuery(tombstones: .only)) == ["gone"])
+    #expect(try keychain.store.count(of: .genericPassword) == 1)
+    #expect(try keychain.store.rowSummaries(includingTombstones: true).count == 2)
+  }
+
+  @Test("one locked item among the matches ends the search; without it the others are found")
+  func locked() throws {
+    let keychain = try Keychain()
+    try keychain.add(.genericPassword("locked"))
+    try keychain.add(.genericPassword("open", as: .afterFirstUnlock))
+    let keys = try keychain.lockedKeys()
+    let error = #expect(throws: KeychainStoreError.self) { try keychain.store.find(ItemQuery(), keys: keys) }
+    #expect(error?.code == .interactionNotAllowed)
+    let query = ItemQuery(attributes: [.account: .string("open")])
+    #expect(try keychain.store.find(query, keys: keys).items.count == 1)
+  }
+}
+
+@Suite("Walking through the rows")
+struct WalkingThroughRows {
+  @Test("comes by kind, then by row, with what the columns say even where an item is locked")
+  func order() throws {
+    let keychain = try Keychain()
+    try keychain.add(KeychainItem(kind: .key, attributes: [.accessGroup: .string("g"), .protection: .string("dk")]))
+    try keychain.add(.internetPassword())
+    try keychain.add(.genericPassword("b", as: .afterFirstUnlock))
+    try keychain.add(
+      .genericPassword("a", group: "shared", as: .whenUnlockedThisDeviceOnly).with([
+        .sharingGroup: .string("family"), .tokenID: .string("t"), .synchronizable: .integer(1), .appClip: .integer(1),
+      ]), at: 42)
+    let keys = try keychain.lockedKeys()
+
+    let rows = try keychain.store.rows(includingTombstones: false, keys: keys)
+
+    #expect(rows.map(\.summary.kind.rawValue) == ["genp", "genp", "inet", "keys"])
+    #expect(rows.map(\.summary.reference.rowID) == [1, 2, 1, 1])
+    #expect(
+      rows.map(\.fault) == [nil, .locked(.whenUnlockedThisDeviceOnly), .locked(.whenUnlocked), nil])
+    let summary = rows[1].summary
+    #expect(summary.accessGroup == "shared")
+    #expect(summary.protection == .whenUnlockedThisDeviceOnly)
+    #expect(summary.isSynchronizable && summary.isAppClip && summary.hasTokenID && !summary.isTombstone)
+    #expect(summary.sharingGroup == "family")
+    #expect(summary.modificationDate == .seconds(42))
+    #expect(summary.digest?.count == 20)
+    #expect(summary.multiUser == [])
+    #expect(summary.uuid?.count == 36)
+    #expect(rows[0].summary.sharingGroup == nil)
+    #expect(rows[0].item?.secretText == "correct horse")
+  }
+}

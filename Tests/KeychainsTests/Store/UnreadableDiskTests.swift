@@ -1,0 +1,113 @@
+import CSQLite
+import Basics
+import Foundation
+import GRDBSQLite
+import KeychainFormats
+import SystemPackage
+import Testing
+import TestSupport
+
+@testable import KeychainRules
+@testable import Keychains
+
+@Suite("A disk that fails while a keychain is read", .serialized)
+struct UnreadableDiskTests {
+  @Test("is no damaged keychain, whichever read of the file or of its log fails", arguments: ["", "-wal"])
+  func everyRead(suffix: String) throws {
+    let keychain = try Keychain()
+    for name in ["a", "b", "c"] { try keychain.add(.genericPassword(name)) }
+    // With its last holder the log goes back into the file.
+    if suffix.isEmpty { try keychain.store.close() }
+    var failures = 0
+    for read in 1...500 {
+      try FailingReads.of(keychain.path + suffix, from: read)
+      defer { FailingReads.stop() }
+      do throws(KeychainStoreError) {
+        let store = try KeychainStore.open(at: keychain.path, isForReading: true)
+        let found = try store.find(ItemQuery(kind: .genericPassword), keys: keychain.keys)
+        guard FailingReads.count >= read else {
+          #expect(found.items.count == 3)
+          break
+        }
+      } catch {
+        failures += 1
+        #expect(error.code == .io, "read \(read): \(error)")
+        #expect(error.reason.hasPrefix("SQLite answers 1"), "read \(read): \(error)")
+      }
+    }
+    #expect(failures > 3)
+    let store = try KeychainStore.open(at: keychain.path)
+    #expect(try store.find(ItemQuery(kind: .genericPassword), keys: keychain.keys).items.count == 3)
+  }
+
+  @Test("is told in the system's words")
+  func words() throws {
+    let keychain = try Keychain()
+    try keychain.add(.genericPassword("a"))
+    try keychain.store.close()
+    let store = try KeychainStore.open(at: keychain.path)
+    // What is in SQLite's memory would not be read.
+    try store.write { (transaction) throws(KeychainStoreError) in
+      try transaction.database.run("PRAGMA shrink_memory", [])
+    }
+    try FailingReads.of(keychain.path, from: 1)
+    defer { FailingReads.stop() }
+    let error = #expect(throws: KeychainStoreError.self) {
+      try store.find(ItemQuery(kind: .genericPassword), keys: keychain.keys)
+    }
+    #expect(error?.code == .io)
+    #expect(error?.reason.hasSuffix(", input/output error") == true, "\(String(describing: error))")
+  }
+}
+
+/// Lets SQLite's reads of one file fail, as a broken disk does; those of every other file go through.
+private enum FailingReads {
+  private static let state = Locked((inode: UInt64(0), from: 0, count: 0))
+
+  static func of(_ path: String, from number: Int) throws {
+    _ = isInstalled
+    let attributes = try FileManager.default.attributesOfItem(atPath: path)
+    let inode = try #require(attributes[.systemFileNumber] as? UInt64)
+    state.withLock { $0 = (inode, number, 0) }
+  }
+
+  static func stop() { state.withLock { $0.inode = 0 } }
+
+  /// How many reads of the file there were.
+  static var count: Int { state.withLock { $0.count } }
+
+  static func fails(_ file: Int32) -> Bool {
+    var status = stat()
+    guard fstat(file, &status) == 0 else { return false }
+    return state.withLock { state in
+      guard state.inode == status.st_ino else { return false }
+      state.count += 1
+      return state.count >= state.from
+    }
+  }
+
+  /// SQLite's own door for tests.
+  private static let isInstalled: Bool = {
+    guard let system = sqlite3_vfs_find(nil) else { return false }
+    typealias Read = @convention(c) (Int32, UnsafeMutableRawPointer?, Int) -> Int
+    typealias ReadAt = @convention(c) (Int32, UnsafeMutableRawPointer?, Int, Int64) -> Int
+    let plain: Read = { file, target, count in
+      guard !FailingReads.fails(file) else { return FailingReads.refused }
+      return read(file, target, count)
+    }
+    let placed: ReadAt = { file, target, count, offset in
+      guard !FailingReads.fails(file) else { return FailingReads.refused }
+      return pread(file, target, count, off_t(offset))
+    }
+    _ = system.pointee.xSetSystemCall(system, "read", unsafeBitCast(plain, to: sqlite3_syscall_ptr.self))
+    for name in ["pread", "pread64"] {
+      _ = system.pointee.xSetSystemCall(system, name, unsafeBitCast(placed, to: sqlite3_syscall_ptr.self))
+    }
+    return true
+  }()
+
+  private static var refused: Int {
+    errno = EIO
+    return -1
+  }
+}

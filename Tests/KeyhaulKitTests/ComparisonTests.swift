@@ -1,0 +1,225 @@
+import Backups
+import KeychainCrypto
+import KeychainFormats
+import KeychainRules
+import Testing
+import VirtualDevice
+
+@testable import KeyhaulKit
+
+@Suite("The four restores, compared")
+struct ComparisonTests {
+  /// The rules in one table, written down by hand.
+  static let table: [(ProtectionClass, [Reason?])] = [
+    (.whenUnlocked, [nil, nil, nil, .backupNotEncrypted]), (.afterFirstUnlock, [nil, nil, nil, .backupNotEncrypted]),
+    (.always, [nil, nil, nil, .backupNotEncrypted]),
+    (.whenUnlockedThisDeviceOnly, [nil, .deviceBound, nil, .deviceBound]),
+    (.afterFirstUnlockThisDeviceOnly, [nil, .deviceBound, nil, .deviceBound]),
+    (.alwaysThisDeviceOnly, [nil, .deviceBound, nil, .deviceBound]),
+    (.whenPasscodeSetThisDeviceOnly, [.passcodeOnly, .passcodeOnly, .passcodeOnly, .passcodeOnly]),
+  ]
+
+  @Test("each class in each of the four is as the table says", arguments: table)
+  func classes(_ protection: ProtectionClass, _ reasons: [Reason?]) {
+    #expect(RestoreSetting.allCases.map { protection.prospect(in: $0).reason } == reasons)
+  }
+
+  @Test("of a device, is what four real backups and four real restores then bring")
+  func device() throws {
+    let desk = try Desk(seed: "four")
+    let source = try desk.bundled("old-phone")
+    let held = try source.held(.reading)
+    let target = try desk.phone("target", passcode: "1")
+    let comparison = try MigrationComparison(of: held, onto: target.held(.reading), hasPassword: true)
+    held.end()
+    for setting in RestoreSetting.allCases {
+      let password = setting.hasPassword ? Desk.password : nil
+      let path = try desk.backUp(source, password: password, named: "b\(setting.hasPassword)")
+      let session = try (setting.onSameDevice ? source : target).held()
+      defer { session.end() }
+      let kept = try HeldKeychain(session).rows
+      try HeldKeychain.empty(session.device)
+      let archive = try desk.open(path, password: password, on: session)
+      try session.restore(archive)
+      let arrived = try HeldKeychain(session).items.count
+      #expect(comparison[setting].arrives == arrived, "\(setting)")
+      #expect(comparison[setting].staysBehind == 22 - arrived)
+      if setting.onSameDevice {
+        try HeldKeychain.empty(session.device)
+        try session.plant(kept.compactMap(\.item))
+      }
+    }
+    #expect(RestoreSetting.allCases.map { comparison[$0].arrives } == [18, 14, 18, 0])
+    #expect(comparison.current == RestoreSetting(hasPassword: true, onSameDevice: false))
+  }
+
+  @Test("of a device, names and counts the same items whichever of the two backups was thought of first")
+  func order() throws {
+    let desk = try Desk(seed: "order")
+    let source = try desk.bundled("old-phone").held(.reading)
+    let target = try desk.phone("target", passcode: "1").held(.reading)
+    let comparisons = try [true, false].map { try MigrationComparison(of: source, onto: target, hasPassword: $0) }
+    #expect(comparisons[0].items.count == 22 && comparisons[0].items == comparisons[1].items)
+    #expect(comparisons.map(\.current.hasPassword) == [true, false])
+  }
+
+  @Test("of an archive, is what this one gives and what the other one would", arguments: [true, false])
+  func archive(hasPassword: Bool) throws {
+    let desk = try Desk(seed: "archive \(hasPassword)")
+    let source = try desk.bundled("old-phone")
+    let path = try desk.backUp(source, password: hasPassword ? Desk.password : nil)
+    for (device, isSame) in [(source, true), (try desk.bundled("new-phone"), false)] {
+      let session = try device.held(.reading)
+      defer { session.end() }
+      let archive = try desk.open(path, password: hasPassword ? Desk.password : nil, on: session)
+      let plan = try Restorer.plan(archive, onto: session, policy: .merge)
+      let comparison = MigrationComparison(of: archive, plan)
+      #expect(RestoreSetting.allCases.map { comparison[$0].arrives } == [18, 14, 18, 0])
+      #expect(comparison.current == RestoreSetting(hasPassword: hasPassword, onSameDevice: isSame))
+      #expect(comparison[comparison.current].arrives == plan.summary.migrates)
+      for (item, decision) in zip(comparison.items, plan.decisions) {
+        #expect(item[comparison.current].reason == decision.outcome.reason)
+      }
+    }
+  }
+
+  @Test("the advice counts what a password would bring and what stays whatever one does")
+  func advice() throws {
+    let desk = try Desk(seed: "advice")
+    let source = try desk.bundled("old-phone").held(.reading)
+    let target = try desk.bundled("new-phone").held(.reading)
+    func sentence(_ hasPassword: Bool, onto device: DeviceSession) throws -> String {
+      let comparison = try MigrationComparison(of: source, onto: device, hasPassword: hasPassword)
+      return comparison.advice.sentence(for: comparison.current)
+    }
+    #expect(
+      try sentence(false, onto: target)
+        == "a password would bring 14 more items; 8 stay in any case; 4 of them come back only on the source device")
+    #expect(
+      try sentence(true, onto: target)
+        == "the password brings 14 of 22 items, which are all that can move; 8 stay in any case; 4 of them come back "
+        + "only on the source device")
+    #expect(
+      try sentence(true, onto: source)
+        == "the source device gets 18 of 22 items back; 4 stay in any case")
+  }
+
+  @Test("a damaged item is damaged in all four, and counted apart")
+  func damage() throws {
+    let desk = try Desk(seed: "damage")
+    let source = try desk.bundled("old-phone")
+    let path = try Forge(desk: desk, password: nil).backUp(source) { contents in
+      try contents.editEntries { $0[2].blob = [1] }
+    }
+    let session = try desk.bundled("new-phone").held(.reading)
+    let archive = try desk.open(path, password: nil, on: session)
+    let comparison = MigrationComparison(
+      of: archive, try Restorer.plan(archive, onto: session, policy: .merge))
+    #expect(RestoreSetting.allCases.allSatisfy { comparison[$0].unreadable == 1 })
+    let advice = comparison.advice
+    #expect(advice.gainedByPassword == 13 && advice.neverToTarget == 4 && advice.damaged == 1)
+    #expect(
+      advice.sentence(for: comparison.current)
+        == "a password would bring 13 more items; 4 stay in any case; they come back only on the source device; 1 "
+        + "cannot be read in this copy")
+
+    let audit = KeychainAudit(comparison)
+    #expect(audit.unreadable.map(\.reason) == [.malformed])
+    #expect(audit.leaving.count + audit.staying.count + 1 == audit.items.count)
+  }
+
+  @Test("advises in words that fit every count")
+  func adviceWords() {
+    func sentence(
+      _ hasPassword: Bool, arrives: Int = 0, gained: Int = 0, never: Int, sameDeviceOnly: Int, damaged: Int = 0
+    ) -> String {
+      MigrationComparison.Advice(
+        total: arrives + gained + never + damaged, arrivesNow: arrives, gainedByPassword: gained,
+        broughtByPassword: arrives, sameDeviceOnly: sameDeviceOnly,
+        neverToTarget: never, damaged: damaged
+      ).sentence(for: RestoreSetting(hasPassword: hasPassword, onSameDevice: false))
+    }
+    #expect(
+      sentence(true, arrives: 6667, never: 3333, sameDeviceOnly: 1250, damaged: 1001)
+        == "the password brings 6,667 of 11,001 items, which are all that can move; 3,333 stay in any case; 1,250 of "
+        + "them come back only on the source device; 1,001 cannot be read in this copy")
+    #expect(sentence(true, arrives: 2, never: 0, sameDeviceOnly: 0).hasSuffix("; none of these stays behind"))
+    #expect(
+      sentence(false, gained: 1, never: 2, sameDeviceOnly: 1)
+        == "a password would bring 1 more item; 2 stay in any case; 1 of them comes back only on the source device")
+  }
+
+  @Test("an audit sorts the same items by what a developer asks")
+  func audit() throws {
+    let desk = try Desk(seed: "audit")
+    let source = try desk.bundled("old-phone").held(.reading)
+    let audit = KeychainAudit(
+      try MigrationComparison(of: source, onto: desk.bundled("new-phone").held(.reading), hasPassword: true))
+    #expect(audit.items.count == 22 && audit.leaving.count == 14 && audit.staying.count == 8)
+    #expect(
+      Set(audit.deprecated.compactMap(\.item.identity.label))
+        == ["Tracker", "Guest", "ftp.example.net", "Example Root CA"])
+    #expect(audit.deprecated.count == 5)
+    #expect(audit.staying.allSatisfy { $0.reason != nil } && audit.leaving.allSatisfy { $0.reason == nil })
+  }
+}
+
+@Suite("Items by app")
+struct AppTests {
+  @Test(
+    "a group names its app where a list knows it, else the identifier in it, else itself",
+    arguments: [
+      ("ABCDE12345.org.example.chat", AppName.Kind.app, "Chat"),
+      ("ABCDE12345.org.example.other", .identifier, "org.example.other"),
+      ("apple", .group, "apple"), ("com.apple.cfnetwork", .group, "com.apple.cfnetwork"),
+      ("abcde12345.org.example.chat", .group, "abcde12345.org.example.chat"),
+      ("ABCDE1234.org.example.chat", .group, "ABCDE1234.org.example.chat"), ("ABCDE12345.", .group, "ABCDE12345."),
+      ("ABCDE12345", .group, "ABCDE12345"),
+    ])
+  func names(_ group: String, _ kind: AppName.Kind, _ text: String) {
+    let directory = AppDirectory(installed: ["org.example.chat": "Chat"])
+    #expect(directory.app(of: item(of: group)) == AppName(kind: kind, text: text))
+  }
+
+  private func item(of group: String?) -> ItemIdentity {
+    var identity = ItemIdentity(.genericPassword, called: "item")
+    identity.accessGroup = group
+    return identity
+  }
+
+  @Test("an item that opens and names no group is unnamed, and one that is sealed is unknown", arguments: [nil, ""])
+  func unnamed(group: String?) {
+    let directory = AppDirectory([])
+    #expect(directory.app(of: item(of: group)).kind == .unnamed)
+    #expect(directory.app(of: item(of: group)).words == "(names no app)")
+    let sealed = directory.app(of: ItemIdentity(sealed: .genericPassword, accessGroup: group))
+    #expect(sealed.kind == .unknown && sealed.words == "(encrypted)")
+    // A table of a device that is locked shows the group beside what is sealed.
+    #expect(directory.app(of: ItemIdentity(sealed: .key, accessGroup: "apple")).kind == .group)
+  }
+
+  @Test("a virtual device's apps name their groups themselves, two of one group both")
+  func device() {
+    let directory = AppDirectory([
+      DeviceApp(name: "mail", accessGroups: ["shared", "A"]), DeviceApp(name: "calendar", accessGroups: ["shared"]),
+    ])
+    #expect(directory.app(of: item(of: "A")).text == "mail")
+    #expect(directory.app(of: item(of: "shared")).text == "calendar, mail")
+  }
+
+  @Test("those with the most losses stand first, and what nobody has to make up for is no loss")
+  func order() throws {
+    let desk = try Desk(seed: "apps")
+    let source = try desk.bundled("old-phone").held(.reading)
+    let target = try desk.bundled("new-phone").held(.reading)
+    let shares = try Restorer.plan(BackupForecast(of: source, hasPassword: true), onto: target, policy: .replace)
+      .byApp(AppDirectory(source.record.apps))
+    #expect(shares.prefix(4).map(\.app.text) == ["bank", "chat", "apple", "home"])
+    #expect(shares.prefix(5).map(\.losses.count) == [3, 2, 1, 1, 0])
+    #expect(shares.first { $0.app.text == "com.apple.security.sos" }?.losses.isEmpty == true)
+    #expect(shares.reduce(0) { $0 + $1.migrates.count + $1.staysBehind.count + $1.unreadable.count } == 22)
+    // Without a password everything stays, but signing in again everywhere is not what helps.
+    let plain = try Restorer.plan(BackupForecast(of: source, hasPassword: false), onto: target, policy: .replace)
+    #expect(plain.byApp(AppDirectory([])).reduce(0) { $0 + $1.losses.count } == 7)
+  }
+}

@@ -1,0 +1,156 @@
+import Backups
+import KeychainCrypto
+import KeychainFormats
+import KeychainRules
+import Testing
+
+@testable import KeyhaulKit
+
+@Suite("A damaged item")
+struct DamagedItem {
+  private struct Keys: ~Copyable {
+    let maker: ClassKeys
+
+    init() throws {
+      let device = try DeviceKey(Secret(copying: [UInt8](repeating: 5, count: 16)))
+      maker = try BackupKeybag.make(
+        password: secret("pw"), deviceKey: device, rounds: 1, random: SeededRandomSource(seed: "damage")
+      ).takeClassKeys()
+    }
+
+    func entry(_ item: KeychainItem) throws -> KeychainBackupFile.Entry {
+      .init(kind: item.kind, blob: try maker.seal(item, as: .backup).serialized())
+    }
+
+    func plan(_ entries: [KeychainBackupFile.Entry]) throws -> MigrationPlan {
+      let items = try ArchivedItem.openAll(in: .init(keybagUUID: nil, entries: entries), with: maker)
+      return MigrationPlanner.plan(items, onto: [], policy: .replace)
+    }
+  }
+
+  @Test(
+    "every bit of its blob: it alone is unreadable, and never something else",
+    arguments: [
+      ProtectionClass.whenUnlocked, .whenUnlockedThisDeviceOnly,
+    ])
+  func everyBit(_ protection: ProtectionClass) throws {
+    let keys = try Keys()
+    let damaged = try keys.entry(.password("damaged", protection))
+    let whole = try keys.entry(.password("whole", .whenUnlockedThisDeviceOnly))
+    let count = try #require(damaged.blob?.count)
+    for bit in 0..<(count * 8) {
+      var broken = damaged
+      broken.blob?[bit / 8] ^= 1 << UInt8(bit % 8)
+      let plan = try keys.plan([broken, whole])
+      // Class 9 turned into 11, of which no item opens: nothing tells other hardware from damage, and that is said.
+      if protection == .whenUnlockedThisDeviceOnly, bit == 33 {
+        #expect(plan.decisions[0].outcome == .staysBehind(.deviceBound) && plan.isSameDevice == nil)
+        #expect(plan.decisions[0].detail?.contains("nothing tells which") == true)
+        continue
+      }
+      guard case .unreadable = plan.decisions[0].outcome, plan.decisions[0].identity.account == nil else {
+        Issue.record("bit \(bit): \(plan.decisions[0].outcome)")
+        continue
+      }
+      #expect(plan.decisions[1].outcome == .migrates(.new))
+      #expect(plan.imports.count == 1)
+    }
+  }
+
+  @Test("cut at every length it is unreadable")
+  func everyLength() throws {
+    let keys = try Keys()
+    let entry = try keys.entry(.password("cut"))
+    for length in 0..<(entry.blob?.count ?? 0) {
+      var cut = entry
+      cut.blob = entry.blob.map { Array($0[..<length]) }
+      guard case .unreadable = try keys.plan([cut]).decisions[0].outcome else {
+        Issue.record("length \(length)")
+        continue
+      }
+    }
+  }
+
+  @Test("versions that no backup holds, and an entry without data")
+  func versions() throws {
+    let keys = try Keys()
+    let entry = try keys.entry(.password("a"))
+    for version in [UInt8(1), 4, 5, 6, 7, 8, 9, 200] {
+      var other = entry
+      other.blob?[0] = version
+      let decision = try keys.plan([other]).decisions[0]
+      #expect(decision.outcome == .unreadable(.unsupportedVersion))
+      #expect(decision.detail?.hasPrefix("version \(version)") == true)
+    }
+    let missing = try keys.plan([.init(kind: .key, blob: nil)]).decisions[0]
+    #expect(missing.outcome == .unreadable(.malformed))
+    #expect(missing.protection == nil)
+    #expect(missing.detail == "the entry contains no data")
+  }
+
+  @Test("one of version 0 is a secret without a name, which can be read and not be restored")
+  func versionZero() throws {
+    let keys = try Keys()
+    // Bytes of another version under that number are none of it.
+    var other = try keys.entry(.password("a"))
+    other.blob?[0] = 0
+    #expect(try keys.plan([other]).decisions[0].outcome == .unreadable(.malformed))
+    let item = ArchivedItem(
+      index: 0, kind: .genericPassword, protection: .whenUnlocked, blob: .init(byteCount: 68, offset: 100),
+      classKey: .available, opening: .opened(KeychainItem(kind: .genericPassword, attributes: [:]).holding("hunter2")),
+      isSecretOnly: true)
+    let decision = MigrationPlanner.plan([item], onto: [], policy: .merge).decisions[0]
+    #expect(decision.outcome == .unreadable(.unsupportedVersion))
+    #expect(decision.detail == "version 0, a secret without a name; 68 bytes at 100")
+    // It opens: nothing of it is sealed, it only does not name an app.
+    let lost = try keys.plan([.init(kind: .key, blob: nil)]).decisions[0]
+    let plan = MigrationPlan(
+      decisions: [lost, decision], removed: [], policy: .merge, isSameDevice: false, imports: [], clearedRowCount: 0)
+    let shares = plan.byApp(AppDirectory([]))
+    #expect(shares.map(\.app.kind) == [.unnamed, .unknown])
+    #expect(shares.map(\.app.words) == ["(names no app)", "(encrypted)"])
+    let losses = AppLosses(shares)
+    #expect(losses.apps.isEmpty && losses.unnamedCount == 1 && losses.sealedCount == 1)
+  }
+
+  @Test("one of version 2 is a property list and is restored as well")
+  func versionTwo() throws {
+    let keys = try Keys()
+    let entry = try oldEntry(keys, ["acct": .string("old"), "agrp": .string("app"), "pdmn": .string("ak")])
+    #expect(try keys.plan([entry]).decisions[0].outcome == .migrates(.new))
+  }
+
+  @Test("one that has no form on this device is left out alone")
+  func unencodable() throws {
+    let keys = try Keys()
+    let entry = try oldEntry(
+      keys, ["acct": .string("old"), "agrp": .string("app"), "pdmn": .string("ak"), "future": .real(1.5)])
+    let plan = try keys.plan([entry, try keys.entry(.password("whole"))])
+    #expect(plan.decisions.map(\.outcome) == [.unreadable(.malformed), .migrates(.new)])
+  }
+
+  private func oldEntry(_ keys: borrowing Keys, _ pairs: PropertyDictionary) throws -> KeychainBackupFile.Entry {
+    var pairs = pairs
+    pairs["v_Data"] = .data([1, 2])
+    let plaintext = SensitiveBytes(copying: try BinaryPlist.encode(.dictionary(pairs)))
+    let sealed = try keys.maker.seal(plaintext, keyClass: .whenUnlocked, as: .backup)
+    let blob = try ItemBlob(
+      version: .v2, hasStaticIV: false, keyClass: sealed.keyClass, wrappedKey: sealed.wrappedKey,
+      ciphertext: sealed.ciphertext, tag: sealed.tag)
+    return .init(kind: .genericPassword, blob: blob.serialized())
+  }
+
+  @Test("one without a group, without a class, or with an impossible attribute is malformed")
+  func impossible() throws {
+    let keys = try Keys()
+    for item in [
+      KeychainItem.password("a").without(.accessGroup), .password("a", marks: [.accessGroup: .data([0xFF])]),
+      .password("a", marks: [.account: .array([])]), .password("a", marks: [.modificationDate: .string("today")]),
+      .password("a", marks: [.multiUser: .data([1])]),
+    ] {
+      let decision = try keys.plan([try keys.entry(item)]).decisions[0]
+      #expect(decision.outcome == .unreadable(.malformed), "\(item.attributes)")
+      #expect(decision.detail?.isEmpty == false)
+    }
+  }
+}

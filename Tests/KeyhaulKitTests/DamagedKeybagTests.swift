@@ -1,0 +1,182 @@
+import Backups
+import KeychainCrypto
+import KeychainFormats
+import KeychainRules
+import Testing
+import VirtualDevice
+
+@testable import KeyhaulKit
+
+/// A phone with one item of every class that a backup can hold, and its backup with a password, to break.
+private final class BrokenKeybag {
+  let desk: Desk
+  let phone: VirtualDevice
+  let other: VirtualDevice
+  let forge: Forge
+  let prepared: PreparedBackup
+
+  init() throws {
+    desk = try Desk(seed: "keybag")
+    phone = try desk.phone("phone", passcode: "1234")
+    other = try desk.phone("other")
+    forge = Forge(desk: desk, password: Desk.password)
+    let session = try phone.held()
+    defer { session.end() }
+    try session.plant(
+      ProtectionClass.allCases.filter { $0 != .whenPasscodeSetThisDeviceOnly }.map { .password($0.rawValue, $0) })
+    prepared = try BackupExporter.prepare(session, password: secret(Desk.password), rounds: 1)
+  }
+
+  /// The bag with one bit of a field's value changed.
+  ///
+  /// - Parameter keyClass: The class whose record it is; `nil` for the header's.
+  func flipped(_ tag: String, _ keyClass: UInt32? = nil, bit: Int) throws -> Keybag {
+    var bytes = prepared.contents.keybag.serialized()
+    var start = 0
+    if let keyClass {
+      let group = Array("CLAS".utf8) + [0, 0, 0, 4, 0, 0, 0, UInt8(keyClass)]
+      start = try #require(bytes.indices.first { bytes[$0...].starts(with: group) })
+    }
+    let place = try #require((start..<bytes.count).first { bytes[$0...].starts(with: Array(tag.utf8)) })
+    bytes[place + 8 + bit / 8] ^= 1 << UInt8(bit % 8)
+    return try Keybag(parsing: bytes)
+  }
+
+  func open(_ keybag: Keybag, on session: DeviceSession?, limit: Int = RoundLimit.standard) throws -> OpenedArchive {
+    let path = try forge.write(prepared, named: "broken") { $0.keybag = keybag }
+    return try OpenedArchive(
+      BackupArchive.open(.path(path)), password: secret(Desk.password), deviceKey: session?.deviceKey(),
+      acceptingAtMost: limit)
+  }
+
+  func error(_ keybag: Keybag, limit: Int = RoundLimit.standard) throws -> ArchivedKeychainError? {
+    try openingError { _ = try open(keybag, on: nil, limit: limit) }
+  }
+}
+
+@Suite("A flipped bit in the keybag")
+struct FlippedKeybag {
+  @Test("in a salt it looks like a wrong password", arguments: ["SALT", "DPSL"])
+  func salts(_ tag: String) throws {
+    let broken = try BrokenKeybag()
+    for bit in stride(from: 0, to: 160, by: 9) {
+      let error = try broken.error(try broken.flipped(tag, bit: bit))
+      #expect(error?.category == .wrongPassword, "\(tag), bit \(bit)")
+    }
+  }
+
+  @Test("in a count of rounds it looks like a wrong password, or asks for too much", arguments: ["ITER", "DPIC"])
+  func counts(_ tag: String) throws {
+    let broken = try BrokenKeybag()
+    let limit = 20_000
+    let own: UInt32 = tag == "ITER" ? 10_000 : 1
+    let rest: UInt32 = tag == "ITER" ? 1 : 10_000
+    for bit in 0..<32 {
+      let keybag = try broken.flipped(tag, bit: bit)
+      let count = own ^ (1 << UInt32((3 - bit / 8) * 8 + bit % 8))
+      #expect((tag == "ITER" ? keybag.iterations : keybag.dpic) == count)
+      let expected: ErrorCategory = Int(count) + Int(rest) > limit ? .refused : .wrongPassword
+      #expect(try broken.error(keybag, limit: limit)?.category == expected, "\(tag), bit \(bit)")
+    }
+  }
+
+  @Test("the most rounds there can be are refused at once")
+  func maximumRounds() throws {
+    let broken = try BrokenKeybag()
+    for field in ["DPIC", "ITER"] {
+      var keybag = broken.prepared.contents.keybag
+      if field == "DPIC" { keybag.dpic = .max } else { keybag.iterations = .max }
+      let error = try broken.error(keybag)
+      #expect(error?.category == .refused)
+      #expect(error?.reason.contains("over the limit of 20,000,000") == true)
+    }
+  }
+
+  @Test("in one wrapped key loses that class and is said; the others are restored", arguments: [true, false])
+  func wrappedKeys(onSameDevice: Bool) throws {
+    let broken = try BrokenKeybag()
+    let session = try (onSameDevice ? broken.phone : broken.other).held()
+    for number in UInt32(1)...11 where number != 3 {
+      for bit in [0, 171, 319] {
+        if onSameDevice { try session.erase() } else { try HeldKeychain.empty(session.device) }
+        let archive = try broken.open(try broken.flipped("WPKY", number, bit: bit), on: session)
+        let report = "10 of 11 class keys unwrap, class \(number) does not"
+        #expect(archive.keybagDamage == report)
+        // Classes 1, 2, 4 and 5 are of files.
+        #expect(archive.damage == (number >= 6 ? [.classKeys(report)] : []))
+        let plan = try session.restore(archive)
+        var arriving = Set(["ak", "ck", "dk"] + (onSameDevice ? ["aku", "cku", "dku"] : []))
+        if let lost = ProtectionClass(keyClass: KeyClass(rawValue: number)) {
+          arriving.remove(lost.rawValue)
+          let decision = try #require(plan.decisions.first { $0.protection == lost })
+          #expect(decision.outcome == .unreadable(.noClassKey))
+        }
+        #expect(Set(try HeldKeychain(session).items.compactMap { $0[.account]?.stringValue }) == arriving)
+      }
+    }
+  }
+
+  @Test("in the wrapped key of the class that protects the files no file opens: damaged")
+  func fileClass() throws {
+    let broken = try BrokenKeybag()
+    for bit in [0, 171, 319] {
+      #expect(try broken.error(try broken.flipped("WPKY", 3, bit: bit))?.category == .damaged)
+    }
+  }
+
+  @Test("in the header's UUID says that the keychain belongs to another keybag")
+  func uuid() throws {
+    let broken = try BrokenKeybag()
+    for bit in stride(from: 0, to: 128, by: 7) {
+      let error = try broken.error(try broken.flipped("UUID", bit: bit))
+      #expect(error?.code == .keybagMismatch)
+      #expect(error?.category == .damaged)
+    }
+  }
+
+  @Test(
+    "in VERS, TYPE, HMCK or DPWT changes nothing", arguments: [("VERS", 32), ("TYPE", 32), ("HMCK", 320), ("DPWT", 32)])
+  func harmless(_ tag: String, bits: Int) throws {
+    let broken = try BrokenKeybag()
+    let session = try broken.phone.held()
+    let whole = try Restorer.plan(
+      broken.open(broken.prepared.contents.keybag, on: session), onto: session, policy: .replace)
+    for bit in stride(from: 0, to: bits, by: bits > 32 ? 37 : 3) {
+      let archive = try broken.open(try broken.flipped(tag, bit: bit), on: session)
+      #expect(archive.keybagDamage == nil)
+      let plan = try Restorer.plan(archive, onto: session, policy: .replace)
+      #expect(plan.decisions == whole.decisions, "\(tag), bit \(bit)")
+    }
+  }
+
+  @Test("without a password, or with a wrong one, nothing is opened")
+  func passwords() throws {
+    let broken = try BrokenKeybag()
+    let path = try broken.forge.write(broken.prepared, named: "whole") { _ in }
+    for password in [nil, "", "wrong", Desk.password + " ", Desk.password.uppercased()] {
+      let error = try openingError { _ = try broken.desk.open(path, password: password, on: nil) }
+      #expect(error?.category == .wrongPassword)
+    }
+    #expect(try broken.desk.open(path, password: Desk.password, on: nil).items.count == 6)
+  }
+
+  @Test("a derivation that is told to stop ends, when backing up and when opening", arguments: [1, 9_000_000])
+  func stopped(rounds: Int) throws {
+    let broken = try BrokenKeybag()
+    let session = try broken.phone.held()
+    let backup = try migrationError {
+      _ = try BackupExporter.prepare(session, password: secret("pw"), rounds: rounds) { _, _ in false }
+    }
+    #expect(backup?.category == .failed)
+    #expect((backup?.underlying as? DataProtectionError)?.code == .cancelled)
+    // More rounds than the backup was made with: the password would be wrong, but nobody waits to hear it.
+    let path = try broken.forge.write(broken.prepared, named: "slow") { $0.keybag.dpic = UInt32(rounds) }
+    let opening = try openingError {
+      _ = try OpenedArchive(
+        BackupArchive.open(.path(path)), password: secret(Desk.password), deviceKey: nil
+      ) { _, _ in false }
+    }
+    #expect(opening?.category == .failed)
+    #expect((opening?.underlying as? DataProtectionError)?.code == .cancelled)
+  }
+}

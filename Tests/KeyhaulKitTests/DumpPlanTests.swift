@@ -1,0 +1,80 @@
+import Backups
+import KeychainFormats
+import KeychainRules
+import Keychains
+import Testing
+import VirtualDevice
+
+@testable import KeyhaulKit
+
+@Suite("A plan of another tool's dump")
+struct DumpPlanTests {
+  private func dumped(
+    _ account: String, _ protection: String?, group: String = "ABCDE12345.org.example.app",
+    _ more: AttributeMap<PropertyValue> = [:]
+  ) -> KeychainItem {
+    var item = KeychainItem(
+      kind: .genericPassword,
+      attributes: [
+        .account: .string(account), .service: .string("s"), .accessGroup: .string(group),
+        .modificationDate: .date(.reference), .creationDate: .date(.reference),
+      ])
+    item.attributes.merge(more) { $1 }
+    item[.protection] = protection.map { .string($0) }
+    item.secret = SensitiveBytes(copying: [1])
+    return item
+  }
+
+  @Test("brings what a backup would, by class and rule, under the dump's own positions")
+  func plan() throws {
+    let items = [
+      dumped("bound", "aku"), dumped("moves", "ak"), dumped("passcode", "akpu"),
+      dumped("system", "ck", group: "lockdown-identities"),
+      dumped("guarded", "ak", [.accessControl: .string("kSecAccessControlUserPresence")]),
+      dumped("clip", "ak", [.appClip: .integer(1)]), dumped("classless", nil),
+      dumped("gone", "ak", [.tombstone: .integer(1)]), dumped("also moves", "dk"),
+    ]
+    let fault = DumpFault(.tagMismatch, "made up")
+    let dump = KeychainDump(
+      form: .tables,
+      items: items.enumerated().map { DumpedItem(entry: $0, kind: .genericPassword, content: .open($1)) } + [
+        DumpedItem(entry: 9, kind: .key, content: .shut(fault, protection: .whenUnlocked))
+      ])
+    let desk = try Desk(seed: "dump")
+    let target = try desk.phone("target", passcode: "1").held(.reading)
+    defer { target.end() }
+
+    func outcomes(_ hasPassword: Bool) throws -> [Int: MigrationPlan.Outcome] {
+      let plan = try Restorer.plan(dump, named: "d", hasPassword: hasPassword, onto: target, policy: .replace)
+      #expect(plan.isSameDevice == nil, "nothing says which device it is of")
+      #expect(plan.decisions.map(\.index) == plan.decisions.map(\.index).sorted())
+      return Dictionary(uniqueKeysWithValues: plan.decisions.map { ($0.index, $0.outcome) })
+    }
+    let with = try outcomes(true)
+    #expect(
+      with == [
+        0: .staysBehind(.deviceBound), 1: .migrates(.new), 2: .staysBehind(.passcodeOnly),
+        3: .staysBehind(.systemBound), 4: .staysBehind(.needsAuthentication), 5: .staysBehind(.appClip),
+        6: .unreadable(.malformed), 8: .migrates(.new), 9: .unreadable(.tagMismatch),
+      ], "the tombstone of a deleted item is in no plan")
+    let without = try outcomes(false)
+    #expect(without[1] == .staysBehind(.backupNotEncrypted) && without[0] == .staysBehind(.deviceBound))
+  }
+
+  @Test("is no plan to carry out, also when it is read again from its file")
+  func file() throws {
+    let source = PlanDocument.Source(
+      kind: .dump, name: "d", device: nil, made: nil, deviceName: nil, encrypted: true, digest: "sha256:00")
+    let target = PlanDocument.Target(
+      name: "t", sameDevice: nil, claimsSameDevice: false, state: "unlocked", passcodeSet: true, items: 0,
+      revision: "r1")
+    let plan = MigrationPlanner.plan([], onto: [], policy: .replace)
+    let document = PlanDocument(
+      made: "2026-11-20T18:04:00Z", source: source, target: target, plan: plan, cannotShow: nil,
+      dump: .init(form: "keychain-tables", sentence: "not encrypted", unknown: ["who"]))
+    let read = try PlanFile(parsing: PlanFile.bytes(of: document))
+
+    #expect(read.document == document)
+    #expect(read.obstacle == "it was made from the dump d, which cannot be restored")
+  }
+}

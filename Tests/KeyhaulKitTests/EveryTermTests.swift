@@ -1,0 +1,179 @@
+import Backups
+import KeychainCrypto
+import KeychainFormats
+import KeychainRules
+import Testing
+import VirtualDevice
+
+@testable import KeyhaulKit
+
+/// Where a word of reports occurs: the item of the fixture `every-rule` that has it as its account, or a named forgery,
+/// since damage is no property of a device. A word without an entry does not compile.
+private enum Trigger {
+  /// A backup leaves the item out, and a plan of the device says so.
+  case leftOut
+  /// The item is in the plan for `every-rule-target`.
+  case planned(password: String?, ExistingItemPolicy)
+  /// The item of the target is gone, or still there, after a restore that replaces.
+  case target(isRemoved: Bool)
+  case forged(Forgery)
+  /// The item whose account is `migrates-but-unusable` arrives, on another device or on its own, with this warning.
+  case warned(onSameDevice: Bool)
+
+  enum Forgery {
+    case changedByte
+    case cutBlob
+    case newVersion
+    case classKeyTakenOut
+    case foreignKeybag
+    case brokenSeal
+  }
+
+  init(_ term: ReportTerm) {
+    switch term {
+    case .reason(let reason):
+      switch reason {
+      case .passcodeOnly, .hardwareKey, .systemBound, .needsAuthentication, .sharedGroup, .appClip, .deleted:
+        self = .leftOut
+      case .deviceBound: self = .planned(password: Desk.password, .replace)
+      case .backupNotEncrypted: self = .planned(password: nil, .replace)
+      case .noClassKey: self = .forged(.classKeyTakenOut)
+      case .tagMismatch: self = .forged(.changedByte)
+      case .malformed: self = .forged(.cutBlob)
+      case .unsupportedVersion: self = .forged(.newVersion)
+      }
+    case .change: self = .planned(password: Desk.password, .merge)
+    case .warning(.migratesButUnusable): self = .warned(onSameDevice: false)
+    case .warning(.useNotKnown): self = .warned(onSameDevice: true)
+    case .inferredSynchronizable: self = .planned(password: Desk.password, .merge)
+    case .removed: self = .target(isRemoved: true)
+    case .preserved: self = .target(isRemoved: false)
+    case .keybagMismatch: self = .forged(.foreignKeybag)
+    case .sealBroken: self = .forged(.brokenSeal)
+    }
+  }
+}
+
+@Suite("Every word of a report")
+struct EveryTermTests {
+  let desk: Desk
+  let source: VirtualDevice
+  let target: VirtualDevice
+
+  init() throws {
+    desk = try Desk(seed: "every term")
+    source = try desk.bundled("every-rule")
+    target = try desk.bundled("every-rule-target")
+  }
+
+  @Test("occurs where the fixtures or a forgery have it", arguments: ReportTerm.allCases)
+  func occurs(_ term: ReportTerm) throws {
+    switch Trigger(term) {
+    case .leftOut: try checkLeftOut(term)
+    case .planned(let password, let policy): try checkPlanned(term, password, policy)
+    case .target(let isRemoved): try checkTarget(isRemoved: isRemoved)
+    case .forged(let forgery): try check(forgery, gives: term)
+    case .warned(let onSameDevice): try checkWarned(term, onSameDevice: onSameDevice)
+    }
+  }
+
+  private func checkWarned(_ term: ReportTerm, onSameDevice: Bool) throws {
+    let path = try desk.backUp(source, password: Desk.password)
+    let session = try (onSameDevice ? source : target).held()
+    defer { session.end() }
+    let plan = try session.restore(desk.open(path, password: Desk.password, on: session), policy: .replace)
+    let warned = plan.decisions.filter { $0.warning != nil }
+    #expect(warned.map(\.identity.account) == ["migrates-but-unusable"])
+    #expect(warned.first.flatMap(\.warning).map(ReportTerm.warning) == term)
+    #expect(warned.first?.outcome.fate == .migrates)
+    #expect(plan.summary.byWarning.values.reduce(0, +) == 1)
+    #expect(try HeldKeychain(session).items.count { $0.holdsEnclaveKey } == 1)
+  }
+
+  private func checkLeftOut(_ term: ReportTerm) throws {
+    let session = try source.held()
+    defer { session.end() }
+    let report = try BackupExporter.prepare(session, password: nil).report
+    let left = report.leftOut.filter { [$0.item.identity.account, $0.item.identity.label].contains(term.id) }
+    #expect(left.map(\.reason.rawValue) == [term.id])
+    let other = try target.held(.reading)
+    defer { other.end() }
+    let plan = try Restorer.plan(BackupForecast(of: session, hasPassword: true), onto: other, policy: .merge)
+    // A deleted item is no item that could stay behind.
+    #expect(plan[term.id] == (term == .reason(.deleted) ? .absent : .staysBehind))
+    if term != .reason(.deleted) { #expect(plan.reason(for: term.id)?.rawValue == term.id) }
+  }
+
+  private func checkPlanned(_ term: ReportTerm, _ password: String?, _ policy: ExistingItemPolicy) throws {
+    let path = try desk.backUp(source, password: password)
+    let session = try target.held()
+    defer { session.end() }
+    let plan = try session.restore(desk.open(path, password: password, on: session), policy: policy)
+    if case .reason = term {
+      #expect(plan.summary.byReason.contains { $0.key.rawValue == term.id && $0.value > 0 })
+      // Whose class keeps it here is sealed: its place tells which one it is.
+      let sealed = plan.decisions.filter { $0.outcome.reason?.rawValue == term.id }
+      #expect(sealed.allSatisfy { $0.outcome.fate == .staysBehind })
+      return
+    }
+    let decision = try plan.decision(term.id)
+    switch term {
+    case .change(let change): #expect(decision.outcome == .migrates(change))
+    default: #expect(decision.detail?.hasPrefix(term.id + ":") == true)
+    }
+    let held = try HeldKeychain(session).items.filter { $0[.account] == .string(term.id) }
+    #expect(held.count == 1)
+    let secret = held.first?.secretBytes.map { String(decoding: $0, as: UTF8.self) }
+    #expect(secret == (term == .change(.keepsExisting) ? "target" : "every-rule"))
+    if term == .inferredSynchronizable { #expect(held.first?.isSynchronizable == true) }
+  }
+
+  private func checkTarget(isRemoved: Bool) throws {
+    let path = try desk.backUp(source, password: Desk.password)
+    let session = try target.held()
+    defer { session.end() }
+    let plan = try session.restore(desk.open(path, password: Desk.password, on: session), policy: .replace)
+    #expect(plan.removed.map(\.account) == ["removed"])
+    let held = try HeldKeychain(session).items
+    #expect(held.count { $0[.account] == .string("removed") } == 0)
+    let preserved = held.filter { $0[.account] == .string("preserved") }
+    #expect(
+      Set(preserved.compactMap { $0.secretBytes.map { String(decoding: $0, as: UTF8.self) } })
+        == ["put back", "never deleted", "synchronized"])
+  }
+
+  private func check(_ forgery: Trigger.Forgery, gives term: ReportTerm) throws {
+    let forge = Forge(desk: desk, password: Desk.password)
+    let path = try forge.backUp(source) { contents in
+      switch forgery {
+      case .changedByte: try contents.editEntries { $0[1].blob?[60] ^= 1 }
+      case .cutBlob: try contents.editEntries { $0[1].blob = $0[1].blob.map { Array($0.prefix(20)) } }
+      case .newVersion: try contents.editEntries { $0[1].blob?[0] = 99 }
+      case .classKeyTakenOut: contents.keybag.classKeys.removeAll { $0.keyClass == .whenUnlocked }
+      case .foreignKeybag: contents.keybag.uuid = [UInt8](repeating: 7, count: 16)
+      case .brokenSeal: break
+      }
+    }
+    let session = try target.held(.reading)
+    defer { session.end() }
+    guard forgery != .brokenSeal else {
+      try Forge.changeSeal(of: path)
+      let error = try openingError { _ = try desk.open(path, password: Desk.password, on: session) }
+      #expect(
+        error?.category == .damaged
+          && error?.reason.contains(
+            "its authentication code does not match: it was "
+              + "made for another backup, or has changed since") == true
+      )
+      return
+    }
+    guard forgery != .foreignKeybag else {
+      let error = try openingError { _ = try desk.open(path, password: Desk.password, on: session) }
+      #expect(error?.code == .keybagMismatch && error?.category == .damaged)
+      return
+    }
+    let plan = try Restorer.plan(desk.open(path, password: Desk.password, on: session), onto: session, policy: .replace)
+    #expect(plan.decisions[1].outcome.reason?.rawValue == term.id)
+    #expect(plan.decisions[1].outcome.fate == .unreadable)
+  }
+}

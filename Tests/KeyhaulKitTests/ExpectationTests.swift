@@ -1,0 +1,305 @@
+import Backups
+import KeychainFormats
+import KeychainRules
+import Testing
+
+@testable import KeyhaulKit
+
+private func decision(
+  _ index: Int, _ identity: ItemIdentity, _ outcome: MigrationPlan.Outcome
+) -> MigrationPlan.Decision {
+  MigrationPlan.Decision(index: index, identity: identity, protection: .whenUnlocked, outcome: outcome, detail: nil)
+}
+
+private func named(
+  _ account: String, service: String = "chat.example", label: String? = nil, kind: ItemKind = .genericPassword
+) -> ItemIdentity {
+  var identity = ItemIdentity(sealed: kind, accessGroup: "ABCDE12345.org.example.chat")
+  (identity.account, identity.service, identity.label) = (account, service, label)
+  return identity
+}
+
+private let plan = MigrationPlan(
+  decisions: [
+    decision(0, named("session token", label: "Session"), .migrates(.new)),
+    decision(1, named("push token"), .staysBehind(.deviceBound)),
+    decision(2, named("anna", service: "mail.example"), .migrates(.replaces)),
+    decision(3, named("anna", service: "bank.example"), .staysBehind(.needsAuthentication)),
+    decision(4, ItemIdentity(sealed: .key), .staysBehind(.deviceBound)),
+    decision(5, named("broken"), .unreadable(.tagMismatch)),
+  ], removed: [], policy: .replace, isSameDevice: false, imports: [], clearedRowCount: 0)
+
+@Suite("Asking a plan for an item by name")
+struct AskingTests {
+  @Test("gives its fate, by account, service or label")
+  func fate() {
+    #expect(plan["session token"] == .migrates)
+    #expect(plan["Session"] == .migrates)
+    #expect(plan["mail.example"] == .migrates)
+    #expect(plan["push token"] == .staysBehind)
+    #expect(plan["broken"] == .unreadable)
+    #expect(plan["nobody"] == .absent)
+    #expect(plan["ession"] == .absent)
+  }
+
+  @Test("of several items it is what they share, and otherwise ambiguous, which is equal to nothing else")
+  func ambiguity() {
+    #expect(plan["anna"] == .ambiguous)
+    #expect(plan["chat.example"] == .ambiguous)
+    #expect(plan[ItemMatcher(account: ItemPattern("anna"), service: ItemPattern("mail.example"))] == .migrates)
+    #expect(plan[ItemMatcher(account: ItemPattern("* token"))] == .ambiguous)
+    #expect(plan[ItemMatcher(kind: .key)] == .staysBehind)
+    #expect(plan[ItemMatcher(kind: .key, label: ItemPattern("*"))] == .absent)
+  }
+
+  @Test("why it stays is told of one item alone")
+  func reason() {
+    #expect(plan.reason(for: "push token") == .deviceBound)
+    #expect(plan.reason(for: "session token") == nil && plan.reason(for: "anna") == nil)
+  }
+
+  @Test("a redacted plan keeps counts and reasons, and no name")
+  func redacted() {
+    let shown = plan.redacted
+    #expect(shown.summary == plan.summary)
+    #expect(shown.decisions.map(\.outcome) == plan.decisions.map(\.outcome))
+    #expect(shown.decisions[1].identity.label == "item-0001")
+    for decision in shown.decisions {
+      let identity = decision.identity
+      #expect(identity.account == nil && identity.service == nil && identity.accessGroup == nil)
+      #expect(identity.kind == plan.decisions[decision.index].identity.kind)
+    }
+  }
+}
+
+private func read(_ expectations: String) throws -> [PlanExpectation] {
+  let text = #"{"format": "plan-expectations/1", "expectations": [\#(expectations)]}"#
+  return try PlanExpectations(parsing: Array(text.utf8)).expectations
+}
+
+private let anotherDevice = ExpectedSetting(hasPassword: true, onSameDevice: false)
+
+@Suite("What someone expects of a plan")
+struct ExpectationTests {
+  private func misses(_ expectation: String) throws -> [PlanExpectation.Miss] {
+    ExpectationCheck(try read(expectation), plan, in: anotherDevice).cases.flatMap(\.misses)
+  }
+
+  @Test(
+    "is met, or missed item by item",
+    arguments: [
+      (#"{"account": "session token", "expect": "migrates"}"#, []),
+      (#"{"account": "session *", "service": "chat.example", "kind": "generic-password", "expect": "migrates"}"#, []),
+      (#"{"account": "push token", "expect": "migrates"}"#, [1]),
+      (#"{"account": "push token", "expect": "stays-behind"}"#, []),
+      (#"{"account": "push token", "expect": "stays-behind", "reason": "device-bound"}"#, []),
+      (#"{"account": "push token", "expect": "stays-behind", "reason": "passcode-only"}"#, [1]),
+      (#"{"account": "anna", "expect": "migrates"}"#, [3]),
+      (#"{"account": "*", "expect": "stays-behind"}"#, [0, 2, 5]),
+      (#"{"account": "broken", "expect": "stays-behind"}"#, [5]), (#"{"account": "broken", "expect": "absent"}"#, [5]),
+      (#"{"account": "nobody", "expect": "absent"}"#, []), (#"{"account": "nobody", "expect": "migrates"}"#, [nil]),
+      (#"{"account": "nobody", "expect": "stays-behind"}"#, [nil]),
+      (#"{"account": "anna", "expect": "absent"}"#, [2, 3]),
+      (#"{"label": "Session", "expect": "migrates"}"#, []), (#"{"server": "*", "expect": "absent"}"#, []),
+      // The sealed key has neither account nor service; whether it has this label or group, nobody knows.
+      (#"{"access_group": "*.org.example.chat", "kind": "key", "expect": "absent"}"#, [nil]),
+      (#"{"label": "nobody's", "expect": "absent"}"#, [nil]),
+      (#"{"label": "S*", "expect": "migrates"}"#, [nil]), (#"{"label": "S*", "expect": "stays-behind"}"#, [0]),
+      (#"{"label": "*", "kind": "key", "expect": "stays-behind", "reason": "device-bound"}"#, [nil]),
+    ] as [(String, [Int?])])
+  func misses(_ expectation: String, _ expected: [Int?]) throws {
+    #expect(try misses(expectation).map { $0.item?.index } == expected)
+  }
+
+  @Test("says how many sealed items may be meant, where that keeps it from being known")
+  func sealed() throws {
+    func counts(_ expectation: String) throws -> [Int] { try misses(expectation).map(\.sealedCount) }
+    #expect(try counts(#"{"label": "nobody's", "expect": "absent"}"#) == [1])
+    #expect(try counts(#"{"label": "nobody's", "expect": "migrates"}"#) == [1])
+    #expect(try counts(#"{"account": "nobody", "expect": "migrates"}"#) == [0])
+    #expect(try counts(#"{"account": "push token", "expect": "migrates"}"#) == [0])
+  }
+
+  @Test(
+    "is checked where the plan is of a restore that it holds for, and nowhere else",
+    arguments: [
+      (#""password": true"#, [true]), (#""password": false"#, []), (#""same_device": false"#, [true]),
+      (#""same_device": true"#, []), (#""password": true, "same_device": false"#, [true]),
+      (#""password": true, "same_device": true"#, []), (#""reason": "device-bound""#, [true]),
+    ] as [(String, [Bool])])
+  func setting(_ members: String, _ met: [Bool]) throws {
+    let list = try read(#"{"account": "push token", "expect": "stays-behind", \#(members)}"#)
+    let check = ExpectationCheck(list, plan, in: anotherDevice)
+    #expect(check.cases.map(\.isMet) == met)
+    #expect(check.unchecked == (met.isEmpty ? [0] : []))
+    // What checks nothing is not met.
+    #expect(check.isMet == !met.isEmpty)
+  }
+
+  @Test("about a device is not checked where nothing proves which device it is")
+  func unknownDevice() throws {
+    let unknown = ExpectedSetting(hasPassword: true, onSameDevice: nil)
+    for member in ["true", "false"] {
+      let list = try read(#"{"account": "push token", "expect": "stays-behind", "same_device": \#(member)}"#)
+      #expect(ExpectationCheck(list, plan, in: unknown).cases.isEmpty)
+    }
+    let list = try read(#"{"account": "push token", "expect": "stays-behind", "password": true}"#)
+    #expect(ExpectationCheck(list, plan, in: unknown).isMet)
+  }
+}
+
+/// Two items: one of a class that goes with a password, one that never leaves its device.
+private let comparison = MigrationComparison(
+  [
+    .init(
+      index: 0, identity: named("token"), protection: .afterFirstUnlock,
+      allProspects: prospects(.afterFirstUnlock)),
+    .init(
+      index: 1, identity: named("device id"), protection: .whenUnlockedThisDeviceOnly,
+      allProspects: prospects(.whenUnlockedThisDeviceOnly)),
+  ], current: RestoreSetting(hasPassword: true, onSameDevice: false))
+
+private func prospects(_ protection: ProtectionClass) -> RestoreProspects {
+  var prospects = RestoreProspects()
+  for setting in RestoreSetting.allCases { prospects[setting] = protection.prospect(in: setting) }
+  return prospects
+}
+
+@Suite("What someone expects of all four restores")
+struct FourRestoresExpectationTests {
+  @Test("is checked in each restore that it holds for")
+  func settings() throws {
+    let list = try read(
+      """
+      {"account": "token", "expect": "migrates", "password": true},
+      {"account": "token", "expect": "stays-behind", "password": false, "same_device": false},
+      {"account": "device id", "expect": "stays-behind", "reason": "device-bound", "same_device": false},
+      {"account": "nobody", "expect": "absent"}
+      """)
+    let check = ExpectationCheck(list, comparison)
+    // With and without a password on the same device, then on another; without a password nothing leaves: another reason.
+    #expect(check.settings.map { check.cases(in: $0).map(\.index) } == [[0, 3], [0, 2, 3], [3], [1, 2, 3]])
+    #expect(check.unchecked == [] && check.checkedCount == 4)
+    // A class that never leaves its device is told so, whatever the password.
+    #expect(check.isMet && check.metCount == 4)
+  }
+
+  @Test("is missed where one of them is not as expected, and says in which")
+  func missed() throws {
+    let check = ExpectationCheck(try read(#"{"account": "token", "expect": "migrates"}"#), comparison)
+    #expect(check.metCount == 0 && check.checkedCount == 1)
+    let missed = check.cases.filter { !$0.isMet }
+    #expect(missed.map(\.setting) == [ExpectedSetting(hasPassword: false, onSameDevice: false)])
+    #expect(missed.first?.misses.first?.item?.prospect == .staysBehind(.backupNotEncrypted))
+  }
+}
+
+@Suite("A list of expectations that is not exactly as the format says")
+struct ExpectationListTests {
+  private func reason(_ text: String) -> String? {
+    do throws(MigrationError) {
+      _ = try PlanExpectations(parsing: Array(text.utf8))
+      return nil
+    } catch {
+      #expect(error.code == .malformedExpectations && error.category == .usage)
+      return error.reason
+    }
+  }
+
+  @Test("may have a million values, and not one more")
+  func values() throws {
+    // The object, its format and the list itself are three of them.
+    let count = PlanExpectations.maximumValueCount - 3
+    for (added, isOver) in [(0, false), (1, true)] {
+      let zeros = String(repeating: "0,", count: count + added - 1) + "0"
+      let found = try #require(reason(#"{"format": "plan-expectations/1", "expectations": [\#(zeros)]}"#))
+      #expect(found.hasPrefix("it has more values than are read") == isOver, "\(found)")
+    }
+  }
+
+  @Test(
+    "is refused with the place, so that no mistyped word widens an expectation",
+    arguments: [
+      (#"{"acount": "x", "expect": "migrates"}"#, #""acount" is not known here; "account" is near"#),
+      (
+        #"{"account": "x", "expect": "migrates", "same-device": true}"#,
+        #""same-device" is not known here; "same_device" is near"#
+      ),
+      (#"{"expect": "migrates"}"#, "it selects no item: give service, account, kind …"),
+      (#"{"account": "x"}"#, #"it has no "expect""#),
+      (
+        #"{"account": "x", "expect": "moves"}"#,
+        #""moves" cannot be expected; known are migrates, stays-behind and absent"#
+      ),
+      (#"{"account": 1, "expect": "migrates"}"#, #""account" should be a string, not a whole number"#),
+      (#"{"account": null, "expect": "migrates"}"#, #""account" should be a string, not null"#),
+      (
+        #"{"account": "x", "expect": "migrates", "password": "true"}"#,
+        #""password" should be true or false, not a string"#
+      ),
+      (
+        #"{"account": "x", "expect": "migrates", "same_device": 1}"#,
+        #""same_device" should be true or false, not a whole number"#
+      ),
+      (#"{"kind": "generic", "expect": "migrates"}"#, #""generic" is not a kind; "generic-password" is near"#),
+      (
+        #"{"account": "x", "expect": "migrates", "reason": "deleted"}"#,
+        "only stays-behind has a reason"
+      ),
+      (
+        #"{"account": "x", "expect": "stays-behind", "reason": "because"}"#,
+        #""because" is not a reason; explain lists them"#
+      ),
+      ("[]", "it should be an object, not an array"),
+      (
+        #"{"account": "x", "expect": "absent"}, 1"#, "expectation 2, line 1: it should be an object, not a whole number"
+      ),
+      (
+        #"{"account": "x", "account": "y", "expect": "absent"}"#,
+        "an object in it has two members with the same name (line 1, column 78)"
+      ),
+    ])
+  func expectation(_ text: String, _ expected: String) throws {
+    let found = try #require(reason(#"{"format": "plan-expectations/1", "expectations": [\#(text)]}"#))
+    #expect(found == expected || found == "expectation 1, line 1: \(expected)", "\(found)")
+  }
+
+  @Test(
+    "is refused as a whole",
+    arguments: [
+      (
+        #"{"format": "plan-expectations/2", "expectations": []}"#,
+        #"the list, line 1: its format is "plan-expectations/2"; plan-exp"#
+      ),
+      (#"{"expectations": []}"#, #"the list: it has no "format""#),
+      (#"{"format": "plan-expectations/1"}"#, #"the list: it has no "expectations""#),
+      (
+        #"{"format": "plan-expectations/1", "expectations": []}"#,
+        "the list, line 1: it contains no expectations, so every plan meets it"
+      ),
+      (
+        #"{"format": "plan-expectations/1", "expectations": {}}"#,
+        #"the list, line 1: "expectations" should be an array, not an object"#
+      ),
+      (#"{"format": 1, "expectations": []}"#, #"the list, line 1: "format" should be a string, not a whole number"#),
+      (
+        #"{"format": "plan-expectations/1", "expectation": []}"#,
+        #"the list, line 1: "expectation" is not known here; "expectations" is near"#
+      ),
+      ("[]", "the list: it should be an object, not an array"), ("", "it is not JSON (line 1, column 1)"),
+      ("{\"format\": \"plan-expectations/1\",\n \"expectations\": [,]}", "it is not JSON (line 2, column 19)"),
+      ("{} {}", "it is not JSON (line 1, column 4)"), ("\u{FEFF}[]", "the list: it should be an object, not an array"),
+    ])
+  func list(_ text: String, _ expected: String) {
+    #expect(reason(text)?.hasPrefix(expected) == true, "\(reason(text) ?? "")")
+  }
+
+  @Test("is refused where it is nested too deep, has too many values, or is not UTF-8")
+  func limits() throws {
+    let deep = String(repeating: "[", count: 101)
+    #expect(reason(#"{"format": \#(deep)"#)?.hasPrefix("it is nested more than 100 deep (line 1, ") == true)
+    let many = "[" + String(repeating: "1,", count: PlanExpectations.maximumValueCount) + "1]"
+    #expect(reason(many)?.hasPrefix("it has more values than are read") == true)
+    #expect(throws: MigrationError.self) { try PlanExpectations(parsing: [0x22, 0xFF, 0x22]) }
+  }
+}

@@ -1,0 +1,85 @@
+import KeychainCrypto
+import KeychainFormats
+import Keychains
+import KeyhaulKit
+import Testing
+import TestSupport
+import VirtualDevice
+
+/// The material is made by `openssl` and Python's `cryptography`.
+@Suite("Moving an identity")
+struct IdentityTests {
+  /// A certificate and the private key of its public key.
+  private func identity(_ certificate: String, _ key: String) throws -> (certificate: KeychainItem, key: KeychainItem) {
+    let vectors = try TestVectors.certificates()
+    let certificates = try vectors["certificates"].elements
+    let keys = try vectors["keys"].elements
+    let found = try #require(try certificates.first { try $0["name"].string == certificate })
+    let pair = try #require(try keys.first { try $0["name"].string == key })
+    let bytes = try pair["private_hex"].bytes
+    return (
+      KeychainItem(try CertificateFacts(der: found["der_hex"].bytes)),
+      KeychainItem(try KeyMaterial(parsing: SensitiveBytes(copying: bytes)))
+    )
+  }
+
+  private func halves(of session: DeviceSession) throws -> (certificates: [KeychainItem], keys: [KeychainItem]) {
+    (
+      try session.find(ItemQuery(kind: .certificate, wantsSecret: true)).items.map(\.item),
+      try session.find(ItemQuery(kind: .key, wantsSecret: true)).items.map(\.item)
+    )
+  }
+
+  @Test(
+    "both halves arrive with the backup's password and still belong together",
+    arguments: [
+      ("RSA, printable names", "RSA 2048"), ("P-256 of an RSA issuer", "P-256"),
+      ("P-384, two attributes in one set", "P-384"), ("P-521, a unit, the longest serial number", "P-521"),
+    ])
+  func survives(certificate: String, key: String) throws {
+    let desk = try Desk()
+    let old = try desk.phone("old-phone", passcode: "123456")
+    let made = try identity(certificate, key)
+    let session = try old.held()
+    try session.add(made.certificate)
+    try session.add(made.key)
+    session.end()
+    let path = try desk.backUp(old, password: Desk.password)
+
+    let new = try desk.phone("new-phone").held()
+    defer { new.end() }
+    try new.restore(desk.open(path, password: Desk.password, on: new))
+    let arrived = try halves(of: new)
+    #expect(arrived.certificates.count == 1 && arrived.keys.count == 1)
+    #expect(arrived.certificates[0].isIdentity(with: arrived.keys[0]))
+    #expect(arrived.certificates[0].secretBytes == made.certificate.secretBytes)
+    #expect(arrived.keys[0].secretBytes == made.key.secretBytes)
+  }
+
+  @Test("a key of this device only stays behind, and the certificate alone is not an identity")
+  func half() throws {
+    let desk = try Desk()
+    let old = try desk.phone("old-phone", passcode: "123456")
+    let made = try identity("RSA, printable names", "RSA 2048")
+    var key = made.key
+    key.protection = .afterFirstUnlockThisDeviceOnly
+    let session = try old.held()
+    try session.add(made.certificate)
+    try session.add(key)
+    session.end()
+    let path = try desk.backUp(old, password: Desk.password)
+
+    let new = try desk.phone("new-phone").held()
+    try new.restore(desk.open(path, password: Desk.password, on: new))
+    let arrived = try halves(of: new)
+    #expect(arrived.certificates.count == 1 && arrived.keys.isEmpty)
+    new.end()
+
+    let same = try old.held()
+    defer { same.end() }
+    try same.erase()
+    try same.restore(desk.open(path, password: Desk.password, on: same))
+    let back = try halves(of: same)
+    #expect(back.certificates[0].isIdentity(with: try #require(back.keys.first)))
+  }
+}

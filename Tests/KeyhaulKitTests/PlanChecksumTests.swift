@@ -1,0 +1,175 @@
+import Backups
+import Foundation
+import KeychainCrypto
+import KeychainFormats
+import KeychainRules
+import Testing
+import TestSupport
+
+@testable import KeyhaulKit
+
+@Suite("A saved plan's checksum")
+struct PlanChecksums {
+  private func text(_ document: PlanDocument) throws -> String {
+    String(decoding: try PlanFile.bytes(of: document), as: UTF8.self)
+  }
+
+  private func file(_ text: String) throws -> PlanFile { try PlanFile(parsing: Array(text.utf8)) }
+
+  /// The text with the digits that fit it, computed here and not by the library.
+  private func resealed(_ text: String) throws -> String {
+    let place = try #require(text.ranges(of: /sha256:[0-9a-f]{64}"\n}\n$/).last)
+    let digits = text.index(place.lowerBound, offsetBy: 7)..<text.index(place.upperBound, offsetBy: -4)
+    let covered = Array(text[..<digits.lowerBound].utf8) + Array(text[digits.upperBound...].utf8)
+    return try text.replacingCharacters(in: digits, with: Digest.sha256(covered).hex)
+  }
+
+  @Test("is the last member of what is saved, and of every byte but its own digits")
+  func fits() throws {
+    let saved = try text(PlanDocument.sample())
+    #expect(PlanDocument.sample().json["checksum"] == nil)
+    #expect(saved.contains(/,\n  "checksum": "sha256:[0-9a-f]{64}"\n}\n$/))
+    #expect(try file(saved).obstacle == nil && file(saved).document == PlanDocument.sample())
+    #expect(try resealed(saved) == saved)
+    #expect(try file("\u{FEFF}" + saved).obstacle == nil, "a byte order mark changes nothing of the plan")
+    #expect(try file(PlanDocument.sample().json.text()).obstacle == "it has no checksum")
+  }
+
+  @Test("fits a plan that is written in many portions")
+  func portions() throws {
+    var plan = PlanDocument.sample()
+    plan.items = Array(repeating: plan.items, count: 500).flatMap(\.self)
+    for removed in [[], Array(repeating: plan.removed, count: 700).flatMap(\.self)] {
+      plan.removed = removed
+      var portions: [[UInt8]] = []
+      try PlanFile.forEachPortion(of: plan, translating: \.self) { (portion) throws(MigrationError) in
+        portions.append(Array(portion))
+      }
+      let saved = String(decoding: portions.joined(), as: UTF8.self)
+      #expect(portions.count > 4 && portions.allSatisfy { $0.count < 50_000 })
+      #expect(try resealed(saved) == saved && saved == text(plan))
+      #expect(try file(saved).document == plan && file(saved).obstacle == nil)
+    }
+  }
+
+  @Test("fits with findings and counts of only copies, which are read back as they were")
+  func findings() throws {
+    var plan = PlanDocument.sample()
+    plan.findings = [
+      .init(.listDamaged(readable: 3, lost: nil, reason: "a page is garbled")), .init(.versionMissing),
+    ]
+    plan.removedOnlyCopies = 2
+    let saved = try text(plan)
+    #expect(saved.contains(#""removed_only_copies": 2"#) && saved.contains(#""id": "list-damaged""#))
+    #expect(try file(saved).document == plan && file(saved).obstacle == nil)
+    #expect(plan.redactingNames().findings.map(\.detail) == ["list-damaged", "version-missing"])
+  }
+
+  @Test("does not fit after any edit of a value, also of what decides nothing by itself")
+  func edits() throws {
+    let saved = try text(PlanDocument.sample())
+    let checksum = try #require(saved.firstMatch(of: /"checksum": "[^"]*"/))
+    let edits: [(inout PlanDocument) -> Void] = [
+      { $0.policy = .merge }, { $0.made = "2020-01-01T00:00:00Z" }, { $0.source.name = "x" },
+      { $0.source.kind = .device }, { $0.source.device = nil }, { $0.source.made = nil }, { $0.source.deviceName = "" },
+      { $0.source.encrypted = false }, { $0.source.digest += "0" }, { $0.target.name = "x" },
+      { $0.target.sameDevice = nil }, { $0.target.claimsSameDevice = true }, { $0.target.state = "locked" },
+      { $0.target.passcodeSet = false }, { $0.target.items = 3 }, { $0.target.revision = "r1" },
+      { $0.summary.total = 5 }, { $0.summary.byReason["deleted"] = 0 }, { $0.summary.byReason = [:] },
+      { $0.items.swapAt(0, 1) }, { $0.items.removeLast() }, { $0.items[0].detail = "" },
+      { $0.items[0].identity.label = "" }, { $0.items[1].identity.account = nil }, { $0.items[3].protection = "ak" },
+      { $0.removed = [] }, { $0.removed[0].service = nil },
+    ]
+    for (number, edit) in edits.enumerated() {
+      var edited = PlanDocument.sample()
+      edit(&edited)
+      let other = try text(edited).replacing(/"checksum": "[^"]*"/, with: { _ in checksum.output })
+      #expect(other != saved)
+      #expect(try file(other).obstacle == PlanFile.edited, "edit \(number)")
+      #expect(try file(resealed(other)).obstacle == nil || edited.source.kind == .device, "edit \(number)")
+    }
+  }
+
+  @Test("does not fit after any edit of the bytes: another layout, another order, one blank")
+  func layout() throws {
+    let saved = try text(PlanDocument.sample())
+    let edits = [
+      saved + "\n", " " + saved, String(saved.dropLast()), saved.replacing("\n", with: "\r\n"),
+      saved.replacing("\"made\": ", with: "\"made\":"), saved.replacing("family", with: "f\\u0061mily"),
+      saved.replacing(/(  "format": [^\n]*\n)(  "made": [^\n]*\n)/, with: { String($0.2 + $0.1) }),
+      saved.replacing(/"sha256:[0-9a-f]{64}"\n}\n$/, with: "\"sha256:" + String(repeating: "0", count: 64) + "\"\n}\n"),
+      saved.replacing("\n  \"checksum\"", with: "\n   \"checksum\""),
+    ]
+    for edited in edits {
+      #expect(edited != saved)
+      #expect(try file(edited).obstacle == PlanFile.edited, "\(edited)")
+    }
+    var bytes = Array(saved.utf8)
+    for index in stride(from: 0, to: bytes.count, by: 7) {
+      bytes[index] ^= 1
+      defer { bytes[index] ^= 1 }
+      guard let edited = try? PlanFile(parsing: bytes) else { continue }
+      #expect(edited.obstacle != nil, "byte \(index)")
+    }
+  }
+
+  static let additions: [(old: String, new: String, place: String)] = [
+    ("{\n  \"format\"", "{\n  \"note\": \"mine\",\n  \"format\"", "note is not known"),
+    ("\"index\": 0,", "\"index\": 0,\n      \"zzz\": 1,", "items[0].zzz is not known"),
+    ("\"kind\": \"archive\",", "\"kind\": \"archive\", \"x\": {},", "source.x is not known"),
+    ("\"same_device\": false,", "\"same_device\": false, \"x\": [],", "target.x is not known"),
+    ("\"total\": 4,", "\"total\": 4, \"x\": 0,", "summary.x is not known"),
+    ("\"account\": \"gone\",", "\"account\": \"gone\", \"\\u001b[2J\": 0,", "removed[0].\\u{1B}[2J is not known"),
+    ("\"change\": \"new\"", "\"change\": \"new\", \"reason\": null", "items[0].reason should be a string, not null"),
+    ("\"total\": 4,", "\"total\": 4.0,", "summary.total should be a whole number, not a fraction"),
+    ("\"policy\": \"replace\",", "\"policy\": \"overwrite\",", "policy is not known"),
+  ]
+
+  @Test("does not fit where a member was added, and such a member is refused where the checksum was made to fit")
+  func additions() throws {
+    let saved = try text(PlanDocument.sample())
+    for (old, new, place) in Self.additions {
+      let edited = saved.replacing(old, with: new, maxReplacements: 1)
+      #expect(edited != saved, "\(old)")
+      let stale = #expect(throws: MigrationError.self) { try file(edited) }
+      #expect(stale?.code == .stalePlan && stale?.reason == PlanFile.edited)
+      let refused = #expect(throws: MigrationError.self) { try file(resealed(edited)) }
+      #expect(refused?.code == .malformedPlan && refused?.reason == place, "\(refused?.reason ?? "read")")
+    }
+    let twice = saved.replacing("{\n  \"format\"", with: "{\n  \"made\": \"now\",\n  \"format\"", maxReplacements: 1)
+    #expect(throws: MigrationError.self) { try file(resealed(twice)) }
+  }
+
+  @Test("of an earlier version does not fit, and it is said that this may be the reason")
+  func earlier() throws {
+    // Over the values alone, as the format had it before.
+    let digits = String(repeating: "6a", count: 32)
+    let old = try text(PlanDocument.sample()).replacing(/sha256:[0-9a-f]{64}"\n}\n$/, with: "sha256:\(digits)\"\n}\n")
+    #expect(try file(old).obstacle == "it was edited after it was saved, or an earlier version saved it")
+  }
+
+  @Test("is not asked for where it is another format, and nothing else is taken for a plan")
+  func otherFormats() throws {
+    let later = try text(PlanDocument.sample()).replacing("migration-plan/1", with: "migration-plan/2")
+    let error = #expect(throws: MigrationError.self) { try file(later) }
+    #expect(
+      error?.code == .otherPlanFormat
+        && error?.reason == "its format is migration-plan/2; Keyhaul reads migration-plan/1"
+    )
+    for text in ["", "{}", "[]", "x", "{\"format\": 1}", "{\"format\": \"migration-plan/1\"}"] {
+      #expect(throws: MigrationError.self) { try file(text) }
+    }
+  }
+
+  @Test("does not make a plan out of a redacted one, or of one of a device")
+  func others() throws {
+    let redacted = PlanDocument.sample().redactingNames()
+    #expect(
+      try file(text(redacted)).obstacle == "its names were left out, so it can be shown but not carried out")
+    #expect(redacted.source.device == nil && redacted.source.deviceName == nil && redacted.target.name == "target")
+    var device = PlanDocument.sample()
+    device.source.kind = .device
+    #expect(
+      try file(text(device)).obstacle == "it was made from family.backup itself, not from a backup")
+  }
+}

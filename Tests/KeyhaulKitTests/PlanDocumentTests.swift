@@ -1,0 +1,246 @@
+import Backups
+import Foundation
+import KeychainCrypto
+import KeychainFormats
+import KeychainRules
+import Testing
+import TestSupport
+
+@testable import KeyhaulKit
+
+@Suite("A plan as a document")
+struct PlanDocuments {
+  private func json(_ document: PlanDocument) throws -> [String: Any] {
+    let data = Data(document.json.text().utf8)
+    return try #require(try JSONSerialization.jsonObject(with: data) as? [String: Any])
+  }
+
+  @Test("has the members that its format asks for, and no others")
+  func members() throws {
+    let root = try json(PlanDocument.sample())
+    #expect(
+      Set(root.keys) == [
+        "format", "made", "source", "target", "policy", "summary", "items", "removed", "cannot_show", "not_in_backup",
+      ])
+    #expect(root["format"] as? String == "migration-plan/1")
+    #expect(root["policy"] as? String == "replace")
+    let source = try #require(root["source"] as? [String: Any])
+    #expect(Set(source.keys) == ["kind", "name", "device", "made", "device_name", "encrypted", "digest"])
+    #expect(source["kind"] as? String == "archive")
+    let target = try #require(root["target"] as? [String: Any])
+    #expect(
+      Set(target.keys) == ["name", "same_device", "claims_same_device", "state", "passcode_set", "items", "revision"])
+    let summary = try #require(root["summary"] as? [String: Any])
+    let counts: Set = ["total", "migrates", "stays_behind", "unreadable", "removed", "by_reason", "by_warning"]
+    #expect(Set(summary.keys) == counts)
+    #expect(summary["by_reason"] as? [String: Int] == ["device-bound": 1, "tag-mismatch": 1])
+    #expect(summary["total"] as? Int == 4)
+    #expect(summary["migrates"] as? Int == 2)
+    #expect(summary["removed"] as? Int == 1)
+  }
+
+  @Test("names an item flat, with null for what is sealed; a change where it migrates and a reason where not")
+  func items() throws {
+    let items = try #require(try json(PlanDocument.sample())["items"] as? [[String: Any]])
+    let identity: Set = ["kind", "label", "account", "service", "server", "access_group"]
+    #expect(Set(items[0].keys) == identity.union(["index", "protection", "outcome", "warning", "change"]))
+    #expect(items[0]["account"] as? String == "anna")
+    #expect(items[0]["label"] is NSNull)
+    #expect(items[0]["kind"] as? String == "generic-password")
+    #expect(items[0]["protection"] as? String == "ak")
+    #expect(items[0]["change"] as? String == "new")
+    #expect(items[1]["change"] as? String == "keeps-existing")
+    #expect(items[1]["detail"] as? String == "there 2020-01-01, in the backup 2021-01-01")
+    #expect(Set(items[2].keys) == identity.union(["index", "protection", "outcome", "reason"]))
+    #expect(items[2]["outcome"] as? String == "stays-behind")
+    #expect(items[2]["reason"] as? String == "device-bound")
+    #expect(items[3]["outcome"] as? String == "unreadable")
+    #expect(items[3]["protection"] is NSNull)
+    #expect(items[3]["account"] is NSNull)
+    let removed = try #require(try json(PlanDocument.sample())["removed"] as? [[String: Any]])
+    #expect(Set(try #require(removed.first).keys) == identity)
+  }
+
+  @Test("says null where nothing can prove the device", arguments: [true, false, nil])
+  func sameDevice(_ value: Bool?) throws {
+    let target = try #require(try json(PlanDocument.sample(sameDevice: value))["target"] as? [String: Any])
+    if let value {
+      #expect(target["same_device"] as? Bool == value)
+    } else {
+      #expect(target["same_device"] is NSNull)
+    }
+  }
+
+  @Test("uses the identifiers of the published schema")
+  func identifiers() {
+    #expect(
+      Set(Reason.allCases.map(\.rawValue)) == [
+        "device-bound", "backup-not-encrypted", "passcode-only", "hardware-key", "system-bound", "needs-authentication",
+        "shared-group", "app-clip", "deleted", "no-class-key", "tag-mismatch", "malformed", "unsupported-version",
+      ])
+    #expect(MigrationPlan.Change.allCases.map(\.rawValue) == ["new", "replaces", "keeps-existing", "identical"])
+    #expect(ExistingItemPolicy.allCases.map(\.rawValue) == ["replace", "merge"])
+    #expect(ItemKind.allCases.map(\.reportName) == ["generic-password", "internet-password", "certificate", "key"])
+  }
+
+  @Test("comes back from JSON as it was", arguments: [true, false, nil])
+  func roundTrip(_ sameDevice: Bool?) throws {
+    let original = PlanDocument.sample(sameDevice: sameDevice)
+    let back = try PlanFile(parsing: PlanFile.bytes(of: original)).document
+    #expect(back == original)
+    #expect(back.difference(from: original) == nil)
+  }
+
+  @Test("is refused by the reader where a member is missing or of another type")
+  func damaged() throws {
+    var root = try json(PlanDocument.sample())
+    for (member, value) in [("items", nil), ("policy", "overwrite"), ("summary", nil), ("target", [:])]
+      as [(String, Any?)]
+    {
+      let kept = root[member]
+      root[member] = value
+      let data = try JSONSerialization.data(withJSONObject: root)
+      let error = #expect(throws: MigrationError.self) { try PlanFile(parsing: Array(data)) }
+      #expect(error?.code == .malformedPlan)
+      root[member] = kept
+    }
+  }
+}
+
+@Suite("The schema of a saved plan")
+struct PlanSchemas {
+  private typealias Object = [String: Any]
+
+  private static let url = URL(filePath: #filePath).deletingLastPathComponent()
+    .appending(path: "../../docs/schemas/migration-plan-1.schema.json").standardizedFileURL
+
+  private func object(_ json: String) throws -> Object {
+    try #require(try JSONSerialization.jsonObject(with: Data(json.utf8)) as? Object)
+  }
+
+  @Test("names every member that the encoder writes, no other, and asks for none that it may leave out")
+  func members() throws {
+    let schema = try #require(
+      try JSONSerialization.jsonObject(with: Data(contentsOf: Self.url)) as? Object)
+    let definitions = try #require(schema["$defs"] as? Object)
+    var full = PlanDocument.sample()
+    full.redacted = true
+    full.dump = .init(form: "objection", sentence: "not encrypted", unknown: ["who"])
+    full.target.isImagined = true
+    full.removedOnlyCopies = 1
+    full.findings = [.init(.versionMissing)]
+    var bare = PlanDocument.sample()
+    bare.source = .init(
+      kind: .device, name: "x", device: nil, made: nil, deviceName: nil, encrypted: false, digest: "sha256:")
+    let whole = try object(String(decoding: PlanFile.bytes(of: full), as: UTF8.self))
+    let least = try object(bare.json.text())
+
+    func check(_ definition: Object?, _ most: [Object], _ least: [Object], _ name: String) {
+      let known = Set((definition?["properties"] as? Object ?? [:]).keys)
+      let required = Set(definition?["required"] as? [String] ?? [])
+      #expect(!known.isEmpty && known == most.reduce(into: Set()) { $0.formUnion($1.keys) }, "\(name)")
+      for object in least { #expect(required.isSubset(of: object.keys), "\(name)") }
+    }
+    let items = try #require(whole["items"] as? [Object])
+    check(schema, [whole], [least], "plan")
+    for name in ["source", "target", "summary"] {
+      let most = try #require(whole[name] as? Object)
+      check(definitions[name] as? Object, [most], [try #require(least[name] as? Object)], name)
+    }
+    check(definitions["item"] as? Object, items, items, "item")
+    let removed = try #require(whole["removed"] as? [Object])
+    check(definitions["identity"] as? Object, removed, removed, "identity")
+  }
+
+}
+
+@Suite("A saved plan beside one made now")
+struct PlanDifferences {
+  private let now = PlanDocument.sample()
+
+  @Test("is the same plan where only its date and the archive's name differ")
+  func same() {
+    var saved = PlanDocument.sample()
+    saved.made = "2020-01-01T00:00:00Z"
+    saved.source.name = "copy.backup"
+    #expect(saved.difference(from: now) == nil)
+  }
+
+  @Test("differs by archive, phone, revision, policy or proof")
+  func circumstances() {
+    #expect(
+      PlanDocument.sample(digest: "sha256:00").difference(from: now) == "the backup is another one or has changed")
+    #expect(
+      PlanDocument.sample(revision: "r16").difference(from: now)
+        == "new-phone has changed since (revision r16, now r17)")
+    #expect(PlanDocument.sample(name: "third-phone").difference(from: now) == "it was made for third-phone")
+    #expect(
+      PlanDocument.sample(policy: .merge).difference(from: now)
+        == "it was made for a restore that merges with the existing items")
+    #expect(PlanDocument.sample(sameDevice: true).difference(from: now) == "it was made for another device")
+    #expect(PlanDocument.sample(sameDevice: nil).difference(from: now) == "it was made for another device")
+    var saved = PlanDocument.sample()
+    saved.format = "migration-plan/2"
+    #expect(saved.difference(from: now) == "its format is migration-plan/2, not migration-plan/1")
+  }
+
+  @Test("differs by every edit of an item")
+  func items() {
+    let edits: [(inout PlanDocument.Item) -> Void] = [
+      { $0.index = 9 }, { $0.outcome = .staysBehind }, { $0.change = "replaces" }, { $0.change = nil },
+      { $0.reason = "deleted" }, { $0.detail = "x" }, { $0.protection = "dk" }, { $0.protection = nil },
+      { $0.identity.kind = "key" }, { $0.identity.label = "x" }, { $0.identity.account = nil },
+      { $0.identity.service = "x" }, { $0.identity.server = "x" }, { $0.identity.accessGroup = nil },
+    ]
+    for edit in edits {
+      var saved = now
+      edit(&saved.items[0])
+      #expect(saved.difference(from: now) == "item 0 is decided differently now")
+    }
+    var swapped = now
+    swapped.items.swapAt(1, 2)
+    #expect(swapped.difference(from: now) == "item 1 is decided differently now")
+    var shorter = now
+    shorter.items.removeLast()
+    #expect(shorter.difference(from: now) == "it lists 3 items, the backup has 4")
+  }
+
+  @Test("is the same plan where only one of the two knew the name of what stays sealed")
+  func sealedNames() {
+    var named = now
+    named.items[2].identity.account = nil
+    var sealed = now
+    for index in [2, 3] {
+      sealed.items[index].identity = PlanDocument.Identity(ItemIdentity(sealed: index == 2 ? .genericPassword : .key))
+    }
+    #expect(sealed.difference(from: now) == nil && now.difference(from: sealed) == nil)
+    sealed.items[2].identity.kind = "key"
+    #expect(sealed.difference(from: now) == "item 2 is decided differently now")
+    #expect(named.difference(from: now) == "item 2 is decided differently now")
+  }
+
+  @Test("differs by every edit of what would be removed")
+  func removed() {
+    let edits: [(inout [PlanDocument.Identity]) -> Void] = [
+      { $0 = [] }, { $0.append($0[0]) }, { $0[0].account = "x" }, { $0[0].accessGroup = nil },
+    ]
+    for edit in edits {
+      var saved = now
+      edit(&saved.removed)
+      #expect(saved.difference(from: now) == "other items would be removed")
+    }
+  }
+
+  @Test("differs by every edit of its summary")
+  func summary() {
+    let edits: [(inout PlanDocument.Summary) -> Void] = [
+      { $0.total += 1 }, { $0.migrates += 1 }, { $0.staysBehind = 0 }, { $0.unreadable = 0 }, { $0.removed = 0 },
+      { $0.byReason["deleted"] = 1 }, { $0.byReason["device-bound"] = nil },
+    ]
+    for edit in edits {
+      var saved = now
+      edit(&saved.summary)
+      #expect(saved.difference(from: now) == "its summary does not match its items")
+    }
+  }
+}

@@ -1,0 +1,333 @@
+import Backups
+import KeychainCrypto
+import KeychainFormats
+import KeychainRules
+import Testing
+
+@testable import KeyhaulKit
+
+/// One row of a target with a known item, without any database.
+private func row(
+  _ item: KeychainItem, removed: Bool = true, bound: Bool = false, state: ExistingRow.State? = nil
+) throws -> TargetRow {
+  let own = ExistingRow.State.item(modificationDate: item.modificationDate, digest: try item.digest())
+  return TargetRow(
+    primaryKey: try PrimaryKey(of: stored(item)), identity: ItemIdentity(item),
+    existing: ExistingRow(state: state ?? own), item: item, isRemovedByReplace: removed, isSystemBound: bound,
+    isTombstone: item.isTombstone)
+}
+
+private func stored(_ item: KeychainItem) throws -> KeychainItem { try IncomingItem(item).item }
+
+private func opened(_ items: [KeychainItem]) -> [ArchivedItem] {
+  items.enumerated().map { index, item in
+    ArchivedItem(
+      index: index, kind: item.kind, protection: item.protection, classKey: .available, opening: .opened(item))
+  }
+}
+
+private func failed(
+  _ index: Int, _ failure: ArchivedItem.Failure, _ protection: ProtectionClass? = .whenUnlockedThisDeviceOnly,
+  _ key: ClassKeyAvailability = .availableThroughDevice
+) -> ArchivedItem {
+  ArchivedItem(
+    index: index, kind: .genericPassword, protection: protection, blob: .init(byteCount: 312, offset: 7994),
+    classKey: key, opening: .failed(failure))
+}
+
+private func proving(_ index: Int, _ protection: ProtectionClass = .whenUnlockedThisDeviceOnly) -> ArchivedItem {
+  let item = KeychainItem.password("proof", protection)
+  return ArchivedItem(
+    index: index, kind: item.kind, protection: item.protection, classKey: .availableThroughDevice,
+    opening: .opened(item))
+}
+
+private typealias Outcome = MigrationPlan.Outcome
+
+@Suite("An item of the archive meets one of the target, on paper")
+struct ConflictsOnPaper {
+  private let ours = KeychainItem.password("a").holding("ours")
+
+  private func outcome(_ theirs: KeychainItem, _ row: TargetRow, _ policy: ExistingItemPolicy = .merge) -> Outcome? {
+    MigrationPlanner.plan(opened([theirs]), onto: [row], policy: policy).decisions.first?.outcome
+  }
+
+  @Test("the later date wins")
+  func dates() throws {
+    let theirs = ours.holding("theirs")
+    #expect(try outcome(theirs.dated(1000.001), row(ours)) == .migrates(.replaces))
+    #expect(try outcome(theirs.dated(999.999), row(ours)) == .migrates(.keepsExisting))
+  }
+
+  @Test(
+    "what is lost by it is told: newer ones first, what is the same not at all",
+    arguments: ExistingItemPolicy.allCases)
+  func overwritten(_ policy: ExistingItemPolicy) throws {
+    let theirs = ["older", "newer", "same", "damaged", "undated", "deleted", "free"].map { KeychainItem.password($0) }
+    let rows = try [
+      row(theirs[0].holding("x").dated(999)), row(theirs[1].holding("x").dated(1001)), row(theirs[2]),
+      row(theirs[3], state: .corrupt), row(theirs[4].holding("x").without(.modificationDate)),
+      row(theirs[5], state: .tombstone(uuid: nil, persistentReference: nil)),
+    ]
+    let plan = MigrationPlanner.plan(opened(theirs), onto: rows, policy: policy)
+    let told = plan.overwriting.map { "\($0.identity.account ?? "-") \($0.overwrites.map { "\($0)" } ?? "-")" }
+    let newer = policy == .replace ? ["newer newer"] : []
+    #expect(told == newer + ["undated undated", "damaged damaged", "older olderOrEqual"])
+    #expect(plan.redacted.overwriting.map(\.overwrites) == plan.overwriting.map(\.overwrites))
+  }
+
+  @Test("of equal dates the smaller digest wins, of equal digests the one that is there")
+  func digests() throws {
+    let theirs = ours.holding("theirs")
+    let isSmaller = try theirs.digest().lexicographicallyPrecedes(ours.digest())
+    let (small, large) = isSmaller ? (theirs, ours) : (ours, theirs)
+    #expect(try outcome(small, row(large)) == .migrates(.replaces))
+    #expect(try outcome(large, row(small)) == .migrates(.keepsExisting))
+    #expect(try outcome(ours, row(ours)) == .migrates(.identical))
+  }
+
+  @Test("a date that is missing loses against any")
+  func undated() throws {
+    let undated = ours.without(.modificationDate)
+    #expect(try outcome(undated, row(ours)) == .migrates(.keepsExisting))
+    #expect(try outcome(ours, row(undated)) == .migrates(.replaces))
+    #expect(try outcome(undated, row(undated)) == .migrates(.identical))
+  }
+
+  @Test("a damaged row and a tombstone lose, also against an older item")
+  func deadRows() throws {
+    let older = ours.dated(1)
+    #expect(try outcome(older, row(ours, state: .corrupt)) == .migrates(.replaces))
+    let tombstone = ours.with([.tombstone: .integer(1)])
+    let state = ExistingRow.State.tombstone(uuid: nil, persistentReference: nil)
+    #expect(try outcome(older, row(tombstone, state: state)) == .migrates(.new))
+  }
+
+  @Test("replacing removes the row first, so that the archive's item counts whatever its date")
+  func replacing() throws {
+    let older = ours.holding("older").dated(1)
+    #expect(try outcome(older, row(ours), .replace) == .migrates(.replaces))
+    #expect(try outcome(older, row(ours, removed: false), .replace) == .migrates(.keepsExisting))
+    #expect(try outcome(ours, row(ours), .replace) == .migrates(.identical))
+  }
+
+  @Test("both dates of a conflict are told, and none where the items are the same")
+  func detail() throws {
+    let plan = MigrationPlanner.plan(
+      opened([ours.holding("x").dated(600_000_000), ours.dated(600_000_000)]), only: [0],
+      onto: [try row(ours.dated(700_000_000))], policy: .merge)
+    #expect(plan.decisions.map(\.detail) == ["there 2023-03-08, in the backup 2020-01-06"])
+    let same = MigrationPlanner.plan(opened([ours]), onto: [try row(ours)], policy: .merge)
+    #expect(same.decisions.map(\.detail) == [nil])
+  }
+
+  /// Which item of the archive an import brings; `nil` for one of the target that comes back.
+  private func place(_ planned: MigrationPlan.PlannedImport) -> UInt32? {
+    if case .archive(let place) = planned.origin { place } else { nil }
+  }
+
+  @Test("what replacing removes is what nothing takes the place of")
+  func removed() throws {
+    let rows = [
+      try row(.password("taken")), try row(.password("gone")), try row(.password("kept"), removed: false),
+      try row(.password("deleted", marks: [.tombstone: .integer(1)])),
+      try row(.password("bound", group: "com.apple.security.sos"), bound: true),
+    ]
+    let items = opened([.password("taken").dated(1), .password("arriving")])
+    let replacing = MigrationPlanner.plan(items, onto: rows, policy: .replace)
+    #expect(replacing.removed.map(\.account) == ["gone"])
+    #expect(replacing.clearedRowCount == 4)
+    #expect(replacing.imports.map(place) == [0, 1, nil])
+    let merging = MigrationPlanner.plan(items, onto: rows, policy: .merge)
+    #expect(merging.removed.isEmpty)
+    #expect(merging.clearedRowCount == 0)
+    #expect(merging.imports.count == 2)
+  }
+
+  @Test("the system's own item comes back and wins over the archive's if it is newer")
+  func preserved() throws {
+    let own = KeychainItem.password("own", marks: [.systemBound: .integer(1)])
+    let theirs = KeychainItem.password("own")
+    let lost = MigrationPlanner.plan(opened([theirs.dated(1)]), onto: [try row(own, bound: true)], policy: .replace)
+    #expect(lost.decisions.map(\.outcome) == [.migrates(.keepsExisting)])
+    #expect(lost.decisions.map(\.detail) == ["the system's own item with the same key wins"])
+    let won = MigrationPlanner.plan(opened([theirs.dated(2000)]), onto: [try row(own, bound: true)], policy: .replace)
+    #expect(won.decisions.map(\.outcome) == [.migrates(.replaces)])
+    #expect(won.removed.isEmpty)
+  }
+
+  @Test("a tombstone of the system is put back only where the device syncs", arguments: [true, false])
+  func preservedTombstone(syncs: Bool) throws {
+    let tombstone = KeychainItem.password("own", marks: [.systemBound: .integer(1), .tombstone: .integer(1)])
+    let plan = MigrationPlanner.plan(
+      [], onto: [try row(tombstone, bound: true)], policy: .replace,
+      surroundings: RestoreSurroundings(targetSyncs: syncs))
+    #expect(plan.imports.count == (syncs ? 1 : 0))
+    #expect(plan.removed.isEmpty)
+  }
+}
+
+@Suite("Two items of one archive have the same key")
+struct Duplicates {
+  private func decisions(_ items: [KeychainItem]) -> [MigrationPlan.Decision] {
+    MigrationPlanner.plan(opened(items), onto: [], policy: .replace).decisions
+  }
+
+  private func item(_ secret: String, _ seconds: Double) -> KeychainItem {
+    .password("a").holding(secret).dated(seconds)
+  }
+
+  @Test("in rising order the last remains")
+  func rising() {
+    let decisions = decisions([item("x", 1), item("y", 2), item("z", 3)])
+    #expect(decisions.map(\.outcome) == [.migrates(.keepsExisting), .migrates(.keepsExisting), .migrates(.new)])
+    #expect(
+      decisions.map(\.detail) == [
+        "item 1 of this backup has the same key and wins", "item 2 of this backup has the same key and wins",
+        "item 1 of this backup has the same key and loses",
+      ])
+  }
+
+  @Test("in falling order the first remains")
+  func falling() {
+    let decisions = decisions([item("x", 3), item("y", 2), item("z", 1)])
+    #expect(decisions.map(\.outcome) == [.migrates(.new), .migrates(.keepsExisting), .migrates(.keepsExisting)])
+    #expect(decisions[2].detail == "item 0 of this backup has the same key and wins")
+  }
+
+  @Test("the same item thrice: one is new, and the others are the same, by which nothing changes")
+  func same() {
+    let decisions = decisions([item("x", 1), item("x", 1), item("x", 1)])
+    #expect(decisions.map(\.outcome) == [.migrates(.new), .migrates(.identical), .migrates(.identical)])
+    #expect(decisions[1].detail == "the same as item 0 of this backup")
+  }
+
+  @Test("the winner's date grows, so that a third item a millisecond later meets its equal")
+  func millisecond() throws {
+    // The second replaces the first by its digest or is kept out by it; either way the row's date becomes 1.001.
+    let decisions = decisions([item("x", 1), item("y", 1), item("z", 1.0005)])
+    #expect(decisions[2].outcome == .migrates(.keepsExisting))
+    #expect(Set(decisions.prefix(2).map(\.outcome)) == [.migrates(.new), .migrates(.keepsExisting)])
+  }
+
+  @Test("one that equals the target's and is then replaced by another loses")
+  func equalThenReplaced() throws {
+    let own = item("x", 1)
+    let plan = MigrationPlanner.plan(opened([own, item("y", 2)]), onto: [try row(own)], policy: .merge)
+    #expect(plan.decisions.map(\.outcome) == [.migrates(.keepsExisting), .migrates(.replaces)])
+  }
+
+  @Test("a tombstone gives way to any item of the same archive, on a device that syncs")
+  func tombstone() {
+    let dead = item("x", 9).with([.tombstone: .integer(1)])
+    let plan = MigrationPlanner.plan(
+      opened([dead, item("y", 1)]), onto: [], policy: .replace, surroundings: RestoreSurroundings(targetSyncs: true))
+    #expect(plan.decisions.map(\.outcome) == [.migrates(.keepsExisting), .migrates(.new)])
+    #expect(plan.imports.last?.outcome == .replaces(.existingTombstone))
+  }
+}
+
+@Suite("Whether the target is the device that made the archive")
+struct SameDevice {
+  private func plan(_ items: [ArchivedItem], only: Set<Int>? = nil, password: Bool = true) -> MigrationPlan {
+    MigrationPlanner.plan(
+      items, only: only, onto: [], policy: .replace, surroundings: RestoreSurroundings(backupHasPassword: password))
+  }
+
+  @Test("is unknown where no item needs the hardware")
+  func unknown() {
+    #expect(plan([]).isSameDevice == nil)
+    #expect(plan(opened([.password("a")])).isSameDevice == nil)
+    #expect(plan([failed(0, .hardwareMissing, .whenUnlockedThisDeviceOnly, .deviceBound)]).isSameDevice == nil)
+    #expect(plan([failed(0, .tagMismatch, .whenUnlocked, .available)]).isSameDevice == nil)
+    #expect(plan([failed(0, .malformed("no item"), .whenUnlocked, .available)]).isSameDevice == nil)
+    #expect(plan([failed(0, .noClassKey(.alwaysThisDeviceOnly))]).isSameDevice == nil)
+  }
+
+  @Test("is proven by one item whose key comes off, also where its content is damaged")
+  func proven() {
+    #expect(plan([proving(0)]).isSameDevice == true)
+    #expect(plan([failed(0, .keyUnwrapFailed), proving(1)]).isSameDevice == true)
+    #expect(plan([failed(0, .tagMismatch)]).isSameDevice == true)
+    #expect(plan([failed(0, .malformed("no item"))]).isSameDevice == true)
+  }
+
+  @Test("is refuted where no item's key comes off")
+  func refuted() {
+    #expect(plan([failed(0, .keyUnwrapFailed), failed(1, .keyUnwrapFailed)]).isSameDevice == false)
+  }
+
+  @Test("decides whether an item whose key does not come off is damaged or bound to another device")
+  func damagedOrBound() {
+    let bound = plan([failed(0, .keyUnwrapFailed)]).decisions[0]
+    #expect(bound.outcome == .staysBehind(.deviceBound))
+    #expect(bound.detail == "its key also needs the hardware key of the source device")
+    let damaged = plan([failed(0, .keyUnwrapFailed), proving(1)]).decisions[0]
+    #expect(damaged.outcome == .unreadable(.tagMismatch))
+    #expect(damaged.detail == "the item's bytes were changed; 312 bytes at 7,994")
+  }
+
+  @Test("is not known where the hardware opens one class and not another: nothing is proven for the other")
+  func divided() {
+    let closed = failed(0, .keyUnwrapFailed, .alwaysThisDeviceOnly)
+    let plan = plan([closed, proving(1), failed(2, .keyUnwrapFailed)])
+    #expect(plan.isSameDevice == nil)
+    #expect(
+      plan.decisions.map(\.outcome) == [.staysBehind(.deviceBound), .migrates(.new), .unreadable(.tagMismatch)])
+    #expect(
+      plan.decisions[0].detail == """
+        no item of its class opens with this device's hardware, though others do: its key needs other hardware, or the \
+        item is damaged; nothing tells which; 312 bytes at 7,994
+        """)
+    #expect(self.plan([closed, proving(1, .alwaysThisDeviceOnly)]).decisions[0].outcome == .unreadable(.tagMismatch))
+  }
+
+  @Test("is proven by all items where only some are asked for")
+  func only() {
+    let items = [failed(0, .keyUnwrapFailed), proving(1)] + [failed(2, .keyUnwrapFailed, .always)]
+    let some = plan(items, only: [0])
+    // Of the third item's class none opens.
+    #expect(some.isSameDevice == nil)
+    #expect(some.decisions.map(\.outcome) == [.unreadable(.tagMismatch)])
+    #expect(some.decisions.map(\.index) == [0])
+    #expect(plan(items, only: []).decisions.isEmpty)
+    #expect(plan(items, only: [7]).decisions.isEmpty)
+  }
+
+  @Test("a migratable item behind hardware says that the backup has no password, unless it has one")
+  func migratable() {
+    let item = failed(0, .keyUnwrapFailed, .whenUnlocked)
+    #expect(plan([item], password: false).decisions[0].outcome == .staysBehind(.backupNotEncrypted))
+    #expect(plan([item], password: true).decisions[0].outcome == .staysBehind(.deviceBound))
+    let missing = failed(0, .hardwareMissing, .always, .deviceBound)
+    #expect(plan([missing], password: false).decisions[0].outcome == .staysBehind(.backupNotEncrypted))
+  }
+
+  @Test(
+    "every other failure has one reason",
+    arguments: [
+      (ArchivedItem.Failure.noClassKey(.always), Reason.noClassKey), (.classKeyDamaged(.always), .noClassKey),
+      (.tagMismatch, .tagMismatch), (.malformed("x"), .malformed), (.missingData, .malformed),
+      (.unsupportedVersion(8), .unsupportedVersion),
+    ])
+  func failures(_ failure: ArchivedItem.Failure, _ reason: Reason) {
+    let decision = plan([failed(0, failure, .always, .available)]).decisions[0]
+    #expect(decision.outcome == .unreadable(reason))
+    #expect(decision.detail?.isEmpty == false)
+    #expect(reason.isDamage)
+  }
+
+  @Test("the summary counts what the decisions say")
+  func summary() {
+    let items =
+      opened([.password("a"), .password("b"), .password("a")]) + [failed(3, .keyUnwrapFailed)]
+      + [failed(4, .tagMismatch, .always, .available), failed(5, .keyUnwrapFailed)]
+    let summary = plan(items).summary
+    #expect(summary.total == 6)
+    #expect(summary.migrates == 3)
+    #expect(summary.staysBehind == 2)
+    #expect(summary.unreadable == 1)
+    #expect(summary.byReason == [.deviceBound: 2, .tagMismatch: 1])
+    #expect(summary.byChange == [.new: 2, .identical: 1])
+  }
+}

@@ -1,0 +1,26 @@
+import KeychainCrypto
+import KeychainFormats
+import KeyhaulKit
+import Testing
+import VirtualDevice
+
+extension Desk {
+  /// A phone as a bundled fixture describes it.
+  ///
+  /// - Parameter passcode: Instead of the fixture's.
+  func bundled(_ fixture: String, named name: String? = nil, passcode: String? = nil) throws -> VirtualDevice {
+    let bytes = try #require(BundledFixtures.bytes(named: fixture))
+    return try home.create(
+      from: DeviceFixture(decoding: bytes, from: fixture), named: name.map { try DeviceName($0) },
+      passcode: secret(passcode))
+  }
+}
+
+extension MigrationPlan {
+  /// The one decision about the item with this account or label.
+  func decision(_ name: String) throws -> Decision {
+    let found = decisions(named: name)
+    #expect(found.count == 1, "\(name)")
+    return try #require(found.first)
+  }
+}

@@ -1,0 +1,47 @@
+import Backups
+import KeychainFormats
+import KeyhaulKit
+
+@testable import KeychainCrypto
+
+/// A backup that somebody wrote who has no device: every class key is random, and each is wrapped as is asked for.
+struct CraftedBackup {
+  let desk: Desk
+  var password: String?
+  /// Classes whose keys are wrapped with the password alone.
+  var unbound: Set<UInt32>
+  var items: [KeychainItem]
+  var device = BackupDevice(
+    identifier: "4C1F0A2B-9D3E5F60718293A4", name: "old-phone", productType: "iPhone15,2", productVersion: "18.1",
+    buildVersion: nil, serialNumber: nil)
+
+  func write(named name: String = "crafted", as packaging: Desk.Packaging = .tar) throws -> String {
+    let random = SeededRandomSource(seed: name)
+    let hardware = try DeviceKey(Secret(copying: [UInt8](repeating: 1, count: 16)))
+    let salt = try random.bytes(20)
+    let second = password == nil ? nil : Keybag.SecondRound(rounds: 1, salt: salt)
+    let passcodeKey = try PasswordDerivation.passcodeKey(
+      password: Secret(utf8: password ?? ""),
+      parameters: .init(
+        salt: salt, iterations: 10, first: second.map { .init(salt: $0.salt, iterations: $0.rounds) }))
+    let records = try (UInt32(1)...11).reversed().map { number in
+      try ClassKeyRecipe(
+        keyClass: KeyClass(rawValue: number),
+        wrap: number < 5 || unbound.contains(number) ? .password : [.device, .password]
+      ).makeRecord(passcodeKey: passcodeKey, deviceKey: hardware, random: random)
+    }
+    let keybag = try Keybag(
+      type: .backup, uuid: random.bytes(16), salt: salt, iterations: 10, secondRound: second, classKeys: records)
+    let keys = try keybag.unlock(passcodeKey: passcodeKey.copy(), deviceKey: hardware.copy())
+    let entries = try items.map { item in
+      KeychainBackupFile.Entry(kind: item.kind, blob: try keys.seal(item, as: .backup, random: random).serialized())
+    }
+    let file = KeychainBackupFile(keybagUUID: keybag.uuidText, entries: entries)
+    let contents = BackupContents(
+      device: device, date: Desk.now, keybag: keybag, isEncrypted: password != nil, wasPasscodeSet: true,
+      keychainFile: try file.serialized())
+    let (path, destination) = desk.destination(name, packaging)
+    _ = try BackupWriter().write(contents, keys: keys, random: random, to: destination, replace: true)
+    return path
+  }
+}

@@ -1,0 +1,118 @@
+import Backups
+import KeychainCrypto
+import KeychainFormats
+import KeychainRules
+import Keychains
+import KeyhaulKit
+import TestSupport
+import VirtualDevice
+
+/// Phones, and room for their backups: cheap derivations, repeatable randomness, a clock that stands still.
+struct Desk {
+  static let now = KeychainDate(secondsSinceReferenceDate: 785_412_345.25)
+  static let password = "correct horse battery staple"
+
+  let temporary: TemporaryDeviceHome
+  let directory: TemporaryDirectory
+  let environment: DeviceEnvironment
+
+  var home: DeviceHome { temporary.home }
+
+  init(seed: String = "desk") throws {
+    environment = DeviceEnvironment(
+      clock: .fixed(at: Self.now), random: SeededRandomSource(seed: seed), passcodeRounds: 2)
+    temporary = try TemporaryDeviceHome(environment: environment)
+    directory = try TemporaryDirectory()
+  }
+
+  /// - Parameter passcode: Empty for a phone without one.
+  func phone(
+    _ name: String, passcode: String = "", ios: String = "18.1", syncing: Bool = false
+  ) throws -> VirtualDevice {
+    let identity = DeviceIdentity(productVersion: try ProductVersion(ios))
+    return try home.create(
+      DeviceName(name), DeviceOptions(identity: identity, isSyncing: syncing), passcode: Secret(utf8: passcode))
+  }
+
+  /// What a backup is packed in.
+  enum Packaging: String, CaseIterable, Sendable { case directory, tar, zstandardTar, zip }
+
+  func destination(_ name: String, _ packaging: Packaging) -> (path: String, ArchiveDestination) {
+    switch packaging {
+    case .directory: (directory.path(name), .directory(directory.path(name)))
+    case .tar: (directory.path(name + ".tar"), .file(directory.path(name + ".tar"), .tar))
+    case .zstandardTar: (directory.path(name + ".tar.zst"), .file(directory.path(name + ".tar.zst"), .zstandardTar))
+    case .zip: (directory.path(name + ".zip"), .file(directory.path(name + ".zip"), .zip))
+    }
+  }
+
+  /// Backs a phone up and gives the path of the backup.
+  @discardableResult
+  func backUp(
+    _ phone: VirtualDevice, password: String?, named name: String = "backup", as packaging: Packaging = .tar
+  ) throws -> String {
+    let session = try phone.held()
+    defer { session.end() }
+    let prepared = try BackupExporter.prepare(session, password: secret(password), rounds: 1)
+    let (path, destination) = destination(name, packaging)
+    let outcome = try prepared.write(to: destination, replace: true, random: SeededRandomSource(seed: name))
+    return outcome.path ?? path
+  }
+
+  /// Reads a backup as far as its password and the phone's hardware go.
+  func open(_ path: String, password: String?, on session: DeviceSession?) throws -> OpenedArchive {
+    try OpenedArchive(
+      BackupArchive.open(.path(path)), password: secret(password), deviceKey: try session?.deviceKey())
+  }
+}
+
+/// A password to hand over; `nil` for none.
+func secret(_ text: String?) -> Secret? {
+  if let text { Secret(utf8: text) } else { nil }
+}
+
+extension VirtualDevice {
+  func held(_ access: DeviceAccess = .writing) throws -> DeviceSession { try openSession(access, verb: "test") }
+}
+
+extension DeviceSession {
+  /// Puts items in as they are: dates, marks, UUIDs and references of the item stay.
+  func plant(_ items: [KeychainItem]) throws {
+    let store = try willChangeItems()
+    let random = environment.random
+    let preserved = try items.map { try IncomingItem(preserved: $0) }
+    try store.restore { (transaction) throws(KeychainStoreError) in
+      for item in preserved { _ = try transaction.importItem(item, keys: classKeys, random: random) }
+    }
+  }
+
+  func plant(_ items: KeychainItem...) throws { try plant(items) }
+
+  /// Plans and restores.
+  @discardableResult
+  func restore(
+    _ archive: OpenedArchive, policy: ExistingItemPolicy = .replace, only indexes: Set<Int>? = nil
+  ) throws -> MigrationPlan {
+    let plan = try Restorer.plan(archive, onto: self, policy: policy, only: indexes)
+    try Restorer.restore(plan, onto: self)
+    return plan
+  }
+}
+
+/// The error of a type that the closure ends with, `nil` where it ends well.
+func thrown<Failure: Error>(_ type: Failure.Type, _ body: () throws -> Void) throws -> Failure? {
+  do {
+    try body()
+    return nil
+  } catch let error as Failure {
+    return error
+  }
+}
+
+/// What keeps a backup, a plan or a restore from being made.
+func migrationError(_ body: () throws -> Void) throws -> MigrationError? { try thrown(MigrationError.self, body) }
+
+/// What keeps an archive's keychain closed.
+func openingError(_ body: () throws -> Void) throws -> ArchivedKeychainError? {
+  try thrown(ArchivedKeychainError.self, body)
+}

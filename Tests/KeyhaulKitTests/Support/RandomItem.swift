@@ -1,0 +1,39 @@
+import Basics
+import KeychainFormats
+import TestSupport
+
+extension KeychainItem {
+  /// An item of any sort, a faulty one too: few keys and few dates, so that items meet.
+  ///
+  /// - Parameter mark: Behind its account.
+  static func random(_ random: inout SeededRandom, _ mark: String) -> KeychainItem {
+    func any<Value>(_ values: [Value]) -> Value { values[Int.random(in: values.indices, using: &random)] }
+    func rarely() -> Bool { Int.random(in: 0..<8, using: &random) == 0 }
+    var item = KeychainItem.password(
+      any(["a", "b"]) + mark, any(ProtectionClass.allCases.filter { $0 != .whenPasscodeSetThisDeviceOnly }),
+      group: any([
+        "app", "app", "app", "com.apple.security.sos", "com.apple.security.ckks", "com.apple.cfnetwork", "apple",
+      ]),
+      secret: any([[], [1], [0, 0xFF]]), at: any([0, 1000, 1000.5, 1000.501, 785_000_000.123_456]))
+    if any([true, false, false]) {
+      item.kind = .internetPassword
+      item[.service] = nil
+      item.attributes.merge(["srvr": .string("example.org"), "ptcl": .string("htps"), "atyp": .string("form")]) { $1 }
+    }
+    if rarely() { item[.modificationDate] = nil }
+    if any([true, false, false]) { item[.synchronizable] = .integer(1) }
+    if rarely() {
+      item[.tombstone] = .integer(1)
+      item.secret = nil
+    }
+    if rarely() { item[.tokenID] = .string("token") }
+    if rarely() { item[.sharingGroup] = .string(any(["g", ""])) }
+    if rarely() { item[.systemBound] = .integer(any([0, 1])) }
+    if rarely() { item[.multiUser] = .data(any([ItemKey.systemUser, [UInt8](repeating: 1, count: 16)])) }
+    if rarely() { item[.accessGroup] = any([nil, .data(Array("app".utf8)), .data([0xFF])]) }
+    if rarely() { item[.synchronizable] = any([.string("1"), .integer(2), .boolean(true), .string("x")]) }
+    if rarely() { item[.accessControl] = any([.dictionary([:]), .data([1])]) }
+    if rarely() { item[.uuid] = .string("00000000-0000-4000-8000-00000000000\(Int.random(in: 0...9, using: &random))") }
+    return item
+  }
+}

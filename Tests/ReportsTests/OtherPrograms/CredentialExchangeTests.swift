@@ -1,0 +1,126 @@
+import Foundation
+import KeyhaulKit
+import Testing
+
+@testable import Reports
+
+@Suite("Passwords as other password managers exchange them")
+struct CredentialExchangeTests {
+  private static let made = KeychainDate(secondsSinceReferenceDate: 800_000_000.75)
+
+  private func document(_ items: [KeychainItem]) throws -> (export: ItemExport, root: [String: Any]) {
+    let export = ItemExport(items, as: .credentialExchange(made: Self.made))
+    let root = try JSONSerialization.jsonObject(with: Data(export.text.utf8))
+    return (export, try #require(root as? [String: Any]))
+  }
+
+  private func entries(_ items: [KeychainItem]) throws -> [[String: Any]] {
+    let accounts = try #require(try document(items).root["accounts"] as? [[String: Any]])
+    return try #require(accounts.only?["items"] as? [[String: Any]])
+  }
+
+  @Test("name the version, the program and the moment, also where there is nothing")
+  func header() throws {
+    let root = try document([]).root
+    #expect(root["version"] as? [String: Int] == ["major": 1, "minor": 0])
+    #expect(root["timestamp"] as? Int == 1_778_307_200 && root["exporterDisplayName"] as? String == "Keyhaul")
+    #expect(try entries([]).isEmpty)
+  }
+
+  @Test("are a login with its address, its dates and its note")
+  func login() throws {
+    let entry = try #require(
+      try entries([
+        .internet(
+          [
+            .server: .string("shop.example"), .protocolType: .string("htps"), .account: .string("anna"),
+            .comment: .string("two\nlines"), .uuid: .string("6F1A6B2E-8B0C-4F53-9E3B-0C6B7A6D5E4F"),
+            .creationDate: .date(KeychainDate(secondsSinceReferenceDate: 1.9)),
+            .modificationDate: .date(KeychainDate(secondsSinceReferenceDate: -2_000_000_000)),
+          ], secret: #"a"b\c"#)
+      ]).only)
+    #expect(entry["id"] as? String == "NkYxQTZCMkUtOEIwQy00RjUzLTlFM0ItMEM2QjdBNkQ1RTRG")
+    #expect(entry["title"] as? String == "shop.example" && entry["creationAt"] as? Int == 978_307_201)
+    #expect(entry["modifiedAt"] == nil, "1937 has no number there")
+    #expect((entry["scope"] as? [String: [String]])?["urls"] == ["https://shop.example"])
+    let credentials = try #require(entry["credentials"] as? [[String: Any]])
+    #expect(credentials.map { $0["type"] as? String } == ["basic-auth", "note"])
+    #expect(credentials[0]["username"] as? [String: String] == ["fieldType": "string", "value": "anna"])
+    #expect(credentials[0]["password"] as? [String: String] == ["fieldType": "concealed-string", "value": #"a"b\c"#])
+    #expect(credentials[1]["content"] as? [String: String] == ["fieldType": "string", "value": "two\nlines"])
+  }
+
+  @Test("are one-time passwords with their period, digits and algorithm, or the usual ones")
+  func oneTime() throws {
+    let credentials = try entries([
+      .generic([.account: .string("anna")], secret: "otpauth://totp/E:a?secret=jbswy3dp====&issuer=E"),
+      .generic([:], secret: "otpauth://totp/x?digits=8&algorithm=sha256&period=60&secret=JBSWY3DP"),
+    ]).compactMap { ($0["credentials"] as? [[String: Any]])?.first }
+    #expect(credentials.map { $0["type"] as? String } == ["totp", "totp"])
+    #expect(credentials.map { $0["secret"] as? String } == ["jbswy3dp", "JBSWY3DP"])
+    #expect(
+      credentials.map { $0["period"] as? Int } == [30, 60] && credentials.map { $0["digits"] as? Int } == [6, 8])
+    #expect(credentials.map { $0["algorithm"] as? String } == ["sha1", "sha256"])
+    #expect(credentials.map { $0["username"] as? String } == ["anna", nil])
+  }
+
+  @Test(
+    "leave out what the format has no words for, and say so",
+    arguments: [
+      "otpauth://hotp/x?secret=JBSWY3DP&counter=1", "otpauth://totp/x", "otpauth://totp/x?secret=",
+      "otpauth://totp/x?secret=a1",
+      "otpauth://totp/x?secret=AB=C", "otpauth://totp/x?secret=AA&secret=BB", "otpauth://totp/x?secret=AA&Secret=BB",
+      "otpauth://totp/x?secret=AA&period=0", "otpauth://totp/x?secret=AA&digits=256",
+      "otpauth://totp/x?secret=AA&algorithm=md5",
+      "otpauth://totp/x?secret=A%41",
+    ])
+  func formless(_ secret: String) throws {
+    let (export, _) = try document([.generic([.account: .string("a")], secret: secret), .generic([:])])
+    #expect(export.counts.count == 1 && export.leftOut.map(\.identity.account) == ["a"])
+  }
+
+  @Test("are Wi-Fi networks by their names")
+  func network() throws {
+    let entry = try #require(
+      try entries([
+        .generic([.service: .string("AirPort"), .account: .string("Café \u{202E}\u{1}")], secret: "plum\t")
+      ]).only)
+    let credential = try #require((entry["credentials"] as? [[String: Any]])?.only)
+    #expect(credential["type"] as? String == "wifi")
+    #expect(credential["ssid"] as? [String: String] == ["fieldType": "string", "value": "Café \u{202E}\u{1}"])
+    #expect(credential["passphrase"] as? [String: String] == ["fieldType": "concealed-string", "value": "plum\t"])
+  }
+
+  @Test("have identifiers of their own, also where two items have one UUID or one that is far too long")
+  func identifiers() throws {
+    let uuid = PropertyValue.string("6F1A6B2E-8B0C-4F53-9E3B-0C6B7A6D5E4F")
+    let found = try entries([
+      .generic([.uuid: uuid]), .generic([.uuid: uuid]), .generic([:]),
+      .generic([.uuid: .string(String(repeating: "A", count: 100))]),
+    ]).compactMap { $0["id"] as? String }
+    #expect(Set(found).count == 4)
+    // Base64 of the UUID, and of places.
+    #expect(found[1...] == ["aXRlbSAx", "aXRlbSAy", "aXRlbSAz"])
+    #expect(found.allSatisfy { $0.wholeMatch(of: /[A-Za-z0-9_-]{1,64}/) != nil })
+  }
+
+  @Test("have identifiers of their own where a UUID says what another item's place would")
+  func hostileIdentifiers() throws {
+    let found = try entries([.generic([.uuid: .string("item 1")]), .generic([:])]).compactMap { $0["id"] as? String }
+    #expect(found == ["aXRlbSAw", "aXRlbSAx"])
+  }
+
+  @Test("pass over certificates and keys, and name what has no text for a secret")
+  func others() throws {
+    let (export, _) = try document([
+      .made(.key, [:], [1]), .made(.certificate, [:], [1]), .made(.genericPassword, [.account: .string("b")], [0xFF]),
+      .generic([.account: .string("none")], secret: nil), .generic([.account: .string("kept")]),
+    ])
+    #expect(export.counts.count == 1 && export.counts.secretCount == 1)
+    #expect(export.leftOut.map(\.identity.account) == ["b", "none"])
+  }
+}
+
+extension Collection {
+  fileprivate var only: Element? { count == 1 ? first : nil }
+}

@@ -1,0 +1,139 @@
+import Basics
+import KeychainFormats
+import Testing
+
+@testable import Keychains
+@testable import VirtualDevice
+
+/// Apple `SecAccessControl.c`.
+@Suite("SecItem: access controls")
+struct SecItemAccessControlTests {
+  private func made(_ flags: AccessControlFlags) throws -> AccessControl {
+    try AccessControl(protection: .whenUnlocked, flags: flags)
+  }
+
+  @Test(
+    "some flags exclude each other (-50)",
+    arguments: [
+      [.or, .and], [.biometryAny, .biometryCurrentSet], [.userPresence, .biometryAny],
+      [.userPresence, .devicePasscode],
+      [.userPresence, .or], [.userPresence, .and], [.userPresence, .companion],
+    ] as [AccessControlFlags])
+  func refused(_ flags: AccessControlFlags) {
+    #expect(throws: SecItemError.self) { try made(flags) }
+  }
+
+  @Test("user presence goes with application password and private-key usage")
+  func presence() throws {
+    _ = try made([.userPresence, .applicationPassword, .privateKeyUsage])
+    #expect(try made(.userPresence).requirement(for: .decrypt) == AccessRequirement(factors: [.userPresence]))
+  }
+
+  @Test("an unknown protection class is -50")
+  func protection() throws {
+    #expect(throws: SecItemError.self) { try AccessControl(protectionCode: "bk", flags: []) }
+    #expect(try AccessControl(protectionCode: "akpu", flags: []).protection == .whenPasscodeSetThisDeviceOnly)
+  }
+
+  @Test("several constraints: all of them, or one where the flag says so")
+  func counts() throws {
+    let all = try made([.biometryAny, .devicePasscode]).requirement(for: .decrypt)
+    #expect(all.factors == [.biometryAny, .devicePasscode] && all.requiredCount == 2)
+    let one = try made([.biometryAny, .devicePasscode, .or]).requirement(for: .decrypt)
+    #expect(one.factors == all.factors && one.requiredCount == 1)
+  }
+
+  @Test("only decrypting takes a person; encrypting and deleting are free")
+  func operations() throws {
+    let control = try made(.biometryCurrentSet)
+    #expect(control.requirement(for: .decrypt).factors == [.biometryCurrentSet])
+    #expect(control.requirement(for: .encrypt).isEmpty)
+    #expect(control.requirement(for: .delete).isEmpty)
+    #expect(control.requirement(for: .sign).isForbidden)
+  }
+
+  @Test("private-key usage guards the use of a key, and nothing may read it")
+  func keyUsage() throws {
+    let control = try made([.privateKeyUsage, .biometryAny])
+    #expect(control.requirement(for: .sign).factors == [.biometryAny])
+    #expect(control.requirement(for: .computeKey).factors == [.biometryAny])
+    #expect(control.requirement(for: .decapsulate).factors == [.biometryAny])
+    #expect(control.operations?["okd"] == .dictionary(["cbio": .boolean(true)]))
+    #expect(control.requirement(for: .attest).isEmpty)
+    #expect(control.requirement(for: .delete).isEmpty)
+    #expect(control.requirement(for: .decrypt).isForbidden)
+    #expect(try made(.privateKeyUsage).operations?["okd"] == .boolean(true))
+  }
+
+  @Test("without flags there is a default for everything, and the item counts as guarded all the same")
+  func noFlags() throws {
+    let control = try made([])
+    #expect(control.isConstrained)
+    #expect(AccessOperation.allCases.allSatisfy { control.requirement(for: $0).isEmpty })
+    #expect(!AccessControl(protection: .always).isConstrained)
+    let phone = try SecItemPhone()
+    try phone.add(["class": "genp", "accc": .accessControl(control)])
+    let row = try phone.store.rows(includingTombstones: false, keys: phone.keys)[0]
+    #expect(row.item?[.accessControl] != nil, "sealed in the form that no backup holds")
+  }
+
+  @Test("an item comes back with its own control; one that was added with a class shows that class")
+  func returned() throws {
+    let phone = try SecItemPhone()
+    let control = try made(.userPresence)
+    try phone.add(["class": "genp", "acct": "a", "accc": .accessControl(control)])
+    try phone.add(["class": "genp", "acct": "b", "pdmn": "ck"])
+    let guarded = try phone.find(["class": "genp", "acct": "a", "r_Attributes": true])
+    #expect(guarded?["accc"]?.accessControlValue == control)
+    #expect(guarded?["pdmn"] == "ak")
+    let plain = try phone.find(["class": "genp", "acct": "b", "r_Attributes": true])
+    #expect(plain?["accc"]?.accessControlValue == AccessControl(protection: .afterFirstUnlock))
+  }
+
+  @Test("one dialog answers for all items of a search that ask the same")
+  func askedOnce() throws {
+    let phone = try SecItemPhone()
+    phone.answer = .allow
+    for account in ["a", "b", "c"] {
+      try phone.add(
+        ["class": "genp", "acct": .string(account), "accc": .accessControl(try made(.userPresence))])
+    }
+    try phone.add(["class": "genp", "acct": "d", "accc": .accessControl(try made(.devicePasscode))])
+    _ = try phone.find(
+      ["class": "genp", "r_Data": true, "m_Limit": "m_LimitAll", "u_OpPrompt": "to read your mail"])
+    #expect(phone.requests.count == 2)
+    #expect(phone.requests.allSatisfy { $0.prompt == "to read your mail" })
+  }
+
+  @Test("naming a class in an update takes the control away; a control names the class")
+  func updates() throws {
+    let phone = try SecItemPhone()
+    phone.answer = .allow
+    let control = try AccessControl(protection: .afterFirstUnlock, flags: .userPresence)
+    try phone.add(["class": "genp", "v_Data": .bytes("x")])
+    try phone.update(["class": "genp"], ["accc": .accessControl(control)])
+    #expect(try phone.find(["class": "genp", "r_Attributes": true])?["pdmn"] == "ck")
+    try phone.update(["class": "genp"], ["pdmn": "dk"])
+    phone.answer = .deny
+    #expect(try phone.find(["class": "genp", "r_Data": true])?.text == "x")
+  }
+
+  @Test("an application password is sealed with its item and never given back")
+  func applicationPassword() throws {
+    let phone = try SecItemPhone()
+    let context = AuthenticationContext(applicationPassword: SensitiveBytes(copying: Array("open sesame".utf8)))
+    try phone.add(
+      [
+        "class": "genp", "v_Data": .bytes("x"), "accc": .accessControl(try made(.applicationPassword)),
+        "u_AuthCtx": .context(context),
+      ])
+    let found = try phone.find(
+      ["class": "genp", "r_Data": true, "r_Attributes": true, "u_AuthCtx": .context(context)])
+    #expect(found?["v_Data"]?.text == "x")
+    #expect(found?.dictionaryValue?.keys.contains { $0.contains("keyhaul") } == false)
+    #expect(phone.requests.isEmpty)
+    phone.answer = .allow
+    #expect(try phone.find(["class": "genp", "r_Data": true])?.text == "x", "a person types it")
+    #expect(phone.requests.map(\.requirement.needsApplicationPassword) == [true])
+  }
+}

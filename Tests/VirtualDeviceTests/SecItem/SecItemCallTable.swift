@@ -1,0 +1,125 @@
+import Basics
+import Foundation
+import KeychainFormats
+import TestSupport
+
+@testable import VirtualDevice
+
+/// The rows of `Fixtures/secitem-calls.csv`: one call each, on a device of its own.
+struct SecItemCallRow: CustomStringConvertible, Sendable {
+  let line: Int
+  /// `add`, `find`, `update` or `delete`.
+  let call: String
+  let app: String
+  /// A lock state, and after blanks `no-passcode`, `syncing` or a person's answer.
+  let device: [String]
+  /// Queries with which `mail` added items before, or `app>query`.
+  let given: [String]
+  let query: String
+  let changes: String
+  let status: Int32
+  let result: String
+  let rule: String
+
+  var description: String { "line \(line): \(rule)" }
+
+  static func all(_ file: String = #filePath) throws -> [SecItemCallRow] {
+    let directory = URL(fileURLWithPath: file).deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
+      .deletingLastPathComponent()
+    let text = try String(contentsOf: directory.appending(path: "Fixtures/secitem-calls.csv"), encoding: .utf8)
+    return try text.split(separator: "\n", omittingEmptySubsequences: false).enumerated().compactMap { index, line in
+      guard index > 0, !line.isEmpty, !line.hasPrefix("#") else { return nil }
+      let fields = line.split(separator: ",", omittingEmptySubsequences: false).map {
+        $0.trimmingCharacters(in: .whitespaces)
+      }
+      guard fields.count == 9, let status = Int32(fields[6]) else { throw Malformed(line: index + 1) }
+      return SecItemCallRow(
+        line: index + 1, call: fields[0], app: fields[1], device: fields[2].split(separator: " ").map(String.init),
+        given: fields[3].split(separator: "|").map { $0.trimmingCharacters(in: .whitespaces) }, query: fields[4],
+        changes: fields[5], status: status, result: fields[7], rule: fields[8])
+    }
+  }
+
+  struct Malformed: Error { let line: Int }
+}
+
+/// Reads the small language of the table: `class key=value …`, where a value is text, `#42`, `%1.5`, `!true`, `!false`,
+/// `!null`, `d:text` (data), `x:hex` (data), `@1000` (a date), `uuid:hex`, `ac:ak:flag+flag`, `ctx:answer`, `ref20`, `ref12`
+/// (of the first item given), or `cert`, a reference to a certificate.
+struct SecItemQueryReader {
+  /// The 20 bytes of the first given item's persistent reference.
+  var reference: [UInt8] = []
+
+  struct Unreadable: Error { let word: String }
+
+  func query(_ text: String) throws -> SecItemQuery {
+    var query: SecItemQuery = [:]
+    for (index, word) in text.split(separator: " ").enumerated() {
+      guard let equals = word.firstIndex(of: "=") else {
+        guard index == 0 else { throw Unreadable(word: String(word)) }
+        if word != "-" { query["class"] = .string(String(word)) }
+        continue
+      }
+      // An underscore in braces stands for a blank, as protocols are padded.
+      query[String(word[..<equals])] = try value(
+        word[word.index(after: equals)...].replacingOccurrences(of: "{_}", with: " "))
+    }
+    return query
+  }
+
+  private func value(_ text: String) throws -> SecItemValue {
+    func rest(_ prefix: String) -> String? { text.hasPrefix(prefix) ? String(text.dropFirst(prefix.count)) : nil }
+    if let number = rest("#") { return .number(try parsed(Int64(number), text)) }
+    if let number = rest("%") { return .real(try parsed(Double(number), text)) }
+    if let date = rest("@") { return .date(try parsed(Double(date), text)) }
+    if let text = rest("d:") { return .data(Array(text.utf8)) }
+    if let hex = rest("x:") { return .data(try [UInt8](hex: hex)) }
+    if let hex = rest("uuid:") { return .uuid(try [UInt8](hex: hex)) }
+    if let text = rest("ctx:") { return .context(try context(text)) }
+    if let text = rest("ac:") { return .accessControl(try accessControl(text)) }
+    switch text {
+    case "!true": return .boolean(true)
+    case "!false": return .boolean(false)
+    case "!null": return .null
+    case "[]": return .array([])
+    case "[d]": return .array([.data([0x30, 0])])
+    case "ref20": return .data(reference)
+    case "ref12": return .data(Array(reference.prefix(4)) + [0, 0, 0, 0, 0, 0, 0, 1])
+    case "cert": return .reference(.certificate(KeychainItem(kind: .certificate)))
+    default: return .string(text)
+    }
+  }
+
+  private func parsed<Value>(_ value: Value?, _ text: String) throws -> Value {
+    guard let value else { throw Unreadable(word: text) }
+    return value
+  }
+
+  private func context(_ text: String) throws -> AuthenticationContext {
+    if text == "quiet" { return AuthenticationContext(isInteractionAllowed: false) }
+    if text.hasPrefix("password-") {
+      return AuthenticationContext(applicationPassword: SensitiveBytes(copying: Array(text.utf8)))
+    }
+    return AuthenticationContext(outcome: try parsed(AuthenticationOutcome(rawValue: text), text))
+  }
+
+  private static let flags: [String: AccessControlFlags] = [
+    "none": [], "presence": .userPresence, "biometry": .biometryAny, "current": .biometryCurrentSet,
+    "passcode": .devicePasscode, "or": .or, "and": .and, "key": .privateKeyUsage, "password": .applicationPassword,
+  ]
+
+  /// `ak` alone is a class without constraints; `!od` forbids decryption, `ask-delete` guards deletion.
+  private func accessControl(_ text: String) throws -> AccessControl {
+    let parts = text.split(separator: ":").map(String.init)
+    let protection = try parsed(ProtectionClass(rawValue: parts[0]), text)
+    guard parts.count > 1 else { return AccessControl(protection: protection) }
+    if parts[1] == "ask-delete" {
+      return AccessControl(
+        protection: protection,
+        operations: ["od": .boolean(true), "oe": .boolean(true), "odel": .dictionary(["cup": .boolean(true)])])
+    }
+    var flags: AccessControlFlags = []
+    for name in parts[1].split(separator: "+") { flags.insert(try parsed(Self.flags[String(name)], text)) }
+    return try AccessControl(protection: protection, flags: flags)
+  }
+}

@@ -1,0 +1,66 @@
+import Basics
+import KeychainFormats
+import Testing
+
+@testable import VirtualDevice
+
+/// Every row of the hand-written table is a call with the status that Apple's sources give it.
+@Suite("SecItem: each call answers as the table says")
+struct SecItemCallTests {
+  private static let rows = (try? SecItemCallRow.all()) ?? []
+
+  @Test("the table has at least 300 rows, and each names its rule")
+  func size() throws {
+    let rows = try SecItemCallRow.all()
+    #expect(rows.count >= 300)
+    #expect(rows.allSatisfy { $0.rule.count > 10 })
+    #expect(Set(rows.map(\.call)) == ["add", "find", "update", "delete"])
+  }
+
+  @Test("status and result", arguments: rows)
+  func call(_ row: SecItemCallRow) throws {
+    let phone = try SecItemPhone(passcode: row.device.contains("no-passcode") ? "" : "1234")
+    phone.isSyncing = row.device.contains("syncing")
+    var reader = SecItemQueryReader()
+    for (index, text) in row.given.enumerated() {
+      let parts = text.split(separator: ">", maxSplits: 1).map(String.init)
+      var query = try reader.query(parts[parts.count - 1])
+      query["r_PersistentRef"] = true
+      let reference = try phone.add(query, as: parts.count > 1 ? parts[0] : "mail")
+      if index == 0 { reader.reference = try #require(reference?.dataValue) }
+    }
+    phone.answer = try #require(
+      row.device.compactMap(AuthenticationOutcome.init(rawValue:)).first ?? .unavailable as AuthenticationOutcome?)
+    try phone.bring(to: row.device.compactMap(SecItemPhone.State.init(rawValue:)).first ?? .unlocked)
+
+    let query = try reader.query(row.query)
+    let changes = try reader.query(row.changes)
+    var result: SecItemValue?
+    let status = phone.status { () throws(SecItemError) in
+      switch row.call {
+      case "add": result = try phone.add(query, as: row.app)
+      case "find": result = try phone.find(query, as: row.app)
+      case "update": try phone.update(query, changes, as: row.app)
+      default: try phone.delete(query, as: row.app)
+      }
+    }
+    #expect(status == row.status, "\(row)")
+    if !row.result.isEmpty { #expect(shape(of: result) == row.result, "\(row)") }
+  }
+
+  /// `nothing`, `data`, `data:text`, `dictionary` with a `+` before each of four special keys, or `list` with a count.
+  private func shape(of value: SecItemValue?) -> String {
+    switch value {
+    case nil: return "nothing"
+    case .secret(let bytes)?: return "data:" + bytes.withBytes { String(decoding: $0, as: UTF8.self) }
+    case .data(let bytes)?:
+      return bytes.isEmpty ? "empty-data" : "ref\(bytes.count) \(String(decoding: bytes.prefix(4), as: UTF8.self))"
+    case .dictionary(let members)?:
+      return (["dictionary"] + ["acct", "class", "v_Data", "v_PersistentRef"].filter { members[$0] != nil })
+        .joined(separator: " ")
+    case .array(let values)?: return (["list \(values.count)"] + values.prefix(1).map(shape)).joined(separator: " of ")
+    case .reference(let reference)?: return reference.description
+    default: return "other"
+    }
+  }
+}

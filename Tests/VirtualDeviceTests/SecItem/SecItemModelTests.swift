@@ -1,0 +1,162 @@
+import Basics
+import KeychainFormats
+import Testing
+import TestSupport
+
+@testable import Keychains
+@testable import VirtualDevice
+
+/// Random sequences of calls, locks and passcodes, on the keychain and on a plain model of it; they have to agree on
+/// every status and every item. A sequence that fails is shortened before it is told.
+@Suite("SecItem: the keychain and a plain model of it agree")
+struct SecItemModelTests {
+  static let sequencesPerBlock = 2_500
+  static let quickSequencesPerBlock = 125
+  static let stepsPerSequence = 4...8
+
+  @Test("in 20,000 random sequences, of which a quick run takes 1,000", arguments: 0..<8)
+  func sequences(_ block: Int) throws {
+    let phone = try SecItemPhone()
+    for index in 0..<Cases.count(Self.sequencesPerBlock, quick: Self.quickSequencesPerBlock) {
+      let seed = UInt64(block * Self.sequencesPerBlock + index)
+      var random = SeededRandom(seed: seed)
+      let isSyncing = Bool.random(using: &random)
+      let count = Int.random(in: Self.stepsPerSequence, using: &random)
+      let steps = (0..<count).map { _ in SecItemStep.random(using: &random) }
+      guard try difference(steps, isSyncing, phone) != nil else { continue }
+      let short = try shortened(steps, isSyncing, phone)
+      let told = try difference(short, isSyncing, phone) ?? "nothing"
+      let story = short.map(\.description).joined(separator: "; ")
+      Issue.record("seed \(seed), syncing \(isSyncing): \(story): \(told)")
+      return
+    }
+  }
+
+  /// The shortest sequence that can be reached by leaving out one step after another.
+  private func shortened(
+    _ steps: [SecItemStep], _ isSyncing: Bool, _ phone: SecItemPhone
+  ) throws -> [SecItemStep] {
+    for index in steps.indices {
+      var fewer = steps
+      fewer.remove(at: index)
+      if try difference(fewer, isSyncing, phone) != nil { return try shortened(fewer, isSyncing, phone) }
+    }
+    return steps
+  }
+
+  /// Where the two part, in words; `nil` where they never do.
+  private func difference(_ steps: [SecItemStep], _ isSyncing: Bool, _ phone: SecItemPhone) throws -> String? {
+    try phone.reset()
+    var run = SecItemRun(phone: phone, isSyncing: isSyncing)
+    for (number, step) in steps.enumerated() {
+      if let told = try run.carryOut(step) { return "step \(number + 1): \(told)" }
+    }
+    return try run.finalDifference()
+  }
+}
+
+/// One sequence on its way.
+private struct SecItemRun {
+  let phone: SecItemPhone
+  var model: SecItemModel
+
+  init(phone: SecItemPhone, isSyncing: Bool) {
+    self.phone = phone
+    phone.isSyncing = isSyncing
+    model = SecItemModel(hasPasscode: true, isSyncing: isSyncing)
+  }
+
+  mutating func carryOut(_ step: SecItemStep) throws -> String? {
+    phone.now += 1
+    switch step {
+    case .add(let app, let draft):
+      return compare(phone.statusOfAdding(draft.query, as: app), model.add(draft, app: app, now: phone.now))
+    case .find(let app, let query, let all): return compareFound(app, query, all)
+    case .update(let app, let query, let change):
+      return compare(
+        phone.statusOfUpdating(query.query, change.changes, as: app),
+        model.update(query, change, app: app, now: phone.now))
+    case .delete(let app, let query):
+      return compare(phone.statusOfDeleting(query.query, as: app), model.delete(query, app: app))
+    case .lock, .unlock, .restart, .setPasscode, .changePasscode, .removePasscode:
+      try handle(step)
+      return nil
+    }
+  }
+
+  private mutating func handle(_ step: SecItemStep) throws {
+    let isUnlocked = model.lock == .unlocked
+    switch step {
+    case .lock where isUnlocked && model.hasPasscode:
+      phone.lock()
+      model.lock = .locked
+    case .unlock:
+      try phone.unlock()
+      model.lock = .unlocked
+    case .restart:
+      try phone.restart()
+      model.lock = model.hasPasscode ? .boot : .unlocked
+    case .setPasscode where !model.hasPasscode:
+      try phone.changePasscode(to: "1234")
+      model.hasPasscode = true
+    case .changePasscode where isUnlocked && model.hasPasscode:
+      try phone.changePasscode(to: "5678")
+    case .removePasscode where isUnlocked && model.hasPasscode:
+      try phone.changePasscode(to: "")
+      model.removePasscode()
+    default: break
+    }
+  }
+
+  private func compare(_ status: Int32, _ expected: Int32) -> String? {
+    status == expected ? nil : "the keychain answers \(status), the model \(expected)"
+  }
+
+  private func compareFound(_ app: String, _ query: SecItemModel.Query, _ all: Bool) -> String? {
+    var request = query.query
+    request["r_Attributes"] = true
+    request["r_Data"] = true
+    request["m_Limit"] = all ? "m_LimitAll" : "m_LimitOne"
+    var result: SecItemValue?
+    let status = phone.status { () throws(SecItemError) in result = try phone.find(request, as: app) }
+    let expected = model.find(query, app: app, all: all)
+    if let told = compare(status, expected.status) { return told }
+    let found = (result?.arrayValue ?? result.map { [$0] } ?? []).map { Facts($0, query.kind) }
+    let wanted = expected.items.map { Facts($0) }
+    return found == wanted ? nil : "the keychain gives \(found), the model \(wanted)"
+  }
+
+  /// After the last step everything is looked at once more, unlocked.
+  func finalDifference() throws -> String? {
+    var run = self
+    if model.lock != .unlocked { try run.handle(.unlock) }
+    for kind in SecItemModel.Kind.allCases where model.items.contains(where: { $0.key.kind == kind }) {
+      let query = SecItemModel.Query(kind: kind, synchronized: .any)
+      if let told = run.compareFound("both", query, true) { return "at the end: \(told)" }
+    }
+    let rows = try phone.store.rowSummaries(includingTombstones: true)
+    guard rows.count == model.items.count else { return "\(rows.count) rows, the model has \(model.items.count)" }
+    let tombstones = rows.filter(\.isTombstone).count
+    let expected = model.items.filter(\.isTombstone).count
+    return tombstones == expected ? nil : "\(tombstones) tombstones, the model has \(expected)"
+  }
+}
+
+/// What is compared of an item.
+private struct Facts: Equatable, CustomStringConvertible {
+  let description: String
+
+  init(_ item: SecItemModel.Item) {
+    description =
+      "\(item.key.account)/\(item.key.place)/\(item.key.group)/\(item.key.isSynchronized)/\(item.protection.rawValue)/"
+      + "\(item.label)/\(item.secret)/\(item.created)/\(item.modified)"
+  }
+
+  init(_ value: SecItemValue, _ kind: SecItemModel.Kind) {
+    func text(_ key: String) -> String { value[key]?.stringValue ?? "" }
+    func seconds(_ key: String) -> Double { value[key]?.dateValue?.secondsSinceReferenceDate ?? -1 }
+    description =
+      "\(text("acct"))/\(text(kind.placeKey))/\(text("agrp"))/\(value["sync"] == 1)/\(text("pdmn"))/"
+      + "\(text("labl"))/\(value["v_Data"]?.text ?? "")/\(seconds("cdat"))/\(seconds("mdat"))"
+  }
+}

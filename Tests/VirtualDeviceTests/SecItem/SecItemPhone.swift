@@ -1,0 +1,191 @@
+import Basics
+import KeychainCrypto
+import KeychainFormats
+import TestSupport
+
+@testable import Keychains
+@testable import VirtualDevice
+
+/// A keychain in memory with a device's keybag around it: several apps, lock states, a passcode, and a person.
+final class SecItemPhone {
+  /// The apps of the device. `mail` and `shop` share one group.
+  static let apps: [String: SecItemCaller] = [
+    "mail": SecItemCaller(keychainAccessGroups: ["TEAM.mail", "TEAM.shared"]),
+    "shop": SecItemCaller(keychainAccessGroups: ["TEAM.shop", "TEAM.shared"]),
+    "both": SecItemCaller(keychainAccessGroups: ["TEAM.mail", "TEAM.shop", "TEAM.shared"]),
+    "clip of groups": SecItemCaller(accessGroups: ["TEAM.mail", "TEAM.shared"], isAppClip: true),
+    "clip of another": SecItemCaller(
+      keychainAccessGroups: ["TEAM.mail"], applicationIdentifier: "TEAM.other", isAppClip: true),
+    "clip of itself": SecItemCaller(
+      keychainAccessGroups: ["TEAM.own"], applicationIdentifier: "TEAM.own", isAppClip: true),
+    "clip": SecItemCaller(keychainAccessGroups: ["TEAM.mail"], isAppClip: true),
+    "all": SecItemCaller(accessGroups: ["TEAM.mail", "*"]),
+    "none": SecItemCaller(),
+    "token-only": SecItemCaller(accessGroups: ["com.apple.token"]),
+    "apsd": SecItemCaller(keychainAccessGroups: ["com.apple.apsd"]),
+  ]
+
+  enum State: String, CaseIterable { case unlocked, locked, boot }
+
+  let store: KeychainStore
+  private(set) var keys: ClassKeys
+  private(set) var state = State.unlocked
+  private(set) var passcode: String
+  private let random: SeededRandomSource
+  private let hardwareSeed: String
+  private var keybag: SystemKeybag
+  private let factoryKeybag: SystemKeybag
+  private let factoryMemory: Secret
+  private let factoryPasscode: String
+  private var isAsMade = true
+
+  var now: Double = 1000
+  var isSyncing = false
+  var defaultProtection = ProtectionClass.whenUnlocked
+  var answer = AuthenticationOutcome.unavailable
+  private(set) var requests: [AuthenticationRequest] = []
+
+  /// - Parameter passcode: Empty for a device without one.
+  init(seed: String = "phone", passcode: String = "1234", store: KeychainStore? = nil) throws {
+    self.store = try store ?? KeychainStore.inMemory()
+    self.passcode = passcode
+    random = SeededRandomSource(seed: seed)
+    hardwareSeed = seed + " hardware"
+    let made = try SystemKeybag.make(
+      passcode: Secret(utf8: passcode), hardware: HardwareUID(from: SeededRandomSource(seed: hardwareSeed)),
+      rounds: 1, random: random)
+    keybag = made.keybag
+    factoryKeybag = made.keybag
+    factoryMemory = try made.classKeys.exported()
+    factoryPasscode = passcode
+    keys = made.takeClassKeys()
+  }
+
+  /// An empty keychain on a device as it was made, without the cost of making one.
+  func reset() throws {
+    try store.write { (transaction) throws(KeychainStoreError) in
+      for kind in ItemKind.allCases { try transaction.database.run("DELETE FROM \(kind.rawValue)") }
+    }
+    now = 1000
+    guard !isAsMade else { return }
+    keybag = factoryKeybag
+    passcode = factoryPasscode
+    keys = try ClassKeys(importing: factoryMemory)
+    state = .unlocked
+    isAsMade = true
+  }
+
+  /// A statement on the keychain's own connection.
+  func run(_ sql: String) throws {
+    try store.write { (transaction) throws(KeychainStoreError) in try transaction.database.run(sql) }
+  }
+
+  private func hardware() throws -> HardwareUID { try HardwareUID(from: SeededRandomSource(seed: hardwareSeed)) }
+
+  // MARK: What happens to the device
+
+  /// Nothing locks a device without a passcode.
+  func lock() {
+    guard state == .unlocked, !passcode.isEmpty else { return }
+    keys.drop([.fileComplete, .whenUnlocked, .whenUnlockedThisDeviceOnly, .whenPasscodeSetThisDeviceOnly])
+    state = .locked
+    isAsMade = false
+  }
+
+  func unlock() throws {
+    keys = try keybag.unlock(passcode: Secret(utf8: passcode), hardware: hardware())
+    state = .unlocked
+    isAsMade = false
+  }
+
+  func restart() throws {
+    guard !passcode.isEmpty else { return try unlock() }
+    keys = try keybag.unlockBeforeFirstUnlock(hardware: hardware())
+    state = .boot
+    isAsMade = false
+  }
+
+  /// An empty one removes it, and with it the rows that only it protected.
+  func changePasscode(to new: String) throws {
+    let changed = try keybag.changingPasscode(
+      from: Secret(utf8: passcode), to: Secret(utf8: new), hardware: hardware(), random: random)
+    keybag = changed.keybag
+    keys = changed.takeClassKeys()
+    passcode = new
+    isAsMade = false
+    if new.isEmpty { try store.removeAll(protectedBy: .whenPasscodeSetThisDeviceOnly) }
+  }
+
+  func bring(to state: State) throws {
+    switch state {
+    case .unlocked: break
+    case .locked: lock()
+    case .boot: try restart()
+    }
+  }
+
+  // MARK: Calls
+
+  static func caller(_ app: String) -> SecItemCaller { apps[app] ?? SecItemCaller() }
+
+  private var environment: SecItemEnvironment {
+    SecItemEnvironment(
+      now: KeychainDate(secondsSinceReferenceDate: now), random: random, isSyncing: isSyncing,
+      defaultProtection: defaultProtection
+    ) { request in
+      self.requests.append(request)
+      return self.answer
+    }
+  }
+
+  @discardableResult
+  func add(_ query: SecItemQuery, as app: String = "mail") throws(SecItemError) -> SecItemValue? {
+    try SecItemService(store: store).add(query, caller: Self.caller(app), keys: keys, environment: environment)
+  }
+
+  func find(_ query: SecItemQuery, as app: String = "mail") throws(SecItemError) -> SecItemValue? {
+    try SecItemService(store: store).copyMatching(query, caller: Self.caller(app), keys: keys, environment: environment)
+  }
+
+  func update(_ query: SecItemQuery, _ changes: SecItemQuery, as app: String = "mail") throws(SecItemError) {
+    try SecItemService(store: store).update(
+      query, changes: changes, caller: Self.caller(app), keys: keys, environment: environment)
+  }
+
+  func delete(_ query: SecItemQuery, as app: String = "mail") throws(SecItemError) {
+    try SecItemService(store: store).delete(query, caller: Self.caller(app), keys: keys, environment: environment)
+  }
+
+  /// What a rule's test compares: Apple's number.
+  func status(_ call: () throws(SecItemError) -> Void) -> Int32 {
+    do throws(SecItemError) {
+      try call()
+      return 0
+    } catch {
+      return error.status.rawValue
+    }
+  }
+
+  func statusOfAdding(_ query: SecItemQuery, as app: String = "mail") -> Int32 {
+    status { () throws(SecItemError) in try add(query, as: app) }
+  }
+
+  func statusOfFinding(_ query: SecItemQuery, as app: String = "mail") -> Int32 {
+    status { () throws(SecItemError) in _ = try find(query, as: app) }
+  }
+
+  func statusOfUpdating(_ query: SecItemQuery, _ changes: SecItemQuery, as app: String = "mail") -> Int32 {
+    status { () throws(SecItemError) in try update(query, changes, as: app) }
+  }
+
+  func statusOfDeleting(_ query: SecItemQuery, as app: String = "mail") -> Int32 {
+    status { () throws(SecItemError) in try delete(query, as: app) }
+  }
+}
+
+extension SecItemValue {
+  static func bytes(_ text: String) -> SecItemValue { .data(Array(text.utf8)) }
+  static func date(_ seconds: Double) -> SecItemValue { .date(KeychainDate(secondsSinceReferenceDate: seconds)) }
+  var text: String? { dataValue.map { String(decoding: $0, as: UTF8.self) } }
+  subscript(key: String) -> SecItemValue? { dictionaryValue?[key] }
+}

@@ -1,0 +1,176 @@
+import Basics
+import KeychainFormats
+import Testing
+
+@testable import Keychains
+@testable import VirtualDevice
+
+@Suite("SecItem: what comes back")
+struct SecItemResultTests {
+  private let full: SecItemQuery = [
+    "class": "genp", "acct": "anna", "svce": .bytes("mail"), "labl": 7, "type": "42", "invi": true,
+    "v_Data": .bytes("secret"),
+  ]
+
+  @Test("values come back as they were stored: types are kept in blobs, numbers converted")
+  func values() throws {
+    let phone = try SecItemPhone()
+    try phone.add(full)
+    let found = try phone.find(["class": "genp", "r_Attributes": true])
+    #expect(found?["acct"] == "anna")
+    #expect(found?["svce"] == .bytes("mail"))
+    #expect(found?["labl"] == 7)
+    #expect(found?["type"] == 42)
+    #expect(found?["invi"] == 1)
+    #expect(found?["agrp"] == "TEAM.mail")
+    #expect(found?["pdmn"] == "ak")
+    #expect(found?["sync"] == 0)
+    #expect(found?["cdat"] == .date(1000) && found?["mdat"] == .date(1000))
+  }
+
+  @Test("a search gives every attribute but the secret and the identifiers, an addition those that are meant for it")
+  func keys() throws {
+    let phone = try SecItemPhone()
+    let added = try phone.add(full.replacing("r_Attributes", with: true))
+    let found = try phone.find(["class": "genp", "r_Attributes": true])
+    let common: Set = [
+      "acct", "svce", "labl", "type", "invi", "agrp", "pdmn", "sync", "cdat", "mdat", "sha1", "accc",
+    ]
+    #expect(Set(added?.dictionaryValue?.keys.map { $0 } ?? []) == common)
+    #expect(Set(found?.dictionaryValue?.keys.map { $0 } ?? []) == common.union(["tomb", "musr"]))
+    #expect(found?["musr"] == .data([]))
+  }
+
+  @Test("dates of the caller do not count when an item is added")
+  func dates() throws {
+    let phone = try SecItemPhone()
+    try phone.add(["class": "genp", "cdat": .date(5), "mdat": .date(6)])
+    #expect(try phone.find(["class": "genp", "r_Attributes": true])?["cdat"] == .date(1000))
+  }
+
+  @Test("an update dates the item now, or a thousandth of a second after where now is not later")
+  func updateDates() throws {
+    let phone = try SecItemPhone()
+    try phone.add(full)
+    try phone.update(["class": "genp"], ["labl": "new"])
+    #expect(try phone.find(["class": "genp", "r_Attributes": true])?["mdat"] == .date(1000.001))
+    phone.now = 2000
+    try phone.update(["class": "genp"], ["labl": "newer", "mdat": .date(9000)])
+    let found = try phone.find(["class": "genp", "r_Attributes": true])
+    #expect(found?["mdat"] == .date(2000) && found?["cdat"] == .date(1000))
+  }
+
+  @Test("an update that fails at one item leaves all as they were")
+  func rollback() throws {
+    let phone = try SecItemPhone()
+    for account in ["a", "b", "c"] { try phone.add(["class": "genp", "acct": .string(account)]) }
+    #expect(phone.statusOfUpdating(["class": "genp"], ["acct": "z"]) == -25299)
+    for account in ["a", "b", "c"] {
+      #expect(phone.statusOfFinding(["class": "genp", "acct": .string(account)]) == 0)
+    }
+  }
+
+  @Test("the default group is the app's first, and the application identifier where it has no other")
+  func defaultGroup() {
+    let both = SecItemCaller(
+      keychainAccessGroups: ["A", "B"], associatedApplicationIdentifiers: ["C"], applicationIdentifier: "D",
+      applicationGroups: ["E"])
+    #expect(both.accessGroups == ["A", "B", "C", "D", "E", "com.apple.token"])
+    #expect(SecItemCaller(applicationIdentifier: "D").accessGroups == ["D", "com.apple.token"])
+    #expect(SecItemCaller().accessGroups.isEmpty)
+  }
+
+  @Test(
+    "a deleted synchronised item leaves a tombstone where iCloud keychain is on; the next one takes its identifiers")
+  func tombstones() throws {
+    let phone = try SecItemPhone()
+    phone.isSyncing = true
+    let item: SecItemQuery = ["class": "genp", "acct": "a", "sync": true, "r_PersistentRef": true]
+    let reference = try phone.add(item)
+    try phone.delete(["class": "genp", "sync": true])
+    #expect(phone.statusOfFinding(["class": "genp", "sync": true]) == -25300)
+    #expect(phone.statusOfFinding(["class": "genp", "sync": true, "tomb": true]) == 0)
+    #expect(try phone.add(item) == reference)
+    try phone.delete(["class": "genp", "sync": true, "u_Tomb": false])
+    #expect(phone.statusOfFinding(["class": "genp", "sync": true, "tomb": true]) == -25300)
+  }
+
+  @Test("u_Tomb decides for local items and for tombstones too (SecItemDb.c, s3dl_should_make_tombstone)")
+  func askedTombstones() throws {
+    let phone = try SecItemPhone()
+    let search: SecItemQuery = ["class": "genp", "acct": "a"]
+    let tombstone = search.replacing("tomb", with: true)
+    try phone.add(search)
+    try phone.delete(search.replacing("u_Tomb", with: true))
+    #expect(phone.statusOfFinding(search) == -25300)
+    #expect(phone.statusOfFinding(tombstone) == 0)
+    try phone.delete(tombstone.replacing("u_Tomb", with: true))
+    #expect(phone.statusOfFinding(tombstone) == 0)
+    try phone.delete(tombstone)
+    #expect(phone.statusOfFinding(tombstone) == -25300)
+
+    try phone.add(search)
+    try phone.update(search.replacing("u_Tomb", with: true), ["acct": "b"])
+    #expect(phone.statusOfFinding(tombstone) == 0)
+    #expect(phone.statusOfFinding(["class": "genp", "acct": "b"]) == 0)
+  }
+
+  @Test("An item that is added as a tombstone stays one until the next add replaces it")
+  func addedTombstone() throws {
+    let phone = try SecItemPhone()
+    try phone.add(["class": "genp", "acct": "a", "tomb": true])
+    #expect(phone.statusOfFinding(["class": "genp"]) == -25300)
+    #expect(phone.statusOfFinding(["class": "genp", "tomb": true]) == 0)
+    #expect(phone.statusOfAdding(["class": "genp", "acct": "a"]) == 0)
+    #expect(phone.statusOfFinding(["class": "genp"]) == 0)
+    #expect(phone.statusOfFinding(["class": "genp", "tomb": true]) == -25300)
+  }
+
+  @Test("an App Clip's items are marked in the database")
+  func appClip() throws {
+    let phone = try SecItemPhone()
+    try phone.add(["class": "genp"], as: "clip")
+    #expect(try phone.store.rowSummaries(includingTombstones: false).map(\.isAppClip) == [true])
+    #expect(try phone.find(["class": "genp", "r_Attributes": true])?["clip"] == nil)
+  }
+
+  @Test("before iOS 5 an item without a class could always be read")
+  func oldDefault() throws {
+    let phone = try SecItemPhone()
+    phone.defaultProtection = .always
+    try phone.restart()
+    #expect(phone.statusOfAdding(["class": "genp"]) == 0)
+    #expect(try phone.find(["class": "genp", "r_Attributes": true])?["pdmn"] == "dk")
+  }
+
+  @Test("an item on a token is found by its token's reference, opens at all times and shows the object's value")
+  func tokens() throws {
+    let phone = try SecItemPhone()
+    let reference = try phone.add([
+      "class": "keys", "atag": .bytes("t"), "tkid": "com.apple.setoken", "toid": .bytes("object"),
+      "v_Data": .bytes("public"), "r_PersistentRef": true,
+    ])
+    #expect(reference?.dataValue?.starts(with: Array("tkpr".utf8)) == true)
+    try phone.restart()
+    #expect(try phone.find(["class": "keys", "r_Data": true])?.text == "public")
+    #expect(try phone.find(["class": "keys", "r_Attributes": true])?["pdmn"] == "dk")
+    let byReference: SecItemQuery = ["v_PersistentRef": reference ?? .null]
+    #expect(try phone.find(byReference.replacing("r_Data", with: true))?.text == "public")
+    #expect(phone.statusOfFinding(byReference.replacing("atag", with: .bytes("t"))) == -50)
+    #expect(phone.statusOfAdding(byReference) == -50)
+    #expect(phone.statusOfUpdating(byReference, ["labl": "l"]) == 0)
+    #expect(phone.statusOfDeleting(byReference) == 0)
+    #expect(phone.statusOfFinding(byReference) == -25300)
+  }
+
+  @Test("printing a value tells nothing of it")
+  func printing() {
+    let secret = SecItemValue.secret(SensitiveBytes(copying: Array("hunter2".utf8)))
+    let value = SecItemValue.dictionary(["v_Data": secret, "acct": "anna", "svce": .bytes("mail")])
+    var dumped = ""
+    dump(value, to: &dumped)
+    for text in ["\(value)", String(reflecting: value), dumped, "\(secret)"] {
+      #expect(!text.contains("hunter2") && !text.contains("anna"))
+    }
+  }
+}
