@@ -1,5 +1,7 @@
 import Basics
 import Foundation
+import KeychainCrypto
+import KeychainFormats
 public import KeychainServices
 import VirtualDevice
 
@@ -75,5 +77,233 @@ public final class Phone: Sendable {
       try owner.withSession(access) { session in Result { () throws(PhoneError) in try body(session) } }
     }
     return try outcome.get()
+  }
+}
+
+/// What the person who holds the phone does with it.
+extension Phone {
+  /// Locks the phone and lets ten seconds pass, after which the keys of items "when unlocked" are gone.
+  ///
+  /// - Throws: `.noPasscode` where nothing would keep anyone from unlocking it.
+  public func lock() throws(PhoneError) {
+    try telling { () throws(VirtualDeviceError) in try owner.lock() }
+  }
+
+  /// Unlocks the phone with its passcode; the first time after a restart too.
+  public func unlock() throws(PhoneError) { try unlock(passcode: passcode ?? "") }
+
+  /// Unlocks the phone.
+  ///
+  /// - Throws: `.wrongPasscode`, `.noPasscode`.
+  public func unlock(passcode: String) throws(PhoneError) {
+    try telling { () throws(VirtualDeviceError) in try owner.unlock(passcode: passcode) }
+  }
+
+  /// Turns the phone off and on again. Until its first unlock, keychain calls reach items "always" alone.
+  public func restart() throws(PhoneError) {
+    try telling { () throws(VirtualDeviceError) in try owner.restart() }
+  }
+
+  /// Sets the phone's first passcode.
+  ///
+  /// - Throws: `.underlying` where it has one, or for an empty one.
+  public func setPasscode(_ new: String) throws(PhoneError) {
+    try telling { () throws(VirtualDeviceError) in try owner.setPasscode(new) }
+    passcode = new
+  }
+
+  /// Removes the phone's passcode, and with it the items that need one, for good.
+  ///
+  /// - Throws: `.noPasscode`, `.locked`.
+  public func removePasscode() throws(PhoneError) {
+    try telling { () throws(VirtualDeviceError) in _ = try owner.removePasscode(passcode ?? "") }
+    passcode = nil
+  }
+
+  /// Erases all content and settings; the passcode is among them. The hardware stays, so that the phone remains the
+  /// same one to a backup of it.
+  public func erase() throws(PhoneError) {
+    try telling { () throws(VirtualDeviceError) in try owner.erase() }
+    passcode = nil
+  }
+}
+
+extension Phone {
+  private static let name = "phone"
+
+  /// A new phone, unlocked and with nothing in its keychain.
+  ///
+  /// - Parameters:
+  ///   - passcode: `nil` for a phone without one, which cannot be locked.
+  ///   - apps: Each app's access groups by its name, the first of them the one that its new items get; its name where
+  ///     it has none. One app, `app`, where none is named.
+  ///   - ios: The version of its system, such as `"17.0"`; iOS 18.1 without one.
+  /// - Throws: `.badApps`; `.underlying` for a version that is none, and where the file system refuses.
+  public convenience init(
+    passcode: String? = Phone.standardPasscode, apps: KeyValuePairs<String, [String]> = [:], ios: String? = nil
+  ) throws(PhoneError) {
+    let apps = apps.isEmpty ? [Self.standardApp: []] : apps
+    guard Set(apps.map(\.key)).count == apps.count, apps.allSatisfy({ !$0.key.isEmpty }) else {
+      throw PhoneError(
+        .badApps, .usage, "the phone cannot have these apps",
+        "two of their names are the same, or one is empty: "
+          + apps.map { "\"\(HostileText.shown($0.key))\"" }.joined(separator: ", "),
+        advice: "a name of its own for each")
+    }
+    let version = try telling { () throws(VirtualDeviceError) in try ios.map(ProductVersion.init) ?? .standard }
+    try self.init(
+      passcode: passcode,
+      DeviceOptions(
+        identity: DeviceIdentity(productVersion: version),
+        apps: apps.map { DeviceApp(name: $0.key, accessGroups: $0.value.isEmpty ? [$0.key] : $0.value) }))
+  }
+
+  /// A new phone with what another one has of apps and passcode, and the same model and system.
+  convenience init(like other: Phone) throws(PhoneError) {
+    let identity = try other.withSession { (session) throws(PhoneError) in
+      DeviceIdentity(
+        productType: session.record.productType, productVersion: session.record.productVersion,
+        build: session.record.build)
+    }
+    try self.init(passcode: other.passcode, DeviceOptions(identity: identity, apps: other.installedApps))
+  }
+
+  private convenience init(passcode: String?, _ options: DeviceOptions) throws(PhoneError) {
+    let home = try Self.newHome()
+    let device = try telling { () throws(VirtualDeviceError) in
+      try home.home.create(DeviceName(Self.name), options, passcode: Secret(utf8: passcode ?? ""))
+    }
+    self.init(home, device, passcode: passcode?.isEmpty == true ? nil : passcode, apps: options.apps)
+  }
+
+  /// The phone that a bundled description gives, unlocked, with all its items: `old-phone` and others.
+  ///
+  /// - Throws: `.noSuchFixture` with a near name or all there are.
+  public convenience init(fixture name: String) throws(PhoneError) {
+    guard let bytes = BundledFixtures.bytes(named: name) else {
+      let near = EditDistance.nearest(to: name, among: BundledFixtures.names)
+      throw PhoneError(
+        .noSuchFixture, .notFound, "there is no bundled fixture named \"\(HostileText.shown(name))\"",
+        near.map { "\"\($0)\" is similar" } ?? "there are \(BundledFixtures.names.joined(separator: ", "))",
+        advice: "\(near ?? BundledFixtures.names.first ?? "one of them"), or Phone(fixtureFile:) for one of your own")
+    }
+    try self.init(decoding: bytes, from: name)
+  }
+
+  /// The phone that a description in a file gives (format `device-fixture/1`), unlocked, with all its items.
+  ///
+  /// - Parameter path: From the directory that the tests run in, unless it is absolute.
+  /// - Throws: `.noSuchFixture` where it cannot be read; `.badFixture` with the place of what is wrong.
+  public convenience init(fixtureFile path: String) throws(PhoneError) {
+    let bytes: Data
+    do {
+      let file = try FileHandle(forReadingFrom: URL(filePath: path))
+      defer { try? file.close() }
+      // One byte more than is accepted, so that the decoder sees that there is more.
+      bytes = try file.read(upToCount: DeviceFixture.maximumByteCount + 1) ?? Data()
+    } catch {
+      throw PhoneError(
+        .noSuchFixture, .notFound, "the fixture \(HostileText.shown(path)) cannot be read",
+        "looked for in \(FileManager.default.currentDirectoryPath)", advice: "the path of a file, made from #filePath")
+    }
+    try self.init(decoding: Array(bytes), from: path)
+  }
+
+  private convenience init(decoding bytes: [UInt8], from source: String) throws(PhoneError) {
+    let fixture = try telling { () throws(VirtualDeviceError) in try DeviceFixture(decoding: bytes, from: source) }
+    let home = try Self.newHome()
+    let device = try telling { () throws(VirtualDeviceError) in try home.home.create(from: fixture) }
+    let passcode = fixture.passcode?.withBytes { String(validating: $0, as: UTF8.self) } ?? nil
+    self.init(home, device, passcode: passcode?.isEmpty == true ? nil : passcode, apps: fixture.apps)
+  }
+
+  private static func newHome() throws(PhoneError) -> TemporaryDeviceHome {
+    try telling { () throws(VirtualDeviceError) in
+      try TemporaryDeviceHome(environment: .hurried, inside: KeychainClient.directoryInMemory)
+    }
+  }
+}
+
+extension Phone {
+  /// What the person at the phone does when an item asks for them.
+  public enum Person: Sendable, Hashable, CaseIterable {
+    /// Nobody is there, or the dialog cannot be shown.
+    case isAway
+    /// Gives what is asked for.
+    case allows
+    /// Gives a wrong finger, face or passcode until the system gives up.
+    case fails
+    /// Dismisses the dialog.
+    case cancels
+  }
+
+  /// The person at the phone, who is away unless a test says otherwise.
+  public var person: Person {
+    get {
+      switch device.person.answer {
+      case .unavailable: .isAway
+      case .allow: .allows
+      case .deny: .fails
+      case .cancel: .cancels
+      }
+    }
+    set {
+      device.person.answer =
+        switch newValue {
+        case .isAway: .unavailable
+        case .allows: .allow
+        case .fails: .deny
+        case .cancels: .cancel
+        }
+    }
+  }
+}
+
+extension Phone {
+  /// Runs an app's own code on the phone: its keychain calls reach this phone's keychain and no other.
+  ///
+  /// That holds for the closure and for the child tasks that it starts. What runs on a queue or a thread of its own
+  /// speaks to the process's device: give such code `DefaultKeychain.using` with `client(as:)` where it runs.
+  ///
+  /// - Parameters:
+  ///   - app: One of `apps`, whose access groups the calls have; may be left out where there is one alone.
+  ///   - body: The app's code.
+  /// - Throws: `PhoneError` of code `.noSuchApp` or `.appNotNamed`, and what the closure throws.
+  @discardableResult
+  public func run<Result>(as app: String? = nil, _ body: () throws -> Result) throws -> Result {
+    try DefaultKeychain.using(client(as: app), body)
+  }
+
+  /// Runs an app's own code on the phone: its keychain calls reach this phone's keychain and no other.
+  ///
+  /// - Parameters:
+  ///   - app: One of `apps`, whose access groups the calls have; may be left out where there is one alone.
+  ///   - isolation: The caller's actor, on which the code runs.
+  ///   - body: The app's code.
+  /// - Throws: `PhoneError` of code `.noSuchApp` or `.appNotNamed`, and what the closure throws.
+  @discardableResult
+  public func run<Result>(
+    as app: String? = nil, isolation: isolated (any Actor)? = #isolation, _ body: () async throws -> Result
+  ) async throws -> Result {
+    try await DefaultKeychain.using(client(as: app), isolation: isolation, body)
+  }
+
+  /// The app that a test means.
+  func chosen(_ app: String?) throws(PhoneError) -> String {
+    let list = apps.map { "\"\(HostileText.shown($0))\"" }.joined(separator: ", ")
+    guard let app else {
+      if apps.count == 1 { return apps[0] }
+      throw PhoneError(
+        .appNotNamed, .usage, "no app was named", apps.isEmpty ? "the phone has none" : "the phone has \(list)",
+        advice: apps.isEmpty ? "\"apps\" in the fixture, each with its access groups" : "run(as:) with one of them")
+    }
+    guard apps.contains(app) else {
+      let near = EditDistance.nearest(to: app, among: apps)
+      throw PhoneError(
+        .noSuchApp, .notFound, "the phone has no app \"\(HostileText.shown(app))\"",
+        apps.isEmpty ? "it has none" : "it has \(list)",
+        advice: near.map { "\"\($0)\"" } ?? "Phone(apps:) with the app and its access groups")
+    }
+    return app
   }
 }

@@ -60,3 +60,39 @@ struct Keyhaul: ParsableCommand {
     return WordWrap.labeled(label, names.joined(separator: ", "), columns: style.width)
   }
 }
+
+extension Keyhaul {
+  /// What a word may mean that is not a verb of the program.
+  static let guesses = VerbPath.Guesses(meanings: meanings, verbOfFiles: "inspect")
+
+  /// What other programs call a verb, or what people look for.
+  private static let meanings = [
+    "add": "item add", "check": "verify", "compare": "diff", "contents": "inspect", "copy": "convert",
+    "create": "device create", "decrypt": "export", "devices": "device list", "dump": "export", "erase": "device erase",
+    "extract": "export", "find": "item find", "get": "item find", "info": "inspect", "list": "inspect",
+    "ls": "inspect", "migrate": "restore", "open": "inspect", "pack": "convert", "passwd": "rekey",
+    "password": "rekey", "passwords": "export", "predict": "plan", "read": "inspect", "save": "backup",
+    "search": "item find", "show": "inspect", "simulate": "plan", "tree": "inspect", "unpack": "convert",
+  ]
+}
+
+/// `keyhaul device …`
+struct DeviceGroup: VerbGroup {
+  static let configuration = CommandConfiguration(
+    commandName: "device", abstract: "Create and manage virtual devices", usage: "keyhaul device <command> [arguments]",
+    subcommands: [
+      DeviceCreate.self, DeviceList.self, DeviceShow.self, DeviceLock.self, DeviceUnlock.self, DeviceRestart.self,
+      DevicePasscodeGroup.self, DeviceErase.self, DeviceDelete.self, DeviceExport.self,
+      DeviceFixtureVerb.self,
+    ],
+    helpNames: .long)
+}
+
+/// `keyhaul device passcode …`
+struct DevicePasscodeGroup: VerbGroup {
+  static let configuration = CommandConfiguration(
+    commandName: "passcode", abstract: "Set, change or remove a device's passcode",
+    usage: "keyhaul device passcode <command> NAME",
+    subcommands: [DevicePasscodeSet.self, DevicePasscodeChange.self, DevicePasscodeRemove.self],
+    helpNames: .long)
+}

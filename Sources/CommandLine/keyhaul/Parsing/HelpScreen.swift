@@ -1,3 +1,4 @@
+import ArgumentParser
 import KeyhaulKit
 
 /// The short help of a verb, for `-h`: a sentence, two examples, the common flags. `--help` says everything.
@@ -89,5 +90,39 @@ extension Verb {
   /// The forms of the verb's own result: the flag itself is of all verbs.
   fileprivate static var formatSummary: String {
     "how to print the result: \(Amounts.list(formats.map(\.rawValue), conjunction: "or"))"
+  }
+}
+
+/// The short help of a group: its verbs.
+enum GroupHelp {
+  static func lines(_ path: VerbPath, style: TextStyle) -> [String] {
+    let configuration = path.verb.configuration
+    let verbs = configuration.subcommands.map {
+      ($0.word, $0.configuration.abstract)
+    }
+    let widest = verbs.map(\.0.count).max() ?? 0
+    return [
+      style.painted(configuration.abstract + ".", .bold), "", "usage     \(path.name) <command> [arguments] [flags]",
+      "",
+    ]
+      + verbs.map { "  " + DisplayWidth.padded($0.0, columns: widest) + "  " + $0.1 }
+      + ["", "\"\(path.name) <command> -h\" describes a command."]
+  }
+}
+
+extension ParsableCommand {
+  /// Everything that the parser says of a command; of the forms of a result, which it knows as a flag of all verbs, those
+  /// that this verb's has.
+  ///
+  /// - Parameter root: The command that it is a verb of.
+  static func fullHelp(below root: any ParsableCommand.Type, columns: Int) -> String {
+    let text = root.helpMessage(for: self, columns: columns)
+    guard let verb = self as? any Verb.Type else { return text }
+    let forms = verb.formats.map(\.rawValue).joined(separator: ", ")
+    // The parser's column of descriptions.
+    let indent = String(repeating: " ", count: 26)
+    let lines = WordWrap.lines(of: "How to print the result. (values: \(forms))", columns: columns - indent.count)
+    return text.replacing(
+      /How to print the result\.\s+\(values:[^)]*\)/, with: lines.joined(separator: "\n" + indent))
   }
 }

@@ -275,3 +275,51 @@ final class Session {
     standardInputClaim = purpose
   }
 }
+
+extension Session {
+  /// A text with the folder of the devices in its call, where one without it would mean another device or none.
+  ///
+  /// Where devices of two folders were named, nothing says which of them a call is about. What stands behind a quotation
+  /// mark may be the name of a file that somebody else chose, and stays as it is quoted.
+  func completed(_ text: String) -> String {
+    guard shownHomes.count == 1, let home = shownHomes.first else { return text }
+    for verb in ["device", "restore"] {
+      guard let call = text.firstRange(of: "keyhaul \(verb) "), !text[..<call.lowerBound].contains("'") else {
+        continue
+      }
+      var text = text
+      text.replaceSubrange(call, with: "keyhaul --home \(ShellWord.typed(home, else: "DIR")) \(verb) ")
+      return text
+    }
+    return text
+  }
+}
+
+extension Session {
+  /// Shows that a key is being derived, and lets Ctrl-C end it.
+  func deriving<Value: ~Copyable, Failure: Error>(
+    rounds: Int, _ body: (PasswordDerivation.Progress) throws(Failure) -> Value
+  ) throws(Failure) -> Value {
+    let title = "Deriving key: \(Amounts.grouped(rounds)) iterations"
+    return try progress(title, phase: "derive-key") { (report) throws(Failure) in
+      try body { done, total in
+        report.update(done: done, total: total)
+        return Interruption.pending == nil
+      }
+    }
+  }
+}
+
+extension Session {
+  /// What a verb has changed, or would change, in one line. Results alone are printed under `-q`, and this is none.
+  func announce(_ line: String) throws(CommandFailure) {
+    guard !common.quiet else { return }
+    for line in Self.wrapped(line, isOnTerminal: resultIsOnTerminal, style: resultStyle) { try say(line) }
+  }
+
+  /// A sentence broken between its words where a terminal would break it anywhere; one line for what reads lines.
+  static func wrapped(_ line: String, isOnTerminal: Bool, style: TextStyle) -> [String] {
+    guard isOnTerminal, !line.hasPrefix(" "), DisplayWidth.columns(of: line) > style.width else { return [line] }
+    return WordWrap.lines(of: line, columns: style.width)
+  }
+}

@@ -1,4 +1,5 @@
 public import Basics
+public import KeychainCrypto
 public import KeychainFormats
 import SystemPackage
 
@@ -254,5 +255,219 @@ public struct BackupArchive: Sendable {
     case .container(let container): return container.payloads
     case .directory(let handle, let source): return try source.payloads(of: handle.descriptor, layout: layout)
     }
+  }
+}
+
+extension BackupArchive {
+  /// What of it is not as a device leaves it and was gone around: what shows itself without a password.
+  public var findings: [ArchiveFinding] { notes.compactMap(\.finding) }
+
+  /// Whether nothing of its manifest can be read, so that nothing says whether it has a password.
+  package var isManifestUnreadable: Bool { findings.contains { $0.kind == .manifestUnreadable } }
+
+  /// Whether it has no `Manifest.plist`, and is what an unencrypted `Manifest.db` lists.
+  package var isManifestMissing: Bool { findings.contains(.manifestMissing) }
+
+  /// Whether it is what is left of a backup: without its manifest or its list of files nothing in it can be opened.
+  package var isRemainder: Bool {
+    isManifestUnreadable || (findings.contains { $0.kind == .listUnreadable } && listByteCount == nil)
+  }
+
+  /// Whether its manifest says that it has a password, and what it stores is in clear. The class keys may need that
+  /// password all the same.
+  public var hasFalseClaim: Bool { findings.contains { $0.kind == .falseClaim } }
+
+  /// Whether its keybag is one of a backup with a password, as its manifest says.
+  public var keybagHasPassword: Bool { isEncrypted || hasFalseClaim }
+
+  /// Refuses what a use does not take: what its device never finished, of all but a look at it, and what a finding
+  /// forbids.
+  ///
+  /// - Throws: `.unfinished`, with how far it had come; the refusal of the first finding.
+  public func require(_ use: ArchiveUse) throws(BackupArchiveError) {
+    switch use {
+    case .reading, .exporting, .rewriting, .copying: break
+    case .planning, .restoring: try requireFinished()
+    }
+    if let finding = findings.first(where: { $0.forbids(use) }) { throw finding.refusal }
+  }
+
+  /// Refuses a backup that its device never finished, as a restore on a device does, and one whose `Status.plist` is
+  /// such as no device makes.
+  ///
+  /// - Throws: `.unfinished`, with how far it had come; what reading `Status.plist` gave.
+  public func requireFinished() throws(BackupArchiveError) {
+    if let status = unreadablePropertyLists.first(where: { $0.name == StoredPart.status.path }),
+      status.error.category == .refused
+    {
+      throw status.error
+    }
+    guard let state = status?.snapshotState, status?.isFinished == false else { return }
+    throw BackupArchiveError(.unfinished, ArchiveNote.unfinished(state: state).description)
+  }
+}
+
+extension BackupArchive {
+  /// Opens the keychain's file.
+  ///
+  /// - Parameter keys: The backup's keybag, unlocked with its password, or with the empty one where it has none.
+  /// - Throws: `.noKeychain` where none was stored, `.damaged` where one is and the list does not name it, whose key is lost
+  ///   with its row, `.payloadMissing` where the list names it but it isn't there, and as `fileList(with:)`.
+  public func keychainFile(with keys: borrowing ClassKeys) throws(BackupArchiveError) -> KeychainPayload {
+    try keychainFile(in: try fileList(with: keys), with: keys)
+  }
+
+  /// The same with the list of files, where it was opened before.
+  public func keychainFile(
+    in list: FileList, with keys: borrowing ClassKeys
+  ) throws(BackupArchiveError) -> KeychainPayload {
+    let record = try keychainRecord(in: list)
+    let stored = try storedKeychain()
+    guard areFilesEncrypted else {
+      return try payload(try stored.bytes(), storedAs: stored, record: record, list: list)
+    }
+    let key = try keychainKey(record, with: keys)
+    return try payload(try plain(of: stored, key: key), storedAs: stored, record: record, list: list)
+  }
+
+  private func keychainKey(_ record: FileRecord, with keys: borrowing ClassKeys) throws(BackupArchiveError) -> Secret {
+    guard let field = record.encryptionKey?.serialized() else {
+      throw BackupArchiveError(.damaged, "the manifest has no key for the keychain file")
+    }
+    return try fileKey(field, of: "the keychain file", keys: keys)
+  }
+
+  /// The key that the keychain's file is encrypted with; `nil` where files are not encrypted.
+  package func keychainKey(in list: FileList, with keys: borrowing ClassKeys) throws(BackupArchiveError) -> Secret? {
+    areFilesEncrypted ? try keychainKey(try keychainRecord(in: list), with: keys) : nil
+  }
+
+  /// The keychain's file as the backup has it, where it is too large to be held.
+  package var storedLargeKeychain: StoredBytes? { parts[large: layout.keychainPart].flatMap { $0.isInFile ? $0 : nil } }
+
+  /// Opens the keychain's file of a backup without a password: which items there are can be seen without any key.
+  ///
+  /// - Throws: `.keyUnavailable` for a backup with a password, otherwise as `keychainFile(with:)`.
+  public func keychainFile() throws(BackupArchiveError) -> KeychainPayload {
+    guard !areFilesEncrypted else { throw BackupArchiveError(.keyUnavailable, "the backup has a password") }
+    let list = try fileList()
+    let stored = try storedKeychain()
+    return try payload(try stored.bytes(), storedAs: stored, record: try keychainRecord(in: list), list: list)
+  }
+
+  package func keychainRecord(in list: FileList) throws(BackupArchiveError) -> FileRecord {
+    let file = try list.file(domain: KeychainPayload.domain, relativePath: KeychainPayload.relativePath)
+    guard let file else {
+      guard !hasKeychain else {
+        throw BackupArchiveError(
+          .damaged, "the keychain file \(layout.keychainPart.path) is stored, but the manifest does not list it")
+      }
+      throw BackupArchiveError(.noKeychain, "the manifest has no keychain file")
+    }
+    guard let record = try file.record() else {
+      throw BackupArchiveError(.damaged, "the manifest does not describe the keychain file")
+    }
+    guard file.kind == .file else {
+      throw BackupArchiveError(.damaged, "the manifest lists the keychain file as something other than a file")
+    }
+    guard record.relativePath == file.relativePath else {
+      throw BackupArchiveError(.damaged, "the keychain file's record is of \(quoted(record.relativePath))")
+    }
+    return record
+  }
+
+  private func storedKeychain() throws(BackupArchiveError) -> StoredBytes {
+    guard let stored = parts[large: layout.keychainPart] else {
+      throw BackupArchiveError(
+        .payloadMissing, "the manifest lists \(layout.keychainPart.path), which is missing")
+    }
+    return stored
+  }
+
+  private func plain(of stored: StoredBytes, key: borrowing Secret) throws(BackupArchiveError) -> [UInt8] {
+    let part = "the keychain file"
+    let decryptor = try explained(part) { () throws(DataProtectionError) in try FileDecryptor(key: key) }
+    var bytes: [UInt8] = []
+    bytes.reserveCapacity(stored.byteCount)
+    try stored.forEachPortion { (portion) throws(BackupArchiveError) in
+      do throws(DataProtectionError) {
+        bytes.append(contentsOf: try decryptor.plain(of: portion))
+      } catch {
+        throw BackupArchiveError(error, in: part)
+      }
+    }
+    let end = try explained(part) { () throws(DataProtectionError) in try decryptor.finish() }
+    guard end.hasValidPadding else { throw BackupArchiveError(.damaged, "\(part) does not end with valid padding") }
+    bytes += end.bytes
+    return bytes
+  }
+
+  /// - Parameter stored: The bytes as the backup has them, encrypted or not.
+  private func payload(
+    _ bytes: [UInt8], storedAs stored: StoredBytes, record: FileRecord, list: FileList
+  ) throws(BackupArchiveError) -> KeychainPayload {
+    var notes = self.notes + list.notes
+    if let digest = record.digest, try stored.sha1() != digest {
+      // Some lists of encrypted backups have the digest of the plain content.
+      let plainDigest =
+        areFilesEncrypted
+        ? try explained("the keychain file", { () throws(DataProtectionError) in try Digest.sha1(bytes) }) : []
+      if plainDigest != digest { notes.append(.digestDiffers) }
+    }
+    if record.size != Int64(bytes.count) {
+      notes.append(.sizeDiffers(recorded: record.size, found: Int64(bytes.count)))
+    }
+    let file = try explained("the keychain file") { () throws(FormatError) in try KeychainBackupFile(parsing: bytes) }
+    if file.isXML { notes.append(.finding(.keychainInXML)) }
+    if !file.ignoredKeys.isEmpty { notes.append(.finding(.keychainKeysUnknown(file.ignoredKeys))) }
+    return KeychainPayload(bytes: bytes, file: file, fileList: list, notes: notes)
+  }
+}
+
+/// The keychain file of a backup, decrypted as a file; its items are still sealed, each for itself.
+public struct KeychainPayload: Sendable {
+  /// The property list as it is stored in the backup's domain.
+  public let bytes: [UInt8]
+  /// The sealed items, with the keybag that they are for.
+  public let file: KeychainBackupFile
+  /// The backup's list of files, in which it was found.
+  public let fileList: FileList
+  /// What was unusual, and tolerated.
+  public let notes: [ArchiveNote]
+
+  /// The domain that the file stands in.
+  public static let domain = "KeychainDomain"
+  /// The file's path inside of its domain.
+  public static let relativePath = "keychain-backup.plist"
+  /// The name under which it is stored: SHA-1 of `KeychainDomain-keychain-backup.plist`, the same in every backup.
+  public static let fileIdentifier = StoredPart.keychainFileIdentifier
+}
+
+/// What identifies a backup's content, whatever it is packed in.
+///
+/// SHA-256 over one line for each of the stored manifest, list of files, keychain file, and log and journal of the list where
+/// they are not empty, sorted by path: path, NUL, size in decimal, NUL, the file's SHA-256 in hexadecimal, line feed.
+enum ArchiveDigest {
+  /// - Returns: `sha256:` and 64 hexadecimal digits.
+  static func digest(of parts: StoredParts, layout: BackupLayout) throws(BackupArchiveError) -> String {
+    var lines: [(path: String, line: String)] = []
+    for part in [.manifest, layout.listPart, layout.keychainPart] + layout.journals {
+      if let stored = parts[large: part] {
+        lines.append((part.path, line(part, stored.byteCount, String(hexadecimal: stored.sha256))))
+      } else if let bytes = parts[part] {
+        lines.append((part.path, line(part, bytes.count, try sha256(bytes))))
+      }
+    }
+    // By bytes, so that no locale decides.
+    lines.sort { $0.path.utf8.lexicographicallyPrecedes($1.path.utf8) }
+    return "sha256:" + (try sha256(lines.flatMap { Array($0.line.utf8) }))
+  }
+
+  private static func line(_ part: StoredPart, _ byteCount: Int, _ sum: String) -> String {
+    "\(part.path)\0\(byteCount)\0\(sum)\n"
+  }
+
+  private static func sha256(_ bytes: [UInt8]) throws(BackupArchiveError) -> String {
+    try explained("the digest") { () throws(DataProtectionError) in String(hexadecimal: try Digest.sha256(bytes)) }
   }
 }

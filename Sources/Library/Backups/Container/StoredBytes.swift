@@ -1,6 +1,7 @@
 package import Basics
 import KeychainCrypto
 import KeychainFormats
+import SystemPackage
 
 /// A stored part of a backup that may be too large for memory: a private copy, taken once, so that what was measured is
 /// what is read later.
@@ -131,4 +132,63 @@ package struct StoredBytesCollector: ~Copyable {
       throw BackupArchiveError(error, in: "the digest")
     }
   }
+}
+
+/// A file for its owner alone whose name was taken away before the first byte came in: the system gives its space back
+/// when the process ends, whatever ends it.
+final class NamelessFile: Sendable {
+  private let system: FileSystem
+  private let descriptor: Descriptor
+
+  init(system: FileSystem) throws(BackupArchiveError) {
+    do throws(Errno) {
+      descriptor = try system.createNamelessFile(in: FileSystem.temporaryDirectory)
+    } catch {
+      throw Self.failure(.noTemporarySpace, error)
+    }
+    self.system = system
+  }
+
+  /// Writes after what was written before.
+  func append(_ bytes: UnsafeRawBufferPointer) throws(BackupArchiveError) {
+    do throws(Errno) {
+      try system.writeAll(bytes, to: descriptor.raw)
+    } catch {
+      throw Self.failure(error.isDiskFull ? .noTemporarySpace : .unreadable, error)
+    }
+  }
+
+  /// Fills the whole buffer with the bytes from `offset` on.
+  func read(at offset: Int, into buffer: UnsafeMutableRawBufferPointer) throws(BackupArchiveError) {
+    var done = 0
+    while done < buffer.count {
+      let rest = UnsafeMutableRawBufferPointer(rebasing: buffer[done...])
+      let count: Int
+      do throws(Errno) {
+        count = try system.read(descriptor.raw, at: Int64(offset + done), into: rest)
+      } catch {
+        throw BackupArchiveError(.unreadable, "a temporary file: \(error.reason)")
+      }
+      guard count > 0 else { throw BackupArchiveError(.unreadable, "a temporary file has lost its end") }
+      done += count
+    }
+  }
+
+  private static func failure(_ code: BackupArchiveError.Code, _ error: Errno) -> BackupArchiveError {
+    BackupArchiveError(code, "a temporary file in \(quoted(FileSystem.temporaryDirectory)): \(error.reason)")
+  }
+}
+
+/// Where a large list of files and a large keychain file are kept while they are read.
+///
+/// They stay there as the backup has them: encrypted ones are decrypted a part at a time.
+public enum ManifestStorage: Sendable, Hashable {
+  /// A file of its own that has no name, so that nothing of it is left however the process ends. It lies in the
+  /// directory that `TMPDIR` names, or in `/tmp`. Files below `minimumFileByteCount` are kept in memory all the same.
+  case temporaryFile
+  /// Memory, of any size up to the limit.
+  case memory
+
+  /// Below this many bytes neither is worth a file.
+  public static let minimumFileByteCount = 8 << 20
 }

@@ -1,3 +1,7 @@
+import Basics
+import KeychainFormats
+import SystemPackage
+
 /// What was written out of a backup into a folder, and what was not.
 package struct ExtractedFiles: Sendable {
   /// How a file's digests, in the list and in the seal, stand to what was read. The raw value is the word of the manifest.
@@ -82,5 +86,75 @@ package struct ExtractedFiles: Sendable {
     guard record.isRenamed, let path = record.path else { return }
     renamedCount += 1
     if renamed.count < Self.maximumNamedCount { renamed.append(Renamed(from: record.originalPath, to: path)) }
+  }
+}
+
+/// The manifest of files that were written, as a table (RFC 4180).
+package enum ExtractedFilesTable {
+  /// What it is called beside the manifest.
+  package static let name = ExtractedFiles.tableName
+
+  private static let columns = [
+    "path", "size", "sha256", "protection_class", "domain", "modified", "relative_path", "kind", "mode", "digest",
+    "left_out", "fault", "reason",
+  ]
+
+  /// Lends the table in portions, made of a finished manifest.
+  package static func forEachPortion(
+    ofManifest path: String, _ body: ([UInt8]) throws(BackupArchiveError) -> Void
+  ) throws(BackupArchiveError) {
+    var lines = CSV.line(columns)
+    try ExtractedFiles.forEachLine(ofManifest: path) { (line) throws(BackupArchiveError) in
+      lines += CSV.line(columns.map { text(line[$0]) })
+      guard lines.utf8.count > 64 << 10 else { return }
+      try body(Array(lines.utf8))
+      lines = ""
+    }
+    try body(Array(lines.utf8))
+  }
+
+  private static func text(_ value: JSONValue?) -> String {
+    value?.stringValue ?? value?.integerValue.map { String($0) } ?? ""
+  }
+}
+
+/// The directories of a tree once everything is in them: they get the times and permissions that the list has, and the
+/// disk keeps both.
+struct ExtractedDirectories {
+  private let job: ExtractionJob
+
+  init(_ job: ExtractionJob) { self.job = job }
+
+  /// Children come first: what is changed in a directory changes its time.
+  func finish() throws(BackupArchiveError) {
+    let reader = try job.list.reader()
+    for number in job.plan.directories.indices.dropFirst().reversed() {
+      let directory = job.plan.directories[number]
+      let file = try directory.place.flatMap { (place) throws(BackupArchiveError) in try reader.file(at: place) }
+      // A directory whose record cannot be read has files all the same.
+      let record = (try? file?.record()).flatMap(\.self)
+      do throws(Errno) {
+        try finish(number, record)
+      } catch {
+        throw job.folder.explain(error)
+      }
+    }
+    do throws(Errno) {
+      try job.folder.system.syncFileSystem(of: job.folder.root.descriptor)
+    } catch {
+      throw job.folder.explain(error)
+    }
+  }
+
+  private func finish(_ number: Int, _ record: FileRecord?) throws(Errno) {
+    let (folder, system) = (job.folder, job.folder.system)
+    let handle = try folder.openDirectory(TreeNames.names(of: number, in: job.plan.directories))
+    if let record {
+      // A domain's own directory stays its owner's alone, and so does what is below it, whatever permissions that has.
+      let isDomain = job.plan.directories[number].parent == 0
+      try system.setPermissions(isDomain ? 0o700 : record.mode & 0o777 | 0o700, of: handle.descriptor)
+      try system.setModificationTime(record.lastModified, of: handle.descriptor)
+    }
+    try system.handToDisk(handle.descriptor)
   }
 }

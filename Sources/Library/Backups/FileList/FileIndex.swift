@@ -1,3 +1,5 @@
+import KeychainFormats
+
 /// Where a file stands in its list: a row, or an offset.
 public struct FilePlace: Sendable, Hashable {
   let number: Int64
@@ -24,5 +26,12 @@ public struct FileIndex: Sendable {
   public func places(of fileIdentifier: some StringProtocol) -> [FilePlace] {
     guard let name = StoredPayloads.Name(fileIdentifier), let first = places[name] else { return [] }
     return [first] + further[name, default: []]
+  }
+}
+
+extension StoredPayloads {
+  /// Whether a listed file should be stored and is not. An empty one need not be.
+  public func lacks(_ file: ListedFile) -> Bool {
+    file.kind == .file && byteCount(of: file.fileIdentifier) == nil && (try? file.record())??.needsPayload ?? true
   }
 }

@@ -232,3 +232,219 @@ extension ArchiveFinding: CustomStringConvertible {
     return names.joined(separator: ", ") + (keys.count > names.count ? ", ..." : "")
   }
 }
+
+/// Something unusual about a backup that was tolerated. None of them loses an item by itself.
+public enum ArchiveNote: Sendable, Hashable, CustomStringConvertible {
+  /// `Status.plist` is absent, so that nothing says whether the device finished the backup.
+  case statusMissing
+  /// `Status.plist` or `Info.plist` is there and is not read. Nothing that is stored depends on either.
+  case propertyListUnreadable(name: String, reason: String)
+  /// The manifest says neither that there is a password nor that there is none.
+  case encryptionNotStated
+  /// The manifest says that there is a password, and nothing is encrypted: neither the list of files nor a file in it.
+  /// It can be read like one without a password; it is neither restored nor changed.
+  case encryptionClaimed
+  /// The manifest database was encrypted without padding, as some tools write it.
+  case databaseUnpadded
+  /// The manifest database says that it is in SQLite's write-ahead mode.
+  case databaseInWriteAheadMode
+  /// A part of the list of files stands in SQLite's log of it, `Manifest.db-wal`; or `Manifest.db-journal` takes back a
+  /// change to it that was not finished. The list is read as SQLite reads it, with that.
+  case listJournalRead(name: String)
+  /// The size that the manifest records for the keychain file isn't the size it has; the file itself decides.
+  case sizeDiffers(recorded: Int64, found: Int64)
+  /// The digest that the list records for the keychain file doesn't fit. Each of its items has a tag of its own: what
+  /// opens is what was written.
+  case digestDiffers
+  /// The device was interrupted; `Status.plist` says how far it had come. What is there can be read, and not restored.
+  case unfinished(state: String)
+  /// A part that is not as a device leaves it, and that reading goes around.
+  case finding(ArchiveFinding)
+
+  public var description: String {
+    switch self {
+    case .statusMissing: "there is no Status.plist to show that the backup was finished"
+    case .propertyListUnreadable(let name, let reason): "\(name) could not be read: \(reason)"
+    case .encryptionNotStated: "Manifest.plist does not say whether there is a password; its contents decide"
+    case .encryptionClaimed:
+      "\(StoredPart.manifest.path) says that it is encrypted; its manifest is unencrypted, and no file has a key"
+    case .databaseUnpadded: "the manifest database was encrypted without padding"
+    case .databaseInWriteAheadMode: "the manifest database was left in write-ahead mode"
+    case .listJournalRead(let name):
+      name == StoredPart.databaseLog.path
+        ? "part of the manifest comes from its log, \(name)"
+        : "the manifest is read as it was before an unfinished change, which \(name) takes back"
+    case .sizeDiffers(let recorded, let found):
+      "the manifest records \(Amounts.grouped(recorded)) bytes for the keychain file, which has \(Amounts.grouped(found))"
+    case .digestDiffers: "the digest recorded for the keychain file does not match"
+    case .unfinished(let state):
+      "the device never finished the backup: \(StoredPart.status.path) says \(quoted(state)), not \"finished\""
+    case .finding(let finding): finding.description
+    }
+  }
+}
+
+extension ArchiveNote {
+  /// What of a note is a finding.
+  package var finding: ArchiveFinding? {
+    switch self {
+    case .finding(let finding): finding
+    case .propertyListUnreadable(let name, let reason): .propertyListUnreadable(name: name, reason: reason)
+    case .encryptionClaimed: .falseClaim(reason: description)
+    case .statusMissing, .encryptionNotStated, .databaseUnpadded, .databaseInWriteAheadMode, .listJournalRead,
+      .sizeDiffers, .digestDiffers, .unfinished:
+      nil
+    }
+  }
+}
+
+/// What a backup is opened for. What may be gone around to look at it may not be gone around to restore it.
+public enum ArchiveUse: Sendable, Hashable, CaseIterable {
+  /// Looked at, checked, files taken out of it.
+  case reading
+  /// Its items taken for all that it holds: exported, compared.
+  case exporting
+  /// A plan of what a restore of it would do.
+  case planning
+  /// Restored to a device.
+  case restoring
+  /// Given another password, or none.
+  case rewriting
+  /// Copied as it is, or sealed.
+  case copying
+}
+
+extension ArchiveFinding {
+  /// Whether a backup with it is refused for a use; nothing that is a finding keeps anybody from looking.
+  public func forbids(_ use: ArchiveUse) -> Bool {
+    switch use {
+    case .reading: false
+    // Of a keychain that is not read, none of its items is not what it holds.
+    case .exporting, .planning: hidesKeychain || lacksManifest
+    case .copying: lacksManifest
+    case .restoring: forbidsRestoring
+    case .rewriting: forbidsRewriting
+    }
+  }
+
+  /// Whether there is a keychain of which nothing can be read.
+  public var hidesKeychain: Bool { kind == .keychainMissing || kind == .keychainDamaged }
+
+  /// Whether no manifest can be read, so that no key can be had.
+  private var lacksManifest: Bool { kind == .manifestUnreadable || kind == .manifestMissing }
+
+  /// Whether there is no keybag that can be used, so that no item can be decrypted.
+  public var leavesNoKeybag: Bool { kind == .keybagUnusable || kind == .manifestMissing }
+
+  private var forbidsRestoring: Bool {
+    switch self {
+    // Each item of it opens as it was written.
+    case .keychainInXML, .keychainKeysUnknown, .listNamesNotUTF8, .payloadsRenamed: false
+    // No reader of the list comes to whole pages behind the last one, SQLite's neither, so that a restore reads what it
+    // would read without them. Other bytes tell of a file that was cut, or written to by something else than SQLite.
+    case .listTrailingBytes(_, let isWholePages): !isWholePages
+    // What an item loses by it is the item's, and asked about.
+    case .classKeysDamaged: false
+    case .propertyListUnreadable(let name, _): name == StoredPart.status.path
+    case .manifestUnreadable, .manifestMissing, .versionMissing, .keybagUnusable, .stateMissing, .falseClaim,
+      .decryptedCopy, .passwordDenied, .wrapsUnusual, .listDamaged, .listJournalUnread, .listUnreadable,
+      .keychainMissing,
+      .keychainDamaged, .keybagMismatch, .sealBroken:
+      true
+    }
+  }
+
+  /// What changes a password writes the manifest's keybag again, and reads the list and the keychain. A list that it writes
+  /// again would no longer have what stands behind its last page.
+  private var forbidsRewriting: Bool {
+    switch self {
+    case .manifestUnreadable, .manifestMissing, .versionMissing, .keybagUnusable, .classKeysDamaged, .falseClaim,
+      .decryptedCopy, .passwordDenied, .wrapsUnusual, .listTrailingBytes, .listDamaged, .listJournalUnread, .sealBroken:
+      true
+    // None of these depends on the password, and each stays as it is; where something is lost, that is said before.
+    case .propertyListUnreadable, .stateMissing, .keychainInXML, .keychainKeysUnknown, .keychainMissing,
+      .keychainDamaged, .keybagMismatch, .listUnreadable, .listNamesNotUTF8, .payloadsRenamed:
+      false
+    }
+  }
+
+  /// The refusal of a use that it forbids.
+  package var refusal: BackupArchiveError {
+    switch self {
+    case .falseClaim: BackupArchiveError(.falseClaim, description)
+    case .decryptedCopy: BackupArchiveError(.decryptedCopy, description)
+    case .passwordDenied: BackupArchiveError(.passwordDenied, description)
+    case .keychainMissing: BackupArchiveError(.payloadMissing, description)
+    case .manifestUnreadable, .manifestMissing, .versionMissing, .keybagUnusable, .classKeysDamaged, .stateMissing,
+      .propertyListUnreadable, .listTrailingBytes, .listDamaged, .listUnreadable, .keychainDamaged, .keychainInXML,
+      .keychainKeysUnknown, .keybagMismatch, .listJournalUnread, .listNamesNotUTF8, .payloadsRenamed, .sealBroken,
+      .wrapsUnusual:
+      BackupArchiveError(.damaged, description)
+    }
+  }
+}
+
+/// A property list beside the list of files that is there and cannot be read: `Status.plist` or `Info.plist`, without
+/// which a backup opens all the same.
+public struct UnreadablePropertyList: Sendable, Equatable {
+  /// Of the file.
+  public let name: String
+  /// Why it cannot be read.
+  public let error: BackupArchiveError
+
+  init(_ part: StoredPart, _ error: BackupArchiveError) {
+    name = part.path
+    self.error = error
+  }
+
+  /// What is wrong with it, without its name in front.
+  public var reason: String {
+    error.reason.hasPrefix("\(name): ") ? String(error.reason.dropFirst(name.count + 2)) : error.reason
+  }
+
+  var note: ArchiveNote { .propertyListUnreadable(name: name, reason: reason) }
+}
+
+/// One thing by which a backup is not what was sealed.
+public struct SealBreak: Sendable, Hashable {
+  /// The file it concerns, by its path in the backup: the seal itself where nothing tells which other one.
+  public let file: String
+  /// The fact, as a clause without the file.
+  public let reason: String
+  /// Whether it is a file that was sealed and is not there.
+  public let isAbsence: Bool
+
+  package init(_ file: String, _ reason: Reason) {
+    self.file = file
+    self.reason = reason.text
+    isAbsence = if case .missing = reason { true } else { false }
+  }
+
+  /// How a file, or the seal, is not what it should be.
+  package enum Reason {
+    case changed, missing, added
+    /// The seal follows no form.
+    case unreadable(String)
+    /// The code over the list does not fit.
+    case forged
+    /// A list of digests, where whoever has the password makes a code.
+    case notKeyed
+    /// A code of a password, where there is none.
+    case needlesslyKeyed
+    /// A list of digests that does not fit its own digest.
+    case listChanged
+
+    fileprivate var text: String {
+      switch self {
+      case .changed: "it has changed since it was sealed"
+      case .missing: "it was sealed, but is missing"
+      case .added: "it is present, but was not sealed"
+      case .unreadable(let reason): reason
+      case .forged: "its authentication code does not match: it was made for another backup, or has changed since"
+      case .notKeyed: "it is a plain list of digests, which anyone can write, although the backup has a password"
+      case .needlesslyKeyed: "it was made with a password, but this backup says that it has none"
+      case .listChanged: "its digest does not match: the seal has changed since it was made"
+      }
+    }
+  }
+}

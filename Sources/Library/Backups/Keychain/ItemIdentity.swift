@@ -1,5 +1,7 @@
 import Basics
+package import KeychainCrypto
 public import KeychainFormats
+import KeychainRules
 
 /// How a person recognizes an item: its kind and the names it carries, never its secret.
 public struct ItemIdentity: Sendable, Hashable {
@@ -177,5 +179,93 @@ extension KeychainItem {
     ]
     for (code, name) in names { self[code] = name.map { .string($0) } }
     self.protection = protection
+  }
+}
+
+/// SHA-256 of what an archive stores of an item, or of its primary key, to tell whether two are the same. Held in place:
+/// there is one for every item.
+package struct ItemFingerprint: Sendable, Hashable, Comparable {
+  private let words: (UInt64, UInt64, UInt64, UInt64)
+
+  /// - Parameter digest: 32 bytes.
+  init(_ digest: UnsafeRawBufferPointer) {
+    var words: (UInt64, UInt64, UInt64, UInt64) = (0, 0, 0, 0)
+    withUnsafeMutableBytes(of: &words) { $0.copyBytes(from: digest.prefix($0.count)) }
+    self.words = words
+  }
+
+  /// Of these bytes.
+  package init(of bytes: [UInt8]) throws(DataProtectionError) {
+    self = try Digest.sha256(bytes).withUnsafeBytes { ItemFingerprint($0) }
+  }
+
+  /// The first half of it.
+  var half: (UInt32, UInt32, UInt32, UInt32) {
+    (
+      UInt32(truncatingIfNeeded: words.0), UInt32(truncatingIfNeeded: words.0 >> 32),
+      UInt32(truncatingIfNeeded: words.1), UInt32(truncatingIfNeeded: words.1 >> 32)
+    )
+  }
+
+  /// Of a primary key.
+  init(of key: PrimaryKey) throws(DataProtectionError) {
+    let digest = try DigestStream(.sha256)
+    try digest.update(Array(key.kind.rawValue.utf8))
+    try key.withColumnBytes { (bytes) throws(DataProtectionError) in try digest.update(bytes) }
+    self = try digest.finish { ItemFingerprint($0) }
+  }
+
+  package static func == (left: Self, right: Self) -> Bool { left.words == right.words }
+  package static func < (left: Self, right: Self) -> Bool { left.words < right.words }
+
+  package func hash(into hasher: inout Hasher) {
+    withUnsafeBytes(of: words) { hasher.combine(bytes: $0) }
+  }
+}
+
+/// What is known of an item without its value: its names, and the facts that reports tell of it.
+public struct KnownItem: Sendable, Hashable {
+  /// The names that it is known by; sealed where nothing at hand opens it.
+  public let identity: ItemIdentity
+  /// Whether it is marked to synchronize; `nil` where that is sealed.
+  public let isSynchronizable: Bool?
+  /// Whether its value has the form of a key of the Secure Enclave; `nil` where that is sealed.
+  public let holdsEnclaveKey: Bool?
+
+  /// Creates what is known of an item.
+  ///
+  /// - Parameters:
+  ///   - identity: The names that it is known by.
+  ///   - isSynchronizable: Whether it is marked to synchronize.
+  ///   - holdsEnclaveKey: Whether its value has the form of a key of the Secure Enclave.
+  public init(_ identity: ItemIdentity, isSynchronizable: Bool? = nil, holdsEnclaveKey: Bool? = nil) {
+    self.identity = identity
+    self.isSynchronizable = isSynchronizable
+    self.holdsEnclaveKey = holdsEnclaveKey
+  }
+
+  /// What an item in clear shows.
+  public init(_ item: KeychainItem) { self.init(item, named: ItemIdentity(item)) }
+
+  /// The same of an item that is held as long as this is.
+  package static func sharing(_ item: KeychainItem) -> KnownItem { KnownItem(item, named: .sharing(item)) }
+
+  /// The same of an item of an archive, which is opened again for each name where the archive holds none.
+  ///
+  /// - Parameter item: What it opened to.
+  package static func sharing(_ item: KeychainItem, of archived: ArchivedItem) -> KnownItem {
+    guard let items = archived.reopening else { return .sharing(item) }
+    return KnownItem(item, named: ItemIdentity(of: archived, openedBy: items))
+  }
+
+  /// What is known of an item that is not held, without opening it.
+  package static func reopened(_ archived: ArchivedItem, _ ordinary: OrdinaryItem) -> KnownItem {
+    KnownItem(
+      archived.reopening.map { ItemIdentity(of: archived, openedBy: $0) } ?? ItemIdentity(sealed: archived.kind),
+      isSynchronizable: ordinary.isSynchronizable, holdsEnclaveKey: ordinary.holdsEnclaveKey)
+  }
+
+  private init(_ item: KeychainItem, named identity: ItemIdentity) {
+    self.init(identity, isSynchronizable: item.isSynchronizable, holdsEnclaveKey: item.holdsEnclaveKey)
   }
 }

@@ -1,6 +1,6 @@
 import Basics
 public import KeychainCrypto
-import KeychainFormats
+public import KeychainFormats
 public import KeychainRules
 
 /// A backup after its password, and the hardware key of one device, were tried on it: what a plan is made of.
@@ -120,5 +120,101 @@ public struct OpenedArchive: Sendable {
   /// Why an item does not open here; `nil` where it opens.
   public func reason(of item: ArchivedItem) -> Reason? {
     item.reason(hardware: hardware, backupHasPassword: hasPassword)
+  }
+}
+
+/// Something that shows that a backup's keychain is not what its device wrote, or may not be: a fact of the whole, by which
+/// items may be missing that nothing names. Damage of single items is a `Reason`.
+public enum ArchiveDamage: Sendable, Hashable, CustomStringConvertible {
+  /// The list of files records another digest of the keychain file.
+  case keychainChanged
+  /// The list of files records another size of the keychain file, in bytes.
+  case keychainSize(recorded: Int64, found: Int64)
+  /// Nothing says whether the device finished the backup.
+  case statusMissing
+  /// Class keys that items need do not unwrap: "10 of 11 class keys unwrap, class 7 does not".
+  case classKeys(String)
+  /// A part that is not as a device leaves it, and that reading went around.
+  case finding(ArchiveFinding)
+
+  /// A clause that names the fact found.
+  public var description: String {
+    switch self {
+    case .keychainChanged: ArchiveNote.digestDiffers.description
+    case .keychainSize(let recorded, let found):
+      ArchiveNote.sizeDiffers(recorded: recorded, found: found).description
+    case .statusMissing: ArchiveNote.statusMissing.description
+    case .classKeys(let report): report
+    case .finding(let finding): finding.description
+    }
+  }
+}
+
+extension OpenedArchive {
+  /// What shows that items may be lost which no report can name; empty for a backup as its device wrote it.
+  public var damage: [ArchiveDamage] {
+    var damage = notes.compactMap { (note) -> ArchiveDamage? in
+      switch note {
+      case .digestDiffers: .keychainChanged
+      case .sizeDiffers(let recorded, let found): .keychainSize(recorded: recorded, found: found)
+      case .statusMissing: .statusMissing
+      // Of these a backup loses no item, or no restore takes it at all, or it is a finding.
+      case .encryptionNotStated, .encryptionClaimed, .propertyListUnreadable, .databaseUnpadded,
+        .databaseInWriteAheadMode, .listJournalRead, .unfinished, .finding:
+        nil
+      }
+    }
+    damage += findings.filter(\.isDamage).map { .finding($0) }
+    if let keybagDamage, losesItemsToKeybag { damage.append(.classKeys(keybagDamage)) }
+    if let missing = missingClassKeys { damage.append(.classKeys(missing)) }
+    return damage
+  }
+
+  /// The classes of items that the keybag has no key of, as a clause; `nil` where it has the keys of all.
+  private var missingClassKeys: String? {
+    let lost = items.compactMap { if case .noClassKey(let keyClass) = $0.failure { keyClass } else { nil } }
+    // Where there is no keybag, that is the finding.
+    guard !lost.isEmpty, !findings.contains(where: \.leavesNoKeybag) else { return nil }
+    // A number with a key generation is another class to a backup, though one of a known name.
+    let names = Amounts.list(Set(lost).sorted().map { $0.generation == 0 ? String($0.rawValue) : $0.words })
+    let need = lost.count == 1 ? "needs" : "need"
+    return "the keybag has no key of class \(names), and \(Amounts.count(lost.count, "item")) \(need) one"
+  }
+
+  /// Whether an item is of a class whose key in the keybag does not unwrap.
+  public var losesItemsToKeybag: Bool {
+    items.contains { item in
+      if case .classKeyDamaged = item.failure { true } else { false }
+    }
+  }
+}
+
+/// Which items an archive's keychain holds, as far as their blobs say without any key: kind and protection class.
+public struct ArchiveContents: Sendable, Equatable {
+  /// How many items stand in the array of each kind.
+  public private(set) var countByKind: [ItemKind: Int] = [:]
+  /// Items whose blob names no known class are not in it.
+  public private(set) var countByProtection: [ProtectionClass: Int] = [:]
+  /// How many items there are, readable or not.
+  public private(set) var total = 0
+
+  /// Items that a backup with a password carries to any device.
+  public private(set) var migratable = 0
+  /// Items that only the device that made the backup gets back.
+  public private(set) var thisDeviceOnly = 0
+  /// Secrets without a name (version 0, of iOS 4), which can be read and which no restore takes.
+  public private(set) var secretOnly = 0
+
+  /// Counts the items; nothing of them is opened for it.
+  public init(_ items: some Sequence<ArchivedItem>) {
+    for item in items {
+      total += 1
+      countByKind[item.kind, default: 0] += 1
+      if item.isSecretOnly { secretOnly += 1 }
+      guard let protection = item.protection else { continue }
+      countByProtection[protection, default: 0] += 1
+      guard !item.isSecretOnly else { continue }
+      if protection.isThisDeviceOnly { thisDeviceOnly += 1 } else { migratable += 1 }
+    }
   }
 }

@@ -1,6 +1,7 @@
 import Basics
 import KeychainCrypto
 import KeychainFormats
+package import KeychainRules
 
 /// The items of a keychain file, each opened whenever it is asked for. Those that were opened last are held, so that
 /// whoever goes through all of them opens each once.
@@ -68,4 +69,78 @@ final class ReopenedItems: Sendable, CustomReflectable {
 
   /// A dump shows no item in clear.
   var customMirror: Mirror { Mirror(self, children: ["count": file.count]) }
+}
+
+/// What a restore has to know of an item that no rule leaves out and that is stored as it is, as long as nothing with its
+/// primary key is in the way: so that it is not opened for a plan. There is one for every item.
+package struct OrdinaryItem: Sendable {
+  /// Half of its primary key's fingerprint.
+  package let key: KeyHalf
+  /// Whether it is marked to synchronize.
+  package let isSynchronizable: Bool
+  /// Whether its value has the form of a key of the Secure Enclave.
+  package let holdsEnclaveKey: Bool
+
+  /// A primary key in sixteen bytes of SHA-256: some 2^64 attempts find two alike. A plan that takes one for the other does not
+  /// come true, so that the restore changes nothing.
+  package struct KeyHalf: Sendable, Hashable {
+    // Words of four bytes, so that an item's two marks take no more than four beside it.
+    private let first, second, third, fourth: UInt32
+
+    /// - Throws: `.notAvailable` where OpenSSL has no SHA-256.
+    package init(_ key: PrimaryKey) throws(KeychainRuleError) {
+      do throws(DataProtectionError) {
+        (first, second, third, fourth) = try ItemFingerprint(of: key).half
+      } catch {
+        throw KeychainRuleError(.notAvailable, error.reason)
+      }
+    }
+  }
+
+  /// - Returns: `nil` for an item of which a plan has more to say, or may have.
+  init?(_ archived: ArchivedItem) {
+    guard let item = archived.item, !archived.isSecretOnly, !item.isTombstone,
+      RestoreRules.reasonToLeaveOut(item, .strictest) == nil,
+      let keyed = try? IncomingItem.Keyed(item, persistentReference: archived.persistentReference),
+      keyed.incoming.item.isSynchronizable == item.isSynchronizable, let key = try? KeyHalf(keyed.primaryKey)
+    else { return nil }
+    self.key = key
+    isSynchronizable = item.isSynchronizable
+    holdsEnclaveKey = item.holdsEnclaveKey
+  }
+}
+
+/// The bytes of a persistent reference, held in place where they are as many as one has: there is one for every item.
+enum HeldReference: Sendable {
+  case none
+  /// Up to 20 bytes, the first ones lowest.
+  case short(UInt64, UInt64, UInt32, count: UInt8)
+  case long([UInt8])
+
+  private static let longestShort = 20
+
+  init(_ bytes: [UInt8]?) {
+    guard let bytes else {
+      self = .none
+      return
+    }
+    guard bytes.count <= Self.longestShort else {
+      self = .long(bytes)
+      return
+    }
+    func word(_ range: Range<Int>) -> UInt64 {
+      range.reversed().reduce(0) { $0 << 8 | ($1 < bytes.count ? UInt64(bytes[$1]) : 0) }
+    }
+    self = .short(word(0..<8), word(8..<16), UInt32(truncatingIfNeeded: word(16..<20)), count: UInt8(bytes.count))
+  }
+
+  var bytes: [UInt8]? {
+    switch self {
+    case .none: return nil
+    case .long(let bytes): return bytes
+    case .short(let first, let second, let third, let count):
+      let words = [first, second, UInt64(third)]
+      return (0..<Int(count)).map { UInt8(truncatingIfNeeded: words[$0 / 8] >> (8 * ($0 % 8))) }
+    }
+  }
 }

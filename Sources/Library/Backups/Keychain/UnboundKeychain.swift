@@ -1,6 +1,7 @@
 import Basics
 import KeychainCrypto
 public import KeychainFormats
+package import KeychainRules
 
 /// Class keys of a backup's keychain that are not bound to the device that made it, though every device binds them.
 public struct UnboundKeychain: Sendable, Hashable {
@@ -91,5 +92,38 @@ extension ArchivedKeychainError {
         .refused, "it contains what no device writes",
         advice: "don't trust this backup; use the source device's own copy"),
       "\(unbound.fact): \(unbound.meaning)")
+  }
+}
+
+/// The items of an archive that do not open, counted by as much as they say of themselves.
+package struct SealedItems {
+  /// Items of one kind and class that stay shut for one reason.
+  package struct Group: Hashable, Sendable {
+    package let kind: ItemKind
+    /// `nil` where their blobs name no known class.
+    package let protection: ProtectionClass?
+    package let reason: Reason
+    /// How many they are.
+    package internal(set) var count = 0
+  }
+
+  /// In the order in which the archive has the first item of each.
+  package let groups: [Group]
+
+  /// Counts the items of an archive; of one that was not opened there are none.
+  package init(_ opened: OpenedArchive?) {
+    var groups: [Group] = []
+    var places: [Group: Int] = [:]
+    for item in opened?.items ?? [] {
+      guard let reason = opened?.reason(of: item) else { continue }
+      let key = Group(kind: item.kind, protection: item.protection, reason: reason)
+      let place = places[key] ?? groups.count
+      if place == groups.count {
+        places[key] = place
+        groups.append(key)
+      }
+      groups[place].count += 1
+    }
+    self.groups = groups
   }
 }

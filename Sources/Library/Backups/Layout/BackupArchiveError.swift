@@ -1,5 +1,6 @@
 public import Basics
 import KeychainFormats
+package import SystemPackage
 
 /// Why a backup could not be read or written.
 public struct BackupArchiveError: ExplainedError, Equatable {
@@ -177,3 +178,62 @@ package func explained<Value: ~Copyable, Failure: ExplainedError>(
     throw BackupArchiveError(error, in: part)
   }
 }
+
+/// Why bytes could not be put where they should go.
+package enum WriteFailure: Error {
+  case system(Errno)
+  case library(String)
+  /// Something stands there that may not be replaced.
+  case occupied(String)
+  /// What should have been written could not be had.
+  case source(BackupArchiveError)
+}
+
+/// Runs `body` for what is to be written.
+package func obtaining<Value: ~Copyable>(
+  _ body: () throws(BackupArchiveError) -> Value
+) throws(WriteFailure) -> Value {
+  do throws(BackupArchiveError) {
+    return try body()
+  } catch {
+    throw .source(error)
+  }
+}
+
+/// Runs a call of the system on what stands at `path` and says of an error which path it is.
+package func opened<Value: ~Copyable>(
+  _ path: String, _ body: () throws(Errno) -> Value
+) throws(BackupArchiveError) -> Value {
+  do throws(Errno) {
+    return try body()
+  } catch {
+    throw BackupArchiveError(error.isAbsence ? .notFound : .unreadable, "\(quoted(path)): \(error.reason)")
+  }
+}
+
+/// An error of those who go through a backup's files: reading them fails, or what is done with them does.
+package protocol WalkFailure: Error {
+  init(reading error: BackupArchiveError)
+}
+
+extension BackupArchiveError: WalkFailure {
+  package init(reading error: BackupArchiveError) { self = error }
+}
+
+extension WriteFailure: WalkFailure {
+  package init(reading error: BackupArchiveError) { self = .source(error) }
+}
+
+/// Runs the reading half of a walk.
+package func reading<Value: ~Copyable, Failure: WalkFailure>(
+  as type: Failure.Type, _ body: () throws(BackupArchiveError) -> Value
+) throws(Failure) -> Value {
+  do throws(BackupArchiveError) {
+    return try body()
+  } catch {
+    throw Failure(reading: error)
+  }
+}
+
+/// A name from outside as an error's sentence shows it.
+package func quoted(_ name: String) -> String { HostileText.quoted(name) }

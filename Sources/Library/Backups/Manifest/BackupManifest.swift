@@ -175,3 +175,89 @@ package func encode(_ dictionary: PropertyDictionary, as part: String) throws(Ba
     throw BackupArchiveError(.unwritable, "\(part): \(error.reason)")
   }
 }
+
+/// A backup's `Status.plist`: whether the device finished it.
+public struct BackupStatus: Sendable, Equatable {
+  /// `3.3` on current devices.
+  public var version: String?
+  /// An identifier of this backup, in text.
+  public var uuid: String?
+  /// When the backup was finished, or broken off.
+  public var date: KeychainDate?
+  /// `finished`, or how far the device had come: `uploading`, `moving`, `removing`; `nil` where it doesn't say.
+  public var snapshotState: String?
+  /// False where the device sent only what had changed; the backup holds everything all the same.
+  public var isFullBackup: Bool?
+
+  /// Creates the status of a backup that is about to be written, finished unless told otherwise.
+  public init(
+    version: String? = "3.3", uuid: String?, date: KeychainDate?, snapshotState: String? = "finished",
+    isFullBackup: Bool? = true
+  ) {
+    self.version = version
+    self.uuid = uuid
+    self.date = date
+    self.snapshotState = snapshotState
+    self.isFullBackup = isFullBackup
+  }
+
+  /// Reads a `Status.plist`, binary or XML.
+  ///
+  /// - Throws: `.damaged` where it is none, `.overLimit`.
+  public init(parsing bytes: [UInt8]) throws(BackupArchiveError) {
+    let root = try rootDictionary(of: bytes, in: StoredPart.status.path)
+    self.init(
+      version: root["Version"]?.stringValue, uuid: root["UUID"]?.stringValue, date: root["Date"]?.dateValue,
+      snapshotState: root["SnapshotState"]?.stringValue, isFullBackup: root["IsFullBackup"]?.booleanValue)
+  }
+
+  /// Whether the device came to its end.
+  public var isFinished: Bool { snapshotState == "finished" }
+
+  /// The status as a binary property list.
+  public func serialized() throws(BackupArchiveError) -> [UInt8] {
+    var root: PropertyDictionary = ["BackupState": .string("new")]
+    root["SnapshotState"] = snapshotState.map { .string($0) }
+    root["Date"] = date.map { .date($0) }
+    root["IsFullBackup"] = isFullBackup.map { .boolean($0) }
+    root["UUID"] = uuid.map { .string($0) }
+    root["Version"] = version.map { .string($0) }
+    return try encode(root, as: StoredPart.status.path)
+  }
+}
+
+/// The device that a backup was made from, as the backup itself says. Names it, proves nothing.
+public struct BackupDevice: Sendable, Hashable {
+  /// `UniqueDeviceID`, the identifier that names the backup's directory.
+  public var identifier: String?
+  /// The name that its owner gave it; hostile, as is everything here.
+  public var name: String?
+  /// Such as `iPhone15,2`.
+  public var productType: String?
+  /// Of iOS, such as `18.1`.
+  public var productVersion: String?
+  /// The build of iOS, such as `22B83`.
+  public var buildVersion: String?
+  /// The serial number.
+  public var serialNumber: String?
+
+  /// Creates a device of what is known of it.
+  public init(
+    identifier: String? = nil, name: String? = nil, productType: String? = nil, productVersion: String? = nil,
+    buildVersion: String? = nil, serialNumber: String? = nil
+  ) {
+    self.identifier = identifier
+    self.name = name
+    self.productType = productType
+    self.productVersion = productVersion
+    self.buildVersion = buildVersion
+    self.serialNumber = serialNumber
+  }
+
+  func completed(by other: BackupDevice?) -> BackupDevice {
+    BackupDevice(
+      identifier: identifier ?? other?.identifier, name: name ?? other?.name,
+      productType: productType ?? other?.productType, productVersion: productVersion ?? other?.productVersion,
+      buildVersion: buildVersion ?? other?.buildVersion, serialNumber: serialNumber ?? other?.serialNumber)
+  }
+}

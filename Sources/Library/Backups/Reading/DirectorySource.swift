@@ -196,3 +196,264 @@ package struct DirectorySource {
     }
   }
 }
+
+/// What in a directory that is not a backup may be meant instead.
+extension DirectorySource {
+  /// Names that are looked at, in a directory and in each directory of it.
+  private static let maximumNameCount = 200
+  /// Names that are given.
+  private static let maximumCandidateCount = 3
+
+  /// Why a directory without a manifest is not a backup.
+  func notABackup(_ directory: borrowing Descriptor) -> BackupArchiveError {
+    let fact = "it has no \(StoredPart.manifest.path)"
+    let (backups, parents, lostLinks) = candidates(in: directory)
+    var hints: [String] = []
+    if !backups.isEmpty { hints.append("\(Self.listed(backups)) in it may be one") }
+    if !parents.isEmpty { hints.append("backups are in \(Self.listed(parents))") }
+    if let link = lostLinks.first {
+      hints.append("the link \(quoted(link.name)) points to \(link.target), which does not exist")
+    }
+    return BackupArchiveError(.notABackup, ([fact] + hints).joined(separator: "; "))
+  }
+
+  private static func listed(_ names: [String]) -> String {
+    let shown = names.prefix(maximumCandidateCount).map(quoted)
+    return names.count > shown.count ? shown.joined(separator: ", ") + ", ..." : Amounts.list(shown, conjunction: "or")
+  }
+
+  private typealias LostLink = (name: String, target: String)
+
+  /// By name: what is a backup's directory or begins like a packed one, and directories of backups, such as `Backup` in
+  /// `MobileSync`; also links to such directories, and links that lead nowhere. What cannot be read is not a candidate.
+  private func candidates(
+    in directory: borrowing Descriptor
+  ) -> (backups: [String], parents: [String], lostLinks: [LostLink]) {
+    var (backups, parents): ([String], [String]) = ([], [])
+    var lostLinks: [LostLink] = []
+    for name in names(in: directory) {
+      switch kind(of: name, in: directory) {
+      case .file: if isContainer(name, in: directory) { backups.append(name) }
+      case .directory, .link:
+        if hasManifest(name, in: directory) {
+          backups.append(name)
+        } else if holdsBackups(name, in: directory) {
+          parents.append(name)
+        } else if let target = lostTarget(of: name, in: directory) {
+          lostLinks.append((name, target))
+        }
+      case .pipe, .other, nil: continue
+      }
+    }
+    return (backups, parents, lostLinks)
+  }
+
+  /// Where a link leads that leads to nothing; `nil` for everything else.
+  private func lostTarget(of name: String, in directory: borrowing Descriptor) -> String? {
+    guard let target = try? system.linkTarget(of: name, in: directory) else { return nil }
+    do throws(Errno) {
+      _ = try system.openLinkedDirectory(name.systemName, in: directory)
+      return nil
+    } catch {
+      return error.isAbsence ? quoted(target) : nil
+    }
+  }
+
+  private func names(in directory: borrowing Descriptor) -> [String] {
+    let all = (try? system.names(in: directory)) ?? []
+    return all.prefix(Self.maximumNameCount).compactMap(\.validText).sorted()
+  }
+
+  private func kind(of name: String, in directory: borrowing Descriptor) -> FileStatus.Kind? {
+    (try? system.status(of: name.systemName, in: directory))?.kind
+  }
+
+  private func isContainer(_ name: String, in directory: borrowing Descriptor) -> Bool {
+    do {
+      return try beginsLikeContainer(try system.openForReading(name, in: directory))
+    } catch {
+      return false
+    }
+  }
+
+  private func beginsLikeContainer(_ file: borrowing Descriptor) throws(BackupArchiveError) -> Bool {
+    _ = try ContainerFormat(try DescriptorFeed(descriptor: file.raw, system: system))
+    return true
+  }
+
+  private func hasManifest(_ name: String, in directory: borrowing Descriptor) -> Bool {
+    do {
+      return try isBackup(try system.openLinkedDirectory(name.systemName, in: directory))
+    } catch {
+      return false
+    }
+  }
+
+  private func isBackup(_ directory: borrowing Descriptor) throws(Errno) -> Bool {
+    try system.status(of: StoredPart.manifest.path.systemName, in: directory)?.kind == .file
+  }
+
+  private func holdsBackups(_ name: String, in directory: borrowing Descriptor) -> Bool {
+    do {
+      return hasBackup(try system.openLinkedDirectory(name.systemName, in: directory))
+    } catch {
+      return false
+    }
+  }
+
+  private func hasBackup(_ directory: borrowing Descriptor) -> Bool {
+    for name in names(in: directory) where hasManifest(name, in: directory) { return true }
+    return false
+  }
+}
+
+/// The payloads in a backup's directory, by their names.
+extension DirectorySource {
+  /// Lists the payloads: in the 256 directories that may hold some, or of an old backup in the directory itself. One that
+  /// has another name than a device gives it is found in both, in small letters and capitals.
+  ///
+  /// - Parameter identifier: Of the only payload that is looked for; `nil` to list all.
+  package func payloads(
+    of directory: borrowing Descriptor, layout: BackupLayout, only identifier: String? = nil
+  ) throws(BackupArchiveError) -> StoredPayloads {
+    var payloads = StoredPayloads()
+    do {
+      let names = try system.names(in: directory)
+      let hasBothLists = BackupLayout.allCases.allSatisfy { layout in
+        names.contains { $0.text == layout.listPart.path }
+      }
+      let search = Search(layout: layout, identifier: identifier, hasBothLists: hasBothLists)
+      try add(names, of: directory, inner: "", search, to: &payloads)
+      for name in names where BackupPath.isPayloadDirectory(name.text) {
+        let text = name.text
+        if let identifier, !identifier.hasPrefix(text.lowercased()) { continue }
+        guard try system.status(of: name, in: directory)?.kind == .directory else { continue }
+        let inner = try system.openDirectory(name, in: directory)
+        try add(try system.names(in: inner), of: inner, inner: text, search, to: &payloads)
+      }
+    } catch {
+      throw BackupArchiveError(.unreadable, error.reason)
+    }
+    payloads.settle()
+    return payloads
+  }
+
+  /// Where a payload lies whose own name leads to nothing; `nil` if it is not there, and if the names cannot be listed.
+  func otherPath(of identifier: String, in directory: borrowing Descriptor, _ layout: BackupLayout) -> String? {
+    (try? payloads(of: directory, layout: layout, only: identifier))?.otherPath(of: identifier)
+  }
+
+  private struct Search {
+    let layout: BackupLayout
+    let identifier: String?
+    /// A device that was updated may have left its old list behind, and the payloads of it under their own names.
+    let hasBothLists: Bool
+  }
+
+  /// - Parameter inner: The name of the directory in that of the backup, empty for the latter.
+  private func add(
+    _ names: [FileSystem.Name], of directory: borrowing Descriptor, inner: String, _ search: Search,
+    to payloads: inout StoredPayloads
+  ) throws(Errno) {
+    let prefix = inner.lowercased()
+    let ownLayout: BackupLayout = inner.isEmpty ? .mbdb : .manifestDB
+    for file in names {
+      let name = file.text
+      guard name.utf8.count == 40 else { continue }
+      let isExact = isFileIdentifier(name)
+      let identifier = isExact ? name : name.lowercased()
+      guard isExact || isFileIdentifier(identifier), identifier.hasPrefix(prefix) else { continue }
+      if let wanted = search.identifier, wanted != identifier { continue }
+      let isProper = isExact && inner == prefix
+      let isOwn = isProper && ownLayout == search.layout
+      if isProper, !isOwn, search.hasBothLists { continue }
+      guard let status = try system.status(of: file, in: directory) else { continue }
+      if isOwn {
+        if status.kind == .file {
+          payloads.add(name, byteCount: status.byteCount)
+        } else {
+          payloads.addIrregular(name)
+        }
+      } else if status.kind == .file {
+        // What is no regular file is none of the backup's under a name that no device gives.
+        payloads.addCandidate(inner.isEmpty ? name : "\(inner)/\(name)", for: identifier, byteCount: status.byteCount)
+      }
+    }
+  }
+}
+
+/// What is left of a backup that ended before its manifest was written, or lost it.
+extension DirectorySource {
+  /// Where a device keeps what it writes until the backup is finished.
+  ///
+  /// Source: libimobiledevice, `idevicebackup2.c`.
+  private static let snapshotName = "Snapshot"
+
+  /// Why a directory without a manifest is a part of a backup; `nil` if nothing shows that it is one.
+  ///
+  /// - Parameter propertyLists: What of its property lists was read.
+  func withoutManifest(_ directory: borrowing Descriptor, _ propertyLists: StoredParts) -> BackupArchiveError? {
+    let (hasInfo, hasStatus) = (propertyLists.contains(.info), propertyLists.contains(.status))
+    let payloadCount = payloadCount(in: directory)
+    var facts = ["it has no \(StoredPart.manifest.path), which is needed to get its keys"]
+    // An app has an Info.plist too.
+    let snapshot = try? system.openDirectory(Self.snapshotName.systemName, in: directory)
+    var hasSnapshot = false
+    if let snapshot {
+      hasSnapshot = true
+      let inner = self.payloadCount(in: snapshot)
+      facts.append("its folder \(Self.snapshotName) remains, with \(Amounts.count(inner, "payload"))")
+    }
+    guard hasInfo && hasStatus || (hasInfo || hasStatus) && (payloadCount > 0 || hasSnapshot) else { return nil }
+    if let bytes = propertyLists[.info] { facts.append(Self.words(ofInfo: bytes)) }
+    let status = propertyLists[.status].map { bytes in try? BackupStatus(parsing: bytes) }
+    facts.append(Self.words(of: status))
+    facts.append("\(Amounts.count(payloadCount, "payload")) \(payloadCount == 1 ? "is" : "are") in it")
+    let isFinished = status??.isFinished == true
+    return BackupArchiveError(isFinished ? .damaged : .manifestMissing, facts.joined(separator: "; "))
+  }
+
+  /// Whether `Manifest.db` starts like a database that is not encrypted.
+  func hasDatabase(_ directory: borrowing Descriptor) -> Bool {
+    do {
+      let file = try system.openForReading(StoredPart.database.path, in: directory)
+      guard try system.status(of: file.raw).kind == .file else { return false }
+      let magic = DatabaseBytes.magic
+      let start = try [UInt8](unsafeUninitializedCapacity: magic.count) { buffer, count in
+        count = try system.read(file.raw, at: 0, into: UnsafeMutableRawBufferPointer(buffer))
+      }
+      return start == magic
+    } catch {
+      return false
+    }
+  }
+
+  /// - Returns: 0 if they cannot be counted.
+  private func payloadCount(in directory: borrowing Descriptor) -> Int {
+    var identifiers: Set<String> = []
+    for layout in BackupLayout.allCases {
+      identifiers.formUnion((try? payloads(of: directory, layout: layout))?.fileIdentifiers() ?? [])
+    }
+    return identifiers.count
+  }
+
+  private static func words(ofInfo bytes: [UInt8]) -> String {
+    let name = StoredPart.info.path
+    guard let device = (try? ComputerProperties(parsing: bytes))?.device else { return "\(name) cannot be read" }
+    let words = [
+      device.name.map(quoted), device.productType.map(quoted), device.productVersion.map { "iOS \(quoted($0))" },
+      device.identifier.map(quoted),
+    ].compactMap(\.self)
+    return "\(name) says \(words.isEmpty ? "nothing about its device" : words.joined(separator: ", "))"
+  }
+
+  /// - Parameter status: `nil` if there is none, and a `nil` in it if it cannot be read.
+  private static func words(of status: BackupStatus??) -> String {
+    let name = StoredPart.status.path
+    switch status {
+    case nil: return "it has no \(name)"
+    case .some(nil): return "\(name) cannot be read"
+    case .some(let status?): return "\(name) says \(status.snapshotState.map(quoted) ?? "nothing about its progress")"
+    }
+  }
+}

@@ -1,4 +1,6 @@
 package import Basics
+import KeychainCrypto
+import KeychainFormats
 
 /// Where a backup's payloads are read from, after it was opened.
 package enum PayloadSource: Sendable {
@@ -80,5 +82,116 @@ package final class ContainerHandle: Sendable {
       if isAtEnd { return }
     }
     throw BackupArchiveError(.damaged, "more than \(source.limits.resumptionCount) of its files end early")
+  }
+}
+
+/// A payload where it is stored, to be read once.
+public struct StoredPayload {
+  /// The name that it is stored under: forty hexadecimal digits.
+  public let fileIdentifier: String
+  private let place: Place
+  /// Measures it as it is read.
+  private var watcher: (any PayloadWatcher)?
+
+  enum Place {
+    case file(_ path: String, BackupLayout, DirectoryHandle, DirectorySource)
+    /// An entry that a reader has come to.
+    case passing(ContainerWalk.File, ContainerWalk)
+    /// An entry that has to be looked for.
+    case sought(_ path: String, ContainerHandle)
+  }
+
+  init(_ fileIdentifier: String, _ place: Place) {
+    self.fileIdentifier = fileIdentifier
+    self.place = place
+  }
+
+  /// The same payload, whose bytes a meter sees while it is read; itself where there is none.
+  package func watched(by meter: SealMeter?) -> StoredPayload {
+    guard let meter else { return self }
+    var watched = self
+    watched.watcher = meter
+    return watched
+  }
+
+  /// - Returns: `false` where nothing is stored.
+  package func forEachPortion(
+    _ body: (UnsafeRawBufferPointer) throws(BackupArchiveError) -> Void
+  ) throws(BackupArchiveError) -> Bool {
+    guard let watcher else { return try read(body) }
+    watcher.begin()
+    let isThere = try read { (portion) throws(BackupArchiveError) in
+      try watcher.see(portion)
+      try body(portion)
+    }
+    watcher.end()
+    return isThere
+  }
+
+  private func read(
+    _ body: (UnsafeRawBufferPointer) throws(BackupArchiveError) -> Void
+  ) throws(BackupArchiveError) -> Bool {
+    switch place {
+    case .file(let path, let layout, let handle, let source):
+      if try source.readPayload(path, in: handle.descriptor, portion: body) { return true }
+      guard let other = handle.otherPath(of: fileIdentifier, layout, by: source), other != path else { return false }
+      return try source.readPayload(other, in: handle.descriptor, portion: body)
+    case .passing(let file, let walk):
+      try walk.forEachPortion(of: file, body)
+      return true
+    case .sought(let path, let container):
+      return try container.walk { (walk) throws(BackupArchiveError) in
+        while let file = try walk.next() {
+          guard BackupPath.inside(container.directory, file.path) == path else { continue }
+          try walk.forEachPortion(of: file, body)
+          return true
+        }
+        return false
+      }
+    }
+  }
+}
+
+/// Is told of a payload's stored bytes while somebody reads them.
+protocol PayloadWatcher: AnyObject {
+  func begin()
+  func see(_ bytes: UnsafeRawBufferPointer) throws(BackupArchiveError)
+  /// The payload was read to its end.
+  func end()
+}
+
+/// Measures one payload's stored bytes while somebody reads them: its size and its SHA-256, as a seal lists them.
+package final class SealMeter: PayloadWatcher {
+  private let digest: DigestStream
+  private var byteCount: Int64 = 0
+  private var state = State.unread
+
+  private enum State { case unread, begun, whole }
+
+  /// Creates a meter for a single payload.
+  package init() throws(BackupArchiveError) {
+    digest = try explained(StoredPart.seal.path) { () throws(DataProtectionError) in try DigestStream(.sha256) }
+  }
+
+  func begin() { state = .begun }
+
+  func see(_ bytes: UnsafeRawBufferPointer) throws(BackupArchiveError) {
+    byteCount += Int64(bytes.count)
+    try explained(StoredPart.seal.path) { () throws(DataProtectionError) in try digest.update(bytes) }
+  }
+
+  func end() { state = .whole }
+
+  /// The entry that a seal would have of the payload that was watched, which is read here where nobody did.
+  ///
+  /// - Parameters:
+  ///   - payload: As it is stored.
+  ///   - path: Its path in the backup.
+  /// - Returns: An entry whose size is -1 where the payload broke off: no seal has that.
+  package func entry(of payload: StoredPayload, at path: String) throws(BackupArchiveError) -> SealList.Entry {
+    if state == .unread { _ = try? payload.watched(by: self).forEachPortion { (_) throws(BackupArchiveError) in } }
+    return SealList.Entry(
+      path: path, byteCount: state == .whole ? byteCount : -1,
+      sha256: try explained(StoredPart.seal.path) { () throws(DataProtectionError) in try digest.finish() })
   }
 }

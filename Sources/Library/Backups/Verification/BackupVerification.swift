@@ -1,4 +1,5 @@
 import Basics
+public import KeychainCrypto
 import KeychainFormats
 
 /// What checking a backup found out: every check that was made, every fault with its place, and what it comes to.
@@ -269,5 +270,91 @@ extension BackupVerification {
 
   mutating func leaveOut(_ id: CheckID, _ reason: String) {
     unchecked.append(Unchecked(id: id, reason: reason))
+  }
+}
+
+extension BackupVerification {
+  /// What was found of the listed files, by kind.
+  public struct FileCounts: Sendable, Equatable {
+    /// Files that the list names.
+    public var listed = 0
+    /// Of these, those that are stored, or empty and need no payload.
+    public var present = 0
+    /// Of those that are present, empty ones without a payload.
+    public var unstored = 0
+    /// Those that are not present.
+    public var missing = 0
+    /// Payloads that are stored and not listed.
+    public var surplus = 0
+    /// Files whose bytes have the digest that the list records.
+    public var digestsRight = 0
+    /// Files of which the list has none: a change in them cannot be seen.
+    public var withoutDigest = 0
+    /// Encrypted files, that of the keychain apart, that end in their padding.
+    public var paddingRight = 0
+    /// Files that have another size than the list records, though nothing else is wrong with them.
+    public var otherSize = 0
+    /// Files whose key needs the hardware of the device, so that nothing was read of them.
+    public var unread = 0
+
+    /// Files in which a change could not be seen.
+    public var unproven: Int { withoutDigest + unread }
+  }
+
+  /// How the items of the keychain answered to every key at hand.
+  public struct ItemCounts: Sendable, Equatable {
+    /// Items whose tag is right and whose content is an item.
+    public var readable = 0
+    /// Items that open only with other hardware than was available, as far as anybody can tell. Nothing tells whether their
+    /// bytes are right.
+    public var deviceBound = 0
+    /// Items that a key known to be right does not open, or that follow no format.
+    public var damaged = 0
+
+    /// The items of all three counts.
+    public var total: Int { readable + deviceBound + damaged }
+  }
+
+  /// What the seal shows, as a clause: "2 files are not what was sealed". What the list of files misses too is left out;
+  /// `nil` where nothing else is wrong.
+  public var sealClause: String? {
+    guard !faults.contains(where: { $0.check == .seal && $0.file == "Keyhaul.seal" }) else {
+      return "its seal has changed"
+    }
+    let count = faultCount[.seal, default: 0] - min(sealedMissingCount, missingCount)
+    return count == 0 ? nil : "\(Amounts.count(count, "file")) \(count == 1 ? "has" : "have") changed since the sealing"
+  }
+}
+
+extension BackupArchive {
+  /// What the backup has lost, as far as that can be seen without reading every file: for whoever changes a backup and
+  /// does not check it. Clauses for a sentence, such as "2 listed files are not stored"; none where nothing is wrong.
+  ///
+  /// - Parameter keys: As `fileList(with:)` takes them.
+  public func visibleLosses(with keys: borrowing ClassKeys) -> [String] {
+    do throws(BackupArchiveError) {
+      let list = try fileList(with: keys)
+      return try losses(listedIn: list, with: keys)
+    } catch {
+      return ["its manifest cannot be read: \(error.reason)"]
+    }
+  }
+
+  private func losses(
+    listedIn list: FileList, with keys: borrowing ClassKeys
+  ) throws(BackupArchiveError) -> [String] {
+    var losses: [String] = []
+    let missing = try list.listing(against: try storedFiles()).missingCount
+    if missing > 0 {
+      losses.append("\(Amounts.count(missing, "listed file")) \(missing == 1 ? "is" : "are") not stored")
+    }
+    do throws(BackupArchiveError) {
+      let reading = try KeychainReading(of: self, in: list, with: keys)
+      if reading.notes.contains(.digestDiffers) { losses.append("its keychain file is not what was written") }
+    } catch {
+      // A backup may be without a keychain.
+      if error.code != .noKeychain { losses.append("its keychain cannot be read: \(error.reason)") }
+    }
+    return losses
   }
 }

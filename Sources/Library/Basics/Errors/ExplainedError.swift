@@ -74,3 +74,89 @@ public enum ErrorCategory: String, Sendable, CaseIterable {
   /// The call contradicts itself, or lacks a part.
   case usage
 }
+
+/// One thing to do about an error: a fact, which a program words as a call of its own.
+public enum Remedy: Sendable, Hashable {
+  /// Something that is done by a person, in lower case and without a full stop: "free some space".
+  case words(String)
+  /// To see which devices there are.
+  case listDevices
+  /// To wait until nobody uses the device.
+  case waitForDevice
+  /// To unlock the device of this name.
+  case unlock(device: String)
+  /// To set a passcode on the device of this name.
+  case setPasscode(device: String)
+  /// To change the passcode of the device of this name.
+  case changePasscode(device: String)
+  /// To remove a passcode, which is not done by setting an empty one.
+  case removePasscode
+  /// To use a device whose system has this version or a later one.
+  case newerSystem(version: String)
+  /// To keep what is large in memory instead of in a temporary file.
+  case keepInMemory
+  /// To see which items there are, each with its index.
+  case listItems
+
+  /// The remedy in words that fit every program, in lower case and without a full stop.
+  public var sentence: String {
+    switch self {
+    case .words(let text): text
+    case .listDevices: "the name of an existing device"
+    case .waitForDevice: "wait until no other process uses it"
+    case .unlock(let device): "unlock \(device)"
+    case .setPasscode(let device): "set a passcode on \(device)"
+    case .changePasscode(let device): "change the passcode of \(device)"
+    case .removePasscode: "remove the passcode"
+    case .newerSystem(let version): "a device with iOS \(version) or later"
+    case .keepInMemory: "set TMPDIR to a folder with free space, or keep the data in memory"
+    case .listItems: "one of the indexes in the plan"
+    }
+  }
+}
+
+extension Remedy: ExpressibleByStringInterpolation {
+  /// Creates a remedy in words.
+  public init(stringLiteral text: String) { self = .words(text) }
+}
+
+/// Numbers as people read them.
+package enum Amounts {
+  /// "41,208"
+  package static func grouped(_ number: some BinaryInteger) -> String {
+    let digits = String(number.magnitude)
+    var result = ""
+    for (index, digit) in digits.enumerated() {
+      if index > 0, (digits.count - index).isMultiple(of: 3) { result.append(",") }
+      result.append(digit)
+    }
+    return number < 0 ? "-" + result : result
+  }
+
+  /// "1 item", "2 items", "1,204 items"
+  package static func count(_ number: Int, _ noun: String, plural: String? = nil) -> String {
+    "\(grouped(number)) \(number == 1 ? noun : plural ?? noun + "s")"
+  }
+
+  /// "41,208 bytes"
+  package static func bytes(_ number: some BinaryInteger) -> String {
+    "\(grouped(number)) \(number == 1 ? "byte" : "bytes")"
+  }
+
+  /// "a", "a and b", "a, b and c"
+  package static func list(_ names: [String], conjunction: String = "and") -> String {
+    guard let last = names.last, names.count > 1 else { return names.first ?? "" }
+    return names.dropLast().joined(separator: ", ") + " \(conjunction) \(last)"
+  }
+
+  /// "about 0.8 s", "about 12 s", "about 6 min"; what nobody notices is "under 0.1 s".
+  package static func estimate(_ duration: Duration) -> String {
+    let seconds = duration / .seconds(1)
+    guard seconds >= 0.095 else { return "under 0.1 s" }
+    if seconds < 9.95 {
+      let tenths = Int((seconds * 10).rounded())
+      return "about \(tenths / 10).\(tenths % 10) s"
+    }
+    return seconds < 120 ? "about \(Int(seconds.rounded())) s" : "about \(grouped(Int(seconds / 60))) min"
+  }
+}

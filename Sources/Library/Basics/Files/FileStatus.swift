@@ -1,4 +1,12 @@
-import SystemPackage
+package import SystemPackage
+
+#if canImport(Glibc)
+  package import Glibc
+#elseif canImport(Musl)
+  package import Musl
+#elseif canImport(Darwin)
+  package import Darwin
+#endif
 
 /// What stands at a place of the file system.
 package struct FileStatus: Sendable {
@@ -52,4 +60,62 @@ package struct FileStatus: Sendable {
     number = status.inode
     changes = SystemCalls.changes(in: status)
   }
+}
+
+/// A record of the C library's directory stream, as `readdir` lends it.
+package enum DirectoryEntry {
+  /// The bytes of the entry's name, without the NUL behind them.
+  ///
+  /// A record is as long as its name needs, and mostly shorter than `dirent`, whose name field has room for the longest.
+  /// So the record is read where it stands and never as a whole `dirent`, which would take along what lies behind it.
+  /// Source: readdir(3), "the size of the array".
+  package static func name(of entry: UnsafePointer<dirent>) -> [UInt8] {
+    guard let lengthOffset = MemoryLayout<dirent>.offset(of: \.d_reclen),
+      let nameOffset = MemoryLayout<dirent>.offset(of: \.d_name)
+    else { return [] }
+    let record = UnsafeRawPointer(entry)
+    let length = Int(record.loadUnaligned(fromByteOffset: lengthOffset, as: UInt16.self))
+    guard length > nameOffset else { return [] }
+    return Array(UnsafeRawBufferPointer(start: record + nameOffset, count: length - nameOffset).prefix { $0 != 0 })
+  }
+}
+
+extension FileSystem {
+  /// A name as the system keeps it: bytes with a NUL at the end, not always UTF-8.
+  package typealias Name = [CChar]
+}
+
+extension String {
+  package var systemName: FileSystem.Name { Array(utf8CString) }
+}
+
+extension FileSystem.Name {
+  private var bytes: [UInt8] { dropLast().map { UInt8(bitPattern: $0) } }
+
+  /// `nil` for bytes that are not UTF-8.
+  package var validText: String? { String(validating: bytes, as: UTF8.self) }
+
+  /// For people and for comparison: bytes that are not UTF-8 are replaced.
+  package var text: String { String(decoding: bytes, as: UTF8.self) }
+}
+
+/// An open file or directory, closed when its owner lets go of it.
+package struct Descriptor: ~Copyable, Sendable {
+  /// For calls while the owner keeps it open.
+  package let raw: FileDescriptor
+
+  init(_ raw: FileDescriptor) { self.raw = raw }
+
+  /// Closes now and reports what only closing can tell, such as a write that a network file system refused late.
+  package consuming func close(_ system: FileSystem) throws(Errno) {
+    let raw = self.raw
+    discard self
+    var reason: Errno?
+    do { try raw.close() } catch { reason = error as? Errno ?? .ioError }
+    if let fault = system.fault(in: .close) { throw fault }
+    // It is closed all the same, and its number may be another's by now.
+    if let reason, reason != .interrupted { throw reason }
+  }
+
+  deinit { try? raw.close() }
 }

@@ -72,3 +72,120 @@ extension FileSystem {
     return try perform(.status) { _ in try SystemCalls.freeByteCount(of: raw) }
   }
 }
+
+extension FileSystem {
+  package func status(of file: FileDescriptor) throws(Errno) -> FileStatus {
+    FileStatus(try perform(.status) { _ in try Stat(file, retryOnInterrupt: false) })
+  }
+
+  /// What stands at `name`, a link being what it is; `nil` where nothing does.
+  package func status(of name: Name, in parent: borrowing Descriptor) throws(Errno) -> FileStatus? {
+    let raw = parent.raw
+    do throws(Errno) {
+      return FileStatus(
+        try perform(.status) { _ in
+          try Stat(name, relativeTo: raw, flags: .symlinkNoFollow, retryOnInterrupt: false)
+        })
+    } catch {
+      guard error == .noSuchFileOrDirectory else { throw error }
+      return nil
+    }
+  }
+
+  /// What stands at a path; `nil` where nothing does, or where what should be a directory of the path is none.
+  ///
+  /// - Parameter followsLink: Whether a link at the end is what it leads to.
+  package func status(of path: String, followsLink: Bool = false) throws(Errno) -> FileStatus? {
+    do throws(Errno) {
+      return FileStatus(
+        try perform(.status) { _ in try Stat(path, followTargetSymlink: followsLink, retryOnInterrupt: false) })
+    } catch {
+      guard error.isAbsence else { throw error }
+      return nil
+    }
+  }
+
+  /// Whether a directory is at a path that the user typed, or a link to one.
+  package func isDirectory(_ path: String) -> Bool {
+    (try? status(of: path, followsLink: true))?.kind == .directory
+  }
+
+  /// Gives a file or a directory that was just made other permissions than its owner's alone.
+  package func setPermissions(_ permissions: UInt32, of made: borrowing Descriptor) throws(Errno) {
+    let raw = made.raw
+    try perform(.permissions, omitted: ()) { _ in
+      try SystemCalls.setPermissions(CInterop.Mode(truncatingIfNeeded: permissions), of: raw)
+    }
+  }
+
+  /// The same by a path.
+  package func setPermissions(_ permissions: UInt32, of path: String) throws(Errno) {
+    try perform(.permissions, omitted: ()) { _ in
+      try SystemCalls.setPermissions(
+        CInterop.Mode(truncatingIfNeeded: permissions), of: path, in: SystemCalls.workingDirectory)
+    }
+  }
+
+  /// Gives a file that was just made to another owner and group, where the system lets this user.
+  package func transferOwnership(_ file: borrowing Descriptor, to status: FileStatus) {
+    let raw = file.raw
+    try? perform(.permissions, omitted: ()) { _ in
+      try SystemCalls.setOwner(status.owner, status.group, of: raw)
+    }
+  }
+}
+
+extension FileSystem {
+  /// What a run that was ended left beside a place.
+  package struct Leftover {
+    package let name: String
+    package let status: FileStatus
+  }
+
+  /// Lends what runs that were killed left beside a target: ours by name, kind and owner. What another run still writes
+  /// is claimed, as its end alone ends the claim, and is none. What cannot be read is passed over.
+  ///
+  /// - Throws: Where the directory cannot be listed.
+  package func forEachLeftover(
+    of place: PlacePath, in parent: borrowing Descriptor, _ body: (Leftover, borrowing Descriptor) -> Void
+  ) throws(Errno) {
+    for bytes in try names(in: parent) {
+      guard let name = bytes.validText, place.isSibling(name), let file = try? openForReading(name, in: parent),
+        let status = try? status(of: file.raw), status.kind == .file || status.kind == .directory, status.isOwn,
+        claim(file)
+      else { continue }
+      defer { unclaim(file) }
+      body(Leftover(name: name, status: status), parent)
+    }
+  }
+
+  /// Removes the leftovers of one kind that a target's writes were ended at; not what was put aside by its name.
+  ///
+  /// - Parameter keeping: Whether one stays, because somebody may have put something into it.
+  package func sweepLeftovers(
+    of place: PlacePath, _ kind: FileStatus.Kind, in parent: borrowing Descriptor,
+    keeping: (_ name: Name, borrowing Descriptor) -> Bool = { _, _ in false }
+  ) {
+    try? forEachLeftover(of: place, in: parent) { leftover, parent in
+      guard place.isTemporarySibling(leftover.name), leftover.status.kind == kind,
+        !keeping(leftover.name.systemName, parent)
+      else { return }
+      try? removeTree(leftover.name.systemName, in: parent)
+    }
+  }
+}
+
+extension FileSystem {
+  /// Makes a directory at a path that the user typed, and those above it that are missing, each for its owner alone.
+  /// Links in the path are followed.
+  package func makeDirectories(_ path: String) throws(Errno) {
+    do throws(Errno) {
+      try makeDirectory(path)
+    } catch {
+      guard error == .noSuchFileOrDirectory, let parent = PlacePath(path)?.parent, parent.utf8.count < path.utf8.count
+      else { throw error }
+      try makeDirectories(parent)
+      try makeDirectory(path)
+    }
+  }
+}

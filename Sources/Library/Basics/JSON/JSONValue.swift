@@ -109,3 +109,154 @@ extension JSONValue: Equatable {
     }
   }
 }
+
+extension JSONValue {
+  /// The document on lines of its own, two spaces a level.
+  ///
+  /// - Parameter indent: By how many spaces the lines after the first are moved in.
+  package func text(indentedBy indent: Int = 0) -> String {
+    var buffer = SensitiveBuffer()
+    write(to: &buffer, indent: indent)
+    return buffer.withBytes { String(decoding: $0, as: UTF8.self) }
+  }
+
+  /// The document on one line.
+  package func compactText() -> String {
+    var buffer = SensitiveBuffer()
+    write(to: &buffer, indent: nil)
+    return buffer.withBytes { String(decoding: $0, as: UTF8.self) }
+  }
+
+  /// The document on lines of its own with a newline at its end.
+  package func bytes() -> [UInt8] {
+    var buffer = SensitiveBuffer()
+    write(to: &buffer)
+    return buffer.withBytes { Array($0) }
+  }
+
+  /// Adds the same to a buffer that is wiped; what a secret of the document says is in no other memory.
+  package func write(to buffer: inout SensitiveBuffer) {
+    write(to: &buffer, indent: 0)
+    buffer.append(UInt8(ascii: "\n"))
+  }
+
+  /// Lends the same bytes some kilobytes at a time: no more of the document than that is held at once.
+  package func forEachPortion<Failure: Error>(
+    _ body: (UnsafeRawBufferPointer) throws(Failure) -> Void
+  ) throws(Failure) {
+    var buffer = SensitiveBuffer()
+    try write(to: &buffer, indent: 0) { (buffer: inout SensitiveBuffer) throws(Failure) in
+      guard buffer.count >= JSONStream.portionByteCount else { return }
+      try buffer.withBytes(body)
+      buffer.removeAll()
+    }
+    buffer.append(UInt8(ascii: "\n"))
+    try buffer.withBytes(body)
+  }
+
+  package func write(to buffer: inout SensitiveBuffer, indent: Int?) {
+    write(to: &buffer, indent: indent) { (_: inout SensitiveBuffer) in }
+  }
+
+  /// - Parameter passing: Called behind each element of an array: what was written may be taken out.
+  private func write<Failure: Error>(
+    to buffer: inout SensitiveBuffer, indent: Int?, passing: (inout SensitiveBuffer) throws(Failure) -> Void
+  ) throws(Failure) {
+    switch self {
+    case .null: buffer.append("null")
+    case .boolean(let value): buffer.append(value ? "true" : "false")
+    case .integer(let value): buffer.append(String(value))
+    // JSON has no form for infinities; none of our documents has a number that could be one.
+    case .number(let value): buffer.append(value.isFinite ? String(value) : "null")
+    case .string(let value): Self.write(value, to: &buffer)
+    case .sensitive(let bytes, let form): Self.write(bytes, form, to: &buffer)
+    case .array(let elements):
+      try Self.elements(count: elements.count) { elements[$0] }.write(to: &buffer, indent: indent, passing: passing)
+    case .elements(let count, let make):
+      buffer.append("[")
+      for index in 0..<count {
+        Self.begin(index, in: &buffer, indent)
+        try make(index).write(to: &buffer, indent: indent.map { $0 + 2 }, passing: passing)
+        try passing(&buffer)
+      }
+      Self.end("]", of: count, in: &buffer, indent)
+    case .object(let fields):
+      buffer.append("{")
+      for (index, field) in fields.enumerated() {
+        Self.begin(index, in: &buffer, indent)
+        Self.write(field.0, to: &buffer)
+        buffer.append(indent == nil ? ":" : ": ")
+        try field.1.write(to: &buffer, indent: indent.map { $0 + 2 }, passing: passing)
+      }
+      Self.end("}", of: fields.count, in: &buffer, indent)
+    }
+  }
+
+  /// Begins the line of a part of an array or an object.
+  private static func begin(_ index: Int, in buffer: inout SensitiveBuffer, _ indent: Int?) {
+    if index > 0 { buffer.append(",") }
+    if let indent { startLine(indentedBy: indent + 2, in: &buffer) }
+  }
+
+  private static func end(_ bracket: String, of count: Int, in buffer: inout SensitiveBuffer, _ indent: Int?) {
+    if let indent, count > 0 { startLine(indentedBy: indent, in: &buffer) }
+    buffer.append(bracket)
+  }
+
+  static func startLine(indentedBy indent: Int, in buffer: inout SensitiveBuffer) {
+    buffer.append(UInt8(ascii: "\n"))
+    buffer.append(UInt8(ascii: " "), count: indent)
+  }
+
+  package static func write(_ text: String, to buffer: inout SensitiveBuffer) {
+    var text = text
+    buffer.append(UInt8(ascii: "\""))
+    text.withUTF8 { writeEscaped(UnsafeRawBufferPointer($0), to: &buffer) }
+    buffer.append(UInt8(ascii: "\""))
+  }
+
+  private static func write(_ bytes: SensitiveBytes, _ form: SensitiveForm, to buffer: inout SensitiveBuffer) {
+    buffer.append(UInt8(ascii: "\""))
+    bytes.withBytes { bytes in
+      switch form {
+      case .text: writeEscaped(bytes, to: &buffer)
+      case .base64: Base64Digits.append(bytes, to: &buffer)
+      }
+    }
+    buffer.append(UInt8(ascii: "\""))
+  }
+
+  /// Everything that a terminal would act on or hide is escaped too, so that a document can be looked at.
+  private static func writeEscaped(_ utf8: UnsafeRawBufferPointer, to buffer: inout SensitiveBuffer) {
+    // Most of what is written needs nothing of this, and is copied as it is up to the first byte that may.
+    let plain = utf8.prefix {
+      (0x20...0x7E).contains($0) && $0 != UInt8(ascii: "\"") && $0 != UInt8(ascii: "\\")
+    }
+    buffer.append(UnsafeRawBufferPointer(rebasing: plain))
+    guard plain.count < utf8.count else { return }
+    UTF8Scalars.forEach(in: UnsafeRawBufferPointer(rebasing: utf8[plain.endIndex...])) { scalar, bytes in
+      switch scalar {
+      case "\"": buffer.append("\\\"")
+      case "\\": buffer.append("\\\\")
+      case "\n": buffer.append("\\n")
+      case "\r": buffer.append("\\r")
+      case "\t": buffer.append("\\t")
+      case " "..."~": buffer.append(bytes)
+      default:
+        switch scalar.properties.generalCategory {
+        case .control, .format, .lineSeparator, .paragraphSeparator:
+          for unit in UTF16.encode(scalar) ?? UTF16.encodedReplacementCharacter { writeEscape(unit, to: &buffer) }
+        default: buffer.append(bytes)
+        }
+      }
+    }
+  }
+
+  private static func writeEscape(_ unit: UInt16, to buffer: inout SensitiveBuffer) {
+    buffer.append("\\u")
+    for shift in [12, 8, 4, 0] as [UInt16] {
+      let digit = UInt8(truncatingIfNeeded: unit >> shift & 15)
+      buffer.append(digit < 10 ? UInt8(ascii: "0") + digit : UInt8(ascii: "a") + digit - 10)
+    }
+  }
+}

@@ -49,3 +49,71 @@ public final class SensitiveBytes: Sendable, CustomStringConvertible, CustomRefl
   public var description: String { "<\(count) sensitive bytes>" }
   public var customMirror: Mirror { Mirror(self, children: ["count": count]) }
 }
+
+/// Collects bytes that must not outlive their use, such as a list of passwords. What it outgrows is overwritten.
+package struct SensitiveBuffer: ~Copyable {
+  private var storage: UnsafeMutableRawBufferPointer
+  package private(set) var count = 0
+
+  private static let firstCapacity = 4096
+
+  package init() { storage = SecretArena.items.allocate(Self.firstCapacity) }
+
+  deinit { SecretArena.items.release(storage) }
+
+  package mutating func append(_ byte: UInt8) {
+    reserve(1)
+    storage[count] = byte
+    count += 1
+  }
+
+  package mutating func append(_ bytes: UnsafeRawBufferPointer) {
+    reserve(bytes.count)
+    UnsafeMutableRawBufferPointer(rebasing: storage[count...]).copyMemory(from: bytes)
+    count += bytes.count
+  }
+
+  /// The text's UTF-8.
+  package mutating func append(_ text: some StringProtocol) {
+    let copied: Void? = text.utf8.withContiguousStorageIfAvailable { append(UnsafeRawBufferPointer($0)) }
+    if copied == nil { for byte in text.utf8 { append(byte) } }
+  }
+
+  /// So many times the same byte.
+  package mutating func append(_ byte: UInt8, count added: Int) {
+    append(count: added) { $0.initializeMemory(as: UInt8.self, repeating: byte) }
+  }
+
+  /// So many bytes, all of which `body` writes.
+  package mutating func append(count added: Int, filledBy body: (UnsafeMutableRawBufferPointer) -> Void) {
+    reserve(added)
+    body(UnsafeMutableRawBufferPointer(rebasing: storage[count..<count + added]))
+    count += added
+  }
+
+  /// A second owner of what was collected; the buffer's own bytes are overwritten with it.
+  package borrowing func bytes() -> SensitiveBytes {
+    SensitiveBytes(copying: UnsafeRawBufferPointer(rebasing: storage[..<count]))
+  }
+
+  /// Lends what was collected for the length of the closure.
+  package borrowing func withBytes<Result, Failure: Error>(
+    _ body: (UnsafeRawBufferPointer) throws(Failure) -> Result
+  ) throws(Failure) -> Result {
+    try body(UnsafeRawBufferPointer(rebasing: storage[..<count]))
+  }
+
+  /// Overwrites what was collected; the memory is used again.
+  package mutating func removeAll() {
+    wipe(UnsafeMutableRawBufferPointer(rebasing: storage[..<count]))
+    count = 0
+  }
+
+  private mutating func reserve(_ added: Int) {
+    guard storage.count - count < added else { return }
+    let larger = SecretArena.items.allocate(max(storage.count * 2, count + added))
+    larger.copyMemory(from: UnsafeRawBufferPointer(rebasing: storage[..<count]))
+    SecretArena.items.release(storage)
+    storage = larger
+  }
+}

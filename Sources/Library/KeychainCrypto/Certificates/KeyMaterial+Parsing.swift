@@ -1,4 +1,5 @@
 public import Basics
+import COpenSSL
 import KeychainFormats
 
 extension KeyMaterial {
@@ -226,6 +227,250 @@ extension KeyMaterial {
         throw MaterialError(.unsupported, "the key's algorithm is not RSA or ECDSA")
       }
       try cursor.checkEnd("the algorithm")
+    }
+  }
+}
+
+extension KeyMaterial {
+  /// The key as other programs read it: a private one as PKCS#8 (RFC 5958), a public one as SubjectPublicKeyInfo
+  /// (RFC 5280, 4.1.2.7), in PEM.
+  ///
+  /// - Throws: `.failed` where OpenSSL refuses the key.
+  public var pem: SensitiveBytes {
+    get throws(MaterialError) {
+      switch half {
+      case .publicKey: return publicKeyInfo.withRawBytes { PEM.encode("PUBLIC KEY", $0) }
+      case .privateKey:
+        return try withPrivateKeyInfo { (bytes) in PEM.encode("PRIVATE KEY", bytes) }
+      }
+    }
+  }
+
+  /// The DER of the SubjectPublicKeyInfo.
+  var publicKeyInfo: [UInt8] {
+    let parameters =
+      switch algorithm {
+      case .rsa: ASN1Encoding.element(.null, [])
+      case .ellipticCurve(let curve): ASN1Encoding.element(.objectIdentifier, curve.identifier)
+      }
+    let identifier =
+      switch algorithm {
+      case .rsa: AlgorithmIdentifier.rsaEncryption
+      case .ellipticCurve: AlgorithmIdentifier.ecPublicKey
+      }
+    let algorithmIdentifier = ASN1Encoding.element(
+      .sequence, ASN1Encoding.element(.objectIdentifier, identifier) + parameters)
+    return ASN1Encoding.element(.sequence, algorithmIdentifier + ASN1Encoding.element(.bitString, [0] + publicKey))
+  }
+
+  /// Lends the DER of the PKCS#8 structure, which is overwritten afterwards.
+  private func withPrivateKeyInfo<Result>(
+    _ body: (UnsafeRawBufferPointer) -> Result
+  ) throws(MaterialError) -> Result {
+    let key = try KeyHandle(self)
+    guard let info = EVP_PKEY2PKCS8(key.handle) else { throw .openSSL("EVP_PKEY2PKCS8") }
+    defer { PKCS8_PRIV_KEY_INFO_free(info) }
+    var bytes: UnsafeMutablePointer<UInt8>?
+    let count = Int(i2d_PKCS8_PRIV_KEY_INFO(info, &bytes))
+    guard count > 0, let bytes else { throw .openSSL("i2d_PKCS8_PRIV_KEY_INFO") }
+    defer { CRYPTO_clear_free(bytes, count, #file, #line) }
+    return body(UnsafeRawBufferPointer(start: bytes, count: count))
+  }
+
+  /// The DER of the algorithm's own structure: RSAPrivateKey as it is stored (RFC 8017, A.1.2), or ECPrivateKey
+  /// (RFC 5915) made of 04‖X‖Y‖K.
+  var privateKeyStructure: SensitiveBytes {
+    guard case .ellipticCurve(let curve) = algorithm else { return externalRepresentation }
+    let before = ASN1Encoding.element(.integer, [1])
+    let after =
+      ASN1Encoding.element(.explicit(0), ASN1Encoding.element(.objectIdentifier, curve.identifier))
+      + ASN1Encoding.element(.explicit(1), ASN1Encoding.element(.bitString, [0] + publicKey))
+    let size = curve.coordinateSize
+    // A coordinate has at most 66 bytes, so that its length is one byte.
+    let number = ASN1Encoding.header(.octetString, size)
+    let header = ASN1Encoding.header(.sequence, before.count + number.count + size + after.count)
+    var buffer = SensitiveBuffer()
+    for part in [header, before, number] { part.withRawBytes { buffer.append($0) } }
+    externalRepresentation.withBytes { buffer.append(UnsafeRawBufferPointer(rebasing: $0.suffix(size))) }
+    after.withRawBytes { buffer.append($0) }
+    return buffer.bytes()
+  }
+}
+
+extension CertificateFacts {
+  /// The certificate as other programs read it.
+  public var pem: SensitiveBytes { der.withRawBytes { PEM.encode("CERTIFICATE", $0) } }
+}
+
+/// A key of OpenSSL, wiped at its end.
+struct KeyHandle: ~Copyable {
+  let handle: OpaquePointer
+
+  /// - Throws: `.failed` where OpenSSL does not take the key.
+  init(_ key: KeyMaterial) throws(MaterialError) {
+    switch key.half {
+    case .publicKey:
+      handle = try key.publicKeyInfo.withRawBytes { (bytes) throws(MaterialError) in
+        var position = bytes.baseAddress?.assumingMemoryBound(to: UInt8.self)
+        return try Self.checked(d2i_PUBKEY(nil, &position, bytes.count), "d2i_PUBKEY")
+      }
+    case .privateKey:
+      handle = try key.privateKeyStructure.withBytes { (bytes) throws(MaterialError) in
+        var position = bytes.baseAddress?.assumingMemoryBound(to: UInt8.self)
+        return try Self.checked(d2i_AutoPrivateKey(nil, &position, bytes.count), "d2i_AutoPrivateKey")
+      }
+    }
+  }
+
+  private static func checked(_ handle: OpaquePointer?, _ call: String) throws(MaterialError) -> OpaquePointer {
+    guard let handle else {
+      ERR_clear_error()
+      throw .openSSL(call)
+    }
+    return handle
+  }
+
+  deinit { EVP_PKEY_free(handle) }
+}
+
+extension PEM {
+  /// Digits on a line (RFC 7468, section 2).
+  private static let lineLength = 64
+
+  static func encode(_ label: String, _ contents: UnsafeRawBufferPointer) -> SensitiveBytes {
+    var buffer = SensitiveBuffer()
+    buffer.append("-----BEGIN \(label)-----\n")
+    var column = 0
+    Base64Digits.forEach(of: contents) { digit in
+      if column == lineLength {
+        buffer.append(UInt8(ascii: "\n"))
+        column = 0
+      }
+      buffer.append(digit)
+      column += 1
+    }
+    buffer.append("\n-----END \(label)-----\n")
+    return buffer.bytes()
+  }
+}
+
+/// The blocks of a text in PEM (RFC 7468, and the older form with headers of RFC 1421).
+///
+/// What a block holds may be a private key: it is decoded into memory that is wiped, and never becomes a `String`.
+struct PEM {
+  struct Block {
+    /// "CERTIFICATE", "RSA PRIVATE KEY".
+    let label: String
+    /// Whether a header says that the contents are encrypted.
+    let isEncrypted: Bool
+    let contents: SensitiveBytes
+  }
+
+  /// In order.
+  let blocks: [Block]
+
+  private static let begin = Array("-----BEGIN ".utf8)
+  private static let end = Array("-----END ".utf8)
+  private static let dashes = Array("-----".utf8)
+  /// More in one file are refused. A chain has four or so.
+  static let maximumBlockCount = 64
+
+  /// - Returns: `nil` where there is no line that begins a block.
+  init?(_ text: UnsafeRawBufferPointer) throws(MaterialError) {
+    var blocks: [Block] = []
+    var lines = Lines(rest: text)
+    while let line = lines.next() {
+      guard let label = Self.label(of: line, after: Self.begin) else { continue }
+      guard blocks.count < Self.maximumBlockCount else {
+        throw MaterialError(.overLimit, "it has more than \(Self.maximumBlockCount) PEM blocks")
+      }
+      blocks.append(try Self.block(label, &lines))
+    }
+    guard !blocks.isEmpty else { return nil }
+    self.blocks = blocks
+  }
+
+  private static func block(_ label: String, _ lines: inout Lines) throws(MaterialError) -> Block {
+    var isEncrypted = false
+    var body: [UnsafeRawBufferPointer] = []
+    while let line = lines.next() {
+      if let closing = Self.label(of: line, after: end) {
+        guard closing == label else { throw MaterialError(.malformed, "a PEM block ends with another label") }
+        return Block(label: label, isEncrypted: isEncrypted, contents: try Base64.decode(body))
+      }
+      // A header has a colon, base64 never does.
+      guard line.contains(UInt8(ascii: ":")) else {
+        body.append(line)
+        continue
+      }
+      if line.starts(with: "Proc-Type:".utf8), line.suffix(9).elementsEqual("ENCRYPTED".utf8) { isEncrypted = true }
+    }
+    throw MaterialError(.malformed, "a PEM block has no end")
+  }
+
+  /// Labels are upper-case letters, digits and blanks; anything else is no line of this format.
+  private static func label(of line: UnsafeRawBufferPointer, after marker: [UInt8]) -> String? {
+    guard line.starts(with: marker), line.count >= marker.count + dashes.count, line.suffix(5).elementsEqual(dashes)
+    else { return nil }
+    let text = line[marker.count..<(line.count - dashes.count)]
+    guard !text.isEmpty, text.count <= 64, text.allSatisfy({ (0x20...0x5A).contains($0) }) else { return nil }
+    return String(decoding: text, as: UTF8.self)
+  }
+
+  private struct Lines {
+    var rest: UnsafeRawBufferPointer
+
+    /// The next line without blanks around it and without its end, LF or CRLF.
+    mutating func next() -> UnsafeRawBufferPointer? {
+      guard !rest.isEmpty else { return nil }
+      let end = rest.firstIndex(of: UInt8(ascii: "\n")) ?? rest.endIndex
+      var line = rest[..<end]
+      rest = UnsafeRawBufferPointer(rebasing: rest[min(end + 1, rest.endIndex)...])
+      while let last = line.last, Self.isBlank(last) { line.removeLast() }
+      while let first = line.first, Self.isBlank(first) { line.removeFirst() }
+      return UnsafeRawBufferPointer(rebasing: line)
+    }
+
+    private static func isBlank(_ byte: UInt8) -> Bool { byte == 0x20 || byte == 0x09 || byte == 0x0D }
+  }
+}
+
+/// Base64 (RFC 4648) into memory that is wiped. Padding is required, and bits beyond the last byte are zero.
+private enum Base64 {
+  static func decode(_ lines: [UnsafeRawBufferPointer]) throws(MaterialError) -> SensitiveBytes {
+    let digitCount = lines.reduce(0) { $0 + $1.count }
+    guard digitCount > 0, digitCount.isMultiple(of: 4) else { throw damaged }
+    let padding = lines.reversed().lazy.flatMap { $0.reversed() }.prefix { $0 == UInt8(ascii: "=") }.reduce(0) {
+      sum, _ in
+      sum + 1
+    }
+    guard padding <= 2 else { throw damaged }
+    return try SensitiveBytes(count: digitCount / 4 * 3 - padding) { (target) throws(MaterialError) in
+      var (bits, bitCount, offset, read): (UInt32, Int, Int, Int) = (0, 0, 0, 0)
+      for byte in lines.lazy.joined() where read < digitCount - padding {
+        guard let digit = value(of: byte) else { throw damaged }
+        read += 1
+        bits = (bits << 6 | UInt32(digit)) & 0xFFFF
+        bitCount += 6
+        guard bitCount >= 8 else { continue }
+        bitCount -= 8
+        target[offset] = UInt8(truncatingIfNeeded: bits >> UInt32(bitCount))
+        offset += 1
+      }
+      guard bits & ((1 << UInt32(bitCount)) - 1) == 0 else { throw damaged }
+    }
+  }
+
+  private static var damaged: MaterialError { MaterialError(.malformed, "the base64 of a PEM block is damaged") }
+
+  private static func value(of byte: UInt8) -> UInt8? {
+    switch byte {
+    case UInt8(ascii: "A")...UInt8(ascii: "Z"): byte - UInt8(ascii: "A")
+    case UInt8(ascii: "a")...UInt8(ascii: "z"): byte - UInt8(ascii: "a") + 26
+    case UInt8(ascii: "0")...UInt8(ascii: "9"): byte - UInt8(ascii: "0") + 52
+    case UInt8(ascii: "+"): 62
+    case UInt8(ascii: "/"): 63
+    default: nil
     }
   }
 }

@@ -190,3 +190,74 @@ private final class BlockStream {
     pending.append(contentsOf: bytes[rest.upperBound...])
   }
 }
+
+/// The end of a stored file, which alone says whether it is padded: a block decrypts with the one before it, whatever comes
+/// before that.
+package struct FileEnding: ~Copyable {
+  private static let keptByteCount = 2 * FileCipher.blockSize
+  private let decryptor: FileDecryptor
+  private var end: [UInt8] = []
+  private var byteCount: Int64 = 0
+
+  /// Nothing was read yet of a file with this key.
+  package init(of decryptor: FileDecryptor) {
+    self.decryptor = decryptor
+    end.reserveCapacity(2 * Self.keptByteCount)
+  }
+
+  /// Takes the next stored bytes, of any number.
+  package mutating func pass(_ bytes: UnsafeRawBufferPointer) {
+    byteCount += Int64(bytes.count)
+    end.append(contentsOf: bytes.suffix(Self.keptByteCount))
+    if end.count > Self.keptByteCount { end.removeFirst(end.count - Self.keptByteCount) }
+  }
+
+  /// What decrypting all of it would have said: how many plain bytes there are, without their padding where it is valid, and
+  /// whether it is.
+  package func finish() throws(DataProtectionError) -> (plainByteCount: Int64, hasValidPadding: Bool) {
+    let block = Int64(FileCipher.blockSize)
+    guard byteCount > 0, byteCount % block == 0 else { return (byteCount / block * block, false) }
+    let plain = try end.withRawBytes { (end) throws(DataProtectionError) in try decryptor.plain(of: end).count }
+    let last = try decryptor.finish()
+    return (byteCount - Int64(end.count - plain - last.bytes.count), last.hasValidPadding)
+  }
+}
+
+/// Decrypts any run of blocks out of an encrypted file, without what comes before it.
+///
+/// In CBC a block's plain form follows from its own and the preceding block's stored bytes. Not to be used from two
+/// threads at once.
+package final class FileSectionDecryptor {
+  private let key: Secret
+  private let context: CipherContext
+
+  /// Bytes of a block; offsets and lengths of sections are multiples of it.
+  package static let blockSize = FileCipher.blockSize
+
+  /// Creates a decryptor of any sections of one file.
+  ///
+  /// - Parameter key: 32 bytes.
+  package init(key: borrowing Secret) throws(DataProtectionError) {
+    let count = key.count
+    guard count == 32 else { throw DataProtectionError(.malformed, "a file key has 32 bytes, not \(count)") }
+    context = try CipherContext(.aes256CBC, .decrypt)
+    self.key = key.copy()
+  }
+
+  /// Decrypts in place.
+  ///
+  /// - Parameters:
+  ///   - section: Whole blocks as they are stored.
+  ///   - previous: The stored block before them, 16 bytes; `nil` at the file's start.
+  package func decrypt(
+    _ section: UnsafeMutableRawBufferPointer, after previous: [UInt8]?
+  ) throws(DataProtectionError) {
+    guard section.count.isMultiple(of: Self.blockSize) else {
+      throw DataProtectionError(.malformed, "a section of \(section.count) bytes is not whole blocks")
+    }
+    try key.withBytes { (bytes) throws(DataProtectionError) in
+      try context.begin(key: bytes, iv: previous ?? FileCipher.zeroVector)
+    }
+    try context.update(UnsafeRawBufferPointer(section), into: section)
+  }
+}

@@ -1,5 +1,5 @@
 import Basics
-internal import CKeyhaul
+import CKeyhaul
 import KeychainFormats
 
 /// PBKDF2 (RFC 8018 §5.2) with HMAC-SHA-1 or HMAC-SHA-256.
@@ -174,5 +174,71 @@ extension DataProtectionError {
   /// What a derivation ends with whose progress closure said no.
   static var stopped: DataProtectionError {
     DataProtectionError(.cancelled, "it was stopped before its last iteration")
+  }
+}
+
+extension PasswordDerivation.Parameters {
+  /// Rounds of a sample: a few milliseconds of work.
+  static let sampleRounds = 20_000
+  private static let sampleCount = 3
+
+  /// How long this machine is likely to need for the whole derivation, from a short run of the same loops.
+  ///
+  /// - Parameter clock: What measures the samples; the shortest of them counts, because nothing makes a run faster than
+  ///   the machine is.
+  /// - Throws: `.crypto` where the cryptographic library fails.
+  public func estimatedDuration(
+    by clock: some Clock<Duration> = ContinuousClock()
+  ) throws(DataProtectionError) -> Duration {
+    var total = Duration.zero
+    let password = Secret(utf8: "a sample")
+    if let first {
+      total += try Self.scaled(to: first.iterations, by: clock) { (rounds) throws(DataProtectionError) in
+        _ = try PBKDF2.sha256(password: password, salt: first.salt, rounds: rounds, count: PasswordDerivation.keySize)
+      }
+    }
+    return try total
+      + Self.scaled(to: iterations, by: clock) { (rounds) throws(DataProtectionError) in
+        _ = try PBKDF2.sha1(password: password, salt: salt, rounds: rounds, count: PasswordDerivation.keySize)
+      }
+  }
+
+  private static func scaled(
+    to rounds: UInt32, by clock: some Clock<Duration>, _ run: (Int) throws(DataProtectionError) -> Void
+  ) throws(DataProtectionError) -> Duration {
+    guard rounds > 0 else { return .zero }
+    let sample = min(Int(rounds), sampleRounds)
+    var shortest: Duration?
+    for _ in 0..<sampleCount {
+      let start = clock.now
+      try run(sample)
+      let duration = start.duration(to: clock.now)
+      shortest = min(shortest ?? duration, duration)
+    }
+    return (shortest ?? .zero) * (Double(rounds) / Double(sample))
+  }
+}
+
+/// How much work a file may ask for.
+public enum RoundLimit {
+  /// The most rounds accepted unless the caller says otherwise, ITER and DPIC together. Real backups ask for
+  /// 10,010,000.
+  public static let standard = 20_000_000
+  /// How many times the usual count of its form a count may be without being worth a question.
+  public static let usualMultiple = 5
+
+  /// Refuses what is over the limit, and a count of no rounds, before any work is done.
+  static func check(_ counts: [UInt32], acceptingAtMost limit: Int) throws(DataProtectionError) {
+    guard !counts.contains(0) else {
+      throw DataProtectionError(.damagedKeybag, "it asks for a derivation with 0 iterations")
+    }
+    let total = counts.reduce(UInt64(0)) { $0 + UInt64($1) }
+    guard total <= UInt64(max(0, limit)) else {
+      throw DataProtectionError(
+        .roundsOverLimit,
+        "it asks for \(Amounts.grouped(total)) iterations, over the limit of \(Amounts.grouped(limit)); a real backup "
+          + "asks for 10,010,000"
+      )
+    }
   }
 }

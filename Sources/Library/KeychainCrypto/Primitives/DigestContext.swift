@@ -1,5 +1,5 @@
 import Basics
-internal import COpenSSL
+import COpenSSL
 import KeychainFormats
 
 /// A hash of OpenSSL under way.
@@ -67,5 +67,113 @@ struct DigestContext: ~Copyable {
     guard target.count == algorithm.size else { throw .crypto("a digest of \(target.count) bytes") }
     let bytes = target.baseAddress?.assumingMemoryBound(to: UInt8.self)
     guard EVP_DigestFinal_ex(handle, bytes, nil) == 1 else { throw .crypto("EVP_DigestFinal_ex") }
+  }
+}
+
+/// SHA-1 and SHA-256 of bytes at hand. SHA-1 stands where Apple's formats have it, never for security.
+public enum Digest {
+  /// 20 bytes.
+  public static func sha1(_ bytes: [UInt8]) throws(DataProtectionError) -> [UInt8] {
+    try bytes.withRawBytes { (buffer) throws(DataProtectionError) in try sha1(buffer) }
+  }
+
+  /// The same of a buffer, 20 bytes.
+  public static func sha1(_ bytes: UnsafeRawBufferPointer) throws(DataProtectionError) -> [UInt8] {
+    let context = try DigestContext(.sha1)
+    try context.update(bytes)
+    return try context.finish()
+  }
+
+  /// 32 bytes.
+  public static func sha256(_ bytes: [UInt8]) throws(DataProtectionError) -> [UInt8] {
+    try bytes.withRawBytes { (buffer) throws(DataProtectionError) in try sha256(buffer) }
+  }
+
+  /// The same of a buffer, 32 bytes.
+  public static func sha256(_ bytes: UnsafeRawBufferPointer) throws(DataProtectionError) -> [UInt8] {
+    let context = try DigestContext(.sha256)
+    try context.update(bytes)
+    return try context.finish()
+  }
+}
+
+/// SHA-1 or SHA-256 over bytes that arrive in portions, of one message after the other.
+///
+/// Not to be used from two threads at once.
+public final class DigestStream {
+  /// The digests that Apple's formats use.
+  public enum Algorithm: Sendable {
+    /// SHA-1 gives 20 bytes, SHA-256 gives 32.
+    case sha1, sha256
+
+    fileprivate var own: DigestContext.Algorithm {
+      switch self {
+      case .sha1: .sha1
+      case .sha256: .sha256
+      }
+    }
+  }
+
+  private let context: DigestContext
+  private let result: UnsafeMutableRawBufferPointer
+
+  /// Creates a stream at the start of a message.
+  ///
+  /// - Throws: `.cryptoFailed`.
+  public init(_ algorithm: Algorithm) throws(DataProtectionError) {
+    context = try DigestContext(algorithm.own)
+    result = .allocate(byteCount: algorithm.own.size, alignment: 16)
+  }
+
+  deinit { result.deallocate() }
+
+  /// Takes the next bytes of the message.
+  ///
+  /// - Throws: `.cryptoFailed`.
+  public func update(_ bytes: UnsafeRawBufferPointer) throws(DataProtectionError) { try context.update(bytes) }
+
+  /// The same for an array.
+  public func update(_ bytes: [UInt8]) throws(DataProtectionError) {
+    try bytes.withRawBytes { (buffer) throws(DataProtectionError) in try context.update(buffer) }
+  }
+
+  /// Lends the digest of the message, without an allocation, and begins the next one.
+  public func finish<Value>(_ body: (UnsafeRawBufferPointer) -> Value) throws(DataProtectionError) -> Value {
+    try context.finish(into: result)
+    try context.restart()
+    return body(UnsafeRawBufferPointer(result))
+  }
+
+  /// The digest of the message, 20 or 32 bytes; begins the next one.
+  public func finish() throws(DataProtectionError) -> [UInt8] { try finish { Array($0) } }
+}
+
+/// HMAC (RFC 2104).
+enum MessageAuthentication {
+  static func code(
+    _ algorithm: DigestContext.Algorithm, key: UnsafeRawBufferPointer, message: [UInt8]
+  ) throws(DataProtectionError) -> [UInt8] {
+    try [UInt8](count: algorithm.size) { (buffer) throws(DataProtectionError) in
+      try code(algorithm, key: key, message: message, into: buffer)
+    }
+  }
+
+  /// The same into a buffer of the algorithm's size, for a code that is a secret.
+  static func code(
+    _ algorithm: DigestContext.Algorithm, key: UnsafeRawBufferPointer, message: [UInt8],
+    into buffer: UnsafeMutableRawBufferPointer
+  ) throws(DataProtectionError) {
+    guard let keySize = Int32(exactly: key.count) else { throw .crypto("an HMAC key of \(key.count) bytes") }
+    let target = buffer.baseAddress?.assumingMemoryBound(to: UInt8.self)
+    guard HMAC(algorithm.handle, key.baseAddress, keySize, message, message.count, target, nil) != nil else {
+      throw .crypto("HMAC")
+    }
+  }
+}
+
+extension Digest {
+  /// The version of OpenSSL's libcrypto that this process runs with.
+  package static var libraryVersion: String {
+    "\(OPENSSL_version_major()).\(OPENSSL_version_minor()).\(OPENSSL_version_patch())"
   }
 }

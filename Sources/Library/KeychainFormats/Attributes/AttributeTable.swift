@@ -256,3 +256,30 @@ public enum AttributeTable {
 
   private static let tail: [AttributeDefinition] = tailColumns + virtual
 }
+
+/// One attribute of one kind of item.
+public struct AttributeDefinition: Sendable, Hashable {
+  /// The code, as the column and the blob spell it.
+  public let code: AttributeCode
+  /// How a value of the attribute is converted, stored and compared.
+  public let kind: AttributeKind
+  /// What the attribute takes part in: the primary key, the blob, the digest and the rest.
+  public let flags: AttributeFlags
+  /// The name Apple's headers give it, where they give it one.
+  public let constantName: String?
+}
+
+extension AttributeDefinition {
+  /// What Apple's headers call it, in words: "creation date", "is invisible"; the class of protection by its own name.
+  package var words: String {
+    if code == .protection { return "protection" }
+    guard let constantName else { return code.rawValue }
+    let prefixes = ["kSecAttr", "kSec"]
+    let name = prefixes.lazy.filter { constantName.hasPrefix($0) }.map { constantName.dropFirst($0.count) }.first
+    return (name ?? constantName[...]).reduce(into: "") { words, letter in
+      // Capitals in a row, as of URL and ID, stay one word.
+      if letter.isUppercase, !words.isEmpty, words.last?.isUppercase == false { words.append(" ") }
+      words.append(letter)
+    }.lowercased()
+  }
+}

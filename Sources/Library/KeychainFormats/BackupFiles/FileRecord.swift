@@ -96,3 +96,133 @@ extension FileRecord {
   /// Whether something has to be stored for the file: all but an empty one, of which nothing can be lost.
   package var needsPayload: Bool { size != 0 }
 }
+
+extension FileRecord {
+  /// Reads the archive of a manifest's row. References may stand at any level, values may be bare or wrapped.
+  ///
+  /// - Throws: `.malformed` that names the field; `.overLimit` for more keys than `maximumKeyCount`; what reading the
+  ///   property list throws. What no field leads to is not looked at.
+  public init(archive bytes: [UInt8]) throws(FormatError) {
+    self = try bytes.withRawBytes { (buffer: UnsafeRawBufferPointer) throws(FormatError) -> FileRecord in
+      try FileRecord(KeyedRecord(buffer))
+    }
+  }
+
+  private init(_ record: KeyedRecord) throws(FormatError) {
+    guard let path = try record.name(.relativePath) else {
+      throw FormatError(.fileRecord, .malformed, "it has no RelativePath")
+    }
+    let target = try record.name(.target)
+    self.init(
+      relativePath: path.text,
+      target: target?.text,
+      digest: try record.data(.digest),
+      encryptionKey: try record.data(.encryptionKey).map(ClassWrappedKey.init(parsing:)),
+      mode: try record.number(.mode) ?? 0,
+      inode: try record.inode(),
+      userID: try record.number(.userID) ?? 0,
+      groupID: try record.number(.groupID) ?? 0,
+      lastModified: try record.number(.lastModified) ?? 0,
+      lastStatusChange: try record.number(.lastStatusChange) ?? 0,
+      birth: try record.number(.birth) ?? 0,
+      size: try record.number(.size) ?? 0,
+      protectionClass: KeyClass(rawValue: try record.number(.protectionClass) ?? 0),
+      extendedAttributes: try record.data(.extendedAttributes),
+      flags: try record.number(.flags) ?? 0)
+    (undecodedPath, undecodedTarget) = (path.undecoded, target?.undecoded)
+    guard size >= 0 else { throw FormatError(.fileRecord, .malformed, "its Size is negative") }
+  }
+
+  /// The archive as a device writes it, with fields that have no value left out.
+  ///
+  /// - Throws: what writing the property list throws.
+  public func archived() throws(FormatError) -> [UInt8] {
+    var objects: [PropertyValue] = [.string("$null"), .null]
+    func reference(_ object: PropertyValue) -> PropertyValue {
+      objects.append(object)
+      return .uid(UInt64(objects.count - 1))
+    }
+    var record = PropertyDictionary()
+    record["$class"] = .null
+    record["RelativePath"] = reference(.string(relativePath))
+    if let target { record["Target"] = reference(.string(target)) }
+    if let digest { record["Digest"] = reference(.data(digest)) }
+    if let encryptionKey {
+      let key = reference(.null)
+      let dataClass = reference(Self.classDescription(["NSMutableData", "NSData", "NSObject"]))
+      objects[objects.count - 2] = .dictionary(["$class": dataClass, "NS.data": .data(encryptionKey.serialized())])
+      record["EncryptionKey"] = key
+    }
+    record["Mode"] = .integer(Int64(mode))
+    record["InodeNumber"] = .integer(Int64(bitPattern: inode))
+    record["UserID"] = .integer(userID)
+    record["GroupID"] = .integer(groupID)
+    record["LastModified"] = .integer(lastModified)
+    record["LastStatusChange"] = .integer(lastStatusChange)
+    record["Birth"] = .integer(birth)
+    record["Size"] = .integer(size)
+    record["ProtectionClass"] = .integer(Int64(protectionClass.rawValue))
+    if let extendedAttributes { record["ExtendedAttributes"] = reference(.data(extendedAttributes)) }
+    record["Flags"] = .integer(flags)
+    record["$class"] = reference(Self.classDescription(["MBFile", "NSObject"]))
+    objects[1] = .dictionary(record)
+    return try BinaryPlist.encode(
+      .dictionary([
+        "$version": .integer(100_000), "$archiver": .string("NSKeyedArchiver"),
+        "$top": .dictionary(["root": .uid(1)]), "$objects": .array(objects),
+      ]))
+  }
+
+  static func classDescription(_ names: [String]) -> PropertyValue {
+    .dictionary(["$classname": .string(names[0]), "$classes": .array(names.map(PropertyValue.string))])
+  }
+}
+
+extension FileRecord {
+  /// The archive of a manifest's row with another key, another digest and another size. Everything else stays as it was written, also
+  /// what this project does not know, and names that are not UTF-8.
+  ///
+  /// - Parameters:
+  ///   - encryptionKey: `nil` takes the key away.
+  ///   - digest: `nil` leaves the digest as it is.
+  ///   - size: Of the plain file; `nil` leaves it as it is.
+  ///   - archive: The archive of the row.
+  /// - Throws: `.malformed` for what is no such archive; what reading and writing the property list throw.
+  package static func replacing(
+    encryptionKey: ClassWrappedKey?, digest: [UInt8]?, size: Int64? = nil, in archive: [UInt8]
+  ) throws(FormatError) -> [UInt8] {
+    try BinaryPlist.editing(archive, limits: .small) { (list) throws(FormatError) in
+      try replace(encryptionKey, digest, size, in: &list)
+    }
+  }
+
+  private static func replace(
+    _ encryptionKey: ClassWrappedKey?, _ digest: [UInt8]?, _ size: Int64?, in list: inout PropertyValue
+  ) throws(FormatError) {
+    guard var root = list.dictionaryValue, var objects = root["$objects"]?.arrayValue,
+      case .uid(let number)? = root["$top"]?.dictionaryValue?["root"],
+      let index = Int(exactly: number), objects.indices.contains(index), var record = objects[index].dictionaryValue
+    else { throw FormatError(.fileRecord, .malformed, "it has no root") }
+    func refer(to object: PropertyValue) -> PropertyValue {
+      objects.append(object)
+      return .uid(UInt64(objects.count - 1))
+    }
+    // What the old key's reference stood for is no longer referred to.
+    if case .uid(let old)? = record["EncryptionKey"], let place = Int(exactly: old), objects.indices.contains(place),
+      place != 0, place != index
+    {
+      objects[place] = .string("$null")
+    }
+    record["EncryptionKey"] = nil
+    if let size { record["Size"] = .integer(size) }
+    if let digest { record["Digest"] = refer(to: .data(digest)) }
+    if let encryptionKey {
+      let dataClass = refer(to: classDescription(["NSMutableData", "NSData", "NSObject"]))
+      record["EncryptionKey"] = refer(
+        to: .dictionary(["$class": dataClass, "NS.data": .data(encryptionKey.serialized())]))
+    }
+    objects[index] = .dictionary(record)
+    root["$objects"] = .array(objects)
+    list = .dictionary(root)
+  }
+}

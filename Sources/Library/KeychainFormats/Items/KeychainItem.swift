@@ -71,3 +71,369 @@ public struct KeychainItem: Sendable, CustomStringConvertible, CustomReflectable
   public var description: String { "<\(kind.reportName), \(attributes.count) attributes>" }
   public var customMirror: Mirror { Mirror(self, children: ["kind": kind]) }
 }
+
+extension KeychainItem {
+  /// Reads a decrypted item of blob version 3: one DER dictionary with string keys that takes up all of the bytes.
+  ///
+  /// Secrets are copied into `SensitiveBytes` and nowhere else. Malformed dates become 2001-03-24, as on a device.
+  /// - Parameters:
+  ///   - bytes: The plaintext of the blob. It stays with the caller, who wipes it.
+  ///   - kind: The kind of the table or array the item came from; it decides which attributes are secrets.
+  /// - Throws: `.malformed`, `.truncated`, `.trailingBytes` or `.overLimit`, with the offset.
+  public init(derDictionary bytes: UnsafeRawBufferPointer, kind: ItemKind) throws(FormatError) {
+    try self.init(derDictionary: bytes, kind: kind, repairsDates: true)
+  }
+
+  /// The same, or with malformed dates refused, as in the boxes of versions 7 and 8.
+  ///
+  /// - Parameter packs: Whether it is held for a while (`pack`).
+  package init(
+    derDictionary bytes: UnsafeRawBufferPointer, kind: ItemKind, repairsDates: Bool = true, packs: Bool = true
+  ) throws(FormatError) {
+    if packs, let plain = KeychainItem(packing: bytes, kind: kind) {
+      self = plain
+      return
+    }
+    var decoder = try DERDecoder(bytes, format: .item, dates: repairsDates ? .substitute : .refuse)
+    let dictionary = try decoder.onlyElement()
+    guard dictionary.tag == DERPropertyList.Tag.dictionary else {
+      throw decoder.malformed(dictionary, "an item that is not a dictionary")
+    }
+    self.init(kind: kind)
+    attributes.reserveCapacity(try decoder.pairCount(in: dictionary.contents))
+    // Codes whose first value was a null, which leaves no other trace.
+    var absent: Set<AttributeCode> = []
+    var contents = dictionary.contents
+    while !contents.isAtEnd {
+      let pair = try decoder.pair(in: &contents)
+      let code = try decoder.attributeCode(of: pair.key)
+      if code.isSecret(in: kind) {
+        let secret = try Self.secret(of: pair.value, code: code, decoder: decoder)
+        guard absent.isEmpty || !absent.contains(code), secrets[code] == nil else { continue }
+        if let secret { secrets[code] = secret } else { absent.insert(code) }
+      } else {
+        let value = try decoder.value(of: pair.value, depth: 2)
+        guard absent.isEmpty || !absent.contains(code) else { continue }
+        // Where a code occurs twice the first wins.
+        if case .null = value {
+          if attributes[code] == nil { absent.insert(code) }
+        } else {
+          attributes.insert(value, forKey: code)
+        }
+      }
+    }
+    if packs { pack() }
+    attributes.shareCodes(amongItemsOf: kind)
+    secrets.shareCodes(Self.usualSecretCodes)
+  }
+
+  /// Reads a decrypted item of blob version 3 from bytes that are wiped by their last holder.
+  ///
+  /// - Throws: `FormatError` where the bytes are no DER dictionary with string keys, with the offset.
+  public init(derDictionary bytes: SensitiveBytes, kind: ItemKind) throws(FormatError) {
+    self = try bytes.withBytes { (bytes) throws(FormatError) in try KeychainItem(derDictionary: bytes, kind: kind) }
+  }
+
+  /// Of nearly every item's secrets.
+  static let usualSecretCodes = [AttributeCode.valueData]
+
+  /// Data, or text as its UTF-8; a null stands for an absent secret.
+  private static func secret(
+    of value: DERDecoder.Element, code: AttributeCode, decoder: DERDecoder
+  ) throws(FormatError) -> SensitiveBytes? {
+    switch value.tag {
+    case DERPropertyList.Tag.data, DERPropertyList.Tag.string:
+      var contents = value.contents
+      let range = try contents.take(contents.remaining, "the secret")
+      return SensitiveBytes(copying: contents.lend(range))
+    case DERPropertyList.Tag.null:
+      return nil
+    default:
+      throw decoder.malformed(value, "a value of \(code.rawValue) that is not data")
+    }
+  }
+
+  /// The item's plaintext for a blob of version 3, secrets included: byte for byte what was read, if nothing changed.
+  ///
+  /// - Throws: `.unencodable` for a value DER has no form for, or a secret's code among the attributes.
+  public func derDictionary() throws(FormatError) -> SensitiveBytes {
+    for code in attributes.keys where code.isSecret(in: kind) {
+      throw FormatError(.item, .unencodable, "\(code.rawValue) is among the attributes but belongs to the secrets")
+    }
+    return try ItemEncoder(keepsDateText: true).encode(attributes: attributes, secrets: secrets)
+  }
+
+  /// The dictionary of the attributes' box of versions 7 and 8, without the entries that the box adds.
+  ///
+  /// What the box holds of the item: attributes flagged C or U, those that may not be absent with their defaults, and
+  /// those that are not known here.
+  package var boxedAttributes: AttributeMap<PropertyValue> {
+    var boxed = attributes.filter { code, _ in AttributeTable.definition(of: code, in: kind) == nil }
+    for definition in AttributeTable.definitions(of: kind) where definition.flags.isBoxed {
+      boxed[definition.code] = attributes[definition.code] ?? definition.defaultValue
+    }
+    return boxed
+  }
+
+  /// The DER of a dictionary for one of the boxes of versions 7 and 8, in wiped memory.
+  ///
+  /// - Throws: `.unencodable` for a value DER has no form for.
+  package static func boxDictionary(
+    _ attributes: AttributeMap<PropertyValue>, secrets: AttributeMap<SensitiveBytes> = [:]
+  ) throws(FormatError) -> SensitiveBytes {
+    try ItemEncoder(keepsDateText: true).encode(attributes: attributes, secrets: secrets)
+  }
+}
+
+extension AttributeFlags {
+  /// Whether the attributes' box of versions 7 and 8 holds it.
+  fileprivate var isBoxed: Bool {
+    !contains(.returnedAsData) && (contains(.encrypted) || contains(.authenticated))
+  }
+}
+
+extension KeychainItem {
+  /// Whether its DER dictionary certainly can be written, in no more than so many bytes, and its digest's at all: told by
+  /// the sizes of the values, at a small part of the time. `false` leaves it open.
+  public func certainlyEncodes(within maximumByteCount: Int) -> Bool {
+    var count = ItemEncoder.maximumOverhead
+    let packed = attributes.packed
+    for (place, code) in attributes.keys.enumerated() {
+      let contentCount =
+        packed.map { $0.maximumDERByteCount(at: place) } ?? attributes[place].value.maximumEncodedByteCount
+      guard !code.isSecret(in: kind), let contentCount else { return false }
+      count += ItemEncoder.maximumOverhead + code.rawValue.utf8.count + contentCount
+    }
+    for (code, secret) in secrets { count += ItemEncoder.maximumOverhead + code.rawValue.utf8.count + secret.count }
+    return count <= maximumByteCount
+  }
+
+  /// Whether its DER dictionary certainly reads as the same item, in whatever order. `false` leaves it open.
+  package var certainlySurvivesEncoding: Bool {
+    // In so many bytes there are no more values than are read.
+    isPacked && secrets.keys.allSatisfy { $0.isSecret(in: kind) }
+      && certainlyEncodes(within: DERPropertyList.maximumValueCount)
+  }
+}
+
+extension PropertyValue {
+  /// A bound, in bytes; `nil` where nothing simple says that the value can be written at all.
+  fileprivate var maximumEncodedByteCount: Int? {
+    switch self {
+    case .null, .boolean, .integer: 8
+    case .data(let bytes): bytes.count
+    case .string(let text): text.utf8.count
+    case .date(let date): DERDate.maximumByteCount(of: date)
+    case .unsignedInteger, .real, .uid, .array, .dictionary, .set: nil
+    }
+  }
+}
+
+extension AttributeCode {
+  /// Whether an item of this kind keeps the attribute's value with its secrets (flag D).
+  func isSecret(in kind: ItemKind) -> Bool {
+    AttributeTable.secretCodes(of: kind).contains(self)
+  }
+}
+
+/// Writes the dictionary of an item into memory that is wiped, its secrets straight from theirs.
+struct ItemEncoder {
+  let keepsDateText: Bool
+
+  /// The most that a pair has besides its code and its contents: three tags and three lengths of up to five bytes.
+  static let maximumOverhead = 18
+
+  /// One pair: where everything up to the value's contents stands, and the contents where they are a secret.
+  private struct Pair {
+    var head: Range<Int>
+    var secret: SensitiveBytes?
+
+    var byteCount: Int { head.count + (secret?.count ?? 0) }
+  }
+
+  /// - Parameter attributes: No two with the same code.
+  func encode(
+    attributes: some Sequence<(key: AttributeCode, value: PropertyValue)>, secrets: AttributeMap<SensitiveBytes>
+  ) throws(FormatError) -> SensitiveBytes {
+    let encoder = DEREncoder(keepsDateText: keepsDateText)
+    var pairs: [Pair] = []
+    pairs.reserveCapacity(attributes.underestimatedCount + secrets.count)
+    // The heads of all pairs one after the other: an array for each would cost more than what is in it.
+    var heads: [UInt8] = []
+    var contents: [UInt8] = []
+    func appendPair(_ secret: SensitiveBytes?) {
+      let start = heads.count
+      DEREncoder.appendHeader(DERPropertyList.Tag.sequence, count: contents.count + (secret?.count ?? 0), to: &heads)
+      heads.append(contentsOf: contents)
+      pairs.append(Pair(head: start..<heads.count, secret: secret))
+      contents.removeAll(keepingCapacity: true)
+    }
+    for (code, value) in attributes where value != .null {
+      DEREncoder.appendElement(DERPropertyList.Tag.string, code.rawValue.utf8, to: &contents)
+      try encoder.append(value, depth: 2, to: &contents)
+      appendPair(nil)
+    }
+    for (code, secret) in secrets {
+      DEREncoder.appendElement(DERPropertyList.Tag.string, code.rawValue.utf8, to: &contents)
+      DEREncoder.appendHeader(DERPropertyList.Tag.data, count: secret.count, to: &contents)
+      appendPair(secret)
+    }
+    // The keys differ and none begins another, so no comparison ever reaches a value.
+    pairs.sort { heads[$0.head].lexicographicallyPrecedes(heads[$1.head]) }
+    let count = pairs.reduce(0) { $0 + $1.byteCount }
+    var head: [UInt8] = []
+    DEREncoder.appendHeader(DERPropertyList.Tag.dictionary, count: count, to: &head)
+    return SensitiveBytes(count: head.count + count) { target in
+      var offset = 0
+      func append(_ bytes: UnsafeRawBufferPointer) {
+        UnsafeMutableRawBufferPointer(rebasing: target[offset..<(offset + bytes.count)]).copyMemory(from: bytes)
+        offset += bytes.count
+      }
+      head.withUnsafeBytes { append($0) }
+      heads.withUnsafeBytes { heads in
+        for pair in pairs {
+          append(UnsafeRawBufferPointer(rebasing: heads[pair.head]))
+          pair.secret?.withBytes { append($0) }
+        }
+      }
+    }
+  }
+}
+
+extension KeychainItem {
+  /// The dictionary whose SHA-1 is the item's primary-key digest and whose SHA-256 gives its derived UUID.
+  ///
+  /// All attributes flagged P. An absent one that may not be absent counts with its default; an absent `vwht`, `tkid`
+  /// or `ggrp` is left out. Dates count by their seconds. Source: Apple `SecDbItem.c` (`SecDbItemCopyPrimaryKey`).
+  /// - Throws: `.unencodable` for a value DER has no form for.
+  public func primaryKeyEncoding() throws(FormatError) -> [UInt8] {
+    let encoded = try ItemEncoder(keepsDateText: false).encode(
+      attributes: attributesWithDefaults(flagged: .primaryKey), secrets: [:])
+    return encoded.withBytes { Array($0) }
+  }
+
+  /// The dictionary whose SHA-1 is the item's stored digest (`sha1`): all attributes flagged H, the secret among them.
+  ///
+  /// Source: Apple `SecDbItem.c` (`SecDbItemGetSHA1`).
+  /// - Throws: `.unencodable` for a value DER has no form for.
+  public func digestEncoding() throws(FormatError) -> SensitiveBytes {
+    let secrets = self.secrets.filter { code, _ in
+      AttributeTable.definition(of: code, in: kind)?.flags.contains(.inDigest) ?? false
+    }
+    return try ItemEncoder(keepsDateText: false).encode(
+      attributes: attributesWithDefaults(flagged: .inDigest), secrets: secrets)
+  }
+
+  private func attributesWithDefaults(flagged flag: AttributeFlags) -> [(key: AttributeCode, value: PropertyValue)] {
+    AttributeTable.definitions(of: kind).compactMap { definition in
+      guard definition.flags.contains(flag), !definition.flags.contains(.returnedAsData) else { return nil }
+      return (attributes[definition.code] ?? definition.defaultValue).map { (definition.code, $0) }
+    }
+  }
+}
+
+extension AttributeDefinition {
+  /// What counts where an attribute that may not be absent is; `nil` where it may be.
+  ///
+  /// Source: Apple `SecDbItem.c` (`SecDbAttrCopyDefaultValue`).
+  public var defaultValue: PropertyValue? {
+    guard flags.contains(.notNull) else { return nil }
+    return switch kind {
+    case .number, .sync, .tomb, .useTombstone, .rowID: .integer(0)
+    case .creationDate, .modificationDate, .date: .date(.reference)
+    case .blob, .data, .encryptedData, .sha1, .primaryKey, .uuid, .accessControl: .data([])
+    case .string, .access: .string("")
+    }
+  }
+}
+
+extension KeychainItem {
+  /// Reads an item into the form in which it is held; `nil` where `init(derDictionary:)` has to be asked.
+  package init?(packing bytes: UnsafeRawBufferPointer, kind: ItemKind) {
+    var all = PlainDER(bytes)
+    guard let dictionary = all.next(), dictionary.tag == DERPropertyList.Tag.dictionary, all.rest.isEmpty else {
+      return nil
+    }
+    // Keys have the most, 37 in backups of fixtures; with more than these the elements would not lie on the stack.
+    let maximumCount = 42
+    var secrets: AttributeMap<SensitiveBytes> = [:]
+    let attributes = withUnsafeTemporaryAllocation(of: PlainDER.Element.self, capacity: maximumCount) {
+      elements -> AttributeMap<PropertyValue>? in
+      var codes: [AttributeCode] = []
+      codes.reserveCapacity(maximumCount / 2)
+      var pairs = PlainDER(dictionary.contents)
+      while !pairs.rest.isEmpty {
+        guard let (key, value) = pairs.nextPair(), let code = AttributeCode(utf8: key) else { return nil }
+        if code.isSecret(in: kind) {
+          guard value.tag == DERPropertyList.Tag.data, secrets[code] == nil else { return nil }
+          secrets[code] = SensitiveBytes(copying: value.contents)
+        } else {
+          guard codes.count < maximumCount, AttributeCode.place(of: code, in: codes) == nil else { return nil }
+          elements.initializeElement(at: codes.count, to: value)
+          codes.append(code)
+        }
+      }
+      let packed = PackedPropertyValues(UnsafeBufferPointer(rebasing: elements[..<codes.count]))
+      return packed.map { AttributeMap(codes, packed: $0) }
+    }
+    guard let attributes else { return nil }
+    self.init(kind: kind, attributes: attributes, secrets: secrets)
+    self.secrets.pack()
+    self.attributes.shareCodes(amongItemsOf: kind)
+    self.secrets.shareCodes(Self.usualSecretCodes)
+  }
+}
+
+extension KeychainItem {
+  /// Reads a decrypted item of blob version 2: one binary property list, a dictionary with string keys.
+  ///
+  /// Secrets are copied into `SensitiveBytes` and nowhere else.
+  /// - Throws: `.malformed`, `.truncated`, `.unsupportedVersion` or `.overLimit`, with the offset.
+  public init(plistDictionary bytes: UnsafeRawBufferPointer, kind: ItemKind) throws(FormatError) {
+    let document = try BinaryPlistDocument(bytes, limits: .item)
+    var builder = BinaryPlistBuilder(document, limits: .item)
+    guard case .dictionary(let keys, let values) = try document.object(at: document.rootIndex) else {
+      throw document.malformed("an item that is not a dictionary", try document.offset(ofObject: document.rootIndex))
+    }
+    self.init(kind: kind)
+    var seen: Set<AttributeCode> = []
+    for position in 0..<keys.count {
+      let keyIndex = try document.index(position, of: keys)
+      let valueIndex = try document.index(position, of: values)
+      guard let name = try builder.value(at: keyIndex).stringValue else {
+        throw document.malformed("a key that is not a string", try document.offset(ofObject: keyIndex))
+      }
+      let code = AttributeCode(rawValue: name)
+      guard seen.insert(code).inserted else { continue }
+      if code.isSecret(in: kind) {
+        secrets[code] = try Self.secret(at: valueIndex, code: code, of: document)
+      } else {
+        let value = try builder.value(at: valueIndex)
+        if value != .null { attributes[code] = value }
+      }
+    }
+  }
+
+  /// Reads a decrypted item of blob version 2 from bytes that are wiped by their last holder.
+  ///
+  /// - Throws: `FormatError` where the bytes are no property list of a dictionary, with the offset.
+  public init(plistDictionary bytes: SensitiveBytes, kind: ItemKind) throws(FormatError) {
+    self = try bytes.withBytes { (buffer: UnsafeRawBufferPointer) throws(FormatError) -> KeychainItem in
+      try KeychainItem(plistDictionary: buffer, kind: kind)
+    }
+  }
+
+  /// Data, or an ASCII text as its bytes.
+  private static func secret(
+    at index: Int, code: AttributeCode, of document: BinaryPlistDocument
+  ) throws(FormatError) -> SensitiveBytes? {
+    switch try document.object(at: index) {
+    case .data(let range), .asciiString(let range):
+      return document.bytes.withBytes(range) { SensitiveBytes(copying: $0) }
+    case .null:
+      return nil
+    default:
+      throw document.malformed("a value of \(code.rawValue) that is not data", try document.offset(ofObject: index))
+    }
+  }
+}

@@ -48,3 +48,94 @@ extension AttributeDefinition {
     }
   }
 }
+
+/// A value as a column of the database holds it, byte for byte.
+///
+/// Text is bytes, not `String`: SQLite compares bytes, where Swift takes two spellings of "é" for equal, and a text may
+/// hold a NUL, at which GRDB's own conversion of `String` ends.
+package enum ColumnValue: Hashable, Sendable {
+  case null
+  case integer(Int64)
+  case real(Double)
+  case text([UInt8])
+  case blob([UInt8])
+
+  package static func text(_ string: String) -> ColumnValue { .text(Array(string.utf8)) }
+
+  /// Data as a column holds it: of no bytes, as the empty text.
+  package static func data(_ bytes: [UInt8]) -> ColumnValue { bytes.isEmpty ? .text([]) : .blob(bytes) }
+
+  package var isEmptyTextOrBlob: Bool {
+    switch self {
+    case .text(let bytes), .blob(let bytes): bytes.isEmpty
+    case .null, .integer, .real: false
+    }
+  }
+
+  package var blobValue: [UInt8]? { if case .blob(let bytes) = self { bytes } else { nil } }
+  package var integerValue: Int64? { if case .integer(let value) = self { value } else { nil } }
+
+  /// The text, with replacement characters where it is not UTF-8.
+  package var textValue: String? {
+    if case .text(let bytes) = self { String(decoding: bytes, as: UTF8.self) } else { nil }
+  }
+
+  /// The number of a date column, which SQLite may have stored as an integer.
+  package var realValue: Double? {
+    switch self {
+    case .real(let value): value
+    case .integer(let value): Double(value)
+    case .null, .text, .blob: nil
+    }
+  }
+}
+
+/// What SQLite makes of text that is stored in, or compared with, a column of type INTEGER.
+///
+/// Number attributes may hold text (`ptcl` is "htps"), and SQLite turns text that spells a number into that number:
+/// "007" and 7 are one value of a primary key. A key computed outside the database has to agree.
+/// Source: SQLite, "Datatypes in SQLite", sections 3 and 3.1 (well-formed literals; lossless conversion to INTEGER).
+package enum NumericAffinity {
+  /// The value as a column of type INTEGER holds it.
+  package static func applied(toText bytes: [UInt8]) -> ColumnValue {
+    guard let literal = numericLiteral(in: bytes) else { return .text(bytes) }
+    if let integer = Int64(literal) { return .integer(integer) }
+    guard let real = Double(literal) else { return .text(bytes) }
+    return applied(toReal: real)
+  }
+
+  /// A real that is a whole number becomes that number where both hold the same value.
+  package static func applied(toReal real: Double) -> ColumnValue {
+    guard let integer = Int64(exactly: real), integer > Int64.min, integer < Int64.max else { return .real(real) }
+    return .integer(integer)
+  }
+
+  /// `[+-]digits[.digits][e[+-]digits]` between blanks, or `nil` where the text is anything else.
+  private static func numericLiteral(in bytes: [UInt8]) -> String? {
+    var rest = ArraySlice(bytes)
+    while let first = rest.first, isBlank(first) { rest.removeFirst() }
+    while let last = rest.last, isBlank(last) { rest.removeLast() }
+    let literal = rest
+    if let sign = rest.first, sign == UInt8(ascii: "-") || sign == UInt8(ascii: "+") { rest.removeFirst() }
+    var mantissaDigits = skipDigits(&rest)
+    if rest.first == UInt8(ascii: ".") {
+      rest.removeFirst()
+      mantissaDigits += skipDigits(&rest)
+    }
+    guard mantissaDigits > 0 else { return nil }
+    if rest.first == UInt8(ascii: "e") || rest.first == UInt8(ascii: "E") {
+      rest.removeFirst()
+      if let sign = rest.first, sign == UInt8(ascii: "-") || sign == UInt8(ascii: "+") { rest.removeFirst() }
+      guard skipDigits(&rest) > 0 else { return nil }
+    }
+    return rest.isEmpty ? String(decoding: literal, as: UTF8.self) : nil
+  }
+
+  private static func skipDigits(_ rest: inout ArraySlice<UInt8>) -> Int {
+    let before = rest.count
+    while let first = rest.first, (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(first) { rest.removeFirst() }
+    return before - rest.count
+  }
+
+  private static func isBlank(_ byte: UInt8) -> Bool { byte == 0x20 || (0x09...0x0D).contains(byte) }
+}

@@ -1,3 +1,4 @@
+import Basics
 public import KeychainFormats
 
 /// One rule of what a restore leaves out of an archive, although the item opens.
@@ -49,5 +50,54 @@ public enum RestoreRules {
   /// Why an item stays behind, or `nil` where it is imported.
   public static func reasonToLeaveOut(_ item: KeychainItem, _ surroundings: RestoreSurroundings) -> Reason? {
     all.first { $0.leavesOut(item, surroundings) }?.reason
+  }
+}
+
+/// Which rows a restore removes before it puts a backup in place: what is not synchronized, not in one of the kept groups
+/// and not a shared copy.
+///
+/// Source: Apple `SecItemDb.c` (`SecServerImportKeychainInPlist`).
+package enum RestoreRemoval {
+  /// Whose rows a restore leaves in place.
+  package static let keptAccessGroups = [
+    "com.apple.security.sos", "com.apple.security.sos-usercredential", "com.apple.security.ckks",
+    "com.apple.security.egoIdentities", "com.apple.security.octagon",
+  ]
+
+  /// The condition of the statement that removes, on columns of any type: a NULL keeps the row.
+  package static func removes(_ columns: [AttributeCode: ColumnValue]) -> Bool {
+    guard columns[.synchronizable] == .integer(0), columns[.sharingGroup] == .text([]) else { return false }
+    return !keptAccessGroups.contains { columns[.accessGroup] == .text($0) }
+  }
+}
+
+/// Why a row could not be opened.
+public enum RowFault: Hashable, Sendable {
+  /// No key of this device will ever open it, or what it opens to is no item (-26275). The reason holds no value.
+  case undecodable(reason: String)
+  /// The key of its class is not in memory at this moment (-25308).
+  case locked(KeyClass)
+  /// The keybag's key of its class cannot be used at all (-25291).
+  case keyUnavailable(KeyClass)
+
+  /// Whether the row itself is at fault, so that no unlocking will help.
+  public var isPermanent: Bool {
+    switch self {
+    case .undecodable: true
+    case .locked, .keyUnavailable: false
+    }
+  }
+}
+
+/// Which items a restore makes synchronized although their backup doesn't say so.
+package enum SyncInference {
+  /// Safari's passwords from before there was synchronization: internet passwords in the group of the network layer,
+  /// with server, protocol and authentication type as text, not shared.
+  ///
+  /// Source: Apple `SecItemDb.c` (`SecItemImportInferSyncable`).
+  package static func appliesTo(_ item: KeychainItem) -> Bool {
+    item.kind == .internetPassword && item.accessGroup == "com.apple.cfnetwork"
+      && item[.server]?.stringValue != nil && item[.protocolType]?.stringValue != nil
+      && item[.authenticationType]?.stringValue != nil && (item[.sharingGroup]?.stringValue ?? "").isEmpty
   }
 }

@@ -1,6 +1,8 @@
-import Basics
+public import Basics
 import GRDB
+public import KeychainCrypto
 public import KeychainFormats
+public import KeychainRules
 import Synchronization
 
 #if canImport(FoundationEssentials)
@@ -243,5 +245,356 @@ public final class KeychainStore: Sendable {
         try database.translatingErrors { try database.execute(sql: "PRAGMA journal_mode = \(journal.rawValue)") }
       }
     }
+  }
+}
+
+extension KeychainStore {
+  /// Adds an item as `SecItemAdd` does: both dates become `now`, what may not be absent gets its default, UUID and
+  /// persistent reference are drawn. A tombstone or a corrupt row with the same primary key is replaced.
+  ///
+  /// - Throws: `.duplicateItem`; `.interactionNotAllowed` where the class is locked; `.authFailed` for the class that
+  ///   needs a passcode on a device without one; `.parameter`.
+  @discardableResult
+  public func add(
+    _ item: KeychainItem, keys: borrowing ClassKeys, now: KeychainDate, random: any RandomSource
+  ) throws(KeychainStoreError) -> StoredItem {
+    try write { (transaction) throws(KeychainStoreError) in
+      try transaction.add(item, keys: keys, now: now, random: random)
+    }
+  }
+
+  /// Adds all of the items or, where one cannot be added, none.
+  public func add(
+    contentsOf items: [KeychainItem], keys: borrowing ClassKeys, now: KeychainDate, random: any RandomSource
+  ) throws(KeychainStoreError) {
+    try write(isBulk: true) { (transaction) throws(KeychainStoreError) in
+      for item in items { _ = try transaction.addRow(item, keys: keys, now: now, random: random) }
+    }
+  }
+}
+
+extension KeychainTransaction {
+  func add(
+    _ item: KeychainItem, keys: borrowing ClassKeys, now: KeychainDate, random: any RandomSource
+  ) throws(KeychainStoreError) -> StoredItem {
+    let row = try addRow(item, keys: keys, now: now, random: random)
+    guard let raw = try self.row(row.kind, primaryKey: row.primaryKey) else {
+      throw KeychainStoreError(.damaged, "a row that was just written is missing")
+    }
+    return StoredItem(summary: raw.summary, item: row.item)
+  }
+
+  fileprivate func addRow(
+    _ item: KeychainItem, keys: borrowing ClassKeys, now: KeychainDate, random: any RandomSource
+  ) throws(KeychainStoreError) -> WritableRow {
+    let prepared = try byRule(try NewItem.prepared(item, now: now, random: random))
+    let row = try WritableRow(sealing: prepared, keys: keys, random: random)
+    if try insert(row) != nil { return row }
+    return try replaceDeadRow(with: row, keys: keys, random: random)
+  }
+
+  /// The row in the way has to be a tombstone or corrupt, else the item is a duplicate.
+  private func replaceDeadRow(
+    with row: WritableRow, keys: borrowing ClassKeys, random: any RandomSource
+  ) throws(KeychainStoreError) -> WritableRow {
+    guard let existing = try self.row(row.kind, primaryKey: row.primaryKey) else {
+      throw KeychainStoreError(.damaged, "a row is in the way that cannot be found")
+    }
+    switch try ExistingRow(try RowSealing.open(existing, keys: keys)).state {
+    case .item, .unreadable:
+      throw KeychainStoreError(.duplicateItem, "a \(row.kind.reportName) with the same primary key exists")
+    case .corrupt:
+      try overwrite(existing.summary.reference.rowID, with: row)
+      return row
+    case .tombstone(let uuid, let reference):
+      var item = row.item
+      if let uuid { item[.uuid] = .string(uuid) }
+      if let reference { item[.persistentReference] = .data(reference) }
+      let revived = try WritableRow(sealing: item, keys: keys, random: random)
+      try overwrite(existing.summary.reference.rowID, with: revived)
+      return revived
+    }
+  }
+}
+
+extension KeychainStore {
+  /// The items that a query means, opened.
+  ///
+  /// Rows that cannot be decoded are passed over and reported; one whose key is locked ends the search, as it does on
+  /// a device. An item whose sealed access group is not among the asked-for ones does not count, whatever its column says.
+  ///
+  /// - Throws: `.interactionNotAllowed`, `.noSuchAttribute`, `.parameter`. Finding nothing is no error.
+  public func find(_ query: ItemQuery, keys: borrowing ClassKeys) throws(KeychainStoreError) -> FoundItems {
+    try read { (transaction) throws(KeychainStoreError) in
+      var items: [StoredItem] = []
+      var undecodable: [KeychainRow] = []
+      try transaction.forEachRow(matching: query, keys: keys) { (row) throws(KeychainStoreError) in
+        switch row.content {
+        case .fault(let fault):
+          guard fault.isPermanent else { throw KeychainStoreError(fault) }
+          undecodable.append(row)
+        case .item(var item):
+          guard query.admits(item) else { return }
+          if !query.wantsSecret { item.secrets = [:] }
+          items.append(StoredItem(summary: row.summary, item: item))
+        }
+      }
+      return FoundItems(items: items, undecodable: undecodable)
+    }
+  }
+
+  /// The rows that `delete` would delete, those among them that cannot be opened. The query's limit does not count.
+  ///
+  /// - Throws: `.interactionNotAllowed` where the query has a condition and the key of a row is locked.
+  public func rows(
+    matching query: ItemQuery, keys: borrowing ClassKeys
+  ) throws(KeychainStoreError) -> [KeychainRow] {
+    try read { (transaction) throws(KeychainStoreError) in
+      try transaction.rowsToDelete(query, keys: keys).map { row in
+        guard !query.wantsSecret, var item = row.item else { return row }
+        item.secrets = [:]
+        return KeychainRow(summary: row.summary, content: .item(item))
+      }
+    }
+  }
+}
+
+extension KeychainStore {
+  /// Changes every item that a query means, all or none. Its limit does not count. A row that cannot be decoded is
+  /// deleted on the way, as on a device.
+  ///
+  /// - Returns: How many items were changed.
+  /// - Throws: `.itemNotFound` where nothing was (undecodable rows are gone all the same); `.duplicateItem` where a
+  ///   changed item meets another; `.interactionNotAllowed`, `.authFailed`, `.noSuchAttribute`, `.parameter`, `.cancelled`.
+  @discardableResult
+  public func update(
+    _ query: ItemQuery, with changes: ItemChanges, keys: borrowing ClassKeys, now: KeychainDate,
+    tombstones: TombstonePolicy = .forbid, random: any RandomSource
+  ) throws(KeychainStoreError) -> Int {
+    let count = try write { (transaction) throws(KeychainStoreError) in
+      try transaction.update(query, with: changes, keys: keys, now: now, tombstones: tombstones, random: random)
+    }
+    guard count > 0 else { throw .nothingMatches }
+    return count
+  }
+}
+
+extension KeychainStoreError {
+  static var nothingMatches: KeychainStoreError { KeychainStoreError(.itemNotFound, "nothing matches the search") }
+}
+
+/// One item before and after.
+private struct UpdateStep {
+  let old: KeychainItem
+  let new: KeychainItem
+  let rowID: Int64
+}
+
+extension KeychainTransaction {
+  /// - Returns: How many items were changed.
+  func update(
+    _ query: ItemQuery, with changes: ItemChanges, keys: borrowing ClassKeys, now: KeychainDate,
+    tombstones: TombstonePolicy, random: any RandomSource
+  ) throws(KeychainStoreError) -> Int {
+    var query = query
+    query.limit = nil
+    var rows: [KeychainRow] = []
+    try forEachRow(matching: query, keys: keys) { (row) throws(KeychainStoreError) in
+      try requireGoingOn()
+      if let item = row.item, !query.admits(item) { return }
+      rows.append(row)
+    }
+    var count = 0
+    for row in rows {
+      try requireGoingOn()
+      switch row.content {
+      case .fault(let fault):
+        guard fault.isPermanent else { throw KeychainStoreError(fault) }
+        if query.condition == nil { try delete(row.summary.reference) }
+      case .item(let item):
+        let changed = try byRule(try changes.applied(to: item, now: now))
+        let step = UpdateStep(old: item, new: changed, rowID: row.summary.reference.rowID)
+        try carryOut(step, keys: keys, now: now, tombstones: tombstones, random: random)
+        count += 1
+      }
+    }
+    return count
+  }
+
+  /// An item that gets another primary key may leave a tombstone under the old one, and then becomes a new record.
+  fileprivate func carryOut(
+    _ step: UpdateStep, keys: borrowing ClassKeys, now: KeychainDate, tombstones: TombstonePolicy,
+    random: any RandomSource
+  ) throws(KeychainStoreError) {
+    var new = step.new
+    let moves = try byRule(try PrimaryKey(of: step.old) != PrimaryKey(of: step.new))
+    let leavesTombstone = moves && tombstones.leavesTombstone(of: step.old)
+    if leavesTombstone { new[.uuid] = .string(try byRule(try NewItem.randomUUIDText(random))) }
+    let row = try WritableRow(sealing: new, keys: keys, random: random)
+    if moves { try removeConflictingRow(for: row, except: step.rowID, keys: keys) }
+    try overwrite(step.rowID, with: row)
+    guard leavesTombstone else { return }
+    var tombstone = Tombstone.of(step.old, now: now)
+    tombstone[.persistentReference] = .data(try byRule(try NewItem.randomBytes(random, count: 16)))
+    guard try insert(WritableRow(sealing: tombstone, keys: keys, random: random)) != nil else {
+      throw KeychainStoreError(.damaged, "the new position of a moved item is taken")
+    }
+  }
+
+  /// A tombstone or corrupt row that an update runs into goes; a living item is a duplicate.
+  private func removeConflictingRow(
+    for row: WritableRow, except rowID: Int64, keys: borrowing ClassKeys
+  ) throws(KeychainStoreError) {
+    guard let existing = try self.row(row.kind, primaryKey: row.primaryKey),
+      existing.summary.reference.rowID != rowID
+    else { return }
+    switch try ExistingRow(try RowSealing.open(existing, keys: keys)).state {
+    case .item, .unreadable:
+      throw KeychainStoreError(.duplicateItem, "a \(row.kind.reportName) with the same primary key exists")
+    case .corrupt, .tombstone: try delete(existing.summary.reference)
+    }
+  }
+}
+
+extension KeychainStore {
+  /// Deletes every item that a query means. Its limit does not count. Keys are needed for tombstones alone: an item
+  /// that cannot be opened is deleted all the same and leaves none.
+  ///
+  /// - Returns: How many items are gone.
+  /// - Throws: `.itemNotFound` where there was none; `.cancelled`.
+  @discardableResult
+  public func delete(
+    _ query: ItemQuery, keys: borrowing ClassKeys, now: KeychainDate, tombstones: TombstonePolicy = .forbid,
+    random: any RandomSource
+  ) throws(KeychainStoreError) -> Int {
+    try write { (transaction) throws(KeychainStoreError) in
+      let deletedRows = try transaction.rowsToDelete(query, keys: keys)
+      guard !deletedRows.isEmpty else { throw .nothingMatches }
+      for row in deletedRows {
+        try transaction.requireGoingOn()
+        try transaction.delete(row, keys: keys, now: now, tombstones: tombstones, random: random)
+      }
+      return deletedRows.count
+    }
+  }
+
+  /// Deletes rows by their place, without keys and tombstones: what a search reported as undecodable, or the rows of a
+  /// class whose key is gone for good.
+  public func remove(_ rows: [RowReference]) throws(KeychainStoreError) {
+    try write { (transaction) throws(KeychainStoreError) in
+      for row in rows { try transaction.delete(row) }
+    }
+  }
+
+  /// Deletes every row of a protection class, tombstones too, as destroying its key does.
+  ///
+  /// - Returns: How many rows are gone.
+  @discardableResult
+  public func removeAll(protectedBy protection: ProtectionClass) throws(KeychainStoreError) -> Int {
+    try write { (transaction) throws(KeychainStoreError) in
+      var count = 0
+      for kind in ItemKind.allCases {
+        try transaction.database.run("DELETE FROM \(kind.rawValue) WHERE pdmn=?", [.text(protection.rawValue)])
+        count += transaction.database.changesCount
+      }
+      return count
+    }
+  }
+}
+
+extension KeychainTransaction {
+  fileprivate func delete(
+    _ row: KeychainRow, keys: borrowing ClassKeys, now: KeychainDate, tombstones: TombstonePolicy,
+    random: any RandomSource
+  ) throws(KeychainStoreError) {
+    let reference = row.summary.reference
+    guard let item = row.item, tombstones.leavesTombstone(of: item) else {
+      return try delete(reference)
+    }
+    let tombstone = try WritableRow(sealing: Tombstone.of(item, now: now), keys: keys, random: random)
+    try overwrite(reference.rowID, with: tombstone)
+  }
+}
+
+extension KeychainStore {
+  /// Walks through all rows of the single user, opened: generic passwords, internet passwords, certificates, keys, each
+  /// in the order of its row numbers. A row that does not open is handed over with its fault.
+  public func forEachRow(
+    includingTombstones: Bool, keys: borrowing ClassKeys, _ body: (KeychainRow) throws(KeychainStoreError) -> Void
+  ) throws(KeychainStoreError) {
+    try read { (transaction) throws(KeychainStoreError) in
+      try transaction.forEachOpenedRow(.singleUser(includingTombstones: includingTombstones), keys: keys, body)
+    }
+  }
+
+  /// The same of every user, tombstones included: all rows that a restore can remove or meet.
+  public func forEachRowOfEveryUser(
+    keys: borrowing ClassKeys, _ body: (KeychainRow) throws(KeychainStoreError) -> Void
+  ) throws(KeychainStoreError) {
+    try read { (transaction) throws(KeychainStoreError) in
+      try transaction.forEachOpenedRow(RowCondition(), keys: keys, body)
+    }
+  }
+
+  /// The same rows at once. Their secrets stay in memory as long as the array does.
+  public func rows(includingTombstones: Bool, keys: borrowing ClassKeys) throws(KeychainStoreError) -> [KeychainRow] {
+    var rows: [KeychainRow] = []
+    try forEachRow(includingTombstones: includingTombstones, keys: keys) { rows.append($0) }
+    return rows
+  }
+
+  /// What the columns of the same rows say; needs no key.
+  public func rowSummaries(includingTombstones: Bool) throws(KeychainStoreError) -> [RowSummary] {
+    try read { (transaction) throws(KeychainStoreError) in
+      var summaries: [RowSummary] = []
+      for kind in ItemKind.allCases {
+        try transaction.forEachRow(kind, .singleUser(includingTombstones: includingTombstones)) {
+          summaries.append($0.summary)
+        }
+      }
+      return summaries
+    }
+  }
+}
+
+extension KeychainStore {
+  /// The place of each of these rows among all items, tombstones apart, in the order in which a backup numbers them; a
+  /// row that is not there has none. Needs no key, and memory for the wanted rows alone.
+  public func places(of rows: Set<RowReference>) throws(KeychainStoreError) -> [RowReference: Int] {
+    guard !rows.isEmpty else { return [:] }
+    return try read { (transaction) throws(KeychainStoreError) in
+      var places: [RowReference: Int] = [:]
+      var place = 0
+      for kind in ItemKind.allCases {
+        let condition = RowCondition.singleUser(includingTombstones: false)
+        try transaction.database.forEachRow(
+          "SELECT rowid FROM \(kind.rawValue)" + condition.clause, condition.arguments
+        ) { row in
+          let reference = RowReference(kind: kind, rowID: row.columnValue(0).integerValue ?? 0)
+          if rows.contains(reference) { places[reference] = place }
+          place += 1
+        }
+      }
+      return places
+    }
+  }
+}
+
+extension KeychainTransaction {
+  func forEachOpenedRow(
+    _ condition: RowCondition, keys: borrowing ClassKeys, _ body: (KeychainRow) throws(KeychainStoreError) -> Void
+  ) throws(KeychainStoreError) {
+    for kind in ItemKind.allCases {
+      try forEachRow(kind, condition) { (raw) throws(KeychainStoreError) in
+        try body(try RowSealing.open(raw, keys: keys))
+      }
+    }
+  }
+}
+
+extension KeychainStore {
+  /// The statements that make the tables of items, of the version and of the keys, of schema 12.11.
+  package static var tableStatements: [String] {
+    KeychainSchema.objects.filter { $0.category == .table }.map(\.sql)
   }
 }

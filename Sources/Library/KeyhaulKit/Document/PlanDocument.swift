@@ -1,5 +1,5 @@
 public import Backups
-import Basics
+package import Basics
 import KeychainFormats
 public import KeychainRules
 
@@ -253,5 +253,270 @@ public struct PlanDocument: Sendable, Equatable {
     document.source.deviceName = nil
     document.target = target.redacted
     return document
+  }
+}
+
+extension PlanDocument {
+  /// What differs between a saved plan and one made now, as one sentence; `nil` where they are the same plan.
+  ///
+  /// Compares every item, change and removal, not only the counts, so that an edited plan is refused as well.
+  public func difference(from now: PlanDocument) -> String? {
+    if format != now.format { return "its format is \(format), not \(now.format)" }
+    if source.digest != now.source.digest { return "the backup is another one or has changed" }
+    if target.name != now.target.name { return "it was made for \(target.name)" }
+    if target.revision != now.target.revision {
+      return "\(target.name) has changed since (revision \(target.revision), now \(now.target.revision))"
+    }
+    if policy != now.policy {
+      return "it was made for a restore that \(policy == .replace ? "replaces" : "merges with") the existing items"
+    }
+    if target.sameDevice != now.target.sameDevice { return "it was made for another device" }
+    guard let difference = decisionDifference(from: now) else { return nil }
+    guard target.state != now.target.state else { return difference }
+    return "it was made while \(target.name) was \(Self.words(ofState: target.state)): \(difference)"
+  }
+
+  private static func words(ofState state: String) -> String {
+    state == "before-first-unlock" ? "not yet unlocked" : state
+  }
+
+  /// What is decided otherwise of the items, or of those that would be removed.
+  private func decisionDifference(from now: PlanDocument) -> String? {
+    if items.count != now.items.count { return "it lists \(items.count) items, the backup has \(now.items.count)" }
+    if let index = items.indices.first(where: { !items[$0].decides(as: now.items[$0]) }) {
+      return "item \(index) is decided differently now"
+    }
+    if removed != now.removed {
+      let isNamedAnew = removed.count == now.removed.count && removed.contains(where: \.isSealed)
+      return isNamedAnew
+        ? "it does not name all items that would be removed" : "other items would be removed"
+    }
+    if summary != now.summary { return "its summary does not match its items" }
+    return nil
+  }
+}
+
+extension PlanDocument {
+  /// What is said of a plan whose items come from another tool's dump.
+  public struct Dump: Sendable, Equatable {
+    /// The form that was recognized (`DumpForm`).
+    public var form: String
+    /// That its items were in clear.
+    public var sentence: String
+    /// What is not known of the items, or was assumed, one sentence each.
+    public var unknown: [String]
+
+    /// Creates what is said of a dump.
+    public init(form: String, sentence: String, unknown: [String]) {
+      self.form = form
+      self.sentence = sentence
+      self.unknown = unknown
+    }
+  }
+}
+
+extension PlanDocument.Dump {
+  package var json: JSONValue {
+    ["form": .string(form), "sentence": .string(sentence), "unknown": .array(unknown.map { .string($0) })]
+  }
+
+  init(_ node: JSONNode) throws(JSONNode.Fault) {
+    form = try node.member("form").string()
+    sentence = try node.member("sentence").string()
+    unknown = []
+    for sentence in try node.member("unknown").elements() { unknown.append(try sentence.string()) }
+  }
+}
+
+extension PlanDocument {
+  /// A part of the archive that is not as a device leaves it.
+  public struct Finding: Sendable, Equatable {
+    /// What it is, for a program to switch on (`ArchiveFinding.Kind`).
+    public var id: String
+    /// The file that it is in.
+    public var place: String
+    /// The fact found.
+    public var detail: String
+    /// Whether something of the archive cannot be had for it.
+    public var isLoss: Bool
+    /// Whether a restore takes an archive with it.
+    public var isRestorable: Bool
+
+    /// Creates what the document says of a finding.
+    public init(_ finding: ArchiveFinding) {
+      id = finding.kind.rawValue
+      place = finding.place
+      detail = finding.fact
+      isLoss = finding.isLoss
+      isRestorable = !finding.forbids(.restoring)
+    }
+  }
+}
+
+extension PlanDocument.Finding {
+  /// The same to show to others: what was found may be told with a name out of the archive.
+  package var redacted: PlanDocument.Finding {
+    var shown = self
+    shown.detail = id
+    return shown
+  }
+
+  package var json: JSONValue {
+    [
+      "id": .string(id), "place": .string(place), "detail": .string(detail), "lost": .boolean(isLoss),
+      "restorable": .boolean(isRestorable),
+    ]
+  }
+
+  init(_ node: JSONNode) throws(JSONNode.Fault) {
+    id = try node.member("id").string()
+    place = try node.member("place").string()
+    detail = try node.member("detail").string()
+    isLoss = try node.member("lost").boolean()
+    isRestorable = try node.member("restorable").boolean()
+  }
+}
+
+extension PlanDocument {
+  /// The names of an item, each absent where it is sealed or has none.
+  public struct Identity: Sendable, Equatable {
+    /// The kind, as reports name it: `generic-password`, `internet-password`, `certificate` or `key`.
+    public var kind: String
+    /// The plan's own, of which no name is copied. What kind it says, and whether it is sealed, count for nothing here.
+    private var names: ItemIdentity
+
+    /// Creates the names as the document has them.
+    public init(_ identity: ItemIdentity) {
+      kind = identity.kind.reportName
+      names = identity
+    }
+
+    /// None yet of an item of a kind.
+    init(kind: String) {
+      self.kind = kind
+      names = ItemIdentity(sealed: .genericPassword)
+    }
+
+    /// The label.
+    public var label: String? {
+      get { names.label }
+      set { names.label = newValue }
+    }
+    /// The account.
+    public var account: String? {
+      get { names.account }
+      set { names.account = newValue }
+    }
+    /// The service.
+    public var service: String? {
+      get { names.service }
+      set { names.service = newValue }
+    }
+    /// The server.
+    public var server: String? {
+      get { names.server }
+      set { names.server = newValue }
+    }
+    /// The access group.
+    public var accessGroup: String? {
+      get { names.accessGroup }
+      set { names.accessGroup = newValue }
+    }
+
+    var isSealed: Bool { label == nil && account == nil && service == nil && server == nil }
+
+    /// Whether both have the same kind and the same names.
+    public static func == (left: Self, right: Self) -> Bool {
+      left.kind == right.kind && left.label == right.label && left.account == right.account
+        && left.service == right.service && left.server == right.server && left.accessGroup == right.accessGroup
+    }
+  }
+}
+
+extension PlanDocument {
+  /// What the device that made the archive has and the archive has not, where the device was available.
+  public struct NotInBackup: Sendable, Equatable {
+    /// An item of the device.
+    public struct Item: Sendable, Equatable {
+      /// The item's names.
+      public var identity: Identity
+      /// The code of the protection class; `nil` where nothing says it.
+      public var protection: String?
+      /// Why no backup holds it; `nil` where one made now would.
+      public var reason: String?
+    }
+
+    /// The name of the device.
+    public var device: String
+    /// Its revision when it was asked.
+    public var revision: String
+    /// Whether the archive's items prove that it made the archive.
+    public var isProven: Bool
+    /// How many items it has.
+    public var total: Int
+    /// How many of them the archive has.
+    public var held: Int
+    /// How many of these differ.
+    public var changed: Int
+    /// How many may be among the archive's items that do not open.
+    public var doubtful: Int
+    /// How many items of the archive it has no more.
+    public var gone: Int
+    /// How many of its items no backup holds, by a rule.
+    public var never: Int
+    /// How many of its rows are damaged.
+    public var unreadable: Int
+    /// How many of its items came after the archive was made.
+    public var since: Int
+    /// The items that the archive has not.
+    public var items: [Item]
+
+    /// Creates what the document says of the device's items.
+    public init(_ maker: MakerItems) {
+      device = maker.device
+      revision = maker.revision
+      isProven = maker.isProven
+      (total, held, changed) = (maker.total, maker.heldCount, maker.changedCount)
+      (doubtful, gone) = (maker.doubtfulCount, maker.goneCount)
+      (never, unreadable, since) = (maker.never.count, maker.unreadable.count, maker.since.count)
+      items = maker.absent.map {
+        Item(identity: Identity($0.identity), protection: $0.protection?.rawValue, reason: $0.reason?.rawValue)
+      }
+    }
+  }
+}
+
+extension PlanDocument.NotInBackup {
+  package var json: JSONValue {
+    [
+      "device": .string(device), "revision": .string(revision), "proven": .boolean(isProven), "total": .count(total),
+      "in_backup": .count(held), "changed": .count(changed), "doubtful": .count(doubtful), "gone": .count(gone),
+      "never": .count(never), "unreadable": .count(unreadable), "since": .count(since),
+      "items": .each(items) { item in
+        .object(item.identity.fields + [("protection", .text(item.protection)), ("reason", .text(item.reason))])
+      },
+    ]
+  }
+
+  init(_ node: JSONNode) throws(JSONNode.Fault) {
+    device = try node.member("device").string()
+    revision = try node.member("revision").string()
+    isProven = try node.member("proven").boolean()
+    total = try node.member("total").count(from: 0)
+    held = try node.member("in_backup").count(from: 0)
+    changed = try node.member("changed").count(from: 0)
+    doubtful = try node.member("doubtful").count(from: 0)
+    gone = try node.member("gone").count(from: 0)
+    never = try node.member("never").count(from: 0)
+    unreadable = try node.member("unreadable").count(from: 0)
+    since = try node.member("since").count(from: 0)
+    items = []
+    for element in try node.member("items").elements() {
+      items.append(
+        Item(
+          identity: try PlanDocument.Identity(element),
+          protection: try element.member("protection").optionalString(),
+          reason: try element.member("reason").optionalString()))
+    }
   }
 }

@@ -1,6 +1,8 @@
 public import Backups
 import Basics
 public import KeychainCrypto
+public import KeychainFormats
+public import KeychainRules
 
 /// A keychain sealed for a new keybag, ready to be written.
 public struct PreparedBackup: ~Copyable, Sendable {
@@ -29,4 +31,52 @@ public struct PreparedBackup: ~Copyable, Sendable {
       throw .making(error)
     }
   }
+}
+
+/// What a backup takes along and what it leaves on the device.
+public struct ExportReport: Sendable {
+  /// One item of the device.
+  public struct Item: Sendable, Hashable {
+    /// The names that it is known by; sealed where its row does not open.
+    public let identity: ItemIdentity
+    /// The class that protects it; `nil` where the column has no known one.
+    public let protection: ProtectionClass?
+    /// Number of its row in the table of its kind.
+    public let rowID: Int64
+    /// Whether it is marked to synchronize; `nil` where its row does not open.
+    public let isSynchronizable: Bool?
+    /// Whether its value has the form of a key of the Secure Enclave; `nil` where its row does not open.
+    public let holdsEnclaveKey: Bool?
+
+    /// The same with its names taken from an item that is held as long as this is.
+    func sharing(_ item: KeychainItem) -> Item {
+      Item(
+        identity: .sharing(item), protection: protection, rowID: rowID,
+        isSynchronizable: isSynchronizable, holdsEnclaveKey: holdsEnclaveKey)
+    }
+  }
+
+  /// An item that the backup leaves on the device.
+  public struct LeftOut: Sendable, Hashable {
+    /// The item.
+    public let item: Item
+    /// The rule that leaves it out, or what is wrong with its row.
+    public let reason: Reason
+    /// Why it cannot be read, where that is the reason.
+    public let detail: String?
+  }
+
+  /// The items that are in the backup, by their positions in it; none where they were not to be listed.
+  public internal(set) var exported: [Item] = []
+  /// How many items are in the backup.
+  public internal(set) var exportedCount = 0
+  /// The rows that stay on the device, tombstones among them.
+  public internal(set) var leftOut: [LeftOut] = []
+
+  /// Items that stay on the device; a deleted item's mark is none to miss.
+  public var missing: [LeftOut] { leftOut.filter { $0.reason != .deleted } }
+  /// Marks of deleted items that stay on the device, counted apart everywhere.
+  public var tombstones: [LeftOut] { leftOut.filter { $0.reason == .deleted } }
+  /// Items of the device, tombstones that stay at home apart.
+  public var total: Int { exportedCount + missing.count }
 }

@@ -1,4 +1,5 @@
 import Backups
+import Basics
 import KeychainFormats
 public import KeychainRules
 
@@ -50,4 +51,77 @@ public struct KeychainAudit: Sendable {
   public var staying: [Item] { items.filter { $0.leavesDevice == false } }
   /// Where they would go another copy has to show.
   public var unreadable: [Item] { items.filter { $0.leavesDevice == nil } }
+}
+
+/// What a plan does with the items of one app.
+public struct AppShare: Sendable {
+  /// The app, as far as it is known.
+  public let app: AppName
+  /// The decisions about its items that arrive.
+  public internal(set) var migrates: [MigrationPlan.Decision] = []
+  /// The decisions about its items that a rule or a key leaves out.
+  public internal(set) var staysBehind: [MigrationPlan.Decision] = []
+  /// The decisions about its items that are damaged.
+  public internal(set) var unreadable: [MigrationPlan.Decision] = []
+
+  /// What a person has to make up for in the app, by signing in again or by moving what the item guards. What a backup
+  /// with a password would bring is not among it: that is the better way.
+  public var losses: [MigrationPlan.Decision] {
+    (staysBehind + unreadable).filter { decision in
+      guard let reason = decision.outcome.reason else { return false }
+      return reason.asksForAction && reason != .backupNotEncrypted
+    }
+  }
+}
+
+/// The apps in which a person has something to make up for after the move.
+public struct AppLosses: Sendable {
+  /// Those with the most losses first.
+  public let apps: [AppShare]
+  /// Lost items that are sealed, and with them whose they are.
+  public let sealedCount: Int
+  /// Lost items that open and do not say whose they are.
+  public let unnamedCount: Int
+
+  /// Collects what the apps lose.
+  ///
+  /// - Parameter shares: As `MigrationPlan.byApp` orders them.
+  public init(_ shares: [AppShare]) {
+    let losing = shares.filter { !$0.losses.isEmpty }
+    apps = losing.filter(\.app.isKnown)
+    func count(_ kind: AppName.Kind) -> Int { losing.reduce(0) { $0 + ($1.app.kind == kind ? $1.losses.count : 0) } }
+    sealedCount = count(.unknown)
+    unnamedCount = count(.unnamed)
+  }
+}
+
+extension MigrationPlan {
+  /// The plan's decisions by app: those with the most losses first, then by name; what belongs to no known app last.
+  public func byApp(_ directory: AppDirectory) -> [AppShare] {
+    var shares: [AppName: AppShare] = [:]
+    var apps: [String: AppName] = [:]
+    for decision in decisions {
+      let group = decision.identity.accessGroup
+      let app = group.flatMap { apps[$0] } ?? directory.app(of: decision.identity)
+      if let group, app.isKnown { apps[group] = app }
+      // In place: a share that is taken out and put back is copied with all that it holds.
+      switch decision.outcome {
+      case .migrates: shares[app, default: AppShare(app: app)].migrates.append(decision)
+      case .staysBehind: shares[app, default: AppShare(app: app)].staysBehind.append(decision)
+      case .unreadable: shares[app, default: AppShare(app: app)].unreadable.append(decision)
+      }
+    }
+    let ranked = shares.values.map { share in
+      (rank: (Self.place(share.app.kind), -share.losses.count, share.app.text), share: share)
+    }
+    return ranked.sorted { $0.rank < $1.rank }.map(\.share)
+  }
+
+  private static func place(_ kind: AppName.Kind) -> Int {
+    switch kind {
+    case .app, .identifier, .group: 0
+    case .unnamed: 1
+    case .unknown: 2
+    }
+  }
 }

@@ -1,7 +1,7 @@
 public import Backups
 import Basics
 public import KeychainFormats
-import KeychainRules
+public import KeychainRules
 public import Keychains
 public import VirtualDevice
 
@@ -212,4 +212,172 @@ extension KeychainRow {
   }
 
   fileprivate var protection: ProtectionClass? { item.map(\.protection) ?? summary.protection }
+}
+
+/// Everything there is to say of one item: who may read it when, what the four restores do with it, what happened to it
+/// in this archive, and what it does on one target.
+public struct ItemStory: Sendable {
+  /// Where the item was found.
+  public enum Place: Sendable, Hashable {
+    /// In the archive, at this position.
+    case archive(index: Int)
+    /// On the device that is asked about, or in the dump or the database of one, at this position in a plan of it: what a
+    /// backup made now would do with it.
+    case device(index: Int)
+    /// There as well, as the mark of a deleted item: no backup takes it along, and no plan numbers it.
+    case deleted
+    /// On a device and not in the archive, although the device made it; the rule that left it out, or `nil` where none
+    /// did: it was not there yet.
+    case missing(from: String, rule: Reason?)
+    /// On the target alone, which has not made the archive: its own item.
+    case targetOnly(isRemoved: Bool)
+  }
+
+  /// Where the item was found.
+  public let place: Place
+  /// The names that it is known by.
+  public let identity: ItemIdentity
+  /// The class that protects it; `nil` where nothing says it.
+  public let protection: ProtectionClass?
+  /// One for each of the four restores; empty where nothing is known of them.
+  public let prospects: RestoreProspects
+  /// What becomes of it in this archive or backup: whether it opens, and if not, why.
+  public let decision: MigrationPlan.Decision?
+  /// What it does on the target that was asked about.
+  public let onTarget: MigrationPlan.Decision?
+  /// Whether it is marked to synchronize; `nil` where that is sealed.
+  public let isSynchronizable: Bool?
+  /// Whether its value has the form of a key of the Secure Enclave; `nil` where there is no value, or it was not opened.
+  public let holdsEnclaveKey: Bool?
+
+  /// Creates a story of one item.
+  ///
+  /// - Parameters:
+  ///   - place: Where the item was found.
+  ///   - identity: The names that it is known by.
+  ///   - protection: The class that protects it.
+  ///   - prospects: What becomes of it in each of the four restores.
+  ///   - decision: What becomes of it in this archive or backup.
+  ///   - onTarget: What it does on the target.
+  ///   - item: The item in clear, as far as it opens, with or without its value.
+  ///   - holdsEnclaveKey: Whether its value has the form of a key of the Secure Enclave, where that is known apart.
+  public init(
+    place: Place, identity: ItemIdentity, protection: ProtectionClass?, prospects: RestoreProspects,
+    decision: MigrationPlan.Decision?, onTarget: MigrationPlan.Decision?, item: KeychainItem? = nil,
+    holdsEnclaveKey: Bool? = nil
+  ) {
+    self.place = place
+    self.identity = identity
+    self.protection = protection
+    self.prospects = prospects
+    self.decision = decision
+    self.onTarget = onTarget
+    isSynchronizable = item?.isSynchronizable ?? decision?.isSynchronizable
+    self.holdsEnclaveKey =
+      holdsEnclaveKey ?? (item?.secret == nil ? nil : item?.holdsEnclaveKey) ?? decision?.holdsEnclaveKey
+  }
+
+  /// On which ways it comes to another device; `nil` of a target's own item, which has no way to go.
+  public var ways: TransferWays? {
+    guard !prospects.isEmpty else { return nil }
+    return TransferWays(prospects: prospects, protection: protection, isSynchronizable: isSynchronizable)
+  }
+
+  /// The reason that matters most: why it does not arrive on the target, in this archive, or anywhere.
+  public var reason: Reason? {
+    if case .missing(_, let rule) = place { return rule }
+    if let onTarget { return onTarget.outcome.reason }
+    return decision?.outcome.reason
+      ?? prospects[RestoreSetting(hasPassword: true, onSameDevice: false)]?.reason
+  }
+}
+
+extension ProtectionClass {
+  /// Whether an item of this class can be read in a state of its device.
+  ///
+  /// Source: Apple Platform Security, "Keychain data protection".
+  public func isReadable(in state: DeviceState) -> Bool {
+    switch (keyClass, state) {
+    case (_, .unlocked): true
+    case (.afterFirstUnlock, .locked), (.afterFirstUnlockThisDeviceOnly, .locked): true
+    case (.always, _), (.alwaysThisDeviceOnly, _): true
+    case (_, .locked), (_, .beforeFirstUnlock): false
+    }
+  }
+
+  /// When an item of this class can be read, in a sentence.
+  public var readability: String {
+    switch self {
+    case .whenUnlocked, .whenUnlockedThisDeviceOnly: "while the device is unlocked"
+    case .afterFirstUnlock, .afterFirstUnlockThisDeviceOnly:
+      "after the first unlock following a restart, even while the device is locked"
+    case .always, .alwaysThisDeviceOnly: "always, even before the first unlock (deprecated since iOS 12)"
+    case .whenPasscodeSetThisDeviceOnly:
+      "while the device is unlocked and a passcode is set; removing the passcode destroys the item"
+    }
+  }
+}
+
+extension StoryFinder {
+  /// The items of a dump or a database that are meant, as a backup made of its device would hold them.
+  ///
+  /// The device is not known: who made the dump has no part in a story, and a target counts as another device.
+  ///
+  /// - Parameters:
+  ///   - dump: The items; a place is one in it, counted from 0.
+  ///   - name: What messages call it.
+  ///   - target: The device that they should go to.
+  ///   - policy: What becomes of items that are there already.
+  /// - Throws: `.noSuchItem` for a place that it does not have; what keeps the target from being read, with its name.
+  public func stories(
+    of dump: KeychainDump, named name: String, onto target: DeviceSession?, policy: ExistingItemPolicy
+  ) throws(MigrationError) -> [ItemStory] {
+    try wanted.check(count: dump.items.count, of: name)
+    let forecast = try BackupForecast(of: dump, named: name, hasPassword: true)
+    let leftOut = Dictionary(forecast.leftOut.map { (Int($0.item.rowID), $0) }, uniquingKeysWith: { first, _ in first })
+    let deleted = Set(forecast.tombstones.map { Int($0.item.rowID) })
+    var onTarget: [Int: MigrationPlan.Decision] = [:]
+    if let target {
+      do throws(MigrationError) {
+        onTarget = Self.byPlace(try Restorer.plan(dump, named: name, hasPassword: true, onto: target, policy: policy))
+      } catch {
+        throw error.about(target.name)
+      }
+    }
+    return dump.items.compactMap { dumped in
+      let named = dumped.item ?? KeychainItem(named: ItemIdentity(sealed: dumped.kind), dumped.protection)
+      guard wanted.means(named, index: dumped.index) else { return nil }
+      guard !deleted.contains(dumped.index) else {
+        return Self.story(ofDeleted: dumped.item, ItemIdentity(named), named.protection)
+      }
+      return Self.story(of: dumped, named: ItemIdentity(named), leftOut[dumped.index], onTarget[dumped.index])
+    }
+  }
+
+  private static func story(
+    of dumped: DumpedItem, named identity: ItemIdentity, _ left: ExportReport.LeftOut?,
+    _ onTarget: MigrationPlan.Decision?
+  ) -> ItemStory {
+    let protection = dumped.item?.protection ?? dumped.protection
+    let outcome = left.map { left in
+      left.reason.isDamage ? MigrationPlan.Outcome.unreadable(left.reason) : .staysBehind(left.reason)
+    }
+    var prospects: RestoreProspects = [:]
+    for setting in RestoreSetting.allCases {
+      prospects[setting] =
+        left.map { $0.reason.isDamage ? .unreadable($0.reason) : .staysBehind($0.reason) }
+        ?? protection?.prospect(in: setting)
+    }
+    return ItemStory(
+      place: .device(index: dumped.index), identity: identity, protection: protection, prospects: prospects,
+      decision: outcome.map {
+        MigrationPlan.Decision(
+          index: dumped.index, identity: identity, protection: protection, outcome: $0, detail: left?.detail)
+      },
+      onTarget: onTarget, item: dumped.item)
+  }
+
+  private static func byPlace(_ plan: MigrationPlan) -> [Int: MigrationPlan.Decision] {
+    Dictionary(plan.decisions.map { ($0.index, $0) }, uniquingKeysWith: { first, _ in first })
+  }
 }

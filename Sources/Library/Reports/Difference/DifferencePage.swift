@@ -214,3 +214,167 @@ public struct DifferencePage: HTMLPage {
     }
   }
 }
+
+extension DifferencePage {
+  /// One of the two keychains.
+  public struct Side: Sendable {
+    /// What the keychain is of.
+    public enum Kind: Sendable {
+      /// A backup.
+      case archive
+      /// A virtual device as it is now.
+      case device
+    }
+
+    let kind: Kind
+    let name: String
+    let argument: String?
+    let deviceName: String?
+    let itemCount: Int
+    let hasKeychain: Bool
+    let leftOut: [LeftOut]
+
+    /// Creates one side of a comparison.
+    ///
+    /// - Parameters:
+    ///   - kind: A backup, or a device.
+    ///   - name: As messages call it.
+    ///   - argument: What the person types for it; `nil` where it came from a stream.
+    ///   - deviceName: The device that it is of, as far as it says.
+    ///   - itemCount: How many items it has, sealed ones among them.
+    ///   - hasKeychain: Whether it has a keychain at all, as a device always has.
+    ///   - leftOut: Items of a device that a rule keeps out of every backup; none where two devices are compared.
+    public init(
+      kind: Kind, name: String, argument: String?, deviceName: String?, itemCount: Int, hasKeychain: Bool,
+      leftOut: [LeftOut] = []
+    ) {
+      self.kind = kind
+      self.name = name
+      self.argument = argument
+      self.deviceName = deviceName
+      self.itemCount = itemCount
+      self.hasKeychain = hasKeychain
+      self.leftOut = leftOut
+    }
+
+    /// In a command.
+    var word: String { ShellWord.typed(argument, else: kind == .device ? "DEVICE" : "ARCHIVE") }
+  }
+
+  /// An item of a device that is in no backup.
+  public struct LeftOut: Sendable {
+    let identity: ItemIdentity
+    let reason: Reason
+
+    /// Creates an item that its device keeps, with the rule that keeps it.
+    public init(_ identity: ItemIdentity, because reason: Reason) {
+      self.identity = identity
+      self.reason = reason
+    }
+  }
+}
+
+extension DifferencePage {
+  /// "1 item is new, 2 changed, 1 is gone; 13 are the same."
+  var verdict: String {
+    let parts = [
+      (difference.added.count, "is new", "are new"), (difference.changed.count, "changed", "changed"),
+      (difference.removed.count, "is gone", "are gone"),
+    ].filter { $0.0 > 0 }
+    let same = difference.sameCount
+    guard let first = parts.first else { return verdictWithoutNames + doubt + "." }
+    let words = parts.map { "\(Amounts.grouped($0.0)) \($0.0 == 1 ? $0.1 : $0.2)" }
+    // The first number says of what.
+    let head = "\(Amounts.count(first.0, "item")) \(first.0 == 1 ? first.1 : first.2)"
+    let rest = same == 0 ? "nothing is the same" : same == 1 ? "1 is the same" : "\(Amounts.grouped(same)) are the same"
+    return ([head] + words.dropFirst()).joined(separator: ", ") + "; " + rest + doubt + "."
+  }
+
+  /// Where no item is known to be new, changed or gone.
+  private var verdictWithoutNames: String {
+    let same = difference.sameCount
+    if minimumUnnamedCount > 0 {
+      return
+        "At least \(Amounts.count(minimumUnnamedCount, "item")) \(minimumUnnamedCount == 1 ? "differs" : "differ"), "
+        + "but it is not known which"
+    }
+    if difference.sealed.total > 0 {
+      return same == 0
+        ? "None of the items can be compared" : "All comparable items are the same: \(Amounts.count(same, "item"))"
+    }
+    return same == 0
+      ? "There is nothing to compare" : "Nothing differs: \(Amounts.count(same, "item")) on both sides"
+  }
+
+  /// "; 2 may be sealed on the other side"
+  private var doubt: String {
+    doubtfulCount == 0 ? "" : "; \(Amounts.grouped(doubtfulCount)) may be encrypted on the other side"
+  }
+
+  /// Items of one side that may be among the other's sealed ones.
+  var doubtfulCount: Int { difference.doubtfulInFirst.count + difference.doubtfulInSecond.count }
+
+  /// How many of those differ at the least: there are fewer sealed items than may be them.
+  private var minimumUnnamedCount: Int {
+    max(0, difference.doubtfulInFirst.count - difference.sealed.onlyInSecond)
+      + max(0, difference.doubtfulInSecond.count - difference.sealed.onlyInFirst)
+  }
+}
+
+extension StepList {
+  /// What to do after a comparison: each step asks for something that the page does not say already.
+  init(_ page: DifferencePage) {
+    let steps = DifferenceSteps(first: page.first, second: page.second, difference: page.difference)
+    self.init(
+      steps: [steps.newBackup, steps.opening(page.doubtfulCount), steps.verifying, steps.planning].compactMap(\.self))
+  }
+}
+
+private struct DifferenceSteps {
+  let first: DifferencePage.Side
+  let second: DifferencePage.Side
+  let difference: KeychainDifference
+
+  /// The device has gone on since the backup. An empty keychain needs none.
+  var newBackup: StepList.Step? {
+    guard second.kind == .device, first.kind == .archive, !difference.isEmpty, second.itemCount > 0 else { return nil }
+    return .init(
+      words: "Make a new backup of \(Markup.shortened(second.name)) as it is now.",
+      commands: [Commands.backup(of: second.word, to: "new.backup")])
+  }
+
+  func opening(_ doubtfulCount: Int) -> StepList.Step? {
+    guard doubtfulCount > 0, difference.sealed.placeCount > difference.sealed.damaged else { return nil }
+    return .init(
+      words: "Compare again with the key of the device whose items are encrypted, to see which of them are the same.",
+      commands: [Commands.diff(first.word, second.word, deviceKey: "PATH")])
+  }
+
+  /// Of a device there is no other copy.
+  var verifying: StepList.Step? {
+    let archives = [first, second].filter { $0.kind == .archive }
+    guard difference.sealed.damaged > 0, !archives.isEmpty else { return nil }
+    return .init(
+      words: "Find out what is damaged, and look for another copy.",
+      commands: archives.map { Commands.verify($0.word) })
+  }
+
+  var planning: StepList.Step? {
+    guard second.kind == .archive, second.hasKeychain, second.itemCount > 0, !difference.isEmpty else { return nil }
+    let device = first.kind == .device ? first : nil
+    return .init(
+      words: "See what restoring \(Markup.shortened(second.name)) would do on "
+        + "\(device.map { Markup.shortened($0.name) } ?? "a device"), before it is done.",
+      commands: [Commands.plan(second.word, onto: device?.word ?? "DEVICE")])
+  }
+}
+
+extension KeychainDifference.SealedCounts {
+  /// "4 of the same are sealed, and stored alike byte for byte."; `nil` where none are.
+  package var alikeSentence: String? {
+    guard alike > 0 else { return nil }
+    let damage = damagedAlike == 0 ? "" : "; \(Amounts.grouped(damagedAlike)) cannot be read in either"
+    return "\(Amounts.grouped(alike)) of the same \(alike == 1 ? "is" : "are") encrypted, and stored identically byte "
+      + "for byte\(damage)."
+  }
+}

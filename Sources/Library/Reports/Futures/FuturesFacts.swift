@@ -67,3 +67,220 @@ public struct FuturesFacts: Sendable {
   /// The device that nobody has yet, for sentences.
   package var newPhone: String { "a new \(model)" }
 }
+
+extension FuturesFacts {
+  /// Items that share a future and a reason, as the text has them under one heading and the page on one card.
+  struct Group {
+    let title: String
+    /// `nil` for what arrives, and for what came after the backup was made.
+    let reason: Reason?
+    let style: Tiles.Style
+    let symbol: String
+    let items: [MigrationFutures.Item]
+    /// Why, and what to do, where no reason says it.
+    var fact: String?
+    var advice: String?
+  }
+
+  /// What is lost, what is lost on a new device alone, what cannot be read; each item of the report that is not on both
+  /// stands in one of them.
+  var losses: [Group] {
+    let items = futures.items.filter { $0.outlook != .both }
+    func group(_ outlook: MigrationFutures.Outlook, _ reason: Reason, isOnDeviceAlone: Bool = false) -> Group? {
+      let members = items.filter {
+        $0.outlook == outlook && $0.reason == reason && ($0.index == nil) == isOnDeviceAlone
+      }
+      guard !members.isEmpty else { return nil }
+      let style: Tiles.Style = reason.isDamage ? .lost : .stays
+      return Group(
+        title: title(outlook, reason, isOnDeviceAlone: isOnDeviceAlone), reason: reason, style: style,
+        symbol: reason.isDamage ? "!" : outlook == .neither ? "x" : "<", items: members)
+    }
+    let rules = Reason.allCases.filter { !$0.isDamage }
+    let damage = Reason.allCases.filter(\.isDamage)
+    return rules.compactMap { group(.neither, $0, isOnDeviceAlone: true) } + [since(items)].compactMap(\.self)
+      + rules.compactMap { group(.neither, $0) } + rules.compactMap { group(.sameDevice, $0) }
+      + damage.flatMap { [group(.neither, $0), group(.sameDevice, $0), group(.neither, $0, isOnDeviceAlone: true)] }
+      .compactMap(\.self)
+  }
+
+  /// What is on both afterwards, and of use there as far as anything is known against it.
+  var arriving: Group {
+    Group(
+      title: "On both afterwards", reason: nil, style: .moves, symbol: "+",
+      items: futures.items.filter { $0.outlook == .both && $0.warning == nil })
+  }
+
+  /// What arrives and may be of no use: on a new device, then on the same one alone.
+  var warned: [Group] {
+    func group(_ title: String, _ outlook: MigrationFutures.Outlook, _ warning: ArrivalWarning) -> Group? {
+      let members = futures.items.filter { item in
+        item.outlook == outlook && (outlook == .both ? item.warning : item.warningOnReturn) == warning
+      }
+      guard !members.isEmpty else { return nil }
+      let words = warning.explanation
+      return Group(
+        title: title, reason: nil, style: .stays, symbol: "+", items: members,
+        fact: "\(warning.rawValue): \(words.headline)", advice: words.action)
+    }
+    return [
+      group("On both afterwards, but unusable on \(newPhone)", .both, .migratesButUnusable),
+      group("Back on \(phone), but may be unusable there", .sameDevice, .useNotKnown),
+    ].compactMap(\.self)
+  }
+
+  private func since(_ items: [MigrationFutures.Item]) -> Group? {
+    let members = items.filter { $0.index == nil && $0.reason == nil }
+    guard !members.isEmpty else { return nil }
+    return Group(
+      title: "Lost: not in this backup", reason: nil, style: .stays, symbol: "x", items: members,
+      fact: "they came to \(phone) after the backup was made, or its references do not show them in it",
+      advice: "Make a new backup.")
+  }
+
+  private func title(_ outlook: MigrationFutures.Outlook, _ reason: Reason, isOnDeviceAlone: Bool) -> String {
+    if reason.isDamage { return isOnDeviceAlone ? "Cannot be read on \(phone)" : "Cannot be read" }
+    switch outlook {
+    case .neither where !UnseenItems.reasons.contains(reason): return "On neither afterwards"
+    case .neither: return reason == .systemBound ? "On neither: never in a backup" : "Lost on both: never in a backup"
+    case .sameDevice: return "Lost on \(newPhone), back on \(phone)"
+    case .both: return "On both afterwards"
+    }
+  }
+
+  /// What to do before the device is wiped, for either future.
+  var checklist: Checklist {
+    let brings = futures.comparison[RestoreSetting(hasPassword: true, onSameDevice: false)].arrives
+    let needsNew =
+      !isOfBackup || findings.obstacle != nil || maker?.since.isEmpty == false || (!futures.hasPassword && brings > 0)
+    let best = RestoreSetting(hasPassword: true, onSameDevice: false)
+    let known = futures.comparison.items.compactMap { item in
+      item[best].reason.map { WipeChecklist.Loss(index: item.index, identity: item.identity, reason: $0) }
+    }
+    let alone = WipeChecklist.losses(of: maker, after: futures.comparison.items.count)
+    return WipeChecklist(
+      phone: phone, target: "the new \(model)", isReturn: nil,
+      backup: needsNew
+        ? .missing(command: Commands.backup(of: words.oldDevice, to: words.newBackup)) : .good(word: words.source),
+      isOfBackup: isOfBackup, losses: known + alone, apps: apps
+    ).checklist
+  }
+}
+
+extension FuturesFacts {
+  /// What comes back and what is lost on either, in sentences; it stands first in every form of the report.
+  var verdict: String {
+    let new = counts(onSameDevice: false)
+    guard new.total > 0 else { return nothing }
+    var sentences = [arrival(new) + unusable(new), self.return(counts(onSameDevice: true))]
+    if !isOfBackup { sentences.append(other) }
+    if isOfBackup, maker == nil { sentences.append(Self.uncounted) }
+    if let maker, maker.goneCount > 0 {
+      sentences.append("Items that \(maker.device) had when the backup was made, but no longer has, are not counted.")
+    }
+    return sentences.joined(separator: " ")
+  }
+
+  private static let uncounted = "Items that no backup contains are lost in both cases and are not counted."
+
+  func counts(onSameDevice: Bool) -> MigrationFutures.Counts { futures.counts(onSameDevice: onSameDevice) }
+
+  private var nothing: String {
+    guard isOfBackup else { return "\(phone) has no items, so nothing is lost." }
+    return "The backup contains no items. It brings nothing to \(newPhone), and nothing back to \(phone)."
+      + (maker == nil ? " " + Self.uncounted : "")
+  }
+
+  /// "the 18 items in the backup"
+  private func all(_ counts: MigrationFutures.Counts) -> String {
+    let one = counts.total == 1
+    let items = one ? "the only item" : "the \(Amounts.grouped(counts.total)) items"
+    guard isOfBackup else { return "\(items) of \(phone)" }
+    guard let maker, !maker.absent.isEmpty else { return "\(items) in the backup" }
+    return maker.goneCount == 0 ? "\(items) of \(maker.device)" : "\(items) in the backup and on \(maker.device)"
+  }
+
+  /// "14 of the 18 items in the backup reach a new iPhone, 4 do not."
+  private func arrival(_ counts: MigrationFutures.Counts) -> String {
+    let (reached, lost) = (counts.comesBack, counts.lost)
+    switch (reached, lost) {
+    case (0, _): return "None of \(all(counts)) reaches \(newPhone)\(cause(counts))."
+    case (_, 0):
+      let items = all(counts)
+      return reached == 1
+        ? "\(items.prefix(1).uppercased() + items.dropFirst()) reaches \(newPhone)."
+        : "All of \(items) reach \(newPhone)."
+    case _:
+      return "\(Amounts.grouped(reached)) of \(all(counts)) \(reached == 1 ? "reaches" : "reach") \(newPhone), "
+        + "\(Amounts.grouped(lost)) \(lost == 1 ? "does" : "do") not."
+    }
+  }
+
+  /// " 1 of those has the form of a key that only the Secure Enclave of old-phone can use, and is of no use there."
+  private func unusable(_ counts: MigrationFutures.Counts) -> String {
+    guard let count = counts.byWarning[.migratesButUnusable] else { return "" }
+    let verbs = count == 1 ? ("has", "a key", "is") : ("have", "keys", "are")
+    return " \(Amounts.grouped(count)) of those \(verbs.0) the format of \(verbs.1) that only the Secure Enclave of "
+      + "\(phone) can use, and \(verbs.2) unusable there."
+  }
+
+  /// "On old-phone, once it is erased, 18 of them come back, 4 do not."
+  private func `return`(_ counts: MigrationFutures.Counts) -> String {
+    let start = "On \(phone), once it is erased,"
+    let lost = counts.lost == 0 ? "" : ", \(Amounts.grouped(counts.lost)) \(counts.lost == 1 ? "does" : "do") not"
+    if counts.expected == 0 {
+      switch counts.arrives {
+      case 0: return "\(start) none of them comes back."
+      case counts.total: return "\(start) \(counts.total == 1 ? "it comes" : "all of them come") back."
+      case let count: return "\(start) \(Amounts.grouped(count)) of them \(count == 1 ? "comes" : "come") back\(lost)."
+      }
+    }
+    let checked =
+      counts.arrives == 0
+      ? "" : " \(Amounts.grouped(counts.arrives)) \(counts.arrives == 1 ? "comes" : "come") back, and"
+    let they =
+      counts.expected == 1
+      ? "is expected back because its class says so" : "are expected back because their classes say so"
+    return
+      "\(start)\(checked) \(Amounts.grouped(counts.expected))\(checked.isEmpty ? "" : " more") \(they)\(lost); this "
+      + "could not be checked."
+  }
+
+  private func cause(_ counts: MigrationFutures.Counts) -> String {
+    let isClosed = futures.items.contains { $0.reason == .backupNotEncrypted }
+    guard isClosed, !futures.hasPassword, protection == nil else { return "" }
+    return isOfBackup ? "; the backup has no password" : " in a backup without a password"
+  }
+
+  /// Of a device: what the other kind of backup would bring.
+  private var other: String {
+    func arrives(_ onSameDevice: Bool) -> String {
+      let counts = futures.counts(RestoreSetting(hasPassword: !futures.hasPassword, onSameDevice: onSameDevice))
+      return counts.comesBack == 0 ? "none" : Amounts.grouped(counts.comesBack)
+    }
+    let (given, another) = futures.hasPassword ? ("with a", "Without") : ("without a", "With")
+    return "This is for a backup \(given) password. \(another) one, \(arrives(false)) reach \(newPhone), and "
+      + "\(arrives(true)) come back to \(phone)."
+  }
+
+  /// How it is known what comes back to the same device.
+  var basis: String {
+    guard isOfBackup else {
+      return "Checked with keys: a backup was made in memory and opened with \(phone)'s key and with another device's."
+    }
+    let needing = futures.items.count { $0.reason == .deviceBound || $0.reason == .backupNotEncrypted }
+    let lost = futures.items.count { $0.reason?.isLostInThisCopy == true }
+    guard needing > 0 else {
+      return lost == 0
+        ? "Checked: each item was decrypted; none needs a device's hardware key."
+        : "Checked: each item was tried; \(Amounts.grouped(lost)) cannot be read in this copy, and none of the others "
+          + "needs a device's hardware key."
+    }
+    guard futures.triedHardware, let hardware else {
+      return
+        "For \(newPhone) each item was tried. For \(phone), the class decided for the "
+        + "\(Amounts.count(needing, "item")) that its hardware key decrypts, because the key is not available."
+    }
+    return "Checked: each item was tried, for \(phone) with the hardware key of \(hardware)."
+  }
+}

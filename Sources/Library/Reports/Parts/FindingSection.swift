@@ -34,3 +34,51 @@ struct FindingSection {
     }
   }
 }
+
+/// The items of the device that made a backup and that are not in it, on a page: a card for each reason, and as of when.
+struct AbsentSection {
+  let maker: MakerItems?
+
+  func write(to page: inout Markup) {
+    guard let maker else { return }
+    page.newLine()
+    page.element("section") { page in
+      page.element("h2") { page in
+        page.words("On ")
+        page.name(maker.device)
+        page.words(" but not in the backup: \(Amounts.count(maker.absent.count, "item"))")
+      }
+      page.element("p", ["class": "muted"], maker.statement)
+      for reason in Reason.allCases {
+        let items = maker.absent.filter { $0.reason == reason }
+        guard !items.isEmpty else { continue }
+        ReasonCard(
+          reason: reason, style: reason.isDamage ? .lost : .stays, items: items.map { .init(nil, $0.identity) },
+          place: reason.isDamage ? "Cannot be read on the device" : "Never in the backup"
+        ).write(to: &page)
+      }
+      Self.write(maker.since, to: &page)
+    }
+  }
+
+  /// What no rule keeps out: it came later.
+  private static func write(_ items: [MakerItems.Item], to page: inout Markup) {
+    guard !items.isEmpty else { return }
+    page.element("article", ["class": "card stays"]) { page in
+      page.element("p", ["class": "count"]) { $0.element("b", Amounts.count(items.count, "item")) }
+      page.element("h3", "Not in this backup, although a new backup would contain \(items.count == 1 ? "it" : "them")")
+      page.element("p", ["class": "do"]) { page in
+        page.element("strong", "What to do. ")
+        page.words("Make a new backup.")
+      }
+      NameList(items.map { ItemWords($0.identity, index: nil) }).write(
+        folding: ReasonCard.maximumListCount, to: &page)
+    }
+  }
+
+  /// The tile beside those of what is in the backup.
+  static func tile(_ maker: MakerItems?) -> [Tiles.Tile] {
+    guard let maker else { return [] }
+    return [.init(style: .lost, symbol: "x", count: maker.absent.count, words: "not in the backup")]
+  }
+}

@@ -158,3 +158,142 @@ public struct PlanPage: HTMLPage {
       ] + AbsentSection.tile(maker))
   }
 }
+
+extension FlowViews {
+  /// The picture on a page: by app where the items say theirs, else by kind; then by protection class.
+  init(_ page: PlanPage) {
+    let knowsApps = page.plan.decisions.contains { !page.app(of: $0.identity).isEmpty }
+    figures = [knowsApps ? .app : .kind, .protection].map { (axis: $0, figure: FlowFigure(page, by: $0)) }
+  }
+}
+
+extension FlowFigure {
+  /// One view of the picture on a page.
+  init(_ page: PlanPage, by axis: Flow.Axis) {
+    self.init(
+      Flow(page.plan.decisions, by: axis, apps: page.apps, removedCount: page.counts.removed),
+      source: page.sourceDevice, target: page.target.name, isReturn: page.isReturn)
+  }
+}
+
+extension PlanPage {
+  /// The plan in one sentence, which stands first.
+  var verdict: String {
+    let target = Markup.shortened(target.name)
+    return arrival(on: target) + Explanation.warned(counts.byWarning) + removal + "."
+      + (maker?.absence.map { " \($0)." } ?? "")
+  }
+
+  private var removal: String {
+    guard counts.removed > 0 else { return "" }
+    let items = Amounts.count(counts.removed, "item")
+    let verb = counts.removed == 1 ? "is" : "are"
+    if counts.migrates == 0 { return "; a restore would only remove \(items) there" }
+    return counts.staysBehind + counts.unreadable == 0
+      ? "; \(items) there \(verb) removed" : ", \(items) there \(verb) removed"
+  }
+
+  /// Of what all of them are: a backup does not hold everything that its device has.
+  private var place: String { source.kind == .archive ? " in the backup" : "" }
+
+  private func arrival(on target: String) -> String {
+    let total = Amounts.grouped(counts.total)
+    switch (counts.migrates, counts.total) {
+    case (_, 0): return "There is nothing to move to \(target)"
+    case (0, _) where counts.byReason[.backupNotEncrypted] != nil:
+      return source.kind == .archive
+        ? "Nothing can move to \(target), because the backup has no password"
+        : "Nothing can move to \(target) in a backup without a password"
+    case (0, 1): return "The only item cannot move to \(target)"
+    case (0, _): return "None of \(total) items can move to \(target)"
+    case (1, 1): return "The only item\(place) \(isReturn ? "comes back" : "moves") to \(target)"
+    case (counts.total, _): return "All \(total) items\(place) \(isReturn ? "come back" : "move") to \(target)"
+    default:
+      let verb = counts.migrates == 1 ? (isReturn ? "comes back" : "moves") : isReturn ? "come back" : "move"
+      let rest = [
+        counts.staysBehind == 0
+          ? nil : "\(Amounts.grouped(counts.staysBehind)) \(counts.staysBehind == 1 ? "stays" : "stay") behind",
+        counts.unreadable == 0 ? nil : "\(Amounts.grouped(counts.unreadable)) cannot be read",
+      ].compactMap(\.self)
+      return "\(Amounts.grouped(counts.migrates)) of \(total) items \(verb) to \(target); "
+        + rest.joined(separator: ", ")
+    }
+  }
+}
+
+extension PageStyle {
+  /// What only the page of a plan has: the picture of where the items go.
+  ///
+  /// The labels' lines are as high as `FlowLayout` takes them to be. Their columns are as wide as their text, up to a
+  /// limit; where there is no room, words give way and counts don't.
+  static let plan = """
+    .views{border:0;margin-top:2rem;min-width:0;position:relative}
+    .views>input{opacity:0;position:absolute}
+    .views>label{border:1px solid var(--line);border-radius:1rem;cursor:pointer;display:inline-block;font-size:.9rem;\
+    margin:0 .4rem .4rem 0;padding:.15rem .75rem}
+    .views>:checked+label{background:var(--ink);border-color:var(--ink);color:var(--paper)}
+    .views>:focus-visible+label{outline:2px solid var(--moves);outline-offset:2px}
+    .flow{display:none;margin:.6rem 0 0}
+    #by-app:checked~.by-app,#by-kind:checked~.by-kind,#by-protection:checked~.by-protection{display:block}
+    figcaption{color:var(--soft);font-size:.9rem;margin-bottom:.9rem}
+    .streams{align-items:center;column-gap:10px;display:grid;font-size:13px;\
+    grid-template-columns:fit-content(15rem) minmax(5.5rem,1fr) fit-content(15rem)}
+    .streams>svg{display:block;min-width:0}
+    .streams ol{color:var(--soft);display:flex;flex-direction:column;gap:\(Int(FlowLayout.gap))px;list-style:none;\
+    min-width:0}
+    .streams li{align-items:center;display:flex;min-width:0}
+    .streams li svg{display:block;flex:none;width:0}
+    .streams li div{flex:1;min-width:0}
+    .streams li p{display:flex;gap:.35em;height:\(Int(FlowLayout.lineHeight))px;line-height:\(Int(FlowLayout.lineHeight))px;\
+    white-space:nowrap}
+    .streams ol:first-child p{justify-content:flex-end}
+    .streams b{color:var(--ink);flex:none;font-weight:650}
+    .streams span{min-width:0;overflow:hidden;text-overflow:ellipsis}
+    .band{stroke-width:0}
+    .band.moves{fill:var(--moves-tint)}
+    .bar{fill:var(--soft)}
+    .bar.moves{fill:var(--moves)}.bar.stays{fill:var(--stays)}.bar.lost{fill:var(--lost)}.bar.gone{fill:var(--gone)}
+    pattern path{fill:none;stroke-width:1.4}
+    pattern.stays rect{fill:var(--stays-tint)}pattern.stays path{stroke:var(--stays);opacity:.45}
+    pattern.lost rect{fill:var(--lost-tint)}pattern.lost circle{fill:var(--lost);opacity:.6}
+    pattern.gone rect{fill:var(--gone-tint)}pattern.gone path{stroke:var(--gone);opacity:.5}
+    @media screen and (max-width:36rem){.streams p:first-child{flex-direction:column;gap:0;\
+    height:\(Int(2 * FlowLayout.lineHeight))px}.streams ol:first-child p:first-child{align-items:flex-end}\
+    .streams p:first-child span{max-width:100%}}
+    @media print{.views{margin-top:1.2rem}.views>label{display:none}.streams{max-width:15cm;margin:0 auto}}
+
+    """
+}
+
+extension PageTable {
+  /// Every item of a plan with what happens to it.
+  init(_ page: PlanPage) {
+    let count = page.counts.total
+    self.init(
+      title: count == 1 ? "The item" : "All \(Amounts.grouped(count)) items", resultTitle: "What happens",
+      rows: page.plan.decisions.map { Row($0, app: page.app(of: $0.identity)) },
+      filters: [(.moves, "move"), (.stays, "stay"), (.lost, "unreadable")])
+  }
+}
+
+extension PageTable.Row {
+  fileprivate init(_ decision: MigrationPlan.Decision, app: String) {
+    let arrivalDetail = decision.warning?.explanation.headline ?? decision.detail
+    let (style, symbol, result, detail): (PageTable.Style, String, String, String?) =
+      switch decision.outcome {
+      case .migrates(.new): (.moves, "+", "new", arrivalDetail)
+      case .migrates(.replaces): (.moves, "~", "replaces the existing item", arrivalDetail)
+      case .migrates(.keepsExisting): (.moves, "^", "the existing item stays", arrivalDetail)
+      case .migrates(.identical): (.moves, "=", "already there", arrivalDetail)
+      case .staysBehind(let reason): (.stays, "<", "stays behind", reason.rawValue)
+      case .unreadable(let reason):
+        (
+          .lost, "!", "cannot be read",
+          [reason.rawValue, decision.detail].compactMap(\.self).joined(separator: ": ")
+        )
+      }
+    self.init(
+      style: style, symbol: symbol, item: ItemWords(decision), kind: decision.identity.kind, app: app,
+      protection: decision.protection, result: result, detail: detail)
+  }
+}

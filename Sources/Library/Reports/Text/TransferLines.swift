@@ -1,4 +1,4 @@
-import KeyhaulKit
+package import KeyhaulKit
 
 /// How many items come to another device on which way, and which.
 struct TransferLines {
@@ -29,5 +29,67 @@ struct TransferLines {
       "To another device: by a backup with or without a password, a direct transfer, and iCloud Keychain. + arrives  < "
       + "does not arrive  ? not known"
     return WordWrap.lines(of: meaning, columns: style.width) + table.lines(style: style)
+  }
+}
+
+extension UnseenItems {
+  /// The line about items that no backup contains, wrapped.
+  package static func lines(style: TextStyle) -> [String] { WordWrap.lines(of: line, columns: style.width) }
+}
+
+extension MakerItems {
+  /// The items that the device has and its backup has not, each with its reason, and as of when.
+  package func lines(style: TextStyle, showsAll: Bool) -> [String] {
+    func wrapped(_ text: String, _ label: String = "") -> [String] {
+      WordWrap.labeled(label, style.adapted(HostileText.shown(text)), columns: style.width)
+    }
+    let groups = [
+      ("Never in the backup", never), ("Cannot be read on \(device), and not in the backup", unreadable),
+      ("Not in this backup", since),
+    ].filter { !$0.1.isEmpty }
+    return groups.flatMap { title, items in
+      let head = wrapped("\(title) (\(Amounts.grouped(items.count)))").map { style.painted($0, .yellow) }
+      return head + ReportItemTable(items, showsAll: showsAll, row: Self.row).lines(style: style)
+    } + wrapped(statement, groups.isEmpty ? "" : "    ") + [""]
+  }
+
+  private static func row(_ item: Item) -> ReportItemTable.Row {
+    ReportItemTable.Row(
+      symbol: item.reason?.isDamage == true ? "!" : "x", kind: item.identity.kind, name: ItemText.name(item.identity),
+      protection: ItemText.protection(item.protection),
+      remark: item.reason?.rawValue ?? "a new backup would contain it",
+      accessGroup: item.identity.accessGroup)
+  }
+}
+
+extension Checklist {
+  /// The list with a box to tick before each entry.
+  func lines(style: TextStyle) -> [String] {
+    let groups = groups.filter { !$0.entries.isEmpty }
+    guard !groups.isEmpty else { return [] }
+    let head = style.adapted(HostileText.shown(name.isEmpty ? title : "\(title) \(name)"))
+    return [style.painted(head, .bold)]
+      + groups.flatMap { group in
+        ["  " + style.adapted(HostileText.shown(group.title))]
+          + group.entries.prefix(Self.maximumEntryCount).flatMap { lines(of: $0, style) }
+          + more(group.entries.count - Self.maximumEntryCount, style)
+      } + [""]
+  }
+
+  private func lines(of entry: Entry, _ style: TextStyle) -> [String] {
+    let text = entry.name.isEmpty ? entry.words : "\(Markup.shortened(entry.name)): \(entry.words)"
+    let named = entry.items.prefix(Self.maximumNameCount).map { [$0.name, $0.account].compactMap(\.self) }
+    let rest = entry.unnamedCount + max(0, entry.items.count - Self.maximumNameCount)
+    let names =
+      named.map { Markup.shortened($0.joined(separator: " · ")) } + (rest > 0 ? ["\(Amounts.grouped(rest)) more"] : [])
+    let isNamed = !entry.items.isEmpty
+    return ([("    [ ] ", text)] + (isNamed ? [("        ", names.joined(separator: ", "))] : []))
+      .flatMap { label, words in
+        WordWrap.labeled(label, style.adapted(HostileText.shown(words)), columns: style.width)
+      } + entry.commands.map { "        " + style.adapted(HostileText.shown($0)) }
+  }
+
+  private func more(_ count: Int, _ style: TextStyle) -> [String] {
+    count > 0 ? ["    \(style.ellipsis) \(Amounts.grouped(count)) more"] : []
   }
 }

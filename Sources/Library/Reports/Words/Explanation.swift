@@ -1,3 +1,5 @@
+public import KeyhaulKit
+
 /// A page of `explain`: a word of reports or an exit code, the rule behind it, what it means and what to do.
 ///
 /// The one table of words: `explain`, the reports and docs/Rules.md take their sentences from it.
@@ -31,5 +33,227 @@ public struct Explanation: Sendable, Hashable {
     self.action = action
     self.otherWays = otherWays
     self.source = source
+  }
+}
+
+extension ReportTerm {
+  /// What the word means.
+  public var explanation: Explanation {
+    switch self {
+    case .reason(let reason): reason.explanation
+    case .change(let change): change.explanation
+    case .warning(let warning): warning.explanation
+    case .inferredSynchronizable:
+      Explanation(
+        id: id, headline: "the item will sync once it is restored",
+        rule: "An internet password in Safari's old group (com.apple.cfnetwork), with server, protocol and "
+          + "authentication type as text, is assumed to sync.",
+        effect: "It is restored with syncing on. This flag is part of its primary key.",
+        action: "Nothing, or turn off syncing for the account.",
+        source: "Apple securityd, SecItemDb.c (SecItemImportInferSyncable)")
+    case .removed:
+      Explanation(
+        id: id, headline: "the restore removes an item of the target",
+        rule: "A replacing restore first deletes the target's items, this-device-only items included. It keeps "
+          + "synchronized items, items in five system groups, and a shared group's copies.",
+        effect: "Items that the backup does not bring back are lost on the target. The plan lists them first.",
+        action: "Back up the target first, or keep its items with \(Commands.keepingExisting).",
+        source: "Apple securityd, SecItemDb.c (SecServerImportKeychainInPlist)")
+    case .preserved:
+      Explanation(
+        id: id, headline: "an item of the target survives a replacing restore",
+        rule: "Synchronized items, shared copies and the groups com.apple.security.sos, .sos-usercredential, .ckks, "
+          + ".egoIdentities and .octagon are not deleted. The system's own items are deleted and put back afterwards.",
+        effect: "They stay after the restore, unless the backup contains a newer item with the same key.",
+        action: "Nothing needs to be done.",
+        source: "Apple securityd, SecItemDb.c (SecServerImportKeychainInPlist, SecItemIsSystemBound)")
+    case .keybagMismatch:
+      Explanation(
+        id: id, headline: "the keychain belongs to another keybag",
+        rule: "The keychain file names its keybag by identifier, but the backup's keybag has a different identifier.",
+        effect: "Nothing is restored. The two files come from different backups, or one was changed (exit code 13).",
+        action: "Try another copy of the backup.",
+        source: "Apple securityd, SecItemDb.c (SecServerImportKeychainInPlist)")
+    case .sealBroken:
+      Explanation(
+        id: id, headline: "a file has changed since it was sealed",
+        rule: "Keyhaul.seal lists the SHA-256 of every file, with an authentication code that only the password can "
+          + "produce.",
+        effect: "Nothing is restored. A file was changed, added or removed since then, or the seal was changed (exit "
+          + "code 13).",
+        action: "Try another copy of the backup; verify lists every such file.",
+        source: "Keyhaul, docs/Format.md")
+    }
+  }
+}
+
+extension MigrationPlan.Change {
+  fileprivate static let conflictSource =
+    "Apple securityd, SecDbItem.c (SecDbItemInsertOrReplace), SecItemDb.c (SecServerImportItem)"
+
+  /// What the change means, which of two items wins, and why.
+  public var explanation: Explanation {
+    switch self {
+    case .new:
+      Explanation(
+        id: rawValue, headline: "the item arrives, and the target had no item with its key",
+        rule: "No item of the target has the same primary key. A password's key is its account, service or server, "
+          + "access group and similar attributes.",
+        effect: "The item is added with its original dates.",
+        action: "Nothing needs to be done.", source: Self.conflictSource)
+    case .replaces:
+      Explanation(
+        id: rawValue, headline: "the item replaces an item with the same key",
+        rule: "If two items have the same key, the one that was changed later wins. If the dates are equal, the one "
+          + "with the smaller digest wins. A damaged item always loses, and so does an item that "
+          + "\(Commands.replacingExisting) removed first.",
+        effect: "The target's item is replaced by the backup's item.",
+        action:
+          "If the target's item is the one you need, keep it with \(Commands.keepingExisting). It stays if it is "
+          + "newer.",
+        source: Self.conflictSource)
+    case .keepsExisting:
+      Explanation(
+        id: rawValue, headline: "the target has an item with the same key, which wins",
+        rule: "If two items have the same key, the one that was changed later wins. If the dates are equal, the one "
+          + "with the smaller digest wins. An item with a date wins over one without.",
+        effect: "The target's item stays as it is. The backup's item is not stored.",
+        action: "If the backup's item is the one you need, delete the target's item first and restore again.",
+        source: Self.conflictSource)
+    case .identical:
+      Explanation(
+        id: rawValue, headline: "the target already has the same item",
+        rule: "Two items with the same key, date and digest are the same item.",
+        effect: "Nothing changes.", action: "Nothing needs to be done.", source: Self.conflictSource)
+    }
+  }
+}
+
+extension ProtectionClass {
+  /// What the class means: when its items can be read, and how far they go.
+  public var explanation: Explanation {
+    Explanation(
+      id: rawValue, headline: "\(phrase): the protection class \(constant)",
+      rule: "An item of this class can be read \(readability).", effect: movement, action: advice,
+      source: "Apple, \(constant); Apple Platform Security, \"Keychain data protection\"")
+  }
+
+  private var movement: String {
+    if self == .whenPasscodeSetThisDeviceOnly { return "It is in no backup, and never moves to another device." }
+    return isThisDeviceOnly
+      ? "It comes back to the source device, with or without a password, and to no other."
+      : "It moves to another device with a backup that has a password; without one it comes back only to the source "
+        + "device."
+  }
+
+  private var advice: String {
+    switch self {
+    case .whenUnlocked, .afterFirstUnlock: "Give the backup a password."
+    case .always: "Give the backup a password. Developers: choose a class that is not deprecated."
+    case .whenUnlockedThisDeviceOnly, .afterFirstUnlockThisDeviceOnly: Reason.deviceBound.explanation.action
+    case .alwaysThisDeviceOnly: Reason.deviceBound.explanation.action
+    case .whenPasscodeSetThisDeviceOnly: Reason.passcodeOnly.explanation.action
+    }
+  }
+}
+
+extension Explanation {
+  /// The protection classes, by their codes.
+  package static let classes = ProtectionClass.allCases.map(\.explanation)
+}
+
+extension ItemFate {
+  /// What becomes of an item, in the words of plans and of the expectations that a plan is checked against.
+  public var explanation: Explanation {
+    switch self {
+    case .migrates:
+      Explanation(
+        id: rawValue, headline: "the item arrives on the device",
+        rule: "An item arrives if the key of its class is available. From a backup with a password, that is on any "
+          + "device, unless the class is bound to the source device. On the source device, it is from any backup that "
+          + "contains the item.",
+        effect:
+          "It is there after the restore, or was there before. Another term says which: new, replaces, identical, "
+          + "keeps-existing.",
+        action: "Nothing is needed.")
+    case .staysBehind:
+      Explanation(
+        id: rawValue, headline: "the item does not arrive, by a rule",
+        rule: "The report gives the reason: device-bound, backup-not-encrypted, passcode-only and others.",
+        effect: "The device that it is on keeps it. iOS does not report it.",
+        action: "Look up the reason in the report with \"\(Commands.explaining("REASON"))\".")
+    case .absent:
+      Explanation(
+        id: rawValue, headline: "no such item is in the backup",
+        rule: "A list of expectations may state that the backup does not contain an item. A plan of a backup does not "
+          + "list items that no backup contains: \(UnseenItems.words).",
+        effect: "The expectation is met if it matches no item of the plan.",
+        action: "Plan for the device itself instead of its backup to see such items and their reasons.")
+    case .unreadable:
+      Explanation(
+        id: rawValue, headline: "the item cannot be read, because it is damaged",
+        rule: "Each encrypted item has an authentication tag, which shows any changed byte.",
+        effect: "A plan ends with exit code 3. A restore asks first, and ends with 13 if it cannot ask. After a yes, "
+          + "or with \(Commands.acceptingDamage), it skips the item, restores all others, and ends with 3.",
+        action: "Use another copy of the backup, and \"\(Commands.verifying)\" to see what this copy has lost.")
+    case .ambiguous:
+      Explanation(
+        id: rawValue, headline: "several items match, and their results differ",
+        rule: "A name may match several items. There is an answer only if they have the same result.",
+        effect: "This answer equals no other answer.", action: "Ask for a single item.")
+    }
+  }
+}
+
+extension ArrivalWarning {
+  private static let source =
+    "Apple DTS, Developer Forums thread 786223 (only the Secure Enclave can unwrap such a key); a developer's trial, thread "
+    + "119315 (on another device the key loads and does not work)"
+
+  /// What the warning means.
+  public var explanation: Explanation {
+    switch self {
+    case .migratesButUnusable:
+      Explanation(
+        id: rawValue, headline: "the item arrives, but its key is unusable on another device",
+        rule: "The value has the format in which CryptoKit exports a Secure Enclave key (dataRepresentation), wrapped "
+          + "so that only the source device's chip can use it. The format does not affect the protection class, so the "
+          + "item moves like any password.",
+        effect: "The item is on the new device, but signing or decrypting with the key fails there. The app has to "
+          + "notice this and make a new key.",
+        action: "Before the old device is erased, make sure that you can register a new key or sign in again. "
+          + "Developers: keep such a key in a this-device-only class, so that the app notices its absence.",
+        source: Self.source)
+    case .useNotKnown:
+      Explanation(
+        id: rawValue, headline: "the item arrives, but it is not known whether its key still works",
+        rule: "The value has the format in which CryptoKit exports a Secure Enclave key. The target is the source "
+          + "device, or is not proven to be another one. No published source says whether the chip accepts such a key "
+          + "after an erase and a restore.",
+        effect: "The item is there. On any device other than the one that made the key, the key is unusable.",
+        action: "Before the device is erased, make sure that you can register a new key or sign in again.",
+        source: Self.source)
+    }
+  }
+
+  /// What a count of such items is followed by: "1 of no use there".
+  package var countedWords: String {
+    switch self {
+    case .migratesButUnusable: "unusable there"
+    case .useNotKnown: "whose keys may not work there"
+    }
+  }
+
+  /// Each count with its words: "1 of no use there".
+  static func counted(_ counts: [ArrivalWarning: Int]) -> [String] {
+    allCases.compactMap { warning in counts[warning].map { "\(Amounts.grouped($0)) \(warning.countedWords)" } }
+  }
+}
+
+extension Explanation {
+  /// ", of them 1 of no use there": what a sentence about arriving items adds; empty where none is warned of.
+  package static func warned(_ counts: [ArrivalWarning: Int]) -> String {
+    let parts = ArrivalWarning.counted(counts)
+    return parts.isEmpty ? "" : ", of them \(Amounts.list(parts))"
   }
 }

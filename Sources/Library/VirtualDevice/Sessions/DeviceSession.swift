@@ -266,3 +266,164 @@ public final class DeviceSession {
     try device.reporting(body)
   }
 }
+
+extension DeviceSession {
+  /// Takes the lock and leaves no change half done.
+  static func acquireLock(
+    of device: VirtualDevice, _ access: DeviceAccess, verb: String, wait: Duration
+  ) throws(VirtualDeviceError) -> DeviceFileLock {
+    let files = device.environment.files
+    let name = device.name.text
+    func take(_ access: DeviceAccess) throws(VirtualDeviceError) -> DeviceFileLock {
+      try DeviceFileLock.acquire(
+        device.directory, device: name, access: access, verb: verb, wait: wait, clock: device.environment.clock, files)
+    }
+    func finish() throws(VirtualDeviceError) {
+      try DeviceChange.finish(in: device.directory, device: name, files)
+      try DeviceChange.discardStaged(in: device.directory, files)
+    }
+    switch access {
+    case .writing:
+      let lock = try take(.writing)
+      try finish()
+      return lock
+    case .reading:
+      while true {
+        let lock = try take(.reading)
+        guard try DeviceChange.isPending(in: device.directory, files) else { return lock }
+        _ = consume lock
+        let alone = try take(.writing)
+        try finish()
+        _ = consume alone
+      }
+    }
+  }
+
+  /// What is in memory; after a restart, what the hardware alone opens; without a passcode, everything.
+  static func keys(
+    memory: [UInt8]?, _ keybag: SystemKeybag, _ hardware: borrowing HardwareUID, device: String,
+    _ environment: DeviceEnvironment
+  ) throws(VirtualDeviceError) -> ClassKeys {
+    do throws(DataProtectionError) {
+      // Opens without the passcode, to learn whether keybag and hardware belong together at all.
+      let boot = try keybag.unlockBeforeFirstUnlock(hardware: hardware)
+      if let memory, let keys = DeviceMemory.opened(memory, with: hardware, keybagUUID: boot.keybagUUID) { return keys }
+      guard !keybag.isPasscodeSet else { return boot }
+      return try keybag.unlock(passcode: Secret(utf8: ""), hardware: hardware, progress: environment.derivation)
+    } catch {
+      switch error.code {
+      case .damagedKeybag, .missingField, .wrongPasscode, .malformed:
+        throw VirtualDeviceError(.damaged, device, "its keybag does not match its hardware key: \(error.reason)")
+      default: throw VirtualDeviceError(device, error)
+      }
+    }
+  }
+}
+
+extension DeviceSession {
+  /// Sets the first passcode. Items of class `akpu` can be added from now on, under a key made now.
+  ///
+  /// - Throws: `.passcodeSet`, `.emptyPasscode`, `.io`.
+  public func setPasscode(_ passcode: borrowing Secret) throws(VirtualDeviceError) {
+    try requireWriting()
+    guard !isPasscodeSet else {
+      throw VirtualDeviceError(.passcodeSet, name, "set works only on a device without a passcode")
+    }
+    try refuseEmpty(passcode)
+    let changed = try reporting { () throws(DataProtectionError) in
+      try keybag.changingPasscode(
+        from: Secret(utf8: ""), to: passcode, hardware: hardware, random: environment.random,
+        progress: environment.derivation)
+    }
+    try adopt(changed, keychain: .keep)
+  }
+
+  /// Changes the passcode; nothing else changes.
+  ///
+  /// - Throws: `.noPasscode`, `.locked`, `.wrongPasscode`, `.erased`, `.emptyPasscode`, `.io`.
+  public func changePasscode(
+    from old: borrowing Secret, to new: borrowing Secret
+  ) throws(VirtualDeviceError) {
+    try requireUnlockedWithPasscode()
+    try refuseEmpty(new)
+    let changed = try attempt(old) { (keybag, hardware) throws(DataProtectionError) in
+      try keybag.changingPasscode(
+        from: old, to: new, hardware: hardware, random: environment.random,
+        progress: environment.derivation)
+    }
+    try adopt(changed, keychain: .keep)
+  }
+
+  /// Removes the passcode, and with it the key and the items of class `akpu`, for good.
+  ///
+  /// - Returns: How many items were destroyed.
+  /// - Throws: `.noPasscode`, `.locked`, `.wrongPasscode`, `.erased`, `.io`.
+  @discardableResult
+  public func removePasscode(_ passcode: borrowing Secret) throws(VirtualDeviceError) -> Int {
+    try requireUnlockedWithPasscode()
+    let changed = try attempt(passcode) { (keybag, hardware) throws(DataProtectionError) in
+      try keybag.changingPasscode(
+        from: passcode, to: Secret(utf8: ""), hardware: hardware, random: environment.random,
+        progress: environment.derivation)
+    }
+    return try adopt(changed, keychain: .dropPasscodeItems)
+  }
+
+  /// Whoever holds a phone reaches its settings only after unlocking it.
+  private func requireUnlockedWithPasscode() throws(VirtualDeviceError) {
+    try requireWriting()
+    guard isPasscodeSet else { throw VirtualDeviceError(.noPasscode, name, "none is set") }
+    guard state == .unlocked else {
+      throw VirtualDeviceError(.locked, name, "a passcode is changed on an unlocked device")
+    }
+  }
+
+  private func refuseEmpty(_ passcode: borrowing Secret) throws(VirtualDeviceError) {
+    if passcode.isEmpty { throw VirtualDeviceError(.emptyPasscode, name, "the new passcode has no characters") }
+  }
+
+  /// Puts a new keybag and its keys in the place of the old ones. Whoever got here knew the passcode or erases the
+  /// device, so failures are forgotten.
+  ///
+  /// - Parameter edit: What else changes in the record.
+  @discardableResult
+  func adopt(
+    _ unlocked: consuming UnlockedSystemKeybag, keychain: DeviceChange.KeychainAction,
+    edit: (inout DeviceRecord) -> Void = { _ in }
+  ) throws(VirtualDeviceError) -> Int {
+    var changed = record
+    changed.failedAttempts = 0
+    changed.raiseRevision()
+    edit(&changed)
+    let keybag = unlocked.keybag
+    var change = DeviceChange()
+    change.keychain = keychain
+    change.replace(.keybag, with: keybag.serialized())
+    change.replace(.memory, with: try memory(of: unlocked.classKeys))
+    change.replace(.record, with: changed.encoded())
+    let count = try carryOut(change)
+    record = changed
+    self.keybag = keybag
+    classKeys = unlocked.takeClassKeys()
+    lockDeadline = nil
+    return count
+  }
+}
+
+extension DeviceSession {
+  /// "Erase All Content and Settings": a new keybag, so that nothing under the old one can ever be read again, an empty
+  /// keychain, no passcode. The hardware stays what it is, and so do name and identifier: a backup of this device made
+  /// before restores to it afterwards as to the same device.
+  ///
+  /// Apps stay installed; their items are gone. The device no longer knows of an earlier backup.
+  public func erase() throws(VirtualDeviceError) {
+    try requireWriting()
+    let rounds = keybag.keybag.iterations ?? environment.passcodeRounds
+    let fresh = try reporting { () throws(DataProtectionError) in
+      try SystemKeybag.make(
+        passcode: Secret(utf8: ""), hardware: hardware, rounds: rounds, random: environment.random,
+        progress: environment.derivation)
+    }
+    try adopt(fresh, keychain: .empty) { record in record.lastBackup = nil }
+  }
+}

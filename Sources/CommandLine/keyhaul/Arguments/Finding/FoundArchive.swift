@@ -288,3 +288,46 @@ struct NamedArchive {
     }
   }
 }
+
+extension NamedArchive {
+  /// Names rows of the list that stand for files which nobody can find: they are not among what is written.
+  func warn(ofRowsWithoutIdentifier count: Int, in session: Session) {
+    guard count > 0 else { return }
+    session.warn(
+      "\(Amounts.count(count, "row")) of the manifest of \(name) \(count == 1 ? "names" : "name") no file that could "
+        + "be found",
+      why: "the identifier \(count == 1 ? "it has" : "each has") is not valid, so nothing is written for it",
+      try: "another copy of the backup", evenQuiet: true)
+  }
+}
+
+extension SubjectFacts {
+  /// What an archive says that was opened.
+  init(_ archive: BackupArchive) {
+    self.init()
+    identifier = archive.device.identifier
+    deviceName = archive.device.name
+    date = archive.date
+    isEncrypted = archive.isManifestUnreadable ? nil : archive.isEncrypted
+    digest = archive.digest
+    state = Self.state(of: archive)?.rawValue
+  }
+
+  /// What the property lists of a directory say that could not be opened.
+  init(_ entry: BackupDirectory.Entry) {
+    self.init()
+    identifier = entry.identifier
+    deviceName = entry.deviceName
+    date = entry.date
+    isEncrypted = entry.isEncrypted
+    state = entry.state?.rawValue
+  }
+
+  private static func state(of archive: BackupArchive) -> BackupDirectory.Entry.State? {
+    guard !archive.isManifestMissing, !archive.isRemainder, archive.unreadablePropertyLists.isEmpty else {
+      return .damaged
+    }
+    guard let status = archive.status, status.snapshotState != nil else { return nil }
+    return status.isFinished ? .finished : .unfinished
+  }
+}

@@ -1,5 +1,6 @@
 import ArgumentParser
 import KeyhaulKit
+import Reports
 
 /// The kind of an item in a user's words.
 struct ItemKindArgument: Equatable, Sendable, ExpressibleByArgument {
@@ -89,4 +90,103 @@ struct ItemAttributeOptions: ParsableArguments {
   var biometry = false
 
   init() {}
+}
+
+extension ItemAttributeOptions {
+  /// What the flags say of an item, as attributes.
+  ///
+  /// - Parameter kind: The kind of the item; `nil` where it may be any.
+  /// - Throws: `.usage` for an attribute that items of this kind do not have, and for an empty access group.
+  func attributes(of kind: ItemKind?) throws(CommandFailure) -> AttributeMap<PropertyValue> {
+    var values: AttributeMap<PropertyValue> = [:]
+    for (flag, code, value) in try given() {
+      if let kind, AttributeTable.definition(of: code, in: kind) == nil {
+        let owners = ItemKind.allCases.filter { AttributeTable.definition(of: code, in: $0) != nil }
+        throw .usage(
+          "--\(flag) is not an attribute of \(ItemText.nounWithArticle(kind))",
+          why: "it belongs to \(Amounts.list(owners.map { $0.noun + "s" }))",
+          try: owners.first.map { "--kind \(ItemText.kind($0))" })
+      }
+      values[code] = value
+    }
+    return values
+  }
+
+  /// Refuses a password that nothing names: without any, and with names that are empty, as they come from a variable
+  /// that a script has not set.
+  func checkName() throws(CommandFailure) {
+    let names = [("--service", service), ("--account", account), ("--server", server), ("--label", label)]
+    guard names.allSatisfy({ ($0.1 ?? "").isEmpty }) else { return }
+    let empty = names.filter { $0.1 != nil }.map(\.0)
+    throw .usage(
+      "the item has no name",
+      why: empty.isEmpty
+        ? "it could not be told apart from another "
+          + "item" : "\(Amounts.list(empty)) \(empty.count == 1 ? "is" : "are") empty",
+      try: "--service NAME --account NAME")
+  }
+
+  /// The attributes that are compared as texts, and so may be patterns, as they were typed.
+  var texts: [AttributeCode: String] {
+    let all: [(AttributeCode, String?)] = [
+      (.account, account), (.service, service), (.server, server), (.path, path), (.label, label),
+      (.applicationTag, applicationTag),
+    ]
+    return all.reduce(into: [:]) { texts, pair in texts[pair.0] = pair.1 }
+  }
+
+  /// What a person must do before the item opens.
+  var constraints: [AccessConstraint] {
+    (userPresence ? [.userPresence] : []) + (biometry ? [.biometryAny] : [])
+  }
+
+  private func given() throws(CommandFailure) -> [(flag: String, code: AttributeCode, value: PropertyValue)] {
+    if accessGroup?.isEmpty == true { throw .usage("--access-group is empty", try: "--access-group GROUP") }
+    let networkProtocol = try networkProtocol.map { (text) throws(CommandFailure) in try ProtocolCode.code(of: text) }
+    let all: [(String, AttributeCode, PropertyValue?)] = [
+      ("account", .account, account.map { .string($0) }), ("service", .service, service.map { .string($0) }),
+      ("server", .server, server.map { .string($0) }), ("protocol", .protocolType, networkProtocol.map { .string($0) }),
+      ("port", .port, port.map { .integer(Int64($0)) }), ("path", .path, path.map { .string($0) }),
+      ("label", .label, label.map { .string($0) }),
+      // Apps make tags of the UTF-8 of a text, so data it is.
+      ("application-tag", .applicationTag, applicationTag.map { .data(Array($0.utf8)) }),
+      ("protection", .protection, protection.map { .string($0.protection.rawValue) }),
+    ]
+    return all.compactMap { flag, code, value in value.map { (flag, code, $0) } }
+  }
+}
+
+extension AccessConstraint {
+  /// Refuses constraints that no access control can have together.
+  ///
+  /// Source: Apple `SecAccessControl.c` (`SecAccessControlCreateWithFlags`).
+  /// - Parameter prefix: What the names of the flags begin with after their hyphens.
+  static func check(_ constraints: [AccessConstraint], sync: Bool, prefix: String = "") throws(CommandFailure) {
+    if constraints.count > 1 {
+      throw .usage(
+        "--\(prefix)user-presence and --\(prefix)biometry cannot be used together",
+        why: "biometry and the passcode already prove user presence", try: "use only one of them")
+    }
+    if sync, !constraints.isEmpty {
+      throw .usage(
+        "--\(prefix)sync cannot be used with --\(prefix)user-presence or --\(prefix)biometry",
+        why: "an item with an access control does not sync", try: "use only one of them")
+    }
+  }
+}
+
+/// The protocols of internet passwords, by the names people use.
+enum ProtocolCode {
+  /// - Throws: `.usage` for what is neither a known name nor a code of four characters.
+  static func code(of text: String, flag: String = "--protocol") throws(CommandFailure) -> String {
+    if let known = InternetProtocol(name: text) { return known.rawValue }
+    guard text.utf8.count == 4, text.utf8.allSatisfy({ (0x20...0x7E).contains($0) }) else {
+      let near = EditDistance.nearest(to: text, among: InternetProtocol.names)
+      throw .usage(
+        "\(flag) cannot be \"\(text)\"",
+        why: "a protocol is a name such as https, imap or ssh, or a code of four characters",
+        try: "\(flag) \(near ?? "https")")
+    }
+    return text
+  }
 }

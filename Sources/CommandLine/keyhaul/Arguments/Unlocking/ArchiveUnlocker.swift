@@ -292,3 +292,199 @@ extension NamedArchive {
       try: (source.isFlag ? advice : nil) ?? "if it is the right backup, \(source.withoutIt)")
   }
 }
+
+extension ArchiveUnlocker {
+  /// The hardware key to open the archive with: the one that the user gives, or else that of the device which the archive
+  /// is compared with, or else that of a virtual device which calls itself the backup's maker. Each has those behind it in
+  /// reserve, for a backup of which it opens nothing.
+  ///
+  /// - Parameter target: The device that the items should go to, whose own key is tried anyway.
+  func hardwareKey(
+    comparedWith compared: HardwareKey? = nil, besides target: DeviceSession? = nil
+  ) throws(CommandFailure) -> HardwareKey? {
+    let guessed = compared.map { HardwareKey($0.source, $0.key(), otherwise: makersKey(besides: target)) }
+    guard let key = try options.deviceKey(of: name, in: session) else {
+      return guessed ?? makersKey(besides: target, isNeeded: true)
+    }
+    return HardwareKey(.given, key, otherwise: guessed ?? makersKey(besides: target))
+  }
+
+  /// The hardware key to go on with, once the password's key is there to try it: where one opens none of the
+  /// items that need it, the key that would be used without it takes its place; of one that the user gave that is said.
+  func fitting(_ hardware: HardwareKey?, with key: borrowing ArchiveKey) -> HardwareKey? {
+    guard let hardware, !hardware.isGuess || hardware.otherwise != nil else { return hardware }
+    // What keeps the archive from being opened at all is told by whoever opens it.
+    guard let proof = try? proof(of: hardware, with: key), proof.isSameDevice == false else { return hardware }
+    if !hardware.isGuess { warnOfForeignKey() }
+    return hardware.otherwise.map { fitting($0, with: key) } ?? hardware
+  }
+
+  private func proof(
+    of hardware: HardwareKey, with key: borrowing ArchiveKey
+  ) throws(ArchivedKeychainError) -> HardwareProof {
+    try ArchivedItemReader(archive, key: key, deviceKey: hardware.key(), for: .reading).hardware
+  }
+
+  func warnOfForeignKey() {
+    session.warn(
+      "the given device key does not belong to the source device of \(name)",
+      why: "it decrypts none of the items that need a device key", try: "the key 0x835 of that device")
+  }
+
+  /// Says whose key opened items, where the user did not name it.
+  func tell(ofProven hardware: HardwareKey?) {
+    guard let device = hardware?.homeDevice else { return }
+    // Without a password the hardware binds every class.
+    let items = archive.isEncrypted ? "this-device-only items" : "its items"
+    session.note("\(HostileText.shown(name)): \(items) were decrypted with the key of \(device)")
+  }
+
+  /// The key of the device of the home directory that calls itself the backup's maker.
+  ///
+  /// - Parameter isNeeded: Whether there is no other key, so that one which cannot be read is missed, and this is said.
+  func makersKey(besides target: DeviceSession? = nil, isNeeded: Bool = false) -> HardwareKey? {
+    let told: (VirtualDevice, VirtualDeviceError) -> Void = isNeeded ? warn : { _, _ in }
+    guard let openDevice = maker(besides: target, passedOver: told) else { return nil }
+    defer { openDevice.end() }
+    guard let key = try? openDevice.deviceKey() else { return nil }
+    let isPublished = (try? openDevice.isHardwareKeyPublished(knownSeeds: PublishedSeeds.all)) == true
+    return HardwareKey(.homeDirectory(name: openDevice.name, isPublished: isPublished), key)
+  }
+
+  private func warn(ofUnreadable device: VirtualDevice, _ error: VirtualDeviceError) {
+    session.warn(
+      "the key of \(device.name) cannot be read: this-device-only items in \(name) cannot be decrypted",
+      why: "\(error.summary): \(error.reason)",
+      try: error.code == .busy ? "run it again when no other process uses \(device.name)" : error.call)
+  }
+
+  /// The device of the home directory that calls itself the backup's maker, held for reading; the caller ends it.
+  func maker(
+    besides target: DeviceSession? = nil,
+    passedOver: (VirtualDevice, VirtualDeviceError) -> Void = { _, _ in }
+  ) -> DeviceSession? {
+    guard let home = try? DeviceHome(of: session) else { return nil }
+    return archive.maker(in: home, besides: target, verb: session.verb, passedOver: passedOver)
+  }
+}
+
+extension ArchiveUnlocker {
+  /// The device that made the archive, as far as it is available.
+  struct Maker {
+    let name: String
+    /// The archive, opened with the device's hardware key.
+    let returning: OpenedArchive
+    /// `nil` where its items could not be read.
+    let items: MakerItems?
+  }
+
+  /// Asks the device that made the archive for its items: the one that the user names, or else the target or a device of
+  /// the home directory that calls itself as the archive calls its maker.
+  ///
+  /// - Parameter opened: The archive as it was opened with the same key.
+  /// - Throws: What keeps the device that the user names from being read, and `.usage` where it is not the maker.
+  func maker(
+    of opened: OpenedArchive, named: DeviceSession?, orTarget target: DeviceSession?, with key: borrowing ArchiveKey
+  ) throws -> Maker? {
+    ProcessMemory.giveBackFreeMemory()
+    if let named { return try proven(named, opened, with: key) }
+    let target = target.flatMap { isClaimed(by: $0) ? $0 : nil }
+    guard let device = target ?? maker() else { return nil }
+    defer { if target == nil { device.end() } }
+    let returning = try self.opened(opened, with: key, device)
+    // Another device under its name: nothing of it has to do with the archive.
+    guard returning.isSameDevice != false else { return nil }
+    do throws(MigrationError) {
+      return Maker(name: device.name, returning: returning, items: try MakerItems(of: returning, on: device))
+    } catch {
+      session.note(
+        HostileText.shown(
+          "Items that are on \(device.name) but not in \(name) cannot be listed: \(error.reason). Try: \(error.call)."))
+      return Maker(name: device.name, returning: returning, items: nil)
+    }
+  }
+
+  private func isClaimed(by device: DeviceSession) -> Bool {
+    device.record.udid.lowercased() == archive.device.identifier?.lowercased()
+  }
+
+  private func opened(
+    _ opened: OpenedArchive, with key: borrowing ArchiveKey, _ device: DeviceSession
+  ) throws -> OpenedArchive {
+    let deviceKey: DeviceKey? = try device.deviceKey()
+    do throws(ArchivedKeychainError) {
+      return try OpenedArchive(opened, key: key, deviceKey: deviceKey, for: .reading)
+    } catch {
+      throw CommandFailure(archive: error, name: name)
+    }
+  }
+
+  /// The device that the user says made the archive: its key proves it, or where none of the items needs one, its
+  /// identifier says the same as the archive's.
+  private func proven(
+    _ device: DeviceSession, _ opened: OpenedArchive, with key: borrowing ArchiveKey
+  ) throws -> Maker {
+    let returning = try self.opened(opened, with: key, device)
+    let isClaimed = isClaimed(by: device)
+    guard returning.isSameDevice ?? isClaimed else {
+      let fact =
+        returning.isSameDevice == false
+        ? "its key decrypts none of the items that need a device's hardware key"
+        : "its identifier is \(device.record.udid); the backup names \(archive.device.identifier ?? "none")"
+      throw CommandFailure.usage(
+        "\(device.name) did not make \(name)", why: fact, try: "the source device, or leave --source out")
+    }
+    do throws(MigrationError) {
+      return Maker(name: device.name, returning: returning, items: try MakerItems(of: returning, on: device))
+    } catch {
+      throw CommandFailure(error, device: device.name)
+    }
+  }
+}
+
+extension ArchiveUnlocker {
+  /// Refuses a keybag that asks for too much work, and asks about one that asks for far more than is usual, before anybody
+  /// is asked for a password.
+  func checkRounds() throws(CommandFailure) {
+    do throws(ArchivedKeychainError) {
+      try ArchiveKey.checkRounds(of: archive, acceptingAtMost: options.rounds)
+    } catch {
+      throw CommandFailure(archive: error, name: name)
+    }
+    try confirmRounds()
+  }
+
+  /// Asks before a keybag gets more work done than any real one asks for. A user who named a limit has answered.
+  ///
+  /// - Throws: `.refused` where nobody can be asked; `.failed` after a no.
+  private func confirmRounds() throws(CommandFailure) {
+    guard !options.namesRounds, let parameters = try? archive.keybag.derivationParameters(),
+      let unusual = parameters.unusualRounds
+    else { return }
+    guard !isWorkAccepted else { return }
+    let demand = Self.demand(unusual, duration: try? parameters.estimatedDuration())
+    guard let terminal = session.terminal() else {
+      throw CommandFailure(
+        .refused, "refused to open \(name)", why: "it \(demand); \(session.missingTerminal)",
+        try: "don't trust this file; --max-rounds \(parameters.totalRounds) accepts this many")
+    }
+    if session.common.yes {
+      session.warn("\(name) \(demand)", try: "don't trust this file")
+    } else {
+      try session.ask("\(name) \(demand). Go on?", on: terminal)
+    }
+    isWorkAccepted = true
+  }
+
+  /// "asks for 4,000,000 rounds of key derivation, 400 times the usual 10,000; about 12 s on this machine".
+  private static func demand(_ unusual: UnusualRounds, duration: Duration?) -> String {
+    let time = duration.map { "; \(Amounts.estimate($0)) on this machine" } ?? ""
+    return "asks for \(Amounts.grouped(Int(unusual.rounds))) iterations of key derivation, "
+      + "\(Amounts.grouped(Int(unusual.multiple))) times the usual \(Amounts.grouped(Int(unusual.usual)))\(time)"
+  }
+}
+
+extension Keybag {
+  /// The iterations of both derivations, as the header asks for them.
+  var totalRounds: Int { Int(iterations ?? 0) + Int(secondRound?.rounds ?? 0) }
+}

@@ -33,3 +33,17 @@ final class HardwareKey: Sendable {
   /// Whether it is known that everybody can compute the key.
   var isPublished: Bool { if case .homeDirectory(_, let isPublished) = source { isPublished } else { false } }
 }
+
+/// Seeds that everybody has: with the name of a device they give the published hardware key.
+enum PublishedSeeds {
+  static let all = [BundledFixtures.seed]
+}
+
+/// Keys on their way through closures that may be called once.
+final class HandedOver {
+  private var keys: ClassKeys?
+
+  init(_ keys: consuming ClassKeys?) { self.keys = keys }
+
+  func take() -> ClassKeys? { keys.take() }
+}

@@ -42,3 +42,65 @@ struct DeviceErase: RunnableVerb {
     return .ok
   }
 }
+
+/// `keyhaul device delete`: the device and its hardware key are gone.
+struct DeviceDelete: RunnableVerb {
+  static let screen = HelpScreen(
+    sentence: "Delete a virtual device for good",
+    usage: "keyhaul device delete NAME --confirm NAME",
+    examples: ["keyhaul device delete old-phone --confirm old-phone"],
+    flags: ["--confirm", "--dry-run"])
+  static let configuration = described(as: "delete")
+
+  @Option(help: ArgumentHelp("The device's name again, to confirm without a question.", valueName: "name"))
+  var confirm: String?
+  @OptionGroup var dryRun: DryRunOptions
+  @OptionGroup var target: TargetDevice
+  @OptionGroup(title: "Flags of all commands") var common: CommonOptions
+
+  func perform(in session: Session) throws -> CommandStatus {
+    let device = try target.find(in: session)
+    let name = device.name
+    try device.requireNothingForeign()
+    let count = try itemCount(of: device)
+    let whole = count.flatMap { $0 > 0 ? "\(name) and its \(Amounts.count($0, "item"))" : nil } ?? name
+    let action = "delete \(whole == name ? "it" : whole) for good"
+    if dryRun.isOn {
+      // Nobody is asked, but what was given has to be what the run would take.
+      if let confirm { try session.confirm(name: name, given: confirm, action: action) }
+      try session.announce("Would delete \(whole) for good.")
+    } else {
+      try session.confirm(name: name, given: confirm, action: action)
+      try session.changing(DoneChange("\(name) was deleted", look: "keyhaul device list")) {
+        () throws(CommandFailure) in try device.delete()
+      }
+      try session.announce("Deleted \(whole).")
+    }
+    if session.isJSON {
+      try session.answer([
+        "format": "device-deletion/1", "name": .string(name), "deleted": .boolean(!dryRun.isOn),
+        "items": count.map { .count($0) } ?? .null,
+      ])
+    }
+    return .ok
+  }
+
+  /// - Returns: `nil` for a device that cannot be read: it can be deleted all the same.
+  private func itemCount(of device: FoundDevice) throws -> Int? {
+    do {
+      return try device.hold(.reading) { try $0.itemCount }
+    } catch let failure as CommandFailure where [.damaged, .refused].contains(failure.status) {
+      return nil
+    }
+  }
+}
+
+extension DeviceSession {
+  /// Refuses, before anything is asked, what `changePasscode` and `removePasscode` would refuse.
+  func requireChangeablePasscode() throws(VirtualDeviceError) {
+    guard isPasscodeSet else { throw VirtualDeviceError(.noPasscode, name, "none is set") }
+    guard state == .unlocked else {
+      throw VirtualDeviceError(.locked, name, "a passcode is changed on an unlocked device")
+    }
+  }
+}

@@ -1,5 +1,6 @@
 import ArgumentParser
 import KeyhaulKit
+import Reports
 
 /// `keyhaul simulator snapshot`: a Simulator's keychain as one file.
 struct SimulatorSnapshot: RunnableVerb {
@@ -42,6 +43,59 @@ struct SimulatorSnapshot: RunnableVerb {
       try session.answer(
         simulator.document(
           "snapshot", [("output", .string(output)), ("rows", .count(simulator.rows.count))], isDryRun: false))
+    }
+    return .ok
+  }
+}
+
+/// `keyhaul simulator reset`: the items of an app are gone from a Simulator's keychain, and all others stay.
+struct SimulatorReset: RunnableVerb {
+  static let screen = HelpScreen(
+    sentence: "Delete an app's items from a Simulator's keychain",
+    usage: "keyhaul simulator reset SIMULATOR --app GROUP",
+    examples: ["keyhaul simulator reset ~/Library/Developer/CoreSimulator/Devices/UDID --app TEAM.org.example.chat"],
+    flags: ["--app", "--dry-run", "--yes", "--json"])
+  static let configuration = described(as: "reset")
+
+  @OptionGroup var target: SimulatorArgument
+  @Option(help: ArgumentHelp("The app's access group, as its items name it; may be repeated.", valueName: "group"))
+  var app: [String]
+  @OptionGroup var dryRun: DryRunOptions
+  @OptionGroup(title: "Flags of all commands") var common: CommonOptions
+
+  func perform(in session: Session) throws -> CommandStatus {
+    let simulator = try target.find(in: session)
+    let groups = Set(app)
+    let count = simulator.rows.count { row in
+      guard case .text(let group)? = row.row.columns[.accessGroup] else { return false }
+      return groups.contains(String(decoding: group, as: UTF8.self))
+    }
+    guard count > 0 else {
+      let others = Set(simulator.rows.compactMap { $0.opened.item?.accessGroup })
+      let near = app.first.flatMap { EditDistance.nearest(to: $0, among: others.sorted()) }
+      session.note(
+        "No item of \(HostileText.shown(simulator.name)) has this access group"
+          + (near.map { "; \(HostileText.shown($0)) is similar." } ?? "."))
+      if session.isJSON { try session.answer(simulator.document("reset", [("removed", 0)], isDryRun: dryRun.isOn)) }
+      return .noMatch
+    }
+    let items = Amounts.count(count, "item")
+    var removed = 0
+    if dryRun.isOn {
+      try session.announce("Would delete \(items) from \(simulator.name).")
+    } else {
+      session.note(SimulatorNote.untried)
+      try session.confirm("Delete \(items) from \(simulator.name)?", refusal: "deleting items from \(simulator.name)")
+      let done = DoneChange(
+        "\(items) \(count == 1 ? "was" : "were") deleted from \(simulator.name)",
+        look: "keyhaul inspect \(ShellWord.quoted(simulator.name)) --list")
+      removed = try simulator.change(done, in: session) { (keychain) throws(KeychainDatabaseError) in
+        try keychain.removeItems(ofGroups: app)
+      }
+      try session.announce("Deleted \(Amounts.count(removed, "item")) from \(simulator.name).")
+    }
+    if session.isJSON {
+      try session.answer(simulator.document("reset", [("removed", .count(removed))], isDryRun: dryRun.isOn))
     }
     return .ok
   }

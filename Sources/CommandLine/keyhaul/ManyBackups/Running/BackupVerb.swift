@@ -81,3 +81,101 @@ extension BackupVerb {
     return false
   }
 }
+
+/// Asks a verb about one backup, as a call about that one alone would; from several threads at once.
+struct BackupAsking<Verb: BackupVerb>: Sendable {
+  let verb: Verb
+  /// "keyhaul inspect"
+  let name: String
+  /// "inspect"
+  let word: String
+  let environment: [String: String]
+  let asked: [String]
+  let passwords: SharedPasswords
+  /// The most values of a document that stands in an answer: that is held whole, and asked for its columns.
+  var maximumValueCount = JSONValue.maximumValueCount
+
+  /// An answer, and whether it was there before.
+  struct Answered: Sendable {
+    let answer: BackupAnswer
+    let isResumed: Bool
+  }
+
+  /// What shapes an answer. An answer without a password is none where there is one now.
+  func question(hasPassword: Bool) -> [String] { asked + (hasPassword ? ["password"] : []) }
+
+  func answer(about place: BackupPlace, _ journal: AnswerJournal?) -> Answered {
+    if let fault = place.fault {
+      let record = SessionRecord()
+      return Answered(
+        answer: answer(place, SubjectFacts(), hasPassword: false, ending: .failure(fault), record), isResumed: false)
+    }
+    if let journal, journal.mayKnow(place.path), let known = known(place, journal) {
+      return Answered(answer: known, isResumed: true)
+    }
+    let alone = verb.alone(with: place.path)
+    let record = SessionRecord()
+    let session = session(for: alone, place, record)
+    let ending: Result<CommandStatus, CommandFailure>
+    do {
+      ending = .success(session.settled(try alone.performAlone(in: session)))
+    } catch {
+      ending = .failure(session.settled(error))
+    }
+    let facts = session.subject ?? SubjectFacts()
+    return Answered(
+      answer: answer(place, facts, hasPassword: !session.offeredPasswords.isEmpty, ending: ending, record),
+      isResumed: false)
+  }
+
+  private func session(for alone: Verb, _ place: BackupPlace, _ record: SessionRecord) -> Session {
+    var environment = environment
+    // A list beats the environment, as a flag does.
+    if passwords.list != nil {
+      for name in ["KEYHAUL_PASSWORD_FILE", "KEYHAUL_PASSWORD_COMMAND"] { environment[name] = nil }
+    }
+    return Session(
+      recordingTo: record, common: alone.common, verb: name, environment: environment, about: place.path, passwords)
+  }
+
+  /// What was answered before about the backup as it is now.
+  private func known(_ place: BackupPlace, _ journal: AnswerJournal) -> BackupAnswer? {
+    guard
+      let archive = try? FoundArchive.read(
+        at: .path(place.path), storage: verb.unlocking.storage, takesRemains: true)
+    else { return nil }
+    // The digest does not tell of all that the seal tells of.
+    guard archive.seal?.breaks.isEmpty != false else { return nil }
+    let session = session(for: verb, place, SessionRecord())
+    session.subject = SubjectFacts(archive)
+    let question = question(hasPassword: !session.offeredPasswords.isEmpty)
+    return journal.answer(about: place.path, asked: question, digest: archive.digest)
+  }
+
+  private func answer(
+    _ place: BackupPlace, _ facts: SubjectFacts, hasPassword: Bool, ending: Result<CommandStatus, CommandFailure>,
+    _ record: SessionRecord
+  ) -> BackupAnswer {
+    let entry = place.fault == nil ? BackupDirectory.entry(of: place.path) : nil
+    var facts = facts
+    // What could not be opened still says whose it is.
+    if facts == SubjectFacts(), let entry { facts = SubjectFacts(entry) }
+    let (status, failure): (CommandStatus, CommandFailure?)
+    switch ending {
+    case .success(let ended): (status, failure) = (ended, nil)
+    case .failure(let failed): (status, failure) = (failed.status, failed)
+    }
+    var warnings = record.warnings
+    let document = try? JSONValue(parsing: record.result, acceptingAtMost: maximumValueCount)
+    if document == nil, !record.result.isEmpty {
+      warnings.append(
+        SessionRecord.Warning(
+          "its result is left out here", why: "it is too large for a combined result",
+          try: "\(name) \(ShellWord.typed(place.path, else: "ARCHIVE"))"))
+    }
+    return BackupAnswer(
+      verb: word, asked: question(hasPassword: hasPassword), path: place.path, facts: facts,
+      isArchivedCopy: entry?.isArchivedCopy ?? false, status: status, failure: failure, warnings: warnings,
+      document: document)
+  }
+}

@@ -1,3 +1,5 @@
+import KeyhaulKit
+
 /// How the program ends. Scripts switch on these numbers, so that they only ever get added to.
 enum CommandStatus: Hashable, Sendable {
   /// Done; items that stay behind by a rule are announced, and are no error.
@@ -76,6 +78,23 @@ enum CommandStatus: Hashable, Sendable {
     case .stalePlan: "stale-plan"
     case .usage: "usage"
     case .signal: "signal"
+    }
+  }
+}
+
+extension CommandStatus {
+  /// The exit status for a kind of library error.
+  init(_ category: ErrorCategory) {
+    switch category {
+    case .failed: self = .failed
+    case .notFound: self = .notFound
+    case .busy: self = .busy
+    case .wrongPassword: self = .wrongPassword
+    case .damaged: self = .damaged
+    case .refused: self = .refused
+    case .locked: self = .locked
+    case .stalePlan: self = .stalePlan
+    case .usage: self = .usage
     }
   }
 }

@@ -85,3 +85,25 @@ private func posixRead(_ descriptor: Int32, _ buffer: UnsafeMutableRawBufferPoin
 private func posixWrite(_ descriptor: Int32, _ bytes: UnsafeRawBufferPointer) -> Int {
   write(descriptor, bytes.baseAddress, bytes.count)
 }
+
+extension Errno {
+  /// The reason of the call that has just failed on this thread.
+  static var last: Errno { Errno(rawValue: errno) }
+
+  /// The number of the signal that a closed pipe stands for.
+  static let closedPipeSignal = SIGPIPE
+
+  var isClosedPipe: Bool { self == .brokenPipe }
+}
+
+/// The three descriptors that a program is started with, where a parent has closed one (`>&-`).
+enum StandardStreams {
+  /// Puts something in the place of those that are closed, so that no file which is opened later gets the number and what
+  /// is printed ends in it. Reading there finds nothing; writing fails, as it would on a closed stream.
+  static func occupy() {
+    for descriptor in Int32(0)...2 where fcntl(descriptor, F_GETFD) == -1 && errno == EBADF {
+      // The lowest free number is taken, and those below are not free.
+      _ = open("/dev/null", O_RDONLY)
+    }
+  }
+}

@@ -1,4 +1,4 @@
-import Basics
+public import Basics
 public import KeychainFormats
 public import KeychainRules
 
@@ -140,4 +140,100 @@ public struct KeychainDump: Sendable {
       }
     }
   }
+}
+
+/// Why a file could not be read as a dump of a keychain. What happens to a single item is `DumpFault` instead.
+public struct KeychainDumpError: ExplainedError, Equatable {
+  /// Why, for a program to switch on.
+  public enum Code: String, Sendable {
+    /// The bytes are no property list or JSON that can be read.
+    case unreadable
+    /// They are, and follow none of the known forms.
+    case unknownForm
+    /// A backup's own keychain file: its items are sealed with the keys of the backup.
+    case backupKeychain
+    /// More, deeper or larger than a named limit accepts.
+    case overLimit
+    /// The ciphers that open sealed entries do not work here.
+    case failed
+  }
+
+  /// Why, for a program to switch on.
+  public let code: Code
+  /// The fact found, with its place where it has one. It quotes no value.
+  public let reason: String
+
+  /// Creates an error.
+  public init(_ code: Code, _ reason: String) {
+    self.code = code
+    self.reason = reason
+  }
+
+  /// What is said of every error with the same code.
+  public var meaning: ErrorMeaning {
+    switch code {
+    case .unreadable:
+      .init(.refused, "it is not a readable keychain dump", advice: "another copy of it, or a backup")
+    case .unknownForm:
+      .init(.refused, "it is not a backup or a known keychain dump", advice: "check the path")
+    case .backupKeychain:
+      .init(
+        .refused, "it is the encrypted keychain of a backup", advice: "the backup that contains it, with its password")
+    case .overLimit: .init(.refused, "the dump is over a limit", advice: "don't trust this file")
+    case .failed:
+      .init(.failed, "a cryptographic operation failed", advice: "check the installation of OpenSSL's libcrypto")
+    }
+  }
+}
+
+/// In which form another program gave the items of a keychain away. The content decides, never a file's name.
+///
+/// The raw value is the identifier in machine-readable output. Source: public readers of such files; no vendor documents
+/// its own.
+public enum DumpForm: String, Sendable, CaseIterable, Hashable {
+  /// A property list whose arrays `genp`, `inet`, `keys` and `cert` hold attributes and secrets in clear, with types: of
+  /// GrayKey, newer exports. What iLEAPP takes as `--keychain` is one with `genp`.
+  case tables = "keychain-tables"
+  /// The same with data for every value, numbers and dates as text: of GrayKey, older exports.
+  case untypedTables = "keychain-tables-untyped"
+  /// A property list that is an array of dictionaries, one for each item of any table: `decrypted_keychain.plist`.
+  case items = "keychain-items"
+  /// The same of generic passwords alone, bytes as base64 text: `keychain_decrypted.plist` of an on-device decrypter.
+  case genericPasswords = "generic-passwords"
+  /// A JSON array of objects with an `item_class`, as objection prints them for one app.
+  case objection
+  /// A property list with `keychainEntries` that are sealed and the keys beside them: UFED's `backup_keychain_v2.plist`.
+  case sealedEntries = "sealed-entries"
+  /// A keychain's own database: `keychain-2-debug.db` of a Simulator, `keychain-2.db` of a device or a Mac.
+  case database = "keychain-database"
+
+  /// What a sentence calls it: "decrypted keychain tables (as of GrayKey)".
+  public var phrase: String {
+    switch self {
+    case .tables: "decrypted keychain tables (as GrayKey writes them)"
+    case .untypedTables: "decrypted keychain tables without types (as older versions of GrayKey write them)"
+    case .items: "an array of decrypted keychain items (decrypted_keychain.plist)"
+    case .genericPasswords: "an array of decrypted generic passwords (keychain_decrypted.plist)"
+    case .objection: "keychain items as JSON (as objection writes them)"
+    case .sealedEntries: "encrypted keychain entries with their keys (as UFED writes them)"
+    case .database: "a keychain's own database (keychain-2.db)"
+    }
+  }
+}
+
+extension DumpForm {
+  /// What a sentence calls a file of this form: "dump".
+  public var noun: String { self == .database ? "database" : "dump" }
+}
+
+/// What objection calls the attributes of an item.
+enum ObjectionAttributes {
+  static let codes: [String: AttributeCode] = [
+    "account": .account, "service": .service, "server": .server, "label": .label, "entitlement_group": .accessGroup,
+    "description": .itemDescription, "comment": .comment, "generic": .generic, "creator": .creator, "type": .type,
+    "script_code": .scriptCode, "alias": .alias, "invisible": .isInvisible, "negative": .isNegative,
+    "custom_icon": .hasCustomIcon, "protected": .legacyProtected, "create_date": .creationDate,
+    "modification_date": .modificationDate, "security_domain": .securityDomain, "protocol": .protocolType,
+    "authentication_type": .authenticationType, "port": .port, "path": .path,
+  ]
 }

@@ -33,3 +33,47 @@ package struct RestoreDocument {
     return .object(fields + [("revision", .string(revision))])
   }
 }
+
+/// What the documents of a move begin and end with.
+package struct MoveDocument {
+  package let source: PlanDocument.Source
+  package let target: PlanDocument.Target
+  package let summary: PlanDocument.Summary
+  /// What of the backup is not as a device leaves it, where something is.
+  package let findingFields: [(String, JSONValue)]
+  /// What the document ends with: nothing for a device, whose plan names every item; of a backup what it cannot show, and
+  /// what the device that made it has besides.
+  package let unseenFields: [(String, JSONValue)]
+
+  package init(_ plan: PlanDocument) {
+    source = plan.source
+    target = plan.target
+    summary = plan.summary
+    findingFields = plan.findingFields
+    unseenFields = plan.unseenFields
+  }
+}
+
+extension PlanDocument.Source {
+  /// What a document ends with that knows the source alone: nothing for a device, whose plan names every item.
+  package var unseenFields: [(String, JSONValue)] {
+    switch kind {
+    case .archive: [UnseenItems.field]
+    // A plan of a device names every item; what a dump does not tell its own member says.
+    case .device, .dump: []
+    }
+  }
+}
+
+extension PlanDocument {
+  /// The field about what of the backup is not as a device leaves it, where something is.
+  package var findingFields: [(String, JSONValue)] {
+    findings.isEmpty ? [] : [("findings", .array(findings.map(\.json)))]
+  }
+
+  /// The fields about what is in no backup, as every document of a move ends with them.
+  package var unseenFields: [(String, JSONValue)] {
+    source.unseenFields + (notInBackup.map { [("not_in_backup", $0.json)] } ?? [])
+      + (dump.map { [("dump", $0.json)] } ?? [])
+  }
+}

@@ -10,3 +10,18 @@ extension JSONValue {
     ]
   }
 }
+
+extension ArchiveFinding {
+  /// What was found, where, and whether something is lost by it or a restore refuses it.
+  var json: JSONValue {
+    [
+      "id": .string(kind.rawValue), "place": .string(place), "detail": .string(fact), "lost": .boolean(isLoss),
+      "restorable": .boolean(!forbids(.restoring)),
+    ]
+  }
+}
+
+extension UnseenItems {
+  /// The member of every document about what is in a backup.
+  package static var field: (String, JSONValue) { ("cannot_show", PlanDocument.CannotShow.unseenItems.json) }
+}

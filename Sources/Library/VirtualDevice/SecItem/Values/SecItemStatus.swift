@@ -1,5 +1,6 @@
 import Basics
 import KeychainFormats
+public import Keychains
 
 /// The results of Apple's keychain calls (`OSStatus`): those that this keychain ends calls with, and those that apps
 /// compare with although nothing here gives them.
@@ -200,6 +201,25 @@ extension SecItemStatus {
       Facts(
         "errSecVerifyFailed", .damaged, "A signature or a digest does not verify.",
         advice: Self.adviceOnDamage)
+    }
+  }
+}
+
+extension KeychainStoreError {
+  /// What Apple's keychain services answer with. Source: Apple `SecBase.h`, `SecBasePriv.h`.
+  public var status: SecItemStatus {
+    switch code {
+    case .duplicateItem: .duplicateItem
+    case .itemNotFound: .itemNotFound
+    case .interactionNotAllowed: .interactionNotAllowed
+    case .authFailed: .authFailed
+    case .decode: .decode
+    case .parameter: .parameter
+    case .noSuchAttribute: .noSuchAttribute
+    case .io: .ioError
+    case .diskFull: .diskFull
+    case .cancelled: .userCanceled
+    case .notAvailable, .closed, .busy, .damaged: .notAvailable
     }
   }
 }

@@ -196,3 +196,161 @@ extension PlanReport {
     for line in text.lines(style: style) { try session.say(line) }
   }
 }
+
+extension PlanReport {
+  /// The plan as one HTML file.
+  ///
+  /// - Parameters:
+  ///   - sourceArgument: What the person types for the source; `nil` where it came from a stream.
+  ///   - targetArgument: The same for the target; `nil` where there is none.
+  func page(from sourceArgument: String?, to targetArgument: String?) -> PlanPage {
+    PlanPage(
+      plan, as: document, apps: source.apps, maker: source.maker, sourceArgument: sourceArgument,
+      targetArgument: targetArgument,
+      program: ProgramVersion.signature)
+  }
+}
+
+/// `plan --audit` (format `keychain-audit/1`): what a developer asks of the items that apps store.
+struct AuditReport: Report {
+  let audit: KeychainAudit
+  let report: PlanReport
+
+  func lines(style: TextStyle, showsAll: Bool) -> [String] {
+    AuditText(audit, of: report.source).lines(style: style, showsAll: showsAll)
+  }
+
+  var json: JSONValue { AuditDocument(audit: audit, move: MoveDocument(report.document)).json }
+}
+
+/// `plan --compare` (format `migration-comparison/1`): what a backup with and one without a password bring back, to the
+/// device that made it and to another.
+struct ComparisonReport: Report {
+  let comparison: MigrationComparison
+  let report: PlanReport
+
+  func lines(style: TextStyle, showsAll: Bool) -> [String] {
+    ComparisonText(comparison, of: report.source, onto: report.target.name, showsAll: showsAll).lines(style: style)
+  }
+
+  var json: JSONValue { ComparisonDocument(comparison: comparison, move: MoveDocument(report.document)).json }
+}
+
+extension ComparisonReport {
+  /// The four restores and the checklist as one HTML file.
+  ///
+  /// - Parameters:
+  ///   - sourceArgument: What the person types for the source; `nil` where it came from a stream.
+  ///   - targetArgument: The same for the target; `nil` where there is none.
+  func page(from sourceArgument: String?, to targetArgument: String?) -> ComparisonPage {
+    ComparisonPage(
+      comparison, of: report.document, apps: report.source.apps, maker: report.source.maker,
+      sourceArgument: sourceArgument,
+      targetArgument: targetArgument, program: ProgramVersion.signature)
+  }
+}
+
+/// A file of expectations (format `plan-expectations/1`).
+enum ExpectationFile {
+  /// More than anyone writes by hand, in bytes.
+  static let maximumByteCount = 16 << 20
+
+  static func read(_ path: String, in session: Session) throws(CommandFailure) -> [PlanExpectation] {
+    let bytes = try InputFile.read(path, atMost: maximumByteCount, what: "the expectations", in: session)
+    do throws(MigrationError) {
+      return try PlanExpectations(parsing: bytes).expectations
+    } catch {
+      throw .usage("\(InputFile.name(path)) is not a list of expectations", why: error.reason, try: error.advice)
+    }
+  }
+}
+
+/// `plan --expect` (format `plan-expectation-result/1`): one line for each miss, and the count.
+struct ExpectationReport: Report {
+  let check: ExpectationCheck
+  private let report: PlanReport
+  private let words: ExpectationWords
+
+  init(_ check: ExpectationCheck, _ report: PlanReport) {
+    self.check = check
+    self.report = report
+    words = ExpectationWords(check, source: report.document.source)
+  }
+
+  func lines(style: TextStyle, showsAll: Bool) -> [String] {
+    var lines = check.cases.flatMap { found in found.misses.map { words.line(of: $0, in: found.setting) } }
+    if showsAll { lines += check.cases.filter(\.isMet).map(words.line(ofMet:)) }
+    return lines.map { style.adapted(HostileText.shown($0)) } + report.source.unseenLines(style: style)
+      + [words.verdict]
+  }
+
+  private var move: MoveDocument { MoveDocument(report.document) }
+
+  var json: JSONValue { ExpectationDocument(check, move: move).json }
+  var junit: [UInt8] { Array(ExpectationTestReport(check, move: move).xml.utf8) }
+}
+
+/// `plan --by-app` (format `migration-by-app/1`): the plan's items by the app they belong to.
+struct AppReport: Report {
+  let report: PlanReport
+
+  private var shares: [AppShare] { report.plan.byApp(report.source.apps) }
+
+  func lines(style: TextStyle, showsAll: Bool) -> [String] {
+    var lines = report.heading(style: style) + [""]
+    let text = report.text(showsAll: showsAll)
+    let shares = shares
+    lines += text.legend(style: style)
+    for share in shares {
+      let counts = [
+        (share.migrates.count, "moves", "move"), (share.staysBehind.count, "stays", "stay"),
+        (share.unreadable.count, "cannot be read", "cannot be read"),
+      ].filter { $0.0 > 0 }.map { "\(Amounts.grouped($0.0)) \($0.0 == 1 ? $0.1 : $0.2)" }
+      let name = HostileText.shown(share.app.words, columns: max(20, style.width - 34))
+      let heads = WordWrap.labeled(
+        style.adapted(name) + "  ", counts.joined(separator: ", "), columns: style.width)
+      lines += heads.map { style.painted($0, .bold) }
+      // What asks for something first.
+      let decisions = share.unreadable + share.staysBehind + share.migrates
+      let items = ReportItemTable(decisions, showsAll: showsAll) { decision in
+        var row = text.row(decision)
+        if let reason = decision.outcome.reason { row.protection = reason.rawValue }
+        if decision.identity.isSealed { row.name = PlanText.sealedName(decision) }
+        row.remark = ""
+        return row
+      }
+      lines += items.lines(style: style) + [""]
+    }
+    lines += SignInAgain(shares: shares, targetName: report.target.name, showsAll: showsAll).lines(style: style)
+    return lines + report.source.unseenLines(style: style)
+      + WordWrap.lines(of: text.summaryLine, columns: style.width)
+  }
+
+  var json: JSONValue { ShareDocument(shares: shares, move: MoveDocument(report.document)).json }
+}
+
+extension MoveSource {
+  init(_ named: NamedArchive) {
+    self.init(
+      named.archive, name: named.name, apps: AppDirectory(installed: InstalledApps.names(in: named.archive)))
+  }
+
+  init(_ named: NamedArchive, namesFrom opened: ArchiveUnlocker.OpenedForDevice) {
+    self.init(named)
+    let archive = opened.archive
+    findings = archive.findings
+    lostKinds = archive.items.filter { archive.reason(of: $0)?.isDamage == true }.map(\.kind)
+    // Without Status.plist nothing says that anything is missing.
+    mayLackItems = archive.damage.contains { $0 != .statusMissing && $0 != .finding(.stateMissing) }
+    namesFrom = opened.archive.knownSealed.isEmpty ? nil : opened.maker
+  }
+
+  /// - Parameter hasPassword: Whether the backup that is thought of has one.
+  init(_ session: DeviceSession, hasPassword: Bool) throws(CommandFailure) {
+    do throws(DataProtectionError) {
+      try self.init(of: session, hasPassword: hasPassword)
+    } catch {
+      throw CommandFailure(error, doing: "cannot plan for \(session.name)")
+    }
+  }
+}

@@ -1,0 +1,267 @@
+import Basics
+public import KeychainCrypto
+import KeychainFormats
+
+extension BackupRewriter {
+  /// Writes a copy of a backup with a password in which the list of files and all files are not encrypted, laid out as before.
+  /// The keybag stays, and the items in the keychain's file stay sealed with its keys: who has the password opens them.
+  ///
+  /// A file that cannot be read is left out and told. A digest in the list becomes that of the plain bytes where it was
+  /// right, and stays as it is where it was not.
+  /// - Parameters:
+  ///   - archive: What was opened at `path`.
+  ///   - path: Where it stands: a directory, or one file.
+  ///   - destination: Where the copy goes, and in which form.
+  ///   - keys: The class keys, unlocked.
+  ///   - replace: Whether a backup, or a file, that stands at the destination may go.
+  ///   - progress: Told how many bytes are done; where it answers `false` the work ends with `.interrupted`.
+  /// - Throws: `.unsupported` for a backup of iOS 9 and earlier, `.sealedList` for one of iOS 10.0; as `BackupWriter` does;
+  ///   `.interrupted` where `progress` said so.
+  public func decrypt(
+    _ archive: BackupArchive, at path: String, to destination: ArchiveDestination, keys: consuming ClassKeys,
+    replace: Bool = false, progress: @escaping Progress = { _, _ in true }
+  ) throws(BackupArchiveError) -> DecryptedBackup {
+    try Self.checkReencryption(of: archive)
+    let stored = try archive.storedFiles()
+    let pass = try DecryptionPass(
+      archive, keys: keys, meter: CopyMeter(total: stored.byteCount + archive.partByteCount, progress))
+    let walk = self.walk(through: archive, at: path)
+    try pass.prepare(walk, stored)
+    var outgoing = OutgoingBackup(
+      directoryName: archive.directoryName, byteCount: pass.meter.total, isEncrypted: false
+    ) { (sink) throws(WriteFailure) in try pass.send(walk, to: sink) }
+    outgoing.check = { (written) throws(BackupArchiveError) in try pass.check(reopen(written, like: archive)) }
+    let placed = try BackupPlacement(system: system).place(outgoing, at: destination, replace: replace)
+    let byteCount =
+      switch destination {
+      case .directory: pass.writtenByteCount
+      case .file, .stream: placed.byteCount
+      }
+    return DecryptedBackup(
+      copy: RewrittenBackup(
+        path: placed.path, byteCount: byteCount, fileCount: pass.fileCount, isDurable: placed.isDurable,
+        leftover: placed.leftover, foreignFiles: pass.foreignFiles),
+      decryptedCount: pass.decryptedCount, faults: pass.faults,
+      rowWithoutIdentifierCount: pass.rowWithoutIdentifierCount, differing: pass.differing)
+  }
+}
+
+/// One writing of a backup with a password in clear, its files without their encryption.
+final class DecryptionPass {
+  let meter: CopyMeter
+  private(set) var fileCount = 0
+  /// Bytes of the files that were written, without their paddings.
+  private(set) var writtenByteCount: Int64 = 0
+  private(set) var decryptedCount = 0
+  /// What is not part of the backup, and payloads that the list does not have.
+  private(set) var foreignFiles: [String] = []
+  private(set) var faults: [DecryptedBackup.Fault] = []
+  private(set) var rowWithoutIdentifierCount = 0
+  private(set) var differing: [ListedFile] = []
+  private let archive: BackupArchive
+  private let keys: ClassKeys
+  private let list: ManifestWorkingCopy
+  /// What is known of each payload that can be read, before any is written: an entry says its size first.
+  private var readable: [String: Readable] = [:]
+
+  private struct Readable {
+    let file: ListedFile
+    let plainByteCount: Int64
+    /// The digest that the row gets; `nil` leaves the one that it has.
+    let digest: [UInt8]?
+  }
+
+  init(
+    _ archive: BackupArchive, keys: consuming ClassKeys, meter: CopyMeter
+  ) throws(BackupArchiveError) {
+    list = try ManifestWorkingCopy(try archive.databaseBytes(with: keys))
+    self.archive = archive
+    self.keys = keys
+    self.meter = meter
+  }
+
+  /// Reads every file once: what ends in no padding is damaged, and would be found out too late.
+  func prepare(_ walk: BackupWalk, _ stored: StoredPayloads) throws(BackupArchiveError) {
+    let list = try archive.fileList(with: keys)
+    var index = FileIndex()
+    var missing: [(String, BackupArchiveError)] = []
+    let listing = try list.listing(lending: .file) { (file, place) throws(BackupArchiveError) in
+      index.add(file, at: place)
+      guard stored.byteCount(of: file.fileIdentifier) == nil, (try? file.record())??.needsPayload ?? true else {
+        return
+      }
+      let name = quoted("\(file.domain ?? "")/\(file.relativePath ?? "")")
+      missing.append((file.fileIdentifier, BackupArchiveError(.payloadMissing, "\(name) is missing")))
+    }
+    rowWithoutIdentifierCount = listing.rowWithoutIdentifierCount
+    faults = missing.map { .init(fileIdentifier: $0.0, error: $0.1) }
+    let reader = try list.reader()
+    let seal = try SealCheck(archive)
+    try archive.forEachPayload(of: stored) { (stored) throws(BackupArchiveError) in
+      let meter = seal == nil ? nil : try SealMeter()
+      let payload = stored.watched(by: meter)
+      guard let place = index.places(of: payload.fileIdentifier).first, let file = try reader.file(at: place) else {
+        return
+      }
+      do throws(BackupArchiveError) {
+        readable[payload.fileIdentifier] = try read(payload, file)
+        let path = archive.layout.storedPath(of: payload.fileIdentifier)
+        if let entry = try meter?.entry(of: stored, at: path), seal?.take(entry) != nil,
+          differing.last?.fileIdentifier != file.fileIdentifier
+        {
+          differing.append(file)
+        }
+      } catch {
+        guard error.code != .interrupted else { throw error }
+        faults.append(.init(fileIdentifier: payload.fileIdentifier, error: error))
+      }
+    }
+  }
+
+  private func read(_ payload: StoredPayload, _ file: ListedFile) throws(BackupArchiveError) -> Readable {
+    let digest = try explained("a digest") { () throws(DataProtectionError) in try DigestStream(.sha1) }
+    let pass = try PayloadPass(of: file, in: archive, with: keys)
+    let reading = try pass.run(payload) { (portion) throws(BackupArchiveError) in
+      // What is read here is read again when it is written; only then it counts.
+      do throws(WriteFailure) { try meter.add(0) } catch {
+        throw BackupArchiveError(.interrupted, "it was stopped")
+      }
+      try explained("a digest") { () throws(DataProtectionError) in try digest.update(portion) }
+    }
+    guard reading.hasValidPadding else {
+      throw BackupArchiveError(.damaged, "\(file.fileIdentifier) does not end with valid padding")
+    }
+    let recorded = try file.record()?.digest
+    if reading.fits(recorded) == false { differing.append(file) }
+    let isRight = recorded == reading.storedSHA1
+    let plain = try explained("a digest") { () throws(DataProtectionError) in try digest.finish() }
+    return Readable(file: file, plainByteCount: reading.plainByteCount, digest: isRight ? plain : nil)
+  }
+
+  // MARK: Writing
+
+  func send(_ walk: BackupWalk, to target: any StoredFileSink) throws(WriteFailure) {
+    let sink = try obtaining { () throws(BackupArchiveError) in try SealingSink(target, layout: archive.layout) }
+    var time: Int64 = 0
+    var isDone: Set<String> = []
+    let faulty = Set(faults.map(\.fileIdentifier))
+    foreignFiles += try walk.forEachFile { (file) throws(WriteFailure) in
+      guard file.isOwn, !file.isLeftover else { return foreignFiles.append(file.name.shown) }
+      if let identifier = file.payload {
+        if let known = readable[identifier], isDone.insert(identifier).inserted {
+          try decrypt(file, known, to: sink)
+        } else if !faulty.contains(identifier) {
+          foreignFiles.append(file.path)
+        }
+        return
+      }
+      guard file.path != StoredPart.manifest.path, file.path != StoredPart.database.path else {
+        time = max(time, file.modificationTime)
+        return
+      }
+      if file.isJournal, file.path != archive.readJournal, file.byteCount > 0 { foreignFiles.append(file.path) }
+      guard file.path != StoredPart.seal.path, !file.isJournal else { return }
+      try file.copy(to: sink, as: EntryName(file.path), modificationTime: file.modificationTime, meter)
+      fileCount += 1
+      writtenByteCount += file.byteCount
+    }
+    let parts = try obtaining { () throws(BackupArchiveError) in
+      (try list.serialized(), try ManifestEdit(archive.parts[.manifest] ?? []).decrypted())
+    }
+    try sink.add(EntryName(StoredPart.database.path), parts.0, modificationTime: time)
+    try sink.add(EntryName(StoredPart.manifest.path), parts.1, modificationTime: time)
+    let seal = try obtaining { () throws(BackupArchiveError) in try SealMaker(manifestKey: nil).seal(of: sink.entries) }
+    try sink.add(EntryName(StoredPart.seal.path), seal.bytes, modificationTime: time)
+    fileCount += 3
+    writtenByteCount += Int64(parts.0.count + parts.1.count + seal.bytes.count)
+  }
+
+  private func decrypt(
+    _ file: BackupWalk.File, _ known: Readable, to sink: any StoredFileSink
+  ) throws(WriteFailure) {
+    let cipher = try obtaining { () throws(BackupArchiveError) in try decryptor(of: known.file) }
+    var written: Int64 = 0
+    func write(_ bytes: [UInt8]) throws(WriteFailure) {
+      written += Int64(bytes.count)
+      try sink.write(bytes)
+    }
+    let changed = BackupArchiveError(.changed, "the backup changed while it was being copied")
+    try sink.begin(
+      EntryName(file.path), byteCount: known.plainByteCount, modificationTime: file.modificationTime)
+    try file.forEachPortion { (portion) throws(WriteFailure) in
+      try write(
+        try obtaining { () throws(BackupArchiveError) in
+          try explained(file.path) { () throws(DataProtectionError) in try cipher.update(portion) }
+        })
+      guard written <= known.plainByteCount else { throw .source(changed) }
+      try meter.add(portion.count)
+    }
+    if file.byteCount > 0 {
+      try write(
+        try obtaining { () throws(BackupArchiveError) in
+          try explained(file.path) { () throws(DataProtectionError) in try cipher.finish() }.bytes
+        })
+    }
+    guard written == known.plainByteCount else { throw .source(changed) }
+    try sink.end()
+    try obtaining { () throws(BackupArchiveError) in try enter(known) }
+    fileCount += 1
+    decryptedCount += 1
+    writtenByteCount += written
+  }
+
+  private func decryptor(of file: ListedFile) throws(BackupArchiveError) -> FileDecryptor {
+    guard let field = try file.record()?.encryptionKey?.serialized() else {
+      throw BackupArchiveError(.damaged, "the manifest has no key for \(file.fileIdentifier)")
+    }
+    let key = try archive.fileKey(field, of: file.fileIdentifier, keys: keys)
+    return try explained(file.fileIdentifier) { () throws(DataProtectionError) in try FileDecryptor(key: key) }
+  }
+
+  /// The row of a file that is in clear now.
+  private func enter(_ known: Readable) throws(BackupArchiveError) {
+    let identifier = known.file.fileIdentifier
+    guard let row = try list.archive(of: identifier) else { return }
+    let changed = try explained("the record of \(identifier)") { () throws(FormatError) in
+      try FileRecord.replacing(encryptionKey: nil, digest: known.digest, in: row)
+    }
+    try list.replaceArchive(of: identifier, by: changed)
+  }
+
+  // MARK: After
+
+  /// Holds what was written against what was read.
+  func check(_ copy: BackupArchive) throws(BackupArchiveError) {
+    let changed = BackupArchiveError(.changed, "the backup changed while it was being copied")
+    guard copy.keybag == archive.keybag, copy.manifest.isDecryptedCopy, try copy.storedFiles().count == decryptedCount
+    else { throw changed }
+    guard readable[StoredPart.keychainFileIdentifier] != nil else { return }
+    guard try copy.keychainFile(with: keys).bytes == archive.keychainFile(with: keys).bytes else { throw changed }
+  }
+}
+
+/// A decrypted copy that was written, and what is not in it.
+public struct DecryptedBackup: Sendable {
+  /// What was written, and where. Its foreign files are also payloads that the list does not have.
+  public let copy: RewrittenBackup
+  /// How many files were decrypted.
+  public let decryptedCount: Int
+  /// The files that could not be read, each with the reason: they are in the list of the copy and not stored.
+  public let faults: [Fault]
+  /// How many files have no identifier in the list, so that what is stored of them cannot be found: it is not in the copy.
+  public let rowWithoutIdentifierCount: Int
+
+  /// The files that are in the copy though the digest in the list is of other bytes; it stays beside them.
+  public let differing: [ListedFile]
+
+  /// Whether every file that the list names is in the copy, and none has other bytes than its digest says.
+  public var isComplete: Bool { faults.isEmpty && rowWithoutIdentifierCount == 0 && differing.isEmpty }
+
+  /// A file that is not in the copy.
+  public struct Fault: Sendable, Equatable {
+    /// The name under which it is, or should be, stored.
+    public let fileIdentifier: String
+    /// Why it could not be read.
+    public let error: BackupArchiveError
+  }
+}

@@ -1,0 +1,327 @@
+import Basics
+public import KeychainCrypto
+public import KeychainFormats
+
+extension BackupRewriter {
+  /// Whether the files of a backup can be encrypted or decrypted at all.
+  ///
+  /// - Throws: `.unsupported` for a backup of iOS 9 and earlier, whose `Manifest.mbdb` is read and never written;
+  ///   `.sealedList` for one of iOS 10.0 with a password.
+  public static func checkReencryption(of archive: BackupArchive) throws(BackupArchiveError) {
+    try checkRekeying(of: archive)
+    guard archive.layout == .manifestDB else {
+      throw BackupArchiveError(
+        .unsupported, "it is from iOS 9 or earlier; this works with backups of iOS 10 and later")
+    }
+  }
+
+  /// Encrypts a backup that has no password, or decrypts one that has. All of it is rewritten, beside the old one,
+  /// which goes only when the new one stands; class keys and the keychain's items stay what they are.
+  ///
+  /// The list of files is kept in memory meanwhile; payloads pass through in portions.
+  /// - Parameters:
+  ///   - archive: What was opened at `path`; a backup that has changed since is left alone.
+  ///   - path: Where it stands: a directory, or one file. No link.
+  ///   - keybag: The one that it gets, with the class keys that it had.
+  ///   - keys: Those class keys, unlocked.
+  ///   - random: Gives the keys of the files.
+  ///   - progress: Told how many bytes are copied; where it answers `false` the work ends with `.interrupted`.
+  /// - Throws: `.unsupported` for a backup of iOS 9 and earlier; `.occupied` where its directory holds other things,
+  ///   which would be lost; `.damaged` where a file cannot be decrypted to its end; else as `BackupWriter` does.
+  public func reencrypt(
+    _ archive: BackupArchive, at path: String, with keybag: Keybag, keys: consuming ClassKeys,
+    random: some RandomSource = SystemRandomSource(),
+    progress: @escaping Progress = { _, _ in true }
+  ) throws(BackupArchiveError) -> RewrittenBackup {
+    try Self.checkReencryption(of: archive)
+    let stored = try archive.storedFiles()
+    try archive.requireSealed(stored)
+    let pass = try ReencryptionPass(
+      archive, keybag: keybag, keys: keys, random: random,
+      meter: CopyMeter(total: stored.byteCount + archive.partByteCount, progress))
+    let walk = self.walk(through: archive, at: path)
+    try pass.prepare(walk)
+    var outgoing = OutgoingBackup(
+      directoryName: nil, byteCount: pass.meter.total, isEncrypted: !archive.isEncrypted
+    ) { (sink) throws(WriteFailure) in try pass.send(walk, to: sink) }
+    outgoing.check = { (written) throws(BackupArchiveError) in
+      let copy = try reopen(written, like: archive)
+      try pass.check(copy, storedCount: stored.count)
+    }
+    let placement = BackupPlacement(system: system)
+    let placed =
+      walk.isDirectory
+      ? try placement.placeDirectory(outgoing, at: path, replace: true)
+      : try placement.placeFile(outgoing, at: path, format: try walk.format(), replace: true)
+    return RewrittenBackup(
+      path: placed.path, byteCount: placed.byteCount, fileCount: pass.fileCount, isDurable: placed.isDurable,
+      leftover: placed.leftover, foreignFiles: pass.unlisted.sorted())
+  }
+}
+
+/// One writing of a backup with every file encrypted, or with every file decrypted.
+final class ReencryptionPass<Random: RandomSource> {
+  let meter: CopyMeter
+  private(set) var fileCount = 0
+  /// Payloads that the list doesn't have. Nothing tells what they are, so that they are not carried over.
+  private(set) var unlisted: [String] = []
+  private let archive: BackupArchive
+  private let keybag: Keybag
+  private let keys: ClassKeys
+  private let random: Random
+  private let list: ManifestWorkingCopy
+  /// Of each payload's plain form, by its identifier; found before any is written, because an entry says its size first.
+  private var plainByteCounts: [String: Int64] = [:]
+
+  /// The class of what has none of its own: readable after the first unlock.
+  private static var fileClass: KeyClass { .fileUntilFirstUserAuthentication }
+
+  init(
+    _ archive: BackupArchive, keybag: Keybag, keys: consuming ClassKeys, random: Random, meter: CopyMeter
+  ) throws(BackupArchiveError) {
+    list = try ManifestWorkingCopy(try archive.databaseBytes(with: keys))
+    self.archive = archive
+    self.keybag = keybag
+    self.keys = keys
+    self.random = random
+    self.meter = meter
+  }
+
+  private var encrypts: Bool { !archive.isEncrypted }
+
+  // MARK: Before
+
+  /// Learns what has to be known before the first byte is written.
+  func prepare(_ walk: BackupWalk) throws(BackupArchiveError) {
+    do throws(WriteFailure) {
+      if let other = try walk.foreignNames().first {
+        throw .occupied("\(quoted(other)) is not part of the backup and would be lost")
+      }
+      guard !encrypts else { return }
+      try walk.forEachFile { (file) throws(WriteFailure) in
+        guard let identifier = file.payload, let key = try fileKey(of: identifier) else { return }
+        plainByteCounts[identifier] = try plainByteCount(of: file, key: key)
+      }
+    } catch {
+      throw BackupPlacement(system: .real).explain(error, path: "the backup", needs: 0)
+    }
+  }
+
+  private func plainByteCount(of file: BackupWalk.File, key: borrowing Secret) throws(WriteFailure) -> Int64 {
+    guard file.byteCount > 0 else { return 0 }
+    let size = Int64(FileSectionDecryptor.blockSize)
+    var end = try file.lastBytes(2 * FileSectionDecryptor.blockSize)
+    guard file.byteCount.isMultiple(of: size), end.count >= Int(size) else { throw damaged(file) }
+    let previous = end.count > Int(size) ? Array(end.prefix(Int(size))) : nil
+    let last = end.suffix(Int(size))
+    end = try obtaining { () throws(BackupArchiveError) in
+      try explained(file.path) { () throws(DataProtectionError) in
+        let decryptor = try FileSectionDecryptor(key: key)
+        return try [UInt8](count: last.count) { (block) throws(DataProtectionError) in
+          block.copyBytes(from: last)
+          try decryptor.decrypt(block, after: previous)
+        }
+      }
+    }
+    let padding = end.last ?? 0
+    guard (1...UInt8(size)).contains(padding), end.suffix(Int(padding)).allSatisfy({ $0 == padding }) else {
+      throw damaged(file)
+    }
+    return file.byteCount - Int64(padding)
+  }
+
+  private func damaged(_ file: BackupWalk.File) -> WriteFailure {
+    .source(BackupArchiveError(.damaged, "\(file.path) does not end with valid padding"))
+  }
+
+  // MARK: Writing
+
+  func send(_ walk: BackupWalk, to target: any StoredFileSink) throws(WriteFailure) {
+    let sink = try obtaining { () throws(BackupArchiveError) in
+      try SealingSink(target, layout: archive.layout, directory: walk.directory)
+    }
+    var time: Int64 = 0
+    var prefix = EntryName.none
+    try walk.forEachFile { (file) throws(WriteFailure) in
+      guard !file.isLeftover else { return unlisted.append(file.path) }
+      if let identifier = file.payload {
+        guard let row = try obtaining({ () throws(BackupArchiveError) in try list.archive(of: identifier) }) else {
+          unlisted.append(file.path)
+          return
+        }
+        let change = encrypts ? try encrypt(file, row, to: sink) : try decrypt(file, identifier, row, to: sink)
+        try obtaining { () throws(BackupArchiveError) in
+          let changed = try explained("the record of \(file.path)") { () throws(FormatError) in
+            try FileRecord.replacing(encryptionKey: change.key, digest: change.digest, in: row)
+          }
+          try list.replaceArchive(of: identifier, by: changed)
+        }
+      } else if file.path == StoredPart.manifest.path || file.path == StoredPart.database.path {
+        time = file.modificationTime
+        prefix = file.name.dropLast(file.path.utf8.count)
+        return
+      } else if file.path == StoredPart.seal.path || file.isJournal {
+        return
+      } else {
+        try file.copy(to: sink, as: file.name, modificationTime: file.modificationTime, meter)
+      }
+      fileCount += 1
+    }
+    let parts = try obtaining { () throws(BackupArchiveError) in try lastParts() }
+    try sink.add(prefix + StoredPart.database.path, parts.database, modificationTime: time)
+    try sink.add(prefix + StoredPart.manifest.path, parts.manifest, modificationTime: time)
+    let seal = try obtaining { () throws(BackupArchiveError) in try makeSeal(of: sink.entries, parts.key) }
+    try sink.add(prefix + StoredPart.seal.path, seal.bytes, modificationTime: time)
+    fileCount += 3
+  }
+
+  /// What the list says of a file from now on.
+  private struct Change {
+    let key: ClassWrappedKey?
+    let digest: [UInt8]
+  }
+
+  private func encrypt(
+    _ file: BackupWalk.File, _ row: [UInt8], to sink: any StoredFileSink
+  ) throws(WriteFailure) -> Change {
+    let record = try obtaining { () throws(BackupArchiveError) in
+      try explained("the record of \(file.path)") { () throws(FormatError) in try FileRecord(archive: row) }
+    }
+    let own = record.protectionClass
+    let isUsable = (KeyClass.fileComplete...KeyClass.fileNone).contains(own) && keys.hasKey(of: own)
+    let (key, wrapped) = try obtaining { () throws(BackupArchiveError) in
+      try makeKey(isUsable ? own : Self.fileClass)
+    }
+    guard let size = FileCipher.encryptedSize(of: UInt64(file.byteCount)).flatMap(Int64.init(exactly:)) else {
+      throw .source(BackupArchiveError(.overLimit, "\(file.path) is too large"))
+    }
+    let cipher = try working(on: file.path) { () throws(DataProtectionError) in try FileEncryptor(key: key.secret) }
+    let digest = try send(file, byteCount: size, to: sink) { (portion) throws(WriteFailure) in
+      try working(on: file.path) { () throws(DataProtectionError) in
+        if let portion { try cipher.update(portion) } else { try cipher.finish() }
+      }
+    }
+    return Change(key: wrapped, digest: digest)
+  }
+
+  private func decrypt(
+    _ file: BackupWalk.File, _ identifier: String, _ row: [UInt8], to sink: any StoredFileSink
+  ) throws(WriteFailure) -> Change {
+    guard let size = plainByteCounts[identifier], let key = try fileKey(of: identifier) else {
+      throw .source(BackupArchiveError(.damaged, "the manifest has no key for \(file.path)"))
+    }
+    let cipher = try working(on: file.path) { () throws(DataProtectionError) in try FileDecryptor(key: key) }
+    let digest = try send(file, byteCount: size, to: sink) { (portion) throws(WriteFailure) in
+      if let portion {
+        return try working(on: file.path) { () throws(DataProtectionError) in try cipher.update(portion) }
+      }
+      guard file.byteCount > 0 else { return [] }
+      let end = try working(on: file.path) { () throws(DataProtectionError) in try cipher.finish() }
+      guard end.hasValidPadding else { throw damaged(file) }
+      return end.bytes
+    }
+    return Change(key: nil, digest: digest)
+  }
+
+  /// Writes a file as a cipher makes it.
+  ///
+  /// - Parameter transform: Told each portion, and `nil` at the end.
+  /// - Returns: SHA-1 of what was written.
+  private func send(
+    _ file: BackupWalk.File, byteCount: Int64, to sink: any StoredFileSink,
+    _ transform: (UnsafeRawBufferPointer?) throws(WriteFailure) -> [UInt8]
+  ) throws(WriteFailure) -> [UInt8] {
+    let digest = try working(on: file.path) { () throws(DataProtectionError) in try DigestStream(.sha1) }
+    func write(_ bytes: [UInt8]) throws(WriteFailure) {
+      try working(on: file.path) { () throws(DataProtectionError) in try digest.update(bytes) }
+      try sink.write(bytes)
+    }
+    let reading = try obtaining { () throws(BackupArchiveError) in try SealedReading(of: file.path, in: archive) }
+    try sink.begin(file.name, byteCount: byteCount, modificationTime: file.modificationTime)
+    try file.forEachPortion { (portion) throws(WriteFailure) in
+      try obtaining { () throws(BackupArchiveError) in try reading?.update(portion) }
+      try write(try transform(portion))
+      try meter.add(portion.count)
+    }
+    try obtaining { () throws(BackupArchiveError) in try reading?.finish() }
+    try write(try transform(nil))
+    try sink.end()
+    return try working(on: file.path) { () throws(DataProtectionError) in try digest.finish() }
+  }
+
+  private func working<Value: ~Copyable>(
+    on part: String, _ body: () throws(DataProtectionError) -> Value
+  ) throws(WriteFailure) -> Value {
+    try obtaining { () throws(BackupArchiveError) in try explained(part, body) }
+  }
+
+  /// A file's own key, `nil` for what the list doesn't have.
+  private func fileKey(of identifier: String) throws(WriteFailure) -> Secret? {
+    do throws(BackupArchiveError) {
+      guard let row = try list.archive(of: identifier) else { return nil }
+      let part = archive.layout.storedPath(of: identifier)
+      let record = try explained("the record of \(part)") { () throws(FormatError) in try FileRecord(archive: row) }
+      guard let field = record.encryptionKey?.serialized() else {
+        throw BackupArchiveError(.damaged, "the manifest has no key for \(part)")
+      }
+      return try archive.fileKey(field, of: part, keys: keys)
+    } catch {
+      throw .source(error)
+    }
+  }
+
+  private final class NewKey {
+    let secret: Secret
+    init(_ secret: consuming Secret) { self.secret = secret }
+  }
+
+  private func makeKey(_ keyClass: KeyClass) throws(BackupArchiveError) -> (NewKey, ClassWrappedKey) {
+    let key = try explained("the key of a file") { () throws(DataProtectionError) in
+      NewKey(try Secret(count: 32, from: random))
+    }
+    let field = try explained("the key of a file") { () throws(DataProtectionError) in
+      try keys.wrapFileKey(key.secret, keyClass: keyClass, random: random)
+    }
+    return (key, try explained("the key of a file") { () throws(FormatError) in try ClassWrappedKey(parsing: field) })
+  }
+
+  private struct LastParts {
+    let database: [UInt8]
+    let manifest: [UInt8]
+    /// Of the list of files; `nil` where that is in clear.
+    let key: NewKey?
+  }
+
+  /// The list of files and the manifest, which know what all others have become.
+  private func lastParts() throws(BackupArchiveError) -> LastParts {
+    let plain = try list.serialized()
+    let edit = try ManifestEdit(archive.parts[.manifest] ?? [])
+    guard encrypts else {
+      return LastParts(database: plain, manifest: try edit.replacing(keybag: keybag, manifestKey: nil), key: nil)
+    }
+    let (key, wrapped) = try makeKey(Self.fileClass)
+    let stored = try explained("the manifest database") { () throws(DataProtectionError) in
+      try FileCipher.encrypt(plain, key: key.secret)
+    }
+    return LastParts(
+      database: stored, manifest: try edit.replacing(keybag: keybag, manifestKey: wrapped), key: key)
+  }
+
+  private func makeSeal(of entries: [SealList.Entry], _ key: NewKey?) throws(BackupArchiveError) -> SealList {
+    guard let key else { return try SealMaker(manifestKey: nil).seal(of: entries) }
+    return try SealMaker(manifestKey: key.secret.copy()).seal(of: entries)
+  }
+
+  // MARK: After
+
+  /// Holds what was written against what was read, before it takes its place.
+  func check(_ copy: BackupArchive, storedCount: Int) throws(BackupArchiveError) {
+    let changed = BackupArchiveError(.changed, "the backup changed while it was being rewritten")
+    guard copy.keybag == keybag, copy.isEncrypted == encrypts,
+      try copy.storedFiles().count == storedCount - unlisted.count
+    else { throw changed }
+    guard archive.hasKeychain else { return }
+    // The class keys are the same, so that they open both.
+    guard try copy.keychainFile(with: keys).bytes == archive.keychainFile(with: keys).bytes else { throw changed }
+  }
+}

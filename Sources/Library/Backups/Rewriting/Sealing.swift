@@ -1,0 +1,192 @@
+import Basics
+public import KeychainCrypto
+import KeychainFormats
+import SystemPackage
+
+extension BackupRewriter {
+  /// Adds a seal to a backup that has none: `Keyhaul.seal`, with the size and the SHA-256 of every file as it is now. No
+  /// other file changes.
+  ///
+  /// In a directory the seal is the only file that is written; one file is copied, with the seal as its last entry. Either
+  /// takes its place only when it is whole.
+  ///
+  /// - Parameters:
+  ///   - archive: What was opened at `path`; a backup that has changed since is left alone.
+  ///   - path: Where it stands: a directory, or one file. No link.
+  ///   - keys: The class keys, unlocked; `nil` where `takesKeyedSeal` says that the seal is a list of digests.
+  ///   - progress: Told how many bytes are read; where it answers `false` the work ends with `.interrupted`.
+  /// - Returns: How many files are sealed.
+  /// - Throws: `.occupied` for one that has a seal; `.keyUnavailable` without the keys that it needs; `.changed` where
+  ///   the backup changed in the meantime; `.noSpace` and `.unwritable` where the system refuses; `.interrupted`.
+  public func seal(
+    _ archive: BackupArchive, at path: String, keys: borrowing ClassKeys?,
+    progress: @escaping Progress = { _, _ in true }
+  ) throws(BackupArchiveError) -> Int {
+    try archive.require(.copying)
+    guard archive.seal == nil else { throw BackupArchiveError(.occupied, "it is already sealed") }
+    let maker = try SealMaker(of: archive, keys: keys)
+    let stored = try archive.storedFiles()
+    let meter = CopyMeter(total: stored.byteCount + archive.partByteCount, progress)
+    switch archive.source {
+    case .directory:
+      let seal = try maker.seal(of: try archive.sealEntries(of: stored, meter))
+      try placeSeal(seal, in: path, of: archive, stored)
+      return seal.count
+    case .container: return try appendSeal(to: path, of: archive, stored, maker, meter)
+    case .stream: throw BackupArchiveError(.unsupported, "a stream cannot be changed")
+    }
+  }
+
+  private func placeSeal(
+    _ seal: SealList, in directory: String, of archive: BackupArchive, _ stored: StoredPayloads
+  ) throws(BackupArchiveError) {
+    let name = StoredPart.seal.path
+    _ = try BackupPlacement(system: system).placeFile(
+      at: directory.hasSuffix("/") ? directory + name : "\(directory)/\(name)", byteCount: Int64(seal.bytes.count),
+      replace: false, keepsAccess: false,
+      check: { (_) throws(BackupArchiveError) in
+        let now = try reopen(directory, like: archive)
+        guard now.digest == archive.digest, try now.storedFiles() == stored else { throw Self.changed }
+      },
+      fill: { (descriptor) throws(WriteFailure) in
+        do throws(Errno) {
+          try system.writeAll(seal.bytes, to: descriptor)
+        } catch {
+          throw .system(error)
+        }
+        return Int64(seal.bytes.count)
+      })
+  }
+
+  private static let changed = BackupArchiveError(.changed, "the backup changed while it was being sealed")
+
+  /// Copies every entry as it is, measures it on its way, and adds the seal.
+  private func appendSeal(
+    to path: String, of archive: BackupArchive, _ stored: StoredPayloads, _ maker: SealMaker,
+    _ meter: CopyMeter
+  ) throws(BackupArchiveError) -> Int {
+    let walk = self.walk(through: archive, at: path)
+    let tally = Tally()
+    var outgoing = OutgoingBackup(
+      directoryName: nil, byteCount: meter.total, isEncrypted: archive.areFilesEncrypted
+    ) { (target) throws(WriteFailure) in
+      let sink = try obtaining { () throws(BackupArchiveError) in
+        try SealingSink(target, layout: archive.layout, directory: walk.directory)
+      }
+      var (time, prefix) = (Int64(0), EntryName.none)
+      try walk.forEachFile { (file) throws(WriteFailure) in
+        if file.isOwn, file.path == StoredPart.manifest.path {
+          (time, prefix) = (file.modificationTime, file.name.dropLast(file.path.utf8.count))
+        }
+        try file.copy(to: sink, as: file.name, modificationTime: file.modificationTime, meter)
+      }
+      let seal = try obtaining { () throws(BackupArchiveError) in try maker.seal(of: sink.entries) }
+      tally.fileCount = seal.count
+      try sink.add(prefix + StoredPart.seal.path, seal.bytes, modificationTime: time)
+    }
+    outgoing.check = { (written) throws(BackupArchiveError) in
+      let copy = try reopen(written, like: archive)
+      guard copy.digest == archive.digest, try copy.storedFiles() == stored, copy.seal?.breaks == [] else {
+        throw Self.changed
+      }
+    }
+    _ = try BackupPlacement(system: system)
+      .placeFile(outgoing, at: path, format: try walk.format(), replace: true, keepsAccess: true)
+    return tally.fileCount
+  }
+
+  private final class Tally {
+    var fileCount = 0
+  }
+}
+
+extension BackupArchive {
+  /// Measures every file that a seal covers.
+  fileprivate func sealEntries(
+    of stored: StoredPayloads, _ meter: CopyMeter
+  ) throws(BackupArchiveError) -> [SealList.Entry] {
+    var entries = try partSealEntries()
+    for byteCount in entries.map(\.byteCount) { try meter.count(Int(clamping: byteCount)) }
+    try forEachPayload(of: stored) { (payload) throws(BackupArchiveError) in
+      let digest = try explained(payload.fileIdentifier) { () throws(DataProtectionError) in
+        try DigestStream(.sha256)
+      }
+      var byteCount: Int64 = 0
+      _ = try payload.forEachPortion { (portion) throws(BackupArchiveError) in
+        try explained(payload.fileIdentifier) { () throws(DataProtectionError) in try digest.update(portion) }
+        byteCount += Int64(portion.count)
+        try meter.count(portion.count)
+      }
+      entries.append(
+        SealList.Entry(
+          path: layout.storedPath(of: payload.fileIdentifier), byteCount: byteCount,
+          sha256: try explained(payload.fileIdentifier) { () throws(DataProtectionError) in try digest.finish() }))
+    }
+    return entries
+  }
+}
+
+extension CopyMeter {
+  /// As `add`, while a backup is read.
+  fileprivate func count(_ count: Int) throws(BackupArchiveError) {
+    do throws(WriteFailure) { try add(count) } catch { throw BackupArchiveError(.interrupted, "it was stopped") }
+  }
+}
+
+/// Notes the size and the SHA-256 of each file that is written through it, to seal the backup with.
+final class SealingSink: StoredFileSink {
+  private let sink: any StoredFileSink
+  private let layout: BackupLayout
+  /// The one around the backup's files in the names that are written, empty for none.
+  private let directory: EntryName
+  private let digest: DigestStream
+  private var current: (path: String, byteCount: Int64)?
+  /// What was written of the backup so far.
+  private(set) var entries: [SealList.Entry] = []
+
+  /// - Parameter directory: The one around the backup's files in the names that are written; empty for none.
+  init(
+    _ sink: any StoredFileSink, layout: BackupLayout, directory: EntryName = .none
+  ) throws(BackupArchiveError) {
+    self.sink = sink
+    self.layout = layout
+    self.directory = directory
+    digest = try explained(StoredPart.seal.path) { () throws(DataProtectionError) in try DigestStream(.sha256) }
+  }
+
+  func begin(_ path: EntryName, byteCount: Int64, modificationTime: Int64) throws(WriteFailure) {
+    current = sealedPath(of: path).map { ($0, 0) }
+    try sink.begin(path, byteCount: byteCount, modificationTime: modificationTime)
+  }
+
+  private func sealedPath(of name: EntryName) -> String? {
+    guard let whole = try? EntryPath(name, limit: name.bytes.count), let path = BackupPath.inside(directory, whole),
+      SealedPath.isSealed(path, in: layout)
+    else { return nil }
+    return path
+  }
+
+  func write(_ bytes: UnsafeRawBufferPointer) throws(WriteFailure) {
+    if current != nil {
+      current?.byteCount += Int64(bytes.count)
+      try measuring { () throws(DataProtectionError) in try digest.update(bytes) }
+    }
+    try sink.write(bytes)
+  }
+
+  func end() throws(WriteFailure) {
+    if let (path, byteCount) = current {
+      let sha256 = try measuring { () throws(DataProtectionError) in try digest.finish() }
+      // An empty one is the same as none.
+      if byteCount > 0 || !StoredPart.journals.contains(where: { $0.path == path }) {
+        entries.append(.init(path: path, byteCount: byteCount, sha256: sha256))
+      }
+      current = nil
+    }
+    try sink.end()
+  }
+
+  private func measuring<Value>(_ body: () throws(DataProtectionError) -> Value) throws(WriteFailure) -> Value {
+    try obtaining { () throws(BackupArchiveError) in try explained(StoredPart.seal.path, body) }
+  }
+}

@@ -1,0 +1,130 @@
+extension [UInt8] {
+  /// Lends the bytes with a typed error, which the standard library's `withUnsafeBytes` does not carry.
+  @inlinable
+  package func withRawBytes<Result: ~Copyable, Failure: Error>(
+    _ body: (UnsafeRawBufferPointer) throws(Failure) -> Result
+  ) throws(Failure) -> Result {
+    try span.bytes.withUnsafeBytes(body)
+  }
+
+  /// So many bytes, which the closure fills; zeros until then.
+  @inlinable
+  package init<Failure: Error>(
+    count: Int, filledBy body: (UnsafeMutableRawBufferPointer) throws(Failure) -> Void
+  ) throws(Failure) {
+    try self.init(unsafeUninitializedCapacity: count) { (buffer, initializedCount) throws(Failure) in
+      buffer.initialize(repeating: 0)
+      initializedCount = count
+      try body(UnsafeMutableRawBufferPointer(start: buffer.baseAddress, count: count))
+    }
+  }
+}
+
+/// Returns an unsigned integer's bytes, the most significant first; as many as the type has.
+package func bigEndianBytes(_ value: some FixedWidthInteger & UnsignedInteger) -> [UInt8] {
+  withUnsafeBytes(of: value.bigEndian) { Array($0) }
+}
+
+/// Returns the unsigned integer whose bytes these are, the most significant first.
+///
+/// - Parameter bytes: At most 8; of a longer collection the last 8 count.
+@inlinable
+package func bigEndianInteger(_ bytes: some Collection<UInt8>) -> UInt64 {
+  var number: UInt64 = 0
+  for byte in bytes { number = number << 8 | UInt64(byte) }
+  return number
+}
+
+/// UTF-8 taken apart where it lies, for text that must not be copied into a `String`.
+package enum UTF8Scalars {
+  /// U+FEFF, which Windows programs write before a text in UTF-8 to say what it is.
+  ///
+  /// Source: The Unicode Standard, section 23.8; RFC 8259, section 8.1, lets a reader of JSON pass over it.
+  package static let byteOrderMark: [UInt8] = [0xEF, 0xBB, 0xBF]
+
+  /// Returns how many bytes a mark at the start of a text takes: 3, or 0 if there is none.
+  package static func byteOrderMarkCount(of text: some Sequence<UInt8>) -> Int {
+    text.starts(with: byteOrderMark) ? byteOrderMark.count : 0
+  }
+
+  /// Calls `body` with each scalar and its bytes; a replacement character stands for what is not UTF-8.
+  package static func forEach(
+    in utf8: UnsafeRawBufferPointer, _ body: (Unicode.Scalar, UnsafeRawBufferPointer) -> Void
+  ) {
+    _ = walk(utf8) { scalar, bytes in
+      if let scalar { return body(scalar, bytes) }
+      var replacement = "\u{FFFD}"
+      replacement.withUTF8 { body("\u{FFFD}", UnsafeRawBufferPointer($0)) }
+    }
+  }
+
+  /// Whether the bytes are UTF-8, as `String(validating:as:)` decides it.
+  package static func isValid(_ utf8: UnsafeRawBufferPointer) -> Bool {
+    utf8.allSatisfy { $0 < 0x80 } || walk(utf8) { _, _ in }
+  }
+
+  /// - Returns: Whether all of it was UTF-8.
+  private static func walk(
+    _ utf8: UnsafeRawBufferPointer, _ body: (Unicode.Scalar?, UnsafeRawBufferPointer) -> Void
+  ) -> Bool {
+    var parser = Unicode.UTF8.ForwardParser()
+    var bytes = utf8.makeIterator()
+    var offset = 0
+    var isValid = true
+    while true {
+      switch parser.parseScalar(from: &bytes) {
+      case .emptyInput: return isValid
+      case .valid(let encoded):
+        body(Unicode.UTF8.decode(encoded), UnsafeRawBufferPointer(rebasing: utf8[offset..<offset + encoded.count]))
+        offset += encoded.count
+      case .error(let length):
+        isValid = false
+        body(nil, UnsafeRawBufferPointer(rebasing: utf8[offset..<offset + length]))
+        offset += length
+      }
+    }
+  }
+}
+
+extension String {
+  /// What UTF-8 bytes say; `nil` for others. As `init(validating:as:)`, which takes several times as long for ASCII.
+  package init?(utf8 bytes: UnsafeRawBufferPointer) {
+    if bytes.allSatisfy({ $0 < 0x80 }) {
+      self.init(decoding: bytes, as: UTF8.self)
+    } else {
+      self.init(validating: bytes, as: UTF8.self)
+    }
+  }
+
+  /// Two lower-case digits a byte.
+  package init(hexadecimal bytes: some Collection<UInt8>) {
+    self.init(unsafeUninitializedCapacity: 2 * bytes.count) { text in
+      var count = 0
+      for byte in bytes {
+        text[count] = Self.digit(byte >> 4)
+        text[count + 1] = Self.digit(byte & 15)
+        count += 2
+      }
+      return count
+    }
+  }
+
+  private static func digit(_ value: UInt8) -> UInt8 {
+    value < 10 ? UInt8(ascii: "0") + value : UInt8(ascii: "a") + value - 10
+  }
+
+  /// Whether the two are the same bytes; `==` also takes composed and decomposed letters as equal.
+  package func hasSameBytes(as other: String) -> Bool {
+    guard utf8.count == other.utf8.count else { return false }
+    let compared = utf8.withContiguousStorageIfAvailable { mine in
+      other.utf8.withContiguousStorageIfAvailable { theirs in mine.elementsEqual(theirs) }
+    }
+    return (compared ?? nil) ?? utf8.elementsEqual(other.utf8)
+  }
+
+  /// Feeds the bytes, so that texts with the same bytes hash alike.
+  package func hashBytes(into hasher: inout Hasher) {
+    let fed: Void? = utf8.withContiguousStorageIfAvailable { hasher.combine(bytes: UnsafeRawBufferPointer($0)) }
+    if fed == nil { Array(utf8).withUnsafeBytes { hasher.combine(bytes: $0) } }
+  }
+}

@@ -1,0 +1,451 @@
+public import Basics
+public import KeychainFormats
+
+extension AttributeCode {
+  /// In both boxes: the text that ties them together.
+  static let tamperCheck: AttributeCode = "TamperCheck"
+  /// In the attributes' box: the access control, as DER.
+  static let secAccessControl: AttributeCode = "SecAccessControl"
+}
+
+extension DatabaseKeys {
+  /// What an item's secret is filled up to: a multiple of so many bytes.
+  static let paddedByteCount = 20
+
+  /// Opens an item of a database: of version 7 or 8, or of 2 or 3, which stand in the same tables.
+  ///
+  /// Nothing of the item stops it: what is wrong with it is in the result, and what opened before that as well.
+  /// - Parameters:
+  ///   - bytes: The column `data`.
+  ///   - kind: The table that it is of.
+  ///   - secretKey: The key of the item's secret, 32 bytes, where something else has unwrapped it.
+  /// - Throws: What is not the item's fault.
+  public func open(
+    row bytes: [UInt8], kind: ItemKind, secretKey: SensitiveBytes? = nil
+  ) throws(DataProtectionError) -> OpenedDatabaseItem {
+    var opened = OpenedDatabaseItem()
+    if let version = ItemBlob.versionNumber(of: bytes), DatabaseItemBlob.Version(rawValue: version) == nil {
+      return try openOlder(bytes, version: version, kind: kind)
+    }
+    let blob: DatabaseItemBlob
+    do throws(FormatError) {
+      blob = try DatabaseItemBlob(parsing: bytes)
+    } catch {
+      opened.fault = DatabaseItemFault(error, .messages)
+      return opened
+    }
+    return try open(blob, kind: kind, secretKey: secretKey)
+  }
+
+  /// Opens an item whose messages have been read.
+  ///
+  /// - Parameters:
+  ///   - blob: The item.
+  ///   - kind: The table that it is of.
+  ///   - secretKey: The key of the item's secret, 32 bytes, where something else has unwrapped it.
+  /// - Throws: What is not the item's fault.
+  public func open(
+    _ blob: DatabaseItemBlob, kind: ItemKind, secretKey: SensitiveBytes? = nil
+  ) throws(DataProtectionError) -> OpenedDatabaseItem {
+    var opened = OpenedDatabaseItem()
+    opened.keyClass = blob.keyClass
+    do throws(DatabaseItemStop) {
+      let (item, store) = try attributes(of: blob, kind: kind, into: &opened)
+      opened.content = .attributes(item)
+      let whole = try secret(of: blob, given: secretKey, into: item, store, &opened)
+      try checkClasses(blob, item, opened.accessControl)
+      opened.content = .open(whole)
+      if let digest = item[.digest], try computedDigest(of: whole) != digest.dataValue {
+        opened.findings.insert(.digestDiffers)
+      }
+    } catch {
+      switch error {
+      case .fault(let fault): opened.fault = fault
+      case .failed(let failure): throw failure
+      }
+    }
+    return opened
+  }
+
+  // MARK: Attributes
+
+  private func attributes(
+    of blob: DatabaseItemBlob, kind: ItemKind, into opened: inout OpenedDatabaseItem
+  ) throws(DatabaseItemStop) -> (KeychainItem, SimulatorKeyStore?) {
+    guard blob.attributes.tamperCheck.hasSameBytes(as: blob.secret.tamperCheck) else {
+      throw DatabaseItemStop(.tamper, .outerTamperChecks, "the two parts have different tamper checks")
+    }
+    let classKey = try metadataKey(of: blob.keyClass.withoutGeneration)
+    let keyBox = try formatted(.metadataKeyBox) { () throws(FormatError) in
+      try ArchivedBox(archive: blob.attributes.wrappedKey)
+    }
+    let key = try key(in: keyBox, under: classKey.key, at: .metadataKeyBox)
+    let box = try formatted(.attributesBox) { () throws(FormatError) in try ArchivedBox(archive: blob.attributes.box) }
+    let plaintext = try open(box, key: key, at: .attributesBox)
+    var item = try formatted(.attributesDictionary) { () throws(FormatError) in
+      let item = try plaintext.withBytes { (bytes) throws(FormatError) in
+        try KeychainItem(derDictionary: bytes, kind: kind, repairsDates: false)
+      }
+      guard item.secrets.isEmpty else { throw FormatError(.item, .malformed, "a secret is among the attributes") }
+      return item
+    }
+    try check(item[.tamperCheck], blob.attributes.tamperCheck, at: .attributesTamperCheck)
+    opened.accessControl = try formatted(.accessControl) { () throws(FormatError) in
+      guard let bytes = item[.secAccessControl]?.dataValue else {
+        throw FormatError(.accessControl, .malformed, "it is missing")
+      }
+      return try ItemAccessControl(parsing: bytes)
+    }
+    item[.tamperCheck] = nil
+    item[.secAccessControl] = nil
+    if classKey.store != nil, blob.keyClass.generation != 0 { opened.findings.insert(.generationInSimulator) }
+    return (item, classKey.store)
+  }
+
+  private func check(
+    _ inner: PropertyValue?, _ outer: String, at place: DatabaseItemFault.Place
+  ) throws(DatabaseItemStop) {
+    guard let inner = inner?.stringValue else { throw DatabaseItemStop(.tamper, place, "it has no tamper check") }
+    guard inner.hasSameBytes(as: outer) else {
+      throw DatabaseItemStop(.tamper, place, "its tamper check differs from the outer one")
+    }
+  }
+
+  // MARK: Secret
+
+  private func secret(
+    of blob: DatabaseItemBlob, given: SensitiveBytes?, into item: KeychainItem, _ store: SimulatorKeyStore?,
+    _ opened: inout OpenedDatabaseItem
+  ) throws(DatabaseItemStop) -> KeychainItem {
+    let unwrapped: UnwrappedKey
+    if let given {
+      guard given.count == Self.keyByteCount else {
+        throw DatabaseItemStop(.malformed, .secretKey, "a key of \(given.count) bytes; it needs \(Self.keyByteCount)")
+      }
+      unwrapped = UnwrappedKey(key: given.withBytes { Secret(copying: $0) }, store: nil)
+    } else {
+      unwrapped = try secretKey(of: blob)
+    }
+    if let store, let other = unwrapped.store, other != store { opened.findings.insert(.mixedKeyStores) }
+    let box = try formatted(.secretBox) { () throws(FormatError) in try ArchivedBox(archive: blob.secret.box) }
+    let padded = try open(box, key: unwrapped.key, at: .secretBox)
+    guard let count = padded.withBytes(Self.countWithoutPadding) else {
+      throw DatabaseItemStop(.malformed, .padding, "its last byte is not a valid padding length")
+    }
+    let found = try formatted(.secretDictionary) { () throws(FormatError) in
+      try padded.withBytes { (bytes) throws(FormatError) in
+        try KeychainItem(
+          derDictionary: UnsafeRawBufferPointer(rebasing: bytes.prefix(count)), kind: item.kind, repairsDates: false)
+      }
+    }
+    try check(found[.tamperCheck], blob.secret.tamperCheck, at: .secretTamperCheck)
+    guard found.attributes.count == 1 else {
+      throw DatabaseItemStop(.malformed, .secretDictionary, "it contains something that is not a secret of its kind")
+    }
+    var whole = item
+    whole.secrets = found.secrets
+    return whole
+  }
+
+  /// How many bytes the padding leaves. The last byte alone says its length, as a signed number; neither the other bytes of
+  /// the padding nor the whole length count: the tag of the box proves the bytes.
+  ///
+  /// - Returns: `nil` if the last byte is negative or more than there are, or if there is none.
+  ///
+  /// Source: Apple `SecDbKeychainItemV7.m`, `secretAttributesWithAcmContext`.
+  static func countWithoutPadding(_ bytes: UnsafeRawBufferPointer) -> Int? {
+    guard let last = bytes.last.map(Int.init), last <= Int8.max, last <= bytes.count else { return nil }
+    return bytes.count - last
+  }
+
+  private func checkClasses(
+    _ blob: DatabaseItemBlob, _ item: KeychainItem, _ accessControl: ItemAccessControl?
+  ) throws(DatabaseItemStop) {
+    let named = ProtectionClass(keyClass: blob.keyClass)
+    // Of a token's item the access control names its class in another way.
+    let controlled = accessControl?.protectionCode.map(ProtectionClass.init(rawValue:)) ?? named
+    guard let named, item.protection == named, controlled == named else {
+      throw DatabaseItemStop(.malformed, .classes, "its class, its pdmn and its access control disagree")
+    }
+  }
+
+  /// `nil` where the item holds a value that DER has no form for, which none that was read does.
+  private func computedDigest(of item: KeychainItem) throws(DatabaseItemStop) -> [UInt8]? {
+    do throws(ItemSealError) {
+      return try item.digest()
+    } catch {
+      if case .failed(let failure) = error.fault { throw .failed(failure) }
+      return nil
+    }
+  }
+}
+
+/// Items of the versions before, which stand in the same tables: one box with everything.
+extension DatabaseKeys {
+  /// Opens an item of version 2 or 3; one of 4 to 6 is told from damage and not opened.
+  func openOlder(_ bytes: [UInt8], version: UInt32, kind: ItemKind) throws(DataProtectionError) -> OpenedDatabaseItem {
+    var opened = OpenedDatabaseItem()
+    do throws(DatabaseItemStop) {
+      if version == AccessControlBlob.version, (try? AccessControlBlob(parsing: bytes)) != nil {
+        throw DatabaseItemStop(.accessControl, .secretKey, "only the item's own device can decrypt it")
+      }
+      let blob: ItemBlob
+      do throws(FormatError) {
+        blob = try ItemBlob(parsing: bytes)
+      } catch {
+        throw .fault(DatabaseItemFault(error, error.code == .unsupportedVersion ? .version : .messages))
+      }
+      opened.keyClass = blob.keyClass
+      let item = try item(in: blob, kind: kind, &opened)
+      opened.content = .open(item)
+    } catch {
+      switch error {
+      case .fault(let fault): opened.fault = fault
+      case .failed(let failure): throw failure
+      }
+    }
+    return opened
+  }
+
+  private func item(
+    in blob: ItemBlob, kind: ItemKind, _ opened: inout OpenedDatabaseItem
+  ) throws(DatabaseItemStop) -> KeychainItem {
+    let keyClass = blob.keyClass.withoutGeneration
+    guard let named = ProtectionClass(keyClass: keyClass) else {
+      throw DatabaseItemStop(.malformed, .messages, "its class \(blob.keyClass.rawValue) is not a class of items")
+    }
+    let unwrapped = try unwrap(SensitiveBytes(copying: blob.wrappedKey), keyClass: keyClass, at: .secretKey)
+    let sealed = Sealed(ciphertext: blob.ciphertext, tag: blob.tag)
+    let plaintext: SensitiveBytes?
+    do throws(DataProtectionError) {
+      plaintext = try withWorkspace { (workspace) throws(DataProtectionError) in
+        guard blob.hasStaticIV else { return try workspace.olderItems.openWithEmptyNonce(sealed, key: unwrapped.key) }
+        return try workspace.olderItems.openWithNonce(
+          ItemForm.staticNonce, header: blob.authenticatedHeader, sealed, key: unwrapped.key)
+      }
+    } catch {
+      throw .failed(error)
+    }
+    guard let plaintext else {
+      throw DatabaseItemStop(.tagMismatch, .secretBox, "its authentication tag does not match its bytes")
+    }
+    let item = try formatted(.secretDictionary) { () throws(FormatError) in
+      switch blob.version {
+      case .v2: try KeychainItem(plistDictionary: plaintext, kind: kind)
+      case .v3: try KeychainItem(derDictionary: plaintext, kind: kind)
+      }
+    }
+    guard item.protection == named else {
+      throw DatabaseItemStop(.malformed, .classes, "its pdmn does not name its class, \(keyClass.rawValue)")
+    }
+    if unwrapped.store != nil, blob.keyClass.generation != 0 { opened.findings.insert(.generationInSimulator) }
+    return item
+  }
+}
+
+/// Everything random in a sealed database item.
+struct DatabaseItemMaterial: ~Copyable {
+  let attributesKey: Secret
+  let secretKey: Secret
+  /// Of the box of the attributes' key, of the attributes and of the secret; 32 bytes each.
+  let nonces: (key: [UInt8], attributes: [UInt8], secret: [UInt8])
+  /// An upper-case UUID.
+  let tamperCheck: String
+
+  init(attributesKey: consuming Secret, secretKey: consuming Secret, nonces: [[UInt8]], tamperCheck: String) {
+    self.attributesKey = attributesKey
+    self.secretKey = secretKey
+    self.nonces = (nonces[0], nonces[1], nonces[2])
+    self.tamperCheck = tamperCheck
+  }
+
+  init(from random: some RandomSource) throws(DataProtectionError) {
+    let attributesKey = try Secret(count: DatabaseKeys.keyByteCount, from: random)
+    let secretKey = try Secret(count: DatabaseKeys.keyByteCount, from: random)
+    var nonces: [[UInt8]] = []
+    for _ in 0..<3 { nonces.append(try random.bytes(ArchivedBox.nonceByteCount)) }
+    let tamperCheck = UUIDText.uppercase(try random.bytes(16)) ?? ""
+    self.init(attributesKey: attributesKey, secretKey: secretKey, nonces: nonces, tamperCheck: tamperCheck)
+  }
+}
+
+/// How the key of a new item's secret is kept.
+public enum DatabaseKeyWrapping: Sendable, Hashable {
+  /// As a Simulator keeps it: in clear.
+  case simulator(SimulatorKeyStore)
+  /// Under the key of its class.
+  case classKey
+}
+
+extension DatabaseKeys {
+  /// Seals an item for its own protection class, under new keys of its own and the class's key for attributes.
+  ///
+  /// The item's digest is computed again. Its class is written without a key generation.
+  /// - Parameters:
+  ///   - item: The item in clear.
+  ///   - accessControl: Its access control; the class alone where it has none.
+  ///   - version: The version word's number.
+  ///   - wrapping: How the key of its secret is kept.
+  ///   - random: Where keys, nonces and the text that ties its parts together come from.
+  /// - Throws: `.malformed` for an item without a protection class, with another class in its access control or with a
+  ///   value that DER cannot hold; `.noClassKey` and `.keyUnwrapFailed` where a key of the class is not there or does not
+  ///   open.
+  public func seal(
+    _ item: KeychainItem, accessControl: ItemAccessControl? = nil, version: DatabaseItemBlob.Version = .v8,
+    wrapping: DatabaseKeyWrapping, random: some RandomSource = SystemRandomSource()
+  ) throws(ItemSealError) -> DatabaseItemBlob {
+    let material: DatabaseItemMaterial
+    do throws(DataProtectionError) {
+      material = try DatabaseItemMaterial(from: random)
+    } catch {
+      throw ItemSealError(.failed(error))
+    }
+    return try seal(item, accessControl: accessControl, version: version, wrapping: wrapping, material)
+  }
+
+  /// - Parameter generation: What the key store's own number of the class has above its lower four bits.
+  func seal(
+    _ item: KeychainItem, accessControl: ItemAccessControl?, version: DatabaseItemBlob.Version,
+    wrapping: DatabaseKeyWrapping, generation: UInt32 = 0, _ material: borrowing DatabaseItemMaterial
+  ) throws(ItemSealError) -> DatabaseItemBlob {
+    guard let protection = item.protection else { throw ItemSealError(.malformed(.noProtection)) }
+    let keyClass = protection.keyClass
+    let control = accessControl ?? ItemAccessControl(protection: protection)
+    guard control.protectionCode.map({ $0 == protection.rawValue }) ?? true else {
+      throw ItemSealError(
+        .malformed(FormatError(.accessControl, .unencodable, "its class differs from the item's")),
+        keyClass: keyClass)
+    }
+    let digest = try item.digest()
+    do throws(ItemFault) {
+      let classKey = try sealingKey(of: keyClass)
+      let tamperCheck = PropertyValue.string(material.tamperCheck)
+      var attributes = item.boxedAttributes
+      attributes[.digest] = .data(digest)
+      attributes[.tamperCheck] = tamperCheck
+      attributes[.secAccessControl] = .data(try formatted { () throws(FormatError) in try control.serialized() })
+      let plain = try formatted { () throws(FormatError) in try KeychainItem.boxDictionary(attributes) }
+      let secret = try formatted { () throws(FormatError) in
+        try KeychainItem.boxDictionary([.tamperCheck: tamperCheck], secrets: item.secrets)
+      }
+      let attributesKey = material.attributesKey.withBytes { SensitiveBytes(copying: $0) }
+      let keyBox = try box(attributesKey, classKey, material.nonces.key)
+      let attributesBox = try box(plain, material.attributesKey, material.nonces.attributes)
+      let secretBox = try box(Self.padded(secret), material.secretKey, material.nonces.secret)
+      let wrap = ItemKeyWrap(wrappedKey: try wrap(material.secretKey, keyClass: keyClass, wrapping))
+      return try formatted { () throws(FormatError) in
+        try DatabaseItemBlob(
+          version: version, keyClass: KeyClass(rawValue: keyClass.rawValue | generation << 4),
+          attributes: .init(box: attributesBox, wrappedKey: keyBox, tamperCheck: material.tamperCheck),
+          secret: .init(box: secretBox, keyWrap: wrap, tamperCheck: material.tamperCheck))
+      }
+    } catch {
+      throw ItemSealError(error, keyClass: keyClass)
+    }
+  }
+
+  /// Wraps a key as the column `data` of the table `metadatakeys` holds it, or the key of an item's secret.
+  ///
+  /// - Throws: `.noClassKey` where it is to be wrapped under the key of a class that is not there.
+  public func wrap(
+    _ key: borrowing Secret, for protection: ProtectionClass, _ wrapping: DatabaseKeyWrapping
+  ) throws(ItemSealError) -> SensitiveBytes {
+    do throws(ItemFault) {
+      return try wrap(key, keyClass: protection.keyClass, wrapping)
+    } catch {
+      throw ItemSealError(error, keyClass: protection.keyClass)
+    }
+  }
+
+  private func wrap(
+    _ key: borrowing Secret, keyClass: KeyClass, _ wrapping: DatabaseKeyWrapping
+  ) throws(ItemFault) -> SensitiveBytes {
+    switch wrapping {
+    case .simulator(let store): return store.wrap(key)
+    case .classKey:
+      guard let held = classKeys[keyClass] else { throw .noClassKey }
+      do throws(DataProtectionError) {
+        return SensitiveBytes(copying: try KeyWrap.wrap(key, with: held.secret))
+      } catch {
+        throw .failed(error)
+      }
+    }
+  }
+
+  private func sealingKey(of keyClass: KeyClass) throws(ItemFault) -> Secret {
+    do throws(DatabaseItemStop) {
+      return try metadataKey(of: keyClass).key.copy()
+    } catch {
+      switch error {
+      case .failed(let failure): throw .failed(failure)
+      case .fault(let fault): throw fault.verdict == .noClassKey ? .noClassKey : .keyUnwrapFailed
+      }
+    }
+  }
+
+  private func box(
+    _ plaintext: SensitiveBytes, _ key: borrowing Secret, _ nonce: [UInt8]
+  ) throws(ItemFault) -> [UInt8] {
+    let sealed: Sealed
+    do throws(DataProtectionError) {
+      sealed = try withWorkspace { (workspace) throws(DataProtectionError) in
+        try workspace.seal(plaintext, key: key, nonce: nonce)
+      }
+    } catch {
+      throw .failed(error)
+    }
+    return try formatted { () throws(FormatError) in
+      try ArchivedBox(nonce: nonce, ciphertext: sealed.ciphertext, tag: sealed.tag).archive()
+    }
+  }
+
+  /// Always fills up, by a whole 20 bytes where the length is a multiple already.
+  static func padded(_ bytes: SensitiveBytes) -> SensitiveBytes {
+    let count = paddedByteCount - bytes.count % paddedByteCount
+    return SensitiveBytes(count: bytes.count + count) { target in
+      bytes.withBytes { target.copyMemory(from: $0) }
+      for index in bytes.count..<target.count { target[index] = UInt8(count) }
+    }
+  }
+}
+
+/// The ciphers of the boxes of database items: AES-256-GCM with a nonce of 32 bytes and nothing authenticated beside them.
+///
+/// Not to be used from two threads at once: `DatabaseKeys` holds it under a lock.
+struct BoxWorkspace: ~Copyable {
+  private let encryption: CipherContext
+  private let decryption: CipherContext
+  /// For items of the versions before, in the same tables.
+  let olderItems: SealingWorkspace
+
+  init() throws(DataProtectionError) {
+    let encryption = try CipherContext(.aes256GCM, .encrypt)
+    let decryption = try CipherContext(.aes256GCM, .decrypt)
+    let olderItems = try SealingWorkspace()
+    self.encryption = encryption
+    self.decryption = decryption
+    self.olderItems = olderItems
+  }
+
+  /// - Parameter nonce: 32 bytes, fresh for each box.
+  borrowing func seal(
+    _ plaintext: SensitiveBytes, key: borrowing Secret, nonce: [UInt8]
+  ) throws(DataProtectionError) -> Sealed {
+    try key.withBytes { (bytes) throws(DataProtectionError) in try encryption.begin(key: bytes, longNonce: nonce) }
+    return try encryption.seal(plaintext, header: [])
+  }
+
+  /// `nil` where the tag does not match.
+  borrowing func open(
+    _ box: ArchivedBox, key: borrowing Secret
+  ) throws(DataProtectionError) -> SensitiveBytes? {
+    var isIntact = false
+    let plaintext = try SensitiveBytes(count: box.ciphertext.count) { (output) throws(DataProtectionError) in
+      try key.withBytes { (bytes) throws(DataProtectionError) in
+        try decryption.begin(key: bytes, longNonce: box.nonce)
+      }
+      isIntact = try decryption.open(Sealed(ciphertext: box.ciphertext, tag: box.tag), header: [], into: output)
+    }
+    return isIntact ? plaintext : nil
+  }
+}
