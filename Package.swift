@@ -9,9 +9,13 @@ let strict: [SwiftSetting] = [
   .treatAllWarnings(as: .error, .when(configuration: .debug)),
 ]
 
-/// Targets that are optimized in debug builds too. `.ci/test` names the ones that read bytes one by one. A package that depends on
-/// Keyhaul never sets this variable, because unsafe flags are refused in dependencies.
-let optimizedParts = environment["KEYHAUL_OPTIMIZED_PARTS"]?.split(separator: ",").map(String.init) ?? []
+/// What the package is built for: `tests`, `portable` (the program of `make -C packaging portable`) or `docs`; otherwise for use.
+let purpose = environment["KEYHAUL_BUILD"]
+
+/// Targets that read bytes one by one. The tests optimize them in debug builds too, and then take four fifths of the time. A package
+/// that depends on Keyhaul never does, because unsafe flags are refused in dependencies.
+let optimizedParts =
+  purpose == "tests" ? ["CKeyhaul", "Basics", "KeychainFormats", "KeychainCrypto"] : []
 
 /// The targets whose tests are built, or `nil` for all. `make sanitize` and `make coverage` build a few.
 let testedParts = environment["KEYHAUL_TESTED_PARTS"]?.split(separator: ",").map { "\($0)Tests" }
@@ -21,14 +25,6 @@ let commit: String = {
   let text = environment["KEYHAUL_COMMIT"] ?? ""
   let digits = text.hasSuffix("-changed") ? text.dropLast("-changed".count) : text[...]
   return digits.count <= 40 && digits.allSatisfy(\.isHexDigit) ? text : ""
-}()
-
-/// The symbol that Foundation's static library has for ICU's data, if the release program leaves the data out (`make build`).
-let unicodeData: String? = {
-  guard let name = environment["KEYHAUL_UNICODE_DATA"], name.hasPrefix("icudt"), name.hasSuffix("_dat") else {
-    return nil
-  }
-  return name.dropFirst("icudt".count).dropLast("_dat".count).allSatisfy(\.isWholeNumber) ? name : nil
 }()
 
 /// A target in `Sources/<layer>/<name>`.
@@ -72,10 +68,10 @@ let grdb: Target.Dependency = .product(name: "GRDB", package: "GRDB.swift")
 let grdbSQLite: Target.Dependency = .product(name: "GRDBSQLite", package: "GRDB.swift")
 let system: Target.Dependency = .product(name: "SystemPackage", package: "swift-system")
 
-// On Linux libarchive is opened when it is needed; KEYHAUL_LINKS_LIBARCHIVE links it, as `make portable` needs. utf8proc's header is where
-// the compiler looks, and the package manager warns about a flag in utf8proc's configuration.
+// On Linux libarchive is opened when it is needed; the portable program contains it. utf8proc's header is where the compiler looks, and
+// the package manager warns about a flag in utf8proc's configuration.
 #if os(Linux)
-  let linksArchive = environment["KEYHAUL_LINKS_LIBARCHIVE"] != nil
+  let linksArchive = purpose == "portable"
   let archive = code(
     "CArchive", linksArchive ? [.define("KEYHAUL_LINKS_LIBARCHIVE")] : [], excluding: ["Linked"],
     links: [.linkedLibrary(linksArchive ? "archive" : "dl")])
@@ -128,10 +124,10 @@ func isWanted(_ target: Target) -> Bool {
   target.type != .test || testedParts?.contains(target.name) ?? true
 }
 
-// The plugin of `make docs` is a dependency only if KEYHAUL_DOCS is set, so that no other build fetches it.
+// The plugin of `make docs` is a dependency only there, so that no other build fetches it.
 let documentation: [Package.Dependency] =
-  environment["KEYHAUL_DOCS"] == nil
-  ? [] : [.package(url: "https://github.com/swiftlang/swift-docc-plugin", .upToNextMinor(from: "1.5.0"))]
+  purpose == "docs"
+  ? [.package(url: "https://github.com/swiftlang/swift-docc-plugin", .upToNextMinor(from: "1.5.0"))] : []
 
 let package = Package(
   name: "keyhaul",
@@ -158,10 +154,7 @@ let package = Package(
     library("CSQLite", pkgConfig: "sqlite3", apt: "libsqlite3-dev", brew: "sqlite"),
     archive,
     library("CUTF8Proc", pkgConfig: utf8procConfiguration, apt: "libutf8proc-dev", brew: "utf8proc"),
-    code(
-      "CProgram",
-      (commit.isEmpty ? [] : [.define("KEYHAUL_COMMIT", to: "\"\(commit)\"")])
-        + (unicodeData.map { [.define("KEYHAUL_UNICODE_DATA", to: $0)] } ?? [])),
+    code("CProgram", commit.isEmpty ? [] : [.define("KEYHAUL_COMMIT", to: "\"\(commit)\"")]),
 
     // Sources/Library
     part("Basics", in: "Library", ["CKeyhaul", "CUTF8Proc", system]),

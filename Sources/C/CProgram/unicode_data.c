@@ -1,15 +1,10 @@
-#include "CUnicodeData.h"
-
 #include <stdint.h>
 
-/* The release program contains Foundation, because GRDB imports it, and with Foundation ICU's data: 34 MB of languages,
-   calendars and alphabets. Nothing in the program asks for them. Where Package.swift is told under which name Foundation's
-   library has them, a table without any entry stands in their place; where it is not, this file is empty. A question that
-   came all the same would get the answer that there is no such data.
+/* The program contains Foundation, because GRDB imports it, and with Foundation ICU's data: 34 MB of languages, calendars and
+   alphabets. Nothing in the program asks for them. The packages are linked with this empty table instead (packaging/Makefile:
+   --defsym). ICU then answers every question with "no such data". No other program uses the table, and the linker drops it.
 
-   The layout is that of a table of contents of ICU, "ToCP" version 1 (udata.h: UDataInfo, in a header of ucmndata.h). */
-#ifdef KEYHAUL_UNICODE_DATA
-
+   The layout is that of ICU's table of contents, "ToCP" version 1 (udata.h: UDataInfo, in a header of ucmndata.h). */
 struct table {
   uint16_t headerSize;
   uint8_t magic[2];
@@ -22,9 +17,9 @@ struct table {
   uint32_t entries[3];
 };
 
-extern const struct table KEYHAUL_UNICODE_DATA;
+extern const struct table keyhaul_no_unicode_data;
 
-_Alignas(16) const struct table KEYHAUL_UNICODE_DATA = {
+_Alignas(16) const struct table keyhaul_no_unicode_data = {
   .headerSize = 32,
   .magic = {0xda, 0x27},
   .infoSize = 20,
@@ -33,5 +28,3 @@ _Alignas(16) const struct table KEYHAUL_UNICODE_DATA = {
   .format = {'T', 'o', 'C', 'P'},
   .formatVersion = {1},
 };
-
-#endif

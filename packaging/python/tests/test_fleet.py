@@ -25,7 +25,7 @@ from keyhaul.fleet._stamps import stamp
 
 @pytest.fixture(scope="module")
 def client() -> Iterator[Client]:
-    """Two workers in this process; the trial of `make fleet` has real ones."""
+    """Two workers in this process; the trial of `make -C Tests fleet` has real ones."""
     one_process = LocalCluster(n_workers=2, threads_per_worker=1, processes=False, dashboard_address="127.0.0.1:0")
     with one_process as cluster, Client(cluster) as client:
         yield client
