@@ -97,7 +97,7 @@ def main():
             f"{what}, processor time relative to irestore", processor["keyhaul"] / processor["irestore"], MOST, "times",
             f"{processor['keyhaul']:.2f} s and {processor['irestore']:.2f} s")
     else:
-        figures.unmeasured(f"{what}, processor time relative to irestore", "irestore is not in an available package index; make bench IRESTORE=PATH")
+        figures.unmeasured(f"{what}, processor time relative to irestore", "irestore is not in an available package index; make -C Tests bench IRESTORE=PATH")
     return figures.conclude()
 
 

@@ -3,9 +3,8 @@
 
     check_backups.py --keyhaul .build/release/keyhaul [--only NAME] [--verbs inspect,verify,export,plan,convert]
 
-The backups are rewritten by `backup_cases` and `backup_faults`, which know nothing of Keyhaul's code. Of every run
-three more things are asked: that it ends by itself, that no secret is in what it says, and that nothing stays behind
-in the folder for temporary files.
+`backup_cases` and `backup_faults` make the backups without Keyhaul's code. The script also checks of every run that it
+ends by itself, that its output contains no secret, and that it leaves no temporary files behind.
 """
 
 import argparse
@@ -63,7 +62,7 @@ class Result:
 
 
 class Bench:
-    """One place to work in: the program, a folder of its own, and what went wrong so far."""
+    """A place for one task: the program, a folder, and the misses so far."""
 
     def __init__(self, program, folder, verbs):
         self.program, self.verbs = program, verbs
@@ -107,8 +106,9 @@ class Bench:
     def ends(self, result, code, text, says=()):
         matches = self.that(
             result.code == code, f"{text}: expected {code}, got {result.code}  ({result.last_words})")
+        said = " ".join(result.said.lower().split())
         for word in says if matches else ():
-            self.that(word.lower() in result.said.lower(), f"{text}: doesn't say {word!r}  ({result.last_words})")
+            self.that(word.lower() in said, f"{text}: doesn't say {word!r}  ({result.last_words})")
         return matches
 
     def password(self, password, name="password"):
@@ -220,7 +220,7 @@ def exported(bench, path, answers, opening, state):
             bench.equal(entry.get(field), item[field], f"{place}: {field}")
         bench.equal((entry.get("readable"), entry.get("reason")), (item[state] is None, item[state]), place)
         if item[state] is not None:
-            bench.that("secret" not in entry, f"{place}: has a secret though it is shut")
+            bench.that("secret" not in entry, f"{place}: has a secret although it cannot be decrypted")
             continue
         bench.equal(secret_of(entry), secret_of(item), f"{place}: secret")
         bench.equal(faults_of(item["attributes"], entry.get("attributes", {})), [], f"{place}: attributes")
@@ -258,7 +258,7 @@ def taken_out(bench, path, file, password):
 
 
 def check_parent(bench):
-    """A folder with several devices is listed, never guessed at; each device in it opens by its own name."""
+    """Keyhaul lists a folder of several devices and does not choose one. Each device can be read by its own name."""
     if "inspect" not in bench.verbs:
         return
     names = write_parent(bench.folder / "devices")
@@ -291,20 +291,21 @@ def check_fault(bench, fault):
         for flags in ([], ["--format", "html", "-o", page]):
             result = bench.run("plan", path, *flags)
             said = " ".join((result.said + (page.read_text(encoding="utf-8") if page.is_file() else "")).split())
-            # Whether it had one nobody knows: the manifest says so, and what is stored does not.
-            told = [words for words in ("no password", "without a password") if words in said.replace("and no passwords", "")]
-            bench.equal(told, [], f"plan for a new device {' '.join(map(str, flags[:2]))}: of a password that is unknown")
+            # It is not known whether the backup had a password: the manifest says so, and the stored files do not.
+            said = re.sub(r"\b(?:and|but) no passwords\b", "", said)
+            told = [words for words in ("no password", "without a password") if words in said]
+            bench.equal(told, [], f"plan for a new device {' '.join(map(str, flags[:2]))}: claims that there is no password")
 
 
-# What ends a call that opens nothing: no backup, a wrong password, damage, a limit, or a flag for what is not encrypted.
+# The exit codes of a call that writes no copy: a wrong flag, no backup, a wrong password, damage, or a limit.
 STOPS = {64, NOT_FOUND, WRONG_PASSWORD, DAMAGED, REFUSED}
 
 
 def copied_in_clear(bench, fault, path, password):
-    """`convert --decrypted` of a backup with a fault: a copy with all that can be read, or none and nothing left.
+    """Checks that `convert --decrypted` of a faulty backup copies everything readable, or leaves nothing behind.
 
-    A file that is missing or another one ends it with 3; another one that is in the copy has a digest in its list that
-    says so, and is named.
+    The exit code is 3 if a file is missing or changed. The result names a changed file, and its digest in the manifest of
+    the copy does not match.
     """
     target = bench.folder / "clear"
     result = bench.run("convert", path, "--decrypted", "-o", f"{target}/", *password, "--json")
@@ -315,7 +316,8 @@ def copied_in_clear(bench, fault, path, password):
     bench.that(not left, f"{name}: leaves {sorted(left)} beside the copy")
     if not target.exists():
         return
-    bench.that(not plistlib.loads((target / "Manifest.plist").read_bytes())["IsEncrypted"], f"{name}: says that it is sealed")
+    manifest = plistlib.loads((target / "Manifest.plist").read_bytes())
+    bench.that(not manifest["IsEncrypted"], f"{name}: its Manifest.plist claims that it is encrypted")
     rows = {}
     with contextlib.closing(sqlite3.connect(f"file:{target / 'Manifest.db'}?mode=ro", uri=True)) as database:
         try:
@@ -347,23 +349,25 @@ def copied_in_clear(bench, fault, path, password):
 # Untruths.
 
 UNTRUE = re.compile(
-    r"\bis whole\b|nothing is damaged|nothing in .{0,300}? is damaged|the rest is right|\"verdict\": ?\"whole\""
+    r"\bis (?:whole|intact)\b|nothing is damaged|nothing in .{0,300}? is damaged|\"verdict\": ?\"whole\""
     r"|\"whole\": ?true", re.I)
 
 
 # Tells to look, or that nobody knows.
-ASKED = re.compile(r"\b(?:check that|whether|nothing shows)\b[^.:;]{0,100}? is whole\b", re.I)
+ASKED = re.compile(r"\b(?:check that|whether|nothing shows)\b[^.:;]{0,100}? is (?:whole|intact)\b", re.I)
 
 
 def untruths(said):
-    """What a report says of a backup as a whole that nobody can know; lines may be broken and words marked up anywhere."""
+    """Returns the claims in a report that the whole backup is intact. Line breaks and markup may stand anywhere."""
     text = " ".join(html.unescape(re.sub(r"<[^>]*>", " ", said)).split())
     return UNTRUE.findall(ASKED.sub("", text))
 
 
 def changed(base, suffix, what):
-    """A backup in which one byte of a file is another; by `what` it has no digest, a padding, or a digest of the form
-    that the others don't have."""
+    """Returns a backup with one changed byte in a file.
+
+    `what` selects whether the file has no digest, a padding, or a digest of another form than the other files.
+    """
     identifier = mbfile.file_id(*NOTES)
 
     def listed(entries):
@@ -376,7 +380,7 @@ def changed(base, suffix, what):
         return [(file, key, digest(file, key, found)) for file, key, found in entries]
 
     def flip(contents):
-        # The last byte but sixteen: of the plain text it changes the last one, which says how long the padding is.
+        # The byte 17 before the end changes the last byte of the plaintext, which is the padding's length.
         contents[identifier] = flipped(contents[identifier], -17 if what == "padding" else 3)
 
     return Fault(f"changed {what}", "one byte of a file is another", {}, (), base,
@@ -387,11 +391,11 @@ VERIFICATIONS = ([], ["-v"], ["--json"], ["--quick"], ["--quick", "--json"])
 
 
 def check_untruths(bench):
-    """A changed byte that a digest or a padding shows, and one that nothing shows: no report of any verb calls it whole."""
+    """No report of any command calls a backup with a changed byte intact, whether or not a digest or padding shows the change."""
     for base in ("encrypted", "plain", "mbdb", "mbdb-plain"):
         for suffix in (None, "tar", "zip"):
             for what in ("no digest", "padding", "other form") if suffix is None else ("no digest",):
-                # What is stored in clear has no padding, and one form of its digest.
+                # Unencrypted files have no padding, and digests of one form.
                 if what == "no digest" or "plain" not in base:
                     told_of(bench, changed(base, suffix, what), f"{what}, {base} {suffix or 'folder'}", what != "no digest")
 
@@ -414,7 +418,7 @@ def told_of(bench, fault, name, is_seen):
     if "verify" in bench.verbs:
         for flags in VERIFICATIONS:
             is_quick = "--quick" in flags
-            # Without the password of an encrypted list nothing is held against it.
+            # Without the password, the files are not compared with an encrypted manifest.
             codes = {OK, DAMAGED} if is_quick else {DAMAGED if is_seen else OK}
             result = told("verify", path, *flags, *([] if is_quick else password), codes=codes)
             if "--json" in flags:
@@ -441,14 +445,14 @@ def told_of(bench, fault, name, is_seen):
             shutil.rmtree(place / left, ignore_errors=True)
 
 
-# What the program is known not to find. Each has to be missed still: one that is found leaves this list.
+# Faults that the program is known not to find. Once the program finds one, it has to leave this list.
 KNOWN = {}
 
 
 def tasks(only):
     chosen = [("backup", case.name, case.what, lambda bench, case=case: check_case(bench, case)) for case in CASES]
     chosen.append(("backup", "several-devices", "a folder with several devices", check_parent))
-    chosen.append(("backup", "untruths", "a changed byte that no digest shows", check_untruths))
+    chosen.append(("backup", "untruths", "a changed byte in a report that calls the backup intact", check_untruths))
     chosen += [
         ("fault", fault.name, fault.wrong, lambda bench, fault=fault: check_fault(bench, fault)) for fault in FAULTS]
     return [task for task in chosen if only in (None, task[1])]

@@ -167,11 +167,11 @@ def check_genp_plist(checks, program):
     checks.check(
         result.returncode == 0 and sentence in said and f"{others} are of other kinds ({kinds})" in said,
         f"its balance: {said}")
-    checks.check(f"{formless} has no form as genp-plist" in said or formless == 0, f"what has no secret: {said}")
+    checks.check(f"{formless} cannot be written as genp-plist" in said or formless == 0, f"items without a secret: {said}")
     for form, own in (("genp-plist", ("genp",)), ("csv", ("genp", "inet")), ("pem", ("cert", "keys"))):
         result = program.run("export", "all.dump", "-o", f"x.{form}", "--format", form, "--reveal", "--dry-run", "--json")
         if form == "pem":
-            checks.check(result.returncode == 4, f"made-up certificates have no form as pem: {result.returncode}")
+            checks.check(result.returncode == 4, f"made-up certificates cannot be written as pem: {result.returncode}")
             continue
         found = json.loads(result.stdout)
         balance, kinds = found["balance"], {table: left[table] for table in dumps.TABLES if table not in own}
@@ -242,7 +242,7 @@ def check_sealed(checks, program):
     (program.folder / "wrong-keys.dump").write_bytes(plistlib.dumps(root))
     code, plan = program.json("plan", "wrong-keys.dump", "--to", "target")
     checks.check(
-        any(sentence.startswith("2 items of which the secret does not open here") for sentence in plan["dump"]["unknown"]),
+        any(sentence.startswith("2 items whose secret cannot be decrypted here") for sentence in plan["dump"]["unknown"]),
         f"wrong keys of two secrets: a plan says that it takes them as readable on the device, {code}")
 
 

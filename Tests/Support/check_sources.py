@@ -81,7 +81,7 @@ RULES = [
 ]
 
 # Texts for readers: pages, examples, schemas, packages and their descriptions, the targets that `make` lists, and .ci.
-TEXTS = re.compile(r"\.md$|^Makefile$|^(?:docs/(?:Examples|schemas)|packaging|\.ci)/")
+TEXTS = re.compile(r"\.md$|(?:^|/)Makefile$|^(?:docs/(?:Examples|schemas)|packaging|\.ci)/")
 # Phrases that read like a translation, and what to write instead.
 BE = r"(?<!\bthere\s)(?:is|are|was|were)"
 PHRASES = {

@@ -42,7 +42,7 @@ try:
     from dissect.target.filesystems.itunes import ITunesFilesystem
     from dissect.target.loaders.itunes import ITunesBackup
 except ImportError as error:
-    sys.exit(f"error: a published reader is missing ({error}); run `make interop`, which installs them")
+    sys.exit(f"error: a published reader is missing ({error}); run `make -C Tests interop`, which installs them")
 
 PASSWORD = "correct horse — ö"
 NEW_PASSWORD = "battery staple — ß"

@@ -233,7 +233,7 @@ class TheRunner(WithFolder):
 
 
 class Untruths(unittest.TestCase):
-    """The check that no report calls a backup whole in which one byte is another is able to fail."""
+    """The check fails if a report calls a backup intact although one of its bytes was changed."""
 
     def misses(self, said):
         with tempfile.TemporaryDirectory() as folder:
@@ -247,14 +247,14 @@ class Untruths(unittest.TestCase):
             return bench.misses
 
     def test_a_patched_sentence_is_found_in_every_form(self):
-        for said in ("b is whole.", "b <b>is</b>\n  whole; 2 items", "Nothing in b is\ndamaged, as far as",
-                     "The rest is right.", '{"verdict": "whole"}', '{"whole":true}'):
+        for said in ("b is intact.", "b <b>is</b>\n  intact; 2 items", "Nothing in b is\ndamaged, as far as",
+                     "The rest is intact.", '{"verdict": "whole"}', '{"whole":true}'):
             with self.subTest(said):
                 found = [miss for miss in self.misses(said) if "says more than it saw" in miss]
                 self.assertEqual(len(found), 12, found)
 
     def test_what_is_known_may_be_said(self):
-        for said in ("Check that the backup is whole.", "verify tells whether a copy is whole:", "b is damaged.",
+        for said in ("Check that the backup is intact.", "The command shows whether a copy is intact:", "b is damaged.",
                      "No fault was found in b (1 file carries none: a change in it cannot be seen)"):
             with self.subTest(said):
                 self.assertEqual(self.misses(said), [])

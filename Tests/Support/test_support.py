@@ -12,6 +12,7 @@ import pathlib
 import plistlib
 import shutil
 import struct
+import subprocess
 import sys
 import tarfile
 import tempfile
@@ -20,6 +21,7 @@ import zipfile
 
 import check_documentation
 import check_sources
+import check_structure
 import disk_model
 import site_pages
 import test_backups
@@ -437,6 +439,28 @@ class RoundTrip(unittest.TestCase):
             Backup(self.folder / "backup", PASSWORD).keychain_items()
 
 
+class Layers(unittest.TestCase):
+    """check_structure finds an import that points upwards or sideways, and accepts one that points downwards."""
+
+    def check(self, **imports):
+        with tempfile.TemporaryDirectory() as folder:
+            for layer in check_structure.LAYERS:
+                for target in layer:
+                    path = pathlib.Path(folder) / "Sources" / target / "A.swift"
+                    path.parent.mkdir(parents=True)
+                    path.write_text(imports.get(path.parent.name, ""), encoding="utf-8")
+            script = pathlib.Path(check_structure.__file__)
+            return subprocess.run([sys.executable, script, folder], capture_output=True, text=True)
+
+    def test_imports_point_downwards(self):
+        self.assertEqual(self.check(Reports="import KeyhaulKit", Backups="package import Basics").returncode, 0)
+        for target, module in [("Basics", "KeychainFormats"), ("VirtualDevice", "Backups"), ("KeyhaulKit", "Reports"),
+                               ("Backups", "VirtualDevice"), ("KeychainServices", "KeyhaulKit"), ("Reports", "keyhaul")]:
+            found = self.check(**{target: f"@testable import {module}"})
+            self.assertEqual(found.returncode, 1)
+            self.assertIn(f"imports {module}, which is not in a layer below {target}", found.stdout)
+
+
 class HouseRules(unittest.TestCase):
     """Each rule of check_sources finds what it is for, and nothing in a clean line."""
 
@@ -493,7 +517,7 @@ class PlainWords(unittest.TestCase):
         "There is no key.", "if there\n/// is no key", "It is no longer there.", "It is no larger than 5.", "if found is None:",
         "nil if it is empty", "welcome tomorrow", "at handover", "none of these is read",
     ]
-    TEXTS = ["README.md", "docs/A.md", "docs/Examples/A.swift", "docs/schemas/a.json", "packaging/make_a", ".ci/a", "Makefile", "Sources/A/A.docc/A.md"]
+    TEXTS = ["README.md", "docs/A.md", "docs/Examples/A.swift", "docs/schemas/a.json", "packaging/make_a", ".ci/a", "Makefile", "Tests/Makefile", "Sources/A/A.docc/A.md"]
 
     def test_every_phrase_is_found_once_in_every_text(self):
         reasons = set()

@@ -171,10 +171,10 @@ def classes():
                 tag(b"WRAP", to(number(2))), "item 3")
     yield Fault("keybag-open-to-everybody", "no password, and classes 6 to 8 are wrapped with the empty one alone",
                 {"inspect": OK, "verify": REFUSED, "plan": REFUSED},
-                ("classes 6, 7 and 8", "not wrapped with the hardware of any device"), base="plain-unbound")
+                ("classes 6, 7 and 8", "not wrapped with a device's hardware key"), base="plain-unbound")
     yield Fault("keybag-bound-to-no-device", "classes 9 to 11 are wrapped with the password alone, and their items open",
                 {"inspect": OK, "verify": DAMAGED, "plan": OK},
-                ("classes 9, 10 and 11", "not wrapped with the hardware of any device"), base="encrypted-unbound")
+                ("classes 9, 10 and 11", "not wrapped with a device's hardware key"), base="encrypted-unbound")
     yield group("wrap-7-says-1", "class 7 says that the device's key alone wraps it", DAMAGED, 7,
                 tag(b"WRAP", to(number(1))))
     yield group("wrap-7-says-0", "class 7 says that nothing wraps it", DAMAGED, 7, tag(b"WRAP", to(number(0))))

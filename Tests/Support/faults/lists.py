@@ -170,18 +170,23 @@ def bytes_of_databases():
         (path / "Manifest.db-wal").write_bytes(b"\x37\x7f\x06\x82" + bytes(4096))
         (path / "Manifest.db-journal").write_bytes(b"\xd9\xd5\x05\xf9\x20\xa1\x63\xd7" + bytes(512))
 
-    yield Fault("database-journals-planted", "journals lie beside Manifest.db: nobody reads them", in_part(),
+    yield Fault("database-journals-planted", "Manifest.db has a log and a journal that do not fit it", in_part(),
                 ("manifest.db-journal",), "plain", on_disk=planted)
 
 
 # Manifest.mbdb.
 
 def record(name, wrong, code, change, *says, of=KEYCHAIN, base="mbdb", verbs=("verify", "plan"), is_readable=True):
-    """A fault of one record; one that is not readable ends the list, which is found out at its place alone."""
+    """A fault of one record. An unreadable record ends the list, and only reading it shows that."""
     def edit(records):
-        change(next(found for found in records if (found.domain.decode(), found.path.decode()) == of))
+        change(record_of(records, of))
     codes = judged(code, verbs) if is_readable else {verb: code for verb in verbs}
     return Fault(f"mbdb-{name}", wrong, codes, says, base, edits={"records": edit})
+
+
+def record_of(records, name):
+    """Returns the record of a domain and path."""
+    return next(found for found in records if (found.domain.decode(), found.path.decode()) == name)
 
 
 def renamed(domain, path):
@@ -259,8 +264,10 @@ def streams():
 
 
 def records():
-    yield record("path-not-utf-8", "a path is not UTF-8", DAMAGED, setting(path=b"Documents/\xff\xfe.txt"), of=NOTES,
-                 is_readable=False)
+    # The name is read, and its hash finds no file: that of the old name is stored.
+    yield Fault("mbdb-path-not-utf-8", "a path was changed to one that is not UTF-8", {"verify": PARTIAL, "plan": OK},
+                ("documents/%ff%fe.txt", "listed but not stored"), "mbdb",
+                edits={"records": lambda records: setting(path=b"Documents/\xff\xfe.txt")(record_of(records, NOTES))})
     yield record("key-absent", "the keychain file has no key", DAMAGED, setting(key=None))
     yield record("key-43", "the keychain file's key has 43 bytes", DAMAGED, setting(key=lambda found: found.key[:-1]),
                  is_readable=False)
@@ -275,14 +282,18 @@ def records():
 
 
 def journals():
-    def beside(name):
-        return lambda path: (path / name).write_bytes(b"\0" * 5_000)
+    def beside(name, contents):
+        return lambda path: (path / name).write_bytes(contents)
 
     for base in ("encrypted", "plain"):
+        mark = "" if base == "encrypted" else f"-{base}"
         for name in ("wal", "journal"):
-            yield Fault(f"list-{name}" if base == "encrypted" else f"list-{name}-{base}",
-                        f"a Manifest.db-{name} stands beside Manifest.db", {"inspect": OK, **in_part()},
-                        (f"manifest.db-{name}",), base, on_disk=beside(f"Manifest.db-{name}"))
+            yield Fault(f"list-{name}{mark}", f"a Manifest.db-{name} that is not SQLite's lies beside Manifest.db",
+                        {"inspect": OK, **in_part()}, (f"manifest.db-{name}",), base,
+                        on_disk=beside(f"Manifest.db-{name}", b"once upon a time" * 300))
+        # SQLite leaves such a journal after a finished change (journal_mode PERSIST).
+        yield Fault(f"list-journal-finished{mark}", "nothing is lost: a Manifest.db-journal has a header of zeros",
+                    {"inspect": OK, **both(OK)}, (), base, on_disk=beside("Manifest.db-journal", bytes(5_000)))
 
 
 def faults():

@@ -230,12 +230,12 @@ def lists():
     for base in ("encrypted", "plain"):
         mark = "" if base == "encrypted" else f"-{base}"
         inspect = OK if base == "encrypted" else PARTIAL
-        yield form(f"list-tail{mark}", "seven bytes stand behind Manifest.db", OK, DAMAGED, PARTIAL, "7 bytes", base=base,
+        yield form(f"list-tail{mark}", "seven bytes follow Manifest.db", OK, DAMAGED, PARTIAL, "7 bytes", base=base,
                    database_stored=followed_by(7))
-        yield form(f"list-pages-more{mark}", "three whole pages stand behind those that Manifest.db counts", OK, DAMAGED,
-                   OK, "12,288 bytes stand", base=base, database=followed_by(3 * PAGE))
-        yield form(f"list-zeros-more{mark}", "whole pages of zeros stand behind those that Manifest.db counts", OK, DAMAGED,
-                   OK, "8,192 bytes stand", base=base, database=lambda data: data + bytes(2 * PAGE))
+        yield form(f"list-pages-more{mark}", "three whole pages follow those that Manifest.db counts", OK, DAMAGED,
+                   OK, "12,288 bytes follow", base=base, database=followed_by(3 * PAGE))
+        yield form(f"list-zeros-more{mark}", "whole pages of zeros follow those that Manifest.db counts", OK, DAMAGED,
+                   OK, "8,192 bytes follow", base=base, database=lambda data: data + bytes(2 * PAGE))
         yield form(f"list-pages-less{mark}", "Manifest.db lacks its last pages, which have no row of the keychain",
                    inspect, DAMAGED, PARTIAL, "bytes; ", "can be read", base=base, **cut_list())
         yield form(f"list-leaf{mark}", "a page of Manifest.db's rows is garbled, not that of the keychain", inspect,
@@ -247,16 +247,16 @@ def lists():
 
 
 def claims():
-    yield decrypted("decrypted", "everything is stored in clear, as mvt-ios decrypt-backup leaves it", PARTIAL, DAMAGED,
-                    PARTIAL, "in clear")
+    yield decrypted("decrypted", "everything is stored unencrypted, as mvt-ios decrypt-backup leaves it", PARTIAL, DAMAGED,
+                    PARTIAL, "stored unencrypted")
     yield decrypted("decrypted-no-state", "the same, and Status.plist has no SnapshotState", PARTIAL, DAMAGED, PARTIAL,
-                    "in clear", status=without_state)
+                    "stored unencrypted", status=without_state)
     yield decrypted("decrypted-no-version", "the same, and Manifest.plist has no Version", PARTIAL, DAMAGED, PARTIAL,
-                    "in clear", "version", manifest=without_version)
+                    "stored unencrypted", "version", manifest=without_version)
     yield decrypted("decrypted-keychain-absent", "the same, and the keychain file is not stored", PARTIAL, DAMAGED,
-                    DAMAGED, "in clear", stored=without_keychain)
+                    DAMAGED, "stored unencrypted", stored=without_keychain)
     yield decrypted("decrypted-no-keybag", "the same, and there is no BackupKeyBag", PARTIAL, DAMAGED, PARTIAL,
-                    "in clear", "keybag", manifest=without_keybag)
+                    "stored unencrypted", "keybag", manifest=without_keybag)
 
 
 def pairs():
@@ -276,11 +276,11 @@ def pairs():
                "keybag", base="plain", manifest=without_keybag, keychain_bytes=as_xml)
     yield form("tables-and-xml", "nothing is lost: the keychain file is XML with keys that are not a table's", OK, OK, OK,
                keychain=unknown_tables, keychain_bytes=as_xml)
-    yield form("tail-and-keychain", "bytes stand behind Manifest.db, and the keychain file is not stored", OK, DAMAGED,
+    yield form("tail-and-keychain", "bytes follow Manifest.db, and the keychain file is not stored", OK, DAMAGED,
                DAMAGED, "7 bytes", "keychain", database_stored=followed_by(7), stored=without_keychain)
-    yield form("tail-and-version", "bytes stand behind Manifest.db, and there is no Version", OK, DAMAGED, PARTIAL,
+    yield form("tail-and-version", "bytes follow Manifest.db, and there is no Version", OK, DAMAGED, PARTIAL,
                "7 bytes", "version", database_stored=followed_by(7), manifest=without_version)
-    yield form("leaf-and-tail", "a page of rows is garbled, and bytes stand behind Manifest.db", OK, DAMAGED, PARTIAL,
+    yield form("leaf-and-tail", "a page of rows is garbled, and bytes follow Manifest.db", OK, DAMAGED, PARTIAL,
                "7 bytes", "can be read", database_stored=followed_by(7), **damaged_leaf())
     yield form("leaf-and-keybag", "a page of rows is garbled, and there is no BackupKeyBag", PARTIAL, DAMAGED, PARTIAL,
                "keybag", "can be read", base="plain", manifest=without_keybag, **damaged_leaf())

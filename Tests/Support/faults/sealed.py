@@ -27,14 +27,14 @@ def salts():
                  salt=bytes(1_000_000))
     # The names of its files are not encrypted.
     yield sealed("salt-flip", "one bit of the salt is flipped, so that no record opens", {"inspect": OK, **both(DAMAGED)},
-                 "does not open with the password and the salt", salt=flipped(SALT, 3))
+                 "password and salt do not decrypt it", salt=flipped(SALT, 3))
 
 
 def records():
     yield sealed("record-cut", "the keychain's record is not a whole number of blocks", both(DAMAGED), "whole blocks",
                  change=lambda record: record[:-5], form=bytes)
     yield sealed("record-padding", "the keychain's record does not end in its padding", both(DAMAGED),
-                 "does not open with the password and the salt", change=lambda record: flipped(record, -17, 7),
+                 "password and salt do not decrypt it", change=lambda record: flipped(record, -17, 7),
                  form=bytes)
     yield sealed("record-no-base64", "the keychain's record is not base64", both(DAMAGED), "whole blocks",
                  change=lambda record: "*" + record[1:-1])
