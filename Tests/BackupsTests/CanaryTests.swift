@@ -3,8 +3,8 @@ import CSQLite
 import Foundation
 import KeychainFormats
 import Keychains
-import Testing
 import TestSupport
+import Testing
 
 @testable import Backups
 

@@ -4,8 +4,8 @@ import Foundation
 import KeychainCrypto
 import KeychainFormats
 import SystemPackage
-import Testing
 import TestSupport
+import Testing
 
 @Suite("A backup in another form")
 struct ConversionTests {

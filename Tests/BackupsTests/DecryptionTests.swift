@@ -3,8 +3,8 @@ import Basics
 import Foundation
 import KeychainCrypto
 import KeychainFormats
-import Testing
 import TestSupport
+import Testing
 
 @Suite("A copy of a backup in clear")
 struct DecryptionTests {

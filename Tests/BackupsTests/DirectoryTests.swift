@@ -2,8 +2,8 @@ import Backups
 import Basics
 import Foundation
 import KeychainFormats
-import Testing
 import TestSupport
+import Testing
 
 @Suite("A backup's folder, as it lies on disk")
 struct DirectoryTests {

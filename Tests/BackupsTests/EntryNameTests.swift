@@ -3,8 +3,8 @@ import Basics
 import Foundation
 import KeychainCrypto
 import KeychainFormats
-import Testing
 import TestSupport
+import Testing
 
 /// A directory's name in a container, and how the container writes it.
 struct NamedContainer: Sendable, CustomTestStringConvertible {

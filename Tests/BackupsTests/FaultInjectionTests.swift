@@ -4,8 +4,8 @@ import Foundation
 import KeychainFormats
 import Synchronization
 import SystemPackage
-import Testing
 import TestSupport
+import Testing
 
 /// Lets every call through but one.
 final class OneFault: Sendable {

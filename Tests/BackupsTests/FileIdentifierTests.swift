@@ -1,6 +1,6 @@
 import Basics
-import Testing
 import TestSupport
+import Testing
 
 @testable import Backups
 

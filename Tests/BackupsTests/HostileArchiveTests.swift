@@ -2,8 +2,8 @@ import Backups
 import Basics
 import Foundation
 import KeychainFormats
-import Testing
 import TestSupport
+import Testing
 
 /// A name or a kind of entry that a hostile container holds beside a whole backup.
 struct HostileEntry: Sendable, CustomTestStringConvertible {
@@ -274,7 +274,8 @@ struct HostileArchiveTests {
     try expectRefusal(TinyTar().finished(), .notABackup, "no Manifest.plist")
     try expectRefusal(TinyZip().finished(), .notABackup, "no Manifest.plist")
     try expectRefusal([], .notABackup, "empty")
-    try expectRefusal([UInt8](repeating: 0x41, count: 4096), .notABackup, "neither")
-    try expectRefusal(Array("{\"a\": 1}".utf8) + [UInt8](repeating: 32, count: 600), .notABackup, "neither")
+    let neither = "it is not a folder, a tar file or a zip file"
+    try expectRefusal([UInt8](repeating: 0x41, count: 4096), .notABackup, neither)
+    try expectRefusal(Array("{\"a\": 1}".utf8) + [UInt8](repeating: 32, count: 600), .notABackup, neither)
   }
 }

@@ -2,8 +2,8 @@ import Basics
 import CSQLite
 import Foundation
 import KeychainFormats
-import Testing
 import TestSupport
+import Testing
 
 @testable import Backups
 

@@ -2,9 +2,8 @@ import Backups
 import Basics
 import Foundation
 import KeychainFormats
+import TestSupport
 import Testing
-import TestSupport
-import TestSupport
 
 @Suite("A log or a journal next to the manifest")
 struct JournalTests {

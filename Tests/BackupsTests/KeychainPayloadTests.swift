@@ -2,8 +2,8 @@ import Backups
 import Basics
 import KeychainCrypto
 import KeychainFormats
-import Testing
 import TestSupport
+import Testing
 
 @Suite("The keychain file of a backup")
 struct KeychainPayloadTests {

@@ -4,8 +4,8 @@ import Foundation
 import KeychainCrypto
 import KeychainFormats
 import SystemPackage
-import Testing
 import TestSupport
+import Testing
 
 @Suite("Another keychain file for a backup")
 struct KeychainReplacementTests {

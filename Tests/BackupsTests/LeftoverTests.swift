@@ -3,8 +3,8 @@ import Basics
 import Foundation
 import KeychainCrypto
 import KeychainFormats
-import Testing
 import TestSupport
+import Testing
 
 @Suite("What a killed run left beside a backup")
 struct LeftoverTests {

@@ -1,8 +1,8 @@
 import Backups
 import Basics
 import KeychainFormats
-import Testing
 import TestSupport
+import Testing
 
 @Suite("What a backup has visibly lost")
 struct LossTests {
@@ -32,7 +32,7 @@ struct LossTests {
   func missing() throws {
     let found = try losses { $0[Self.keychain] = nil }
     #expect(found.first == "1 listed file is not stored")
-    #expect(found.last?.hasPrefix("its keychain cannot be read: the manifest names ") == true && found.count == 2)
+    #expect(found.last?.hasPrefix("its keychain cannot be read: the manifest lists ") == true && found.count == 2)
   }
 
   @Test("is a keychain file that is not what was written")

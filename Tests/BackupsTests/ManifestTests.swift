@@ -2,8 +2,8 @@ import Backups
 import Basics
 import KeychainCrypto
 import KeychainFormats
-import Testing
 import TestSupport
+import Testing
 
 @Suite("What a backup says about itself")
 struct ManifestTests {

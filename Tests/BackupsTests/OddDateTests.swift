@@ -3,8 +3,8 @@ import Basics
 import Foundation
 import KeychainCrypto
 import KeychainFormats
-import Testing
 import TestSupport
+import Testing
 
 @Suite("A backup with a date that no calendar has")
 struct OddDateTests {

@@ -2,8 +2,8 @@ import Backups
 import Basics
 import KeychainCrypto
 import KeychainFormats
-import Testing
 import TestSupport
+import Testing
 
 @Suite("A backup of iOS 4 to 9")
 struct OldLayoutTests {

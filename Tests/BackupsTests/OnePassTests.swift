@@ -1,10 +1,10 @@
 import Basics
 import KeychainCrypto
 import Synchronization
-import Testing
 import TestSupport
-@testable import Backups
+import Testing
 
+@testable import Backups
 @testable import KeychainFormats
 
 @Suite("All payloads of a backup, read in one pass")

@@ -1,10 +1,10 @@
 import Basics
 import Foundation
 import KeychainFormats
-import Testing
 import TestSupport
-@testable import Backups
+import Testing
 
+@testable import Backups
 
 @Suite("A property list beside a backup")
 struct PaperTests {

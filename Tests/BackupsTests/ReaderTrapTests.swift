@@ -1,10 +1,10 @@
 import Basics
 import KeychainCrypto
 import KeychainFormats
-import Testing
 import TestSupport
-@testable import Backups
+import Testing
 
+@testable import Backups
 
 @Suite("The traps that other readers of backups fall into")
 struct ReaderTrapTests {

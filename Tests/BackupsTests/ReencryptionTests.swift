@@ -4,8 +4,8 @@ import Foundation
 import KeychainCrypto
 import KeychainFormats
 import SystemPackage
-import Testing
 import TestSupport
+import Testing
 
 @Suite("Setting a backup's password, and taking it off")
 struct ReencryptionTests {

@@ -4,8 +4,8 @@ import Foundation
 import KeychainCrypto
 import KeychainFormats
 import SystemPackage
-import Testing
 import TestSupport
+import Testing
 
 @Suite("Another password for a backup")
 struct RekeyTests {

@@ -1,9 +1,9 @@
 import Foundation
 import KeychainFormats
-import Testing
 import TestSupport
-@testable import Backups
+import Testing
 
+@testable import Backups
 
 /// Copies over old file systems fold names, and tools that pack a folder flat lose its levels.
 @Suite("Payloads with other names than a device gives them")

@@ -3,8 +3,8 @@ import Basics
 import Foundation
 import KeychainCrypto
 import KeychainFormats
-import Testing
 import TestSupport
+import Testing
 
 @Suite("A backup that was written is read again")
 struct RoundTripTests {

@@ -3,10 +3,10 @@ import Foundation
 import KeychainCrypto
 import KeychainFormats
 import SystemPackage
-import Testing
 import TestSupport
-@testable import Backups
+import Testing
 
+@testable import Backups
 
 @Suite("A large keychain that goes into a backup item by item")
 struct SealedKeychainTests {

@@ -2,8 +2,8 @@ import Backups
 import Basics
 import Foundation
 import KeychainFormats
-import Testing
 import TestSupport
+import Testing
 
 @testable import KeychainCrypto
 

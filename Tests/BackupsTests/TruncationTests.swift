@@ -1,8 +1,8 @@
 import Backups
 import Basics
 import KeychainFormats
-import Testing
 import TestSupport
+import Testing
 
 @Suite("A container that is cut short or changed")
 struct TruncationTests {

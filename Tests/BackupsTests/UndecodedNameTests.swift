@@ -2,10 +2,10 @@ import Basics
 import Foundation
 import KeychainCrypto
 import KeychainFormats
-import Testing
 import TestSupport
-@testable import Backups
+import Testing
 
+@testable import Backups
 
 /// Names as published readers met them: bytes F5 and BA in a path of KeyboardDomain.
 ///

@@ -1,10 +1,10 @@
 import Basics
 import Foundation
 import KeychainFormats
-import Testing
 import TestSupport
-@testable import Backups
+import Testing
 
+@testable import Backups
 
 @Suite("The work that a backup may ask for")
 struct WorkLimitTests {

@@ -1,8 +1,8 @@
 import Basics
 import KeychainCrypto
 import KeychainFormats
-import Testing
 import TestSupport
+import Testing
 
 @Suite("Keys that a chip wraps")
 struct EnclaveKeyTests {

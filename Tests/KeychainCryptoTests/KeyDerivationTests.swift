@@ -2,8 +2,8 @@ import Basics
 import COpenSSL
 import KeychainFormats
 import Synchronization
-import Testing
 import TestSupport
+import Testing
 
 @testable import KeychainCrypto
 

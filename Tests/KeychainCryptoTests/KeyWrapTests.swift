@@ -1,7 +1,7 @@
 import Basics
 import COpenSSL
-import Testing
 import TestSupport
+import Testing
 
 @testable import KeychainCrypto
 

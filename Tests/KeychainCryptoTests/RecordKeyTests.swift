@@ -1,7 +1,7 @@
 import Basics
 import KeychainFormats
-import Testing
 import TestSupport
+import Testing
 
 @testable import KeychainCrypto
 
@@ -26,7 +26,7 @@ struct RecordKeyTests {
   func others() throws {
     for other in [try key("correct hors"), try key(salt: [1] + salt.dropFirst()), try key("", salt: [])] {
       let error = #expect(throws: DataProtectionError.self) { try other.open([UInt8](hex: sealed)) }
-      #expect(error?.code == .malformed && error?.reason.contains("cannot be decrypted with the password") == true)
+      #expect(error?.code == .malformed && error?.reason.contains("password and salt do not decrypt it") == true)
     }
   }
 

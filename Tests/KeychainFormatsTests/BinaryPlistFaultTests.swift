@@ -1,7 +1,7 @@
 import Basics
 import KeychainFormats
-import Testing
 import TestSupport
+import Testing
 
 /// A binary property list put together by hand.
 struct PlistRecipe {
@@ -164,7 +164,7 @@ struct BinaryPlistFaultTests {
     #expect { try BinaryPlist.decode(list(40)) } throws: { ($0 as? FormatError)?.code == .overLimit }
   }
 
-  @Test("as many values as the file has bytes are read where the limit is a restore for each, one more is not")
+  @Test("as many values as the file has bytes are read where the limit is one for each, one more is not")
   func valuesPerByte() throws {
     let shared = [0xAA] + [UInt8](repeating: 1, count: 10)
     let inner = [0xAA] + [UInt8](repeating: 2, count: 10)

@@ -1,6 +1,6 @@
 import Basics
-import Testing
 import TestSupport
+import Testing
 
 @Suite("The cases that a quick run takes")
 struct CasesTests {

@@ -1,8 +1,8 @@
 import Basics
 import Foundation
 import KeychainFormats
-import Testing
 import TestSupport
+import Testing
 
 @Suite("Apple's published DER property lists")
 struct DERVectorTests {

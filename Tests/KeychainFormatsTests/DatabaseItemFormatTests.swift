@@ -1,6 +1,6 @@
 import Basics
-import Testing
 import TestSupport
+import Testing
 
 @testable import KeychainFormats
 
@@ -107,7 +107,7 @@ struct DatabaseItemFormatTests {
       Array("bplist00".utf8) + [0xA1, 0, 8] + [0, 0, 0, 0, 0, 0, 1, 1]
       + [0, 0, 0, 0, 0, 0, 0, 1] + [0, 0, 0, 0, 0, 0, 0, 0] + [0, 0, 0, 0, 0, 0, 0, 10]
     let error = #expect(throws: FormatError.self) { _ = try ArchivedBox(archive: circle) }
-    #expect(error?.reason.contains("holds itself") == true)
+    #expect(error?.reason.contains("contains itself") == true)
   }
 
   @Test("an access control keeps members that are not known, and has a class")

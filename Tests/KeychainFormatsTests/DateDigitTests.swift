@@ -1,7 +1,7 @@
 import Basics
 import KeychainFormats
-import Testing
 import TestSupport
+import Testing
 
 @Suite("The digits of a date's second")
 struct DateDigitTests {

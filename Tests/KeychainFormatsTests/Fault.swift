@@ -1,7 +1,7 @@
 import Basics
 import KeychainFormats
-import Testing
 import TestSupport
+import Testing
 
 /// Bytes with one thing wrong, and the error that names it.
 struct Fault: CustomTestStringConvertible, Sendable {

@@ -1,8 +1,8 @@
 import Basics
 import Foundation
 import KeychainFormats
-import Testing
 import TestSupport
+import Testing
 
 @Suite("A file's record with another key")
 struct FileRecordEditingTests {

@@ -1,8 +1,8 @@
 import Basics
 import Foundation
 import KeychainFormats
-import Testing
 import TestSupport
+import Testing
 
 @Suite("What a manifest says about a file")
 struct FileRecordTests {

@@ -1,7 +1,7 @@
 import Basics
 import KeychainFormats
-import Testing
 import TestSupport
+import Testing
 
 /// A small bag as records, so that a test can spoil one of them.
 struct BagRecipe {

@@ -1,8 +1,8 @@
 import Basics
 import Foundation
 import KeychainFormats
-import Testing
 import TestSupport
+import Testing
 
 @Suite("An item's attributes and secrets")
 struct KeychainItemRuleTests {

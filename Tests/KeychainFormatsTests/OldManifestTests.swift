@@ -1,7 +1,7 @@
 import Basics
 import KeychainFormats
-import Testing
 import TestSupport
+import Testing
 
 @Suite("The manifest of iOS 4 to 9")
 struct OldManifestTests {

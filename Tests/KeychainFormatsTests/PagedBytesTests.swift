@@ -1,7 +1,7 @@
 import Basics
 import KeychainFormats
-import Testing
 import TestSupport
+import Testing
 
 @Suite("Bytes that are read a page at a time")
 struct PagedBytesTests {

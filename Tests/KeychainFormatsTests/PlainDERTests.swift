@@ -1,7 +1,7 @@
 import Basics
 import KeychainFormats
-import Testing
 import TestSupport
+import Testing
 
 @Suite("An item that is read straight into the form in which it is held")
 struct PlainDERTests {

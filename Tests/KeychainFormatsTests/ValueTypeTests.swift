@@ -1,7 +1,7 @@
 import Basics
 import KeychainFormats
-import Testing
 import TestSupport
+import Testing
 
 @Suite("The table of attributes")
 struct AttributeTableTests {

@@ -1,7 +1,7 @@
 import Basics
 import KeychainFormats
-import Testing
 import TestSupport
+import Testing
 
 @Suite("Bytes that stand for more than they hold")
 struct WorkLimitTests {

@@ -70,7 +70,7 @@ struct AttributeConversionTests {
   @Test("the error names the attribute and what it takes, and not the value")
   func error() throws {
     let account = try #require(AttributeTable.definition(of: .account, in: .genericPassword))
-    #expect(throws: FormatError(.item, .unencodable, "acct takes text, data or a whole number, not a boolean")) {
+    #expect(throws: FormatError(.item, .unencodable, "acct needs text, data or a whole number, not a boolean")) {
       try AttributeConversion.convert(.boolean(true), for: account)
     }
     #expect(try AttributeConversion.convert(.string("bob"), for: account) == .string("bob"))

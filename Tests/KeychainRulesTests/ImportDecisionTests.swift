@@ -1,8 +1,8 @@
 import Basics
 import KeychainFormats
 import KeychainRules
-import Testing
 import TestSupport
+import Testing
 
 private let low = [UInt8](repeating: 1, count: 20)
 private let high = [UInt8](repeating: 2, count: 20)

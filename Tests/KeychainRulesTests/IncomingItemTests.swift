@@ -1,8 +1,8 @@
 import Basics
 import KeychainFormats
 import KeychainRules
-import Testing
 import TestSupport
+import Testing
 
 @Suite("An item of a backup, as it would be stored")
 struct IncomingItems {

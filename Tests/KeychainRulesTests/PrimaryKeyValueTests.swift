@@ -1,8 +1,8 @@
 import Basics
 import KeychainFormats
 import KeychainRules
-import Testing
 import TestSupport
+import Testing
 
 @Suite("A primary key without a database")
 struct PrimaryKeyValues {

@@ -1,8 +1,8 @@
 import Basics
 import Foundation
 import KeychainServices
-import Testing
 import TestSupport
+import Testing
 
 /// A certificate or key of the vectors that OpenSSL made.
 private func vector(_ list: String, _ name: String) throws -> TestVectors {

@@ -3,8 +3,8 @@ import Foundation
 import KeychainCrypto
 import KeychainServices
 import SystemPackage
-import Testing
 import TestSupport
+import Testing
 import VirtualDevice
 
 #if canImport(Glibc)

@@ -1,8 +1,8 @@
 import Basics
 import Foundation
 import KeychainServices
-import Testing
 import TestSupport
+import Testing
 
 /// A pair of the vectors, with what Python's cryptography made with it.
 struct KeyOperations: CustomTestStringConvertible, Sendable {

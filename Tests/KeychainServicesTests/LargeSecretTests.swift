@@ -1,8 +1,8 @@
 import Basics
 import Foundation
 import KeychainServices
-import Testing
 import TestSupport
+import Testing
 
 /// Some apps keep a small database or pictures as one item. Apple's keychain sets no limit that is written down; here it
 /// is the whole sealed item that has one, of 72 MiB.

@@ -1,8 +1,8 @@
 import Basics
 import Foundation
 import KeychainServices
-import Testing
 import TestSupport
+import Testing
 
 /// Apple `SecKey.m`, `SecSharedCredential.h`, `SecPolicy.c`, `SecCertificate.c`.
 @Suite("Calls that published packages make beside the newer ones")

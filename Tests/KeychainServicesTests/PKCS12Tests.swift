@@ -1,8 +1,8 @@
 import Basics
 import Foundation
 import KeychainServices
-import Testing
 import TestSupport
+import Testing
 
 /// A PKCS#12 file of the vectors.
 struct PKCS12Case: CustomTestStringConvertible, Sendable {

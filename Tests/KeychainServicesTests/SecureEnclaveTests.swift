@@ -1,8 +1,8 @@
 import Basics
 import Foundation
 import KeychainServices
-import Testing
 import TestSupport
+import Testing
 import VirtualDevice
 
 @Suite("Keys in the Secure Enclave", .onAPhone)

@@ -1,8 +1,8 @@
 import Basics
 import Foundation
 import KeychainServices
-import Testing
 import TestSupport
+import Testing
 
 /// A chain of the vectors, with what is wrong in it.
 struct TrustCase: CustomTestStringConvertible, Sendable {

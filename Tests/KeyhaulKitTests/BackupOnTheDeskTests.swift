@@ -1,11 +1,11 @@
 import Foundation
 import KeychainFormats
-import Testing
 import TestSupport
+import Testing
 import VirtualDevice
+
 @testable import Backups
 @testable import KeychainCrypto
-
 @testable import KeyhaulKit
 
 /// What must not stand anywhere in a backup.

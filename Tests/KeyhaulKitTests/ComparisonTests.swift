@@ -97,7 +97,7 @@ struct ComparisonTests {
         == "a password would bring 14 more items; 8 stay in any case; 4 of them come back only on the source device")
     #expect(
       try sentence(true, onto: target)
-        == "the password brings 14 of 22 items, which are all that can move; 8 stay in any case; 4 of them come back "
+        == "the password brings 14 of 22 items, which are all of these that can move; 8 stay in any case; 4 of them come back "
         + "only on the source device")
     #expect(
       try sentence(true, onto: source)
@@ -141,7 +141,7 @@ struct ComparisonTests {
     }
     #expect(
       sentence(true, arrives: 6667, never: 3333, sameDeviceOnly: 1250, damaged: 1001)
-        == "the password brings 6,667 of 11,001 items, which are all that can move; 3,333 stay in any case; 1,250 of "
+        == "the password brings 6,667 of 11,001 items, which are all of these that can move; 3,333 stay in any case; 1,250 of "
         + "them come back only on the source device; 1,001 cannot be read in this copy")
     #expect(sentence(true, arrives: 2, never: 0, sameDeviceOnly: 0).hasSuffix("; none of these stays behind"))
     #expect(

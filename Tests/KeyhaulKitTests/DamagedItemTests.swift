@@ -45,7 +45,7 @@ struct DamagedItem {
       // Class 9 turned into 11, of which no item opens: nothing tells other hardware from damage, and that is said.
       if protection == .whenUnlockedThisDeviceOnly, bit == 33 {
         #expect(plan.decisions[0].outcome == .staysBehind(.deviceBound) && plan.isSameDevice == nil)
-        #expect(plan.decisions[0].detail?.contains("nothing tells which") == true)
+        #expect(plan.decisions[0].detail?.contains("Keyhaul cannot tell which") == true)
         continue
       }
       guard case .unreadable = plan.decisions[0].outcome, plan.decisions[0].identity.account == nil else {

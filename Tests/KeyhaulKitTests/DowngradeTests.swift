@@ -41,7 +41,7 @@ struct DowngradeTests {
     #expect(unbound.isRefused)
     #expect(
       unbound.fact == """
-        the keys of classes 6, 7 and 8 in its keybag are not wrapped with the hardware key of any device, as every device \
+        the keys of classes 6, 7 and 8 in its keybag are not wrapped with a device's hardware key, although every device \
         wraps them in a backup without a password
         """)
   }

@@ -220,10 +220,10 @@ struct ExpectationListTests {
   @Test(
     "is refused with the place, so that no mistyped word widens an expectation",
     arguments: [
-      (#"{"acount": "x", "expect": "migrates"}"#, #""acount" is not known here; "account" is near"#),
+      (#"{"acount": "x", "expect": "migrates"}"#, #""acount" is not a known member; "account" is similar"#),
       (
         #"{"account": "x", "expect": "migrates", "same-device": true}"#,
-        #""same-device" is not known here; "same_device" is near"#
+        #""same-device" is not a known member; "same_device" is similar"#
       ),
       (#"{"expect": "migrates"}"#, "it selects no item: give service, account, kind …"),
       (#"{"account": "x"}"#, #"it has no "expect""#),
@@ -241,7 +241,7 @@ struct ExpectationListTests {
         #"{"account": "x", "expect": "migrates", "same_device": 1}"#,
         #""same_device" should be true or false, not a whole number"#
       ),
-      (#"{"kind": "generic", "expect": "migrates"}"#, #""generic" is not a kind; "generic-password" is near"#),
+      (#"{"kind": "generic", "expect": "migrates"}"#, #""generic" is not a kind; "generic-password" is similar"#),
       (
         #"{"account": "x", "expect": "migrates", "reason": "deleted"}"#,
         "only stays-behind has a reason"
@@ -269,7 +269,7 @@ struct ExpectationListTests {
     arguments: [
       (
         #"{"format": "plan-expectations/2", "expectations": []}"#,
-        #"the list, line 1: its format is "plan-expectations/2"; plan-exp"#
+        #"the list, line 1: its format is "plan-expectations/2"; Keyhaul reads plan-exp"#
       ),
       (#"{"expectations": []}"#, #"the list: it has no "format""#),
       (#"{"format": "plan-expectations/1"}"#, #"the list: it has no "expectations""#),
@@ -284,7 +284,7 @@ struct ExpectationListTests {
       (#"{"format": 1, "expectations": []}"#, #"the list, line 1: "format" should be a string, not a whole number"#),
       (
         #"{"format": "plan-expectations/1", "expectation": []}"#,
-        #"the list, line 1: "expectation" is not known here; "expectations" is near"#
+        #"the list, line 1: "expectation" is not a known member; "expectations" is similar"#
       ),
       ("[]", "the list: it should be an object, not an array"), ("", "it is not JSON (line 1, column 1)"),
       ("{\"format\": \"plan-expectations/1\",\n \"expectations\": [,]}", "it is not JSON (line 2, column 19)"),

@@ -1,8 +1,8 @@
 import Backups
 import KeychainCrypto
 import KeychainFormats
-import Testing
 import TestSupport
+import Testing
 import VirtualDevice
 
 @testable import KeyhaulKit

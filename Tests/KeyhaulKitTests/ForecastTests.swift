@@ -1,11 +1,11 @@
 import KeychainCrypto
 import KeychainFormats
 import KeychainRules
-import Testing
 import TestSupport
+import Testing
 import VirtualDevice
-@testable import Backups
 
+@testable import Backups
 @testable import KeyhaulKit
 
 @Suite("A plan of a device that has no backup yet")

@@ -2,8 +2,8 @@ import Backups
 import KeychainCrypto
 import KeychainFormats
 import KeychainRules
-import Testing
 import TestSupport
+import Testing
 import VirtualDevice
 
 @testable import KeyhaulKit
@@ -111,7 +111,7 @@ struct HardwareClassTests {
     let check = PlanCheck(plan, of: items, before: before, after: try HeldKeychain(session))
     #expect(check.differences.isEmpty, "\(what)")
     for decision in plan.decisions where decision.outcome.reason == .deviceBound {
-      #expect((decision.detail?.contains("nothing tells which") == true) == (isSameDevice == nil), "\(what)")
+      #expect((decision.detail?.contains("Keyhaul cannot tell which") == true) == (isSameDevice == nil), "\(what)")
     }
   }
 }

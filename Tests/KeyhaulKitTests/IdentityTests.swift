@@ -2,8 +2,8 @@ import KeychainCrypto
 import KeychainFormats
 import Keychains
 import KeyhaulKit
-import Testing
 import TestSupport
+import Testing
 import VirtualDevice
 
 /// The material is made by `openssl` and Python's `cryptography`.

@@ -5,8 +5,8 @@ import KeychainCrypto
 import KeychainFormats
 import KeychainRules
 import SystemPackage
-import Testing
 import TestSupport
+import Testing
 import VirtualDevice
 
 @testable import KeyhaulKit

@@ -3,8 +3,8 @@ import Foundation
 import KeychainCrypto
 import KeychainFormats
 import Synchronization
-import Testing
 import TestSupport
+import Testing
 import VirtualDevice
 
 @testable import KeyhaulKit
@@ -55,7 +55,7 @@ struct NotReady {
     let error = try migrationError { _ = try BackupExporter.prepare(session, password: nil) }
     #expect(error?.code == .deviceLocked)
     #expect(error?.category == .locked)
-    let rest = afterRestart ? ", 1 more otherwise" : ""
+    let rest = afterRestart ? ", 1 more with other classes" : ""
     #expect(error?.reason == "2 items are protected \"when unlocked\"\(rest); their keys are not in memory")
     #expect(error?.meaning.remedy == .unlock(device: "phone"))
   }

@@ -3,8 +3,8 @@ import Foundation
 import KeychainCrypto
 import KeychainFormats
 import KeychainRules
-import Testing
 import TestSupport
+import Testing
 import VirtualDevice
 
 @testable import KeyhaulKit

@@ -1,7 +1,7 @@
 import Basics
 import Foundation
-import Testing
 import TestSupport
+import Testing
 import VirtualDevice
 
 @Suite("A backup made twice")

@@ -1,11 +1,11 @@
 import Basics
 import Foundation
-import Testing
 import TestSupport
+import Testing
 
 @Suite("Two phones and a backup that anything happens to")
 struct SoakTests {
-  /// In whole or parts of minutes; `make soak` sets it. A few walks elsewhere.
+  /// In whole or parts of minutes; `make -C Tests soak` sets it. A few walks elsewhere.
   private static let minutes = ProcessInfo.processInfo.environment["KEYHAUL_SOAK_MINUTES"].flatMap(Double.init)
   private static let seed = ProcessInfo.processInfo.environment["KEYHAUL_SOAK_SEED"].flatMap { UInt64($0) } ?? 1
 

@@ -3,8 +3,8 @@ import KeychainCrypto
 import KeychainFormats
 import KeychainRules
 import KeyhaulKit
-import Testing
 import TestSupport
+import Testing
 import VirtualDevice
 
 /// DESIGN's table, written out by hand: what becomes of each class on each target with each kind of backup.

@@ -2,8 +2,8 @@ import Backups
 import KeychainCrypto
 import KeychainFormats
 import KeychainRules
-import Testing
 import TestSupport
+import Testing
 import VirtualDevice
 
 @testable import KeyhaulKit

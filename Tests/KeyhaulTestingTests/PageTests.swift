@@ -1,8 +1,8 @@
 import Basics
 import Foundation
 import KeyhaulTesting
-import Testing
 import TestSupport
+import Testing
 
 @Suite("What the pages show")
 struct PageTests {

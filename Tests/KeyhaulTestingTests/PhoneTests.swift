@@ -1,8 +1,8 @@
 import Basics
 import Foundation
 import KeyhaulTesting
-import Testing
 import TestSupport
+import Testing
 
 @Suite("A phone in a test")
 struct PhoneTests {
@@ -101,7 +101,7 @@ struct PhoneTests {
   @Test("is not made where no such description is")
   func wrongFixtures() throws {
     let near = error { try Phone(fixture: "old-fone") }
-    #expect(near?.code == .noSuchFixture && near?.reason == "\"old-phone\" is near")
+    #expect(near?.code == .noSuchFixture && near?.reason == "\"old-phone\" is similar")
     #expect(error { try Phone(fixtureFile: "no/such.json") }?.code == .noSuchFixture)
     let other = Repository.root.appending(path: "Fixtures/backup-faults.json").path
     #expect(error { try Phone(fixtureFile: other) }?.code == .badFixture)

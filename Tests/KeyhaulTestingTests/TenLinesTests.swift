@@ -1,4 +1,3 @@
-import Basics
 import KeyhaulTesting
 import Testing
 

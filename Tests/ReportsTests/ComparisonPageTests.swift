@@ -53,7 +53,8 @@ struct ComparisonPageTests {
     #expect(page.texts(of: "b").prefix(4) == ["3", "2", "3", "0"])
     #expect(page.words.ranges(of: "planned here").count == 1)
     #expect(
-      page.words.contains("The password brings 2 of 6 items, which are all that can move; 4 stay in any case;"))
+      page.words.contains("The password brings 2 of 6 items, which are all of these that can move; 4 stay in any case;")
+    )
     #expect(page.texts(of: "title").first == "Four ways to restore family.backup")
   }
 

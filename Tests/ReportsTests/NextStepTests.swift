@@ -36,7 +36,7 @@ struct NextStepTests {
     ("To keep the items on new-phone", ["keyhaul plan family.backup --to new-phone --existing merge"])
   ]
   private static let withPassword: Steps = [
-    ("Make a new backup with a password. It carries the item", ["keyhaul backup old-phone -o with-password.backup"]),
+    ("Make a new backup with a password. It brings the item", ["keyhaul backup old-phone -o with-password.backup"]),
     (
       "Plan with that backup",
       [
@@ -129,7 +129,7 @@ struct NextStepTests {
       (
         "without a password nothing would move",
         page([decision(0, .staysBehind(.backupNotEncrypted))], encrypted: false),
-        [("Make a backup with a password. It carries the item", backup[0].commands)] + restore()
+        [("Make a backup with a password. It brings the item", backup[0].commands)] + restore()
       ),
       (
         "without a password all comes back to itself", page([new], encrypted: false, same: true),

@@ -4,10 +4,10 @@ import KeychainCrypto
 import KeychainFormats
 import KeychainRules
 import Keychains
-import Testing
 import TestSupport
-@testable import VirtualDevice
+import Testing
 
+@testable import VirtualDevice
 
 @Suite("Two who want one device")
 struct BusyTests {

@@ -4,8 +4,8 @@ import KeychainCrypto
 import KeychainFormats
 import Keychains
 import SystemPackage
-import Testing
 import TestSupport
+import Testing
 
 @testable import VirtualDevice
 

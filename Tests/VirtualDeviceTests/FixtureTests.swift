@@ -155,7 +155,7 @@ struct FixtureTests {
       ("\"AAH/\"", "\"AAH\"", "items[0].attributes.gena.base64 is not base64"),
       ("\"2025-01-02T", "\"2025-02-30T", "items[0].attributes.cdat.date"),
       ("\"svce\": \"chat.example\"", "\"pdmn\": \"ck\"", "items[0].attributes.pdmn cannot be set"),
-      ("\"svce\"", "\"kSecAttrAccount\"", "items[0].attributes.kSecAttrAccount is there a second time"),
+      ("\"svce\"", "\"kSecAttrAccount\"", "items[0].attributes.kSecAttrAccount occurs a second time"),
       ("\"svce\"", "\"kSecAttrServer\"", "items[0].attributes.kSecAttrServer is not an attribute"),
       (
         "\"svce\": \"chat.example\"", "\"kSecAttrAccessible\": \"ck\"",

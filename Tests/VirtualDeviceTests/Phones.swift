@@ -5,8 +5,8 @@ import KeychainFormats
 import Keychains
 import SystemPackage
 import TestSupport
-@testable import VirtualDevice
 
+@testable import VirtualDevice
 
 /// A directory of devices for one test: cheap passcodes, repeatable randomness, a clock that stands still.
 struct Phones {

@@ -1,10 +1,10 @@
 import Basics
 import KeychainCrypto
 import KeychainFormats
-import Testing
 import TestSupport
-@testable import VirtualDevice
+import Testing
 
+@testable import VirtualDevice
 
 /// A clock that tests move.
 private final class HandClock: Sendable {

@@ -2,8 +2,8 @@ import Basics
 import KeychainCrypto
 import KeychainFormats
 import KeychainRules
-import Testing
 import TestSupport
+import Testing
 
 @testable import Backups
 

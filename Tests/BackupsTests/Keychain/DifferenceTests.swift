@@ -3,8 +3,8 @@ import KeychainCrypto
 import KeychainFormats
 import KeychainRules
 import Testing
-@testable import Backups
 
+@testable import Backups
 
 @Suite("Two keychains that are compared")
 struct DifferenceTests {

@@ -2,10 +2,10 @@ import Basics
 import KeychainCrypto
 import KeychainFormats
 import KeychainRules
-import Testing
 import TestSupport
-@testable import Backups
+import Testing
 
+@testable import Backups
 
 @Suite("A backup's keychain in memory while its items are changed")
 struct EditedKeychainTests {

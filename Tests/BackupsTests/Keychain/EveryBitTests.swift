@@ -2,16 +2,16 @@ import Basics
 import Foundation
 import KeychainCrypto
 import KeychainFormats
-import Testing
 import TestSupport
-@testable import Backups
+import Testing
 
+@testable import Backups
 
 /// A small backup of which every bit is changed, and every file cut at every length: with its seal none of that goes
 /// unseen, and without it what goes unseen is counted.
 @Suite("Every bit of a backup")
 struct EveryBitTests {
-  /// Whether all eight bits of every byte are changed, and not one of each: `make every-bit`.
+  /// Whether all eight bits of every byte are changed, and not one of each: `make -C Tests every-bit`.
   private static let takesAllBits = ProcessInfo.processInfo.environment["KEYHAUL_EVERY_BIT"] == "1"
   private static let partCount = 8
 
@@ -55,7 +55,7 @@ struct EveryBitTests {
     return Self.some(of: offsets, part: part).map { ($0, ($0 / Self.partCount) % 8) }
   }
 
-  /// A few of a file's places; four times as many where cases are not counted, and all of them by `make every-bit` alone:
+  /// A few of a file's places; four times as many where cases are not counted, and all of them by `make -C Tests every-bit` alone:
   /// a hundred thousand verifications take a debug build a quarter of an hour.
   private static func some(of offsets: some Sequence<Int>, part: Int) -> [Int] {
     Cases.part(of: Array(offsets), count: Cases.count(48, quick: 12), seed: UInt64(part))

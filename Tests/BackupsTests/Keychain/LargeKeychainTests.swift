@@ -2,8 +2,8 @@ import Basics
 import KeychainCrypto
 import KeychainFormats
 import SystemPackage
-import Testing
 import TestSupport
+import Testing
 
 @testable import Backups
 

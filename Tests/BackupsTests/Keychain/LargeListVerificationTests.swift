@@ -1,8 +1,8 @@
 import Basics
 import KeychainCrypto
 import SystemPackage
-import Testing
 import TestSupport
+import Testing
 
 @testable import Backups
 

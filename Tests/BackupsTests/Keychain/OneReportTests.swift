@@ -2,10 +2,10 @@ import Basics
 import KeychainCrypto
 import KeychainFormats
 import Synchronization
-import Testing
 import TestSupport
-@testable import Backups
+import Testing
 
+@testable import Backups
 
 @Suite("The report on a backup")
 struct OneReportTests {

@@ -2,10 +2,10 @@ import Basics
 import Foundation
 import KeychainCrypto
 import KeychainFormats
-import Testing
 import TestSupport
-@testable import Backups
+import Testing
 
+@testable import Backups
 
 /// What stands in the property lists beside the manifest.
 extension VerificationTests {
@@ -44,7 +44,7 @@ extension VerificationTests {
     #expect(fault.kind == .structureDamaged && fault.file == name)
     #expect(fault.reason.hasPrefix("it ends inside of an element, at byte "))
     // The line that fails says so, and what is right only behind it.
-    #expect(detail(.structure, verification)?.hasPrefix("\(name): \(fault.reason); besides, ") == true)
+    #expect(detail(.structure, verification)?.hasPrefix("\(name): \(fault.reason); also, ") == true)
     #expect(!verification.isHostile && !verification.isOnlyIncomplete && !verification.isUnopened)
     if knowsPassword { #expect(verification.items == .init(readable: 2, deviceBound: 1, damaged: 0)) }
   }

@@ -2,10 +2,10 @@ import Basics
 import Foundation
 import KeychainCrypto
 import KeychainFormats
-import Testing
 import TestSupport
-@testable import Backups
+import Testing
 
+@testable import Backups
 
 extension VerificationTests {
   @Suite("A sealed backup that is verified")

@@ -1,8 +1,8 @@
 import Basics
 import KeychainFormats
 import Testing
-@testable import Backups
 
+@testable import Backups
 
 extension VerificationTests {
   @Test("names an item that opens and that no device takes, as a plan does")
@@ -17,7 +17,7 @@ extension VerificationTests {
     #expect(verification.faults.first?.item == 1 && verification.faults.first?.reason == reason)
     #expect(
       detail(.items, verification)?.hasPrefix(
-        "1 of 2 open, 1 can be decrypted, but no device accepts it: item 1, \(reason) (")
+        "1 of 2 can be decrypted, 1 more can be decrypted, but no device accepts it: item 1, \(reason) (")
         == true)
   }
 

@@ -2,10 +2,10 @@ import Basics
 import Foundation
 import KeychainCrypto
 import KeychainFormats
-import Testing
 import TestSupport
-@testable import Backups
+import Testing
 
+@testable import Backups
 
 @Suite("A backup that is verified")
 struct VerificationTests {
@@ -246,7 +246,7 @@ struct VerificationTests {
     #expect(verification.items == .init(readable: 3, deviceBound: 0, damaged: 0))
     #expect(detail(.files, verification)?.hasPrefix("1 of 1 present") == true)
     let fact =
-      "KeychainDomain/keychain-backup.plist: the digest recorded for the keychain file does not match; besides, "
+      "KeychainDomain/keychain-backup.plist: the digest recorded for the keychain file does not match; also, "
     #expect(detail(.keychain, verification)?.hasPrefix(fact) == true)
   }
 

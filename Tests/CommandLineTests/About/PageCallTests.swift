@@ -1,7 +1,7 @@
 import ArgumentParser
 import Foundation
-import Testing
 import TestSupport
+import Testing
 
 @testable import keyhaul
 

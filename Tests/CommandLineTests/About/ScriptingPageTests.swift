@@ -1,8 +1,8 @@
 import Foundation
-import Testing
 import TestSupport
-@testable import keyhaul
+import Testing
 
+@testable import keyhaul
 
 @Suite("The page for scripts")
 struct ScriptingPageTests {

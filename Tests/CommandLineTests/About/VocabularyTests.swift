@@ -1,9 +1,9 @@
 import Foundation
-import Testing
 import TestSupport
+import Testing
 
-@testable import keyhaul
 @testable import Reports
+@testable import keyhaul
 
 @Suite("The terms of reports in explain")
 struct VocabularyTests {

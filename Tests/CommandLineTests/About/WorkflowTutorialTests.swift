@@ -1,6 +1,6 @@
 import Foundation
-import Testing
 import TestSupport
+import Testing
 
 @testable import keyhaul
 
@@ -42,7 +42,7 @@ struct WorkflowTutorialTests {
     let workflow = try Workflow(try #require(try Self.blocks("yaml").first))
     let root = Repository.root
     let manifest = try String(contentsOf: root.appending(path: "Package.swift"), encoding: .utf8)
-    let wanted = Set(manifest.matches(of: /\.apt\(\["([^"]+)"\]\)/).map { String($0.1) })
+    let wanted = Set(manifest.matches(of: /\bapt: "([^"]+)"/).map { String($0.1) })
     #expect(wanted.count == 4)
     let build = try #require(workflow.steps.firstIndex { $0.commands.contains { $0.hasPrefix("swift build ") } })
     let installs = workflow.steps[..<build].flatMap(\.commands).filter { $0.hasPrefix("apt-get install ") }

@@ -1,8 +1,8 @@
 import Foundation
 import KeyhaulKit
 import Reports
-import Testing
 import TestSupport
+import Testing
 
 @testable import keyhaul
 
@@ -114,7 +114,7 @@ struct ArchiveCheckTests {
     try old.change("Library/plain.txt")
     let damaged = try world.keyhaul("verify old --quick")
     #expect(damaged.status == 13)
-    #expect(damaged.output.contains("HomeDomain/Library/plain.txt: its bytes do not have the"))
+    #expect(damaged.output.contains("HomeDomain/Library/plain.txt: its bytes do not match the"))
     #expect(damaged.output.hasSuffix("old is damaged: 1 file is damaged and 1 file is missing.\n"))
   }
 
@@ -140,7 +140,7 @@ struct ArchiveCheckTests {
     let outcome = try world.keyhaul("export old --domain HomeDomain --path Library/plain.txt -o x --home elsewhere")
     #expect(outcome.status == 13)
     let words = outcome.errors.split(whereSeparator: \.isWhitespace).joined(separator: " ")
-    #expect(words.contains("names \"HomeDomain/Library/plain.txt\", stored as "), "\(words)")
+    #expect(words.contains("lists \"HomeDomain/Library/plain.txt\", stored as "), "\(words)")
   }
 
   // MARK: inspect

@@ -3,9 +3,9 @@ import Foundation
 import KeyhaulKit
 import SystemPackage
 import Testing
-@testable import keyhaul
 
 @testable import Backups
+@testable import keyhaul
 
 @Suite("A disk that fails while items are exported")
 struct ExportReadingTests {
@@ -54,7 +54,7 @@ struct ExportReadingTests {
     }
     #expect(error?.status == .failed)
     let fact = "a temporary file: input/output error"
-    #expect(error?.why == (isPrinted ? "\(fact); what was printed is not complete" : fact))
+    #expect(error?.why == (isPrinted ? "\(fact); the printed output is incomplete" : fact))
     #expect(items.count > 0 && items.count < Self.count)
   }
 }

@@ -1,7 +1,7 @@
 import Foundation
 import KeyhaulKit
-import Testing
 import TestSupport
+import Testing
 
 @testable import keyhaul
 
@@ -105,7 +105,7 @@ struct FilesExportTests {
     // What the backup has lost since is not certified by a file that an earlier run wrote.
     try backup.world.devices.run("rm $(grep -lx messages b/*)")
     let less = try backup.world.keyhaul("export b --files out")
-    #expect(less.status == 3 && less.errors.contains("1 file could not be read, and is missing"), "\(less)")
+    #expect(less.status == 3 && less.errors.contains("1 file could not be read, and was not written"), "\(less)")
     #expect(less.output.hasPrefix("Wrote 6 files of b to out ("), "\(less)")
   }
 
@@ -154,8 +154,8 @@ struct FilesExportTests {
     try backup.world.devices.run("rm \(stored(0)); printf Notes > \(stored(1))")
     let outcome = try backup.world.keyhaul("export b --files out -q")
     #expect(outcome.status == 3 && outcome.output.isEmpty)
-    #expect(outcome.errors.contains("warning: 1 file could not be read, and is missing"))
-    #expect(outcome.errors.contains("warning: 1 file not what was backed up"))
+    #expect(outcome.errors.contains("warning: 1 file could not be read, and was not written"))
+    #expect(outcome.errors.contains("warning: 1 file is not what was backed up"))
     #expect(outcome.errors.contains("\"HomeDomain/Library/notes.txt\""))
     #expect(try backup.tree("out").count == 6)
     // A good copy heals it.

@@ -85,6 +85,6 @@ struct DamageCarriedOnTests {
             + "damage"),
       "\(copy)")
     let files = try world.keyhaul("export b --files out --password-file .bp")
-    #expect(files.status == 3 && files.errors.contains("behind its last page"), "\(files)")
+    #expect(files.status == 3 && files.errors.contains("follow its last page"), "\(files)")
   }
 }

@@ -1,10 +1,10 @@
 import Foundation
 import KeyhaulKit
-import Testing
 import TestSupport
+import Testing
 
-@testable import keyhaul
 @testable import Reports
+@testable import keyhaul
 
 @Suite("What inspect says of the device and of the making of a backup")
 struct InspectionFactsTests {

@@ -18,7 +18,7 @@ struct ReportFileTests {
   func pages() throws {
     let world = try world()
     let cases = [
-      ("inspect family.tar", ">This keychain can go to any device with the password, its items of"),
+      ("inspect family.tar", ">This keychain can go to any device with the password; its this-device-only items"),
       (
         "inspect family.tar --password-file .bp",
         ">This keychain can go to any device with the password; 4 of 19 items go only back to old-phone.<"

@@ -1,8 +1,8 @@
 import Foundation
 import GRDB
 import KeyhaulKit
-import Testing
 import TestSupport
+import Testing
 
 @testable import keyhaul
 
@@ -50,7 +50,7 @@ struct SimulatorVerbTests {
 
     let seeded = try world.run("keyhaul simulator seed Devices/UDID --from phone --yes")
     #expect(seeded.output == "Put 22 items of phone into Devices/UDID: 22 new.\n" && seeded.status == 0, "\(seeded)")
-    #expect(seeded.errors.contains("was never tried"))
+    #expect(seeded.errors.contains("was never tested"))
     // Those of the description have not what a device gives an item, such as its UUID.
     let again = try world.run("keyhaul simulator seed Devices/UDID --from old-phone --keep --yes")
     #expect(again.output == "Nothing to do: old-phone into Devices/UDID, 22 kept with other values.\n", "\(again)")
@@ -71,7 +71,7 @@ struct SimulatorVerbTests {
     ] {
       #expect(try world.run("keyhaul simulator seed Devices/UDID --from phone --yes \(flags)").output == sentence)
     }
-    #expect(try world.run("keyhaul verify Devices/UDID").output.contains("35 of 35 open"))
+    #expect(try world.run("keyhaul verify Devices/UDID").output.contains("35 of 35 can be decrypted"))
     #expect(try world.run("keyhaul simulator snapshot Devices/UDID -o saved.db").status == 0)
     #expect(try world.run("keyhaul diff saved.db Devices/UDID --exit-code").status == 0)
     #expect(try world.run("stat -c %a saved.db").output == "600\n")
@@ -117,7 +117,7 @@ struct SimulatorVerbTests {
       added.output
         == "Added generic password \"fresh.example · zoe\" to Devices/UDID (unencrypted, as a Simulator stores it).\n",
       "\(added)")
-    #expect(added.errors.contains("was never tried"))
+    #expect(added.errors.contains("was never tested"))
     #expect(try world.run("keyhaul item find Devices/UDID --service 'fresh.*' --reveal").output == "new secret")
     let again = try world.run("keyhaul item add Devices/UDID \(new)")
     #expect(again.status == 1 && again.errors.contains("Devices/UDID already has this item"), "\(again)")
@@ -125,7 +125,7 @@ struct SimulatorVerbTests {
       "keyhaul item update Devices/UDID --service fresh.example --new-account zara --new-protection always --yes")
     #expect(changed.output == "Changed 1 item in Devices/UDID.\n" && changed.status == 0, "\(changed)")
     #expect(try world.run("keyhaul item find Devices/UDID --account zara --reveal").output == "new secret")
-    #expect(try world.run("keyhaul verify Devices/UDID").output.contains("14 of 14 open"))
+    #expect(try world.run("keyhaul verify Devices/UDID").output.contains("14 of 14 can be decrypted"))
     let deleted = try world.run("keyhaul item delete Devices/UDID --service fresh.example --yes")
     #expect(deleted.output == "Deleted 1 item from Devices/UDID.\n" && deleted.status == 0, "\(deleted)")
     #expect(try content() == before)
@@ -145,7 +145,7 @@ struct SimulatorVerbTests {
     let world = try Self.world()
     try world.run("printf '135790' > .pin; printf 'words' > .bp; chmod 600 .pin .bp")
     let written = try world.run("keyhaul device export phone -o phone.db")
-    #expect(written.status == 0 && written.errors.contains("was never tried"), "\(written)")
+    #expect(written.status == 0 && written.errors.contains("was never tested"), "\(written)")
     #expect(written.output.hasPrefix("Wrote 22 items of phone as phone.db, a Simulator's keychain of iOS 18 or later."))
     #expect(try world.run("stat -c %a phone.db").output == "600\n")
     #expect(try world.run("keyhaul verify phone.db").status == 0)
@@ -187,7 +187,7 @@ struct SimulatorVerbTests {
     #expect(
       tried["action"] == "restore" && tried["dry_run"] == true
         && tried["items"] == .count(plan["items"]?.arrayValue?.count ?? 0))
-    #expect(try world.run("keyhaul verify Devices/UDID").output.contains("13 of 13 open"))
+    #expect(try world.run("keyhaul verify Devices/UDID").output.contains("13 of 13 can be decrypted"))
 
     // Merged, all that was there stays.
     try world.run("cp -r Devices/UDID Devices/merged")
@@ -195,7 +195,7 @@ struct SimulatorVerbTests {
     #expect(
       merged.status == 0 && merged.output.hasPrefix("Restored \(arriving.count) items to Devices/merged; "), "\(merged)"
     )
-    let open = "\(13 + arriving.count) of \(13 + arriving.count) open"
+    let open = "\(13 + arriving.count) of \(13 + arriving.count) can be decrypted"
     #expect(try world.run("keyhaul verify Devices/merged").output.contains(open))
     let again = try world.document(restore.replacing("UDID", with: "merged") + " --existing merge --yes --json")
     #expect(again["added"] == 0 && again["kept"] == .count(arriving.count) && again["removed"] == 0, "\(again)")

@@ -85,7 +85,7 @@ struct DeviceVerbTests {
     "change not one byte of the device in a dry run",
     arguments: [
       "device passcode change d --passcode-command 'echo 135790' --new-passcode-command 'echo 2'",
-      "device passcode remove d --passcode-command 'echo 135790'", ", use device erase", "device delete d",
+      "device passcode remove d --passcode-command 'echo 135790'", "device erase d", "device delete d",
       "item add d --label x --secret-command 'echo 1'",
     ])
   func dryRun(line: String) throws {

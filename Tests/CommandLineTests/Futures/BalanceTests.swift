@@ -113,7 +113,7 @@ struct BalanceTests {
         let text = flat(try world.succeed(line))
         let absence =
           phone.never == 0
-          ? "wiped"
+          ? "Items that no backup contains are not counted"
           : "In addition, \(phone.never) \(phone.never == 1 ? "item" : "items") of \(phone) \(phone.never == 1 ? "is" : "are") in no backup."
         #expect(text.contains(absence), "\(line): \(text.suffix(200))")
         #expect(text.contains("\(counts.arrive) will migrate"), "\(line)")

@@ -81,7 +81,7 @@ struct TrueWordsTests {
   func collision() throws {
     let world = try Self.world()
     let outcome = try world.keyhaul("item update old-phone --service chat.example --new-account bob")
-    #expect(outcome.status == 1 && outcome.errors.contains("would become one that old-phone has already"))
+    #expect(outcome.status == 1 && outcome.errors.contains("would become the same as another item of old-phone"))
   }
 
   @Test("a file of a backup, whatever its bytes do to a terminal, is not shown on one")

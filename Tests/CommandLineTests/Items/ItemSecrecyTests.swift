@@ -1,7 +1,7 @@
 import Foundation
 import KeyhaulKit
-import Testing
 import TestSupport
+import Testing
 
 @testable import keyhaul
 

@@ -57,7 +57,7 @@ struct ReportItemTableTests {
     #expect(
       lines(items) == [
         "  + generic      (12 encrypted)        when unlocked", "  + generic      (encrypted, item 12)  always",
-        "  + generic      chat · anna        when unlocked",
+        "  + generic      chat · anna           when unlocked",
       ])
     #expect(lines(items, showsAll: true).count == 14)
   }

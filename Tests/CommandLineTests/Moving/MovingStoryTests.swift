@@ -37,7 +37,7 @@ struct MovingStoryTests {
       plan.contains(
         "needs-authentication: the item can be decrypted only after the user authenticates on the device"))
     let story = flat(try world.succeed("why b.tar --service codes.example --password-file .bp"))
-    #expect(story.contains("not in b.tar; on old-phone, whose backup left it out"))
+    #expect(story.contains("not in b.tar; on old-phone, whose backup omits it"))
     #expect(story.contains("(for one-time passwords: its own export) before you erase the old device"))
     // Not even the same phone gets it back.
     let restores = try world.object(world.succeed("why old-phone --service codes.example --json"))

@@ -81,7 +81,7 @@ struct PlanPageFileTests {
     #expect(outcome.errors == "Wrote compare.html; open it in a browser.\n")
     #expect(try world.devices.permissions(of: "compare.html") == 0o600)
     let page = String(decoding: try world.read("compare.html"), as: UTF8.self)
-    #expect(page.contains(">The password brings 14 of 18 items, which are all that can move;"))
+    #expect(page.contains(">The password brings 14 of 18 items, which are all of these that can move;"))
     #expect(page.contains("Before you wipe <bdi>old-phone</bdi>"))
     #expect(!page.contains("plum-orchard-42"))
     // What is no page is no plan to save either.

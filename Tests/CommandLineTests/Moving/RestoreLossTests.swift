@@ -35,7 +35,7 @@ struct RestoreLossTests {
       "  names of encrypted items: decrypted with old-phone's available hardware key", "",
       "Newer on new-phone, but overwritten by b.tar (1)",
       "  ~ generic      AirPort · Home  after first unlock",
-      "      there [..], in the backup [..]; the one there is newer, and", "      removed first", "",
+      "      there [..], in the backup [..]; the existing item is newer,", "      but removed first", "",
       "Removed from new-phone (1)", "  - generic      mine · me", "",
       "14 will migrate (12 new, 1 replaces, 1 already there), 4 stay behind, 0 cannot",
       "be read, 1 removed from new-phone.",

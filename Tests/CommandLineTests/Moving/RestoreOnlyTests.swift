@@ -182,7 +182,10 @@ struct ExpectVerbTests {
         #"{"format":"plan-expectations/1","expectations":[{"kind":"key","expect":"stays-behind","reason":"because"}]}"#,
         #"expectation 1, line 1: "because" is not a reason; explain lists them"#
       ),
-      (#"{"format":"x","expectations":[]}"#, #"the list, line 1: its format is "x"; plan-expectations/1 is read"#),
+      (
+        #"{"format":"x","expectations":[]}"#,
+        #"the list, line 1: its format is "x"; Keyhaul reads plan-expectations/1"#
+      ),
     ] {
       try world.write(Array(text.utf8), to: "e.json")
       let outcome = try world.keyhaul("plan old-phone --to new-phone --expect e.json")

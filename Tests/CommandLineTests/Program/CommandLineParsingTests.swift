@@ -99,9 +99,7 @@ struct CommandLineParsingTests {
         "--no-password"
       ),
       (
-        "plan x --to y --password z", "keyhaul plan has no flag --password",
-        "and is not repeated here, because it may "
-          + "be a password",
+        "plan x --to y --password z", "keyhaul plan has no flag --password", "a password is never an argument",
         "--password-file, --password-fd or --password-command"
       ),
       (

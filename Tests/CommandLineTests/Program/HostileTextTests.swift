@@ -1,8 +1,8 @@
 import KeyhaulKit
 import Testing
 
-@testable import keyhaul
 @testable import Reports
+@testable import keyhaul
 
 @Suite("A name out of a backup, shown on a terminal")
 struct HostileTextTests {

@@ -175,7 +175,7 @@ struct ProgressLineTests {
       "Deriving key: 10,000,000 iterations ...")
     { terminal.collect(milliseconds: 50) }
     line.update(done: 9, total: 16)
-    while !terminal.transcript.contains("rounds  9 of 16") { terminal.collect(milliseconds: 50) }
+    while !terminal.transcript.contains("iterations  9 of 16") { terminal.collect(milliseconds: 50) }
     line.end()
     line.end()
     terminal.collect(milliseconds: 50)

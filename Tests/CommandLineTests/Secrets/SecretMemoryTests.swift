@@ -1,4 +1,4 @@
-  @testable import keyhaul
+@testable import keyhaul
 
 #if os(Linux)
   import ArgumentParser
@@ -6,7 +6,6 @@
   import Glibc
   import KeyhaulKit
   import Testing
-
 
   @Suite("What is left of a secret in memory when a verb has shown it", .serialized)
   struct SecretMemoryTests {

@@ -159,7 +159,7 @@ struct SecretReadingTests {
     try world.session.claimStandardInput(for: "the backup")
     let failure = ending { _ = try password(world, ["--password-file", "-"]) }
     #expect(failure?.status == .usage)
-    #expect(failure?.message == "standard input cannot be both the archive and the password")
+    #expect(failure?.message == "standard input cannot be both the backup and the password")
   }
 
   @Test("says what to do where there is no terminal, or none may be used")

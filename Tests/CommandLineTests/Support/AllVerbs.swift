@@ -1,13 +1,14 @@
 import ArgumentParser
-@testable import keyhaul
 
+@testable import keyhaul
 
 /// A root with every verb that is declared, whether it can run yet or not.
 struct AllVerbs: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "keyhaul",
     subcommands: [
-      DeviceGroup.self, ItemGroup.self, BackupCommand.self, Inspect.self, Verify.self, Diff.self, Export.self, Rekey.self,
+      DeviceGroup.self, ItemGroup.self, BackupCommand.self, Inspect.self, Verify.self, Diff.self, Export.self,
+      Rekey.self,
       Convert.self, Seal.self, SimulatorGroup.self, PlanCommand.self, Restore.self, Why.self, Demo.self, Explain.self,
       Completions.self, Version.self,
     ],

@@ -1,8 +1,8 @@
 import Basics
 import KeychainFormats
 import KeychainRules
-import Testing
 import TestSupport
+import Testing
 
 @testable import KeychainCrypto
 

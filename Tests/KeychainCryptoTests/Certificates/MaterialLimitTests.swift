@@ -1,9 +1,9 @@
 import Basics
 import KeychainFormats
-import Testing
 import TestSupport
-@testable import KeychainCrypto
+import Testing
 
+@testable import KeychainCrypto
 
 @Suite("What a certificate chain and a PKCS #12 file may take")
 struct MaterialLimitTests {
@@ -28,7 +28,7 @@ struct MaterialLimitTests {
     try rounds.take(4_000_000)
     try rounds.take(6_000_000)
     let error = #expect(throws: MaterialError.self) { try rounds.take(1) }
-    #expect(error?.code == .overLimit && error?.reason.contains("10,000,000 rounds") == true)
+    #expect(error?.code == .overLimit && error?.reason.contains("10,000,000 iterations") == true)
   }
 
   @Test("is a hundred certificates, and a hundred anchors")

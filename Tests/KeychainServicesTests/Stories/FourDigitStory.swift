@@ -2,8 +2,8 @@ import Basics
 import Foundation
 import KeychainExamples
 import KeychainServices
-import Testing
 import TestSupport
+import Testing
 import VirtualDevice
 
 @Suite("Story 7: the four-digit passcode")

@@ -3,8 +3,8 @@ import Foundation
 import KeychainCrypto
 import KeychainServices
 import KeyhaulKit
-import Testing
 import TestSupport
+import Testing
 import VirtualDevice
 
 /// Phones with one app each, and room for their backups: cheap derivations, a clock that only waiting moves.

@@ -1,4 +1,3 @@
-import Basics
 import Foundation
 import KeychainServices  // on iOS: import Security
 

@@ -3,8 +3,8 @@ import KeychainCrypto
 import KeychainFormats
 import KeychainRules
 import Keychains
-import Testing
 import TestSupport
+import Testing
 
 @Suite("A keychain database as a keychain that verbs read")
 struct DatabaseAsSourceTests {
@@ -107,7 +107,7 @@ struct ClassKeyFileTests {
       ("{\"6\": \"\(digits)\"} x", "there is text after the object, at byte 74"),
       ("{\"6\": \"\(digits)\"", "the object does not end, at byte 72"),
       ("{\"6\": 5}", "a quoted string is missing, at byte 6"),
-      ("{\"6\\u0000\": \"\(digits)\"}", "a text is escaped, at byte 3"),
+      ("{\"6\\u0000\": \"\(digits)\"}", "a string contains an escape sequence, at byte 3"),
     ]
     for (text, reason) in files {
       let error = #expect(throws: KeychainDatabaseError.self, "\(text)") { _ = try Self.keys(text) }

@@ -2,8 +2,8 @@ import Basics
 import KeychainCrypto
 import KeychainFormats
 import Keychains
-import Testing
 import TestSupport
+import Testing
 
 @Suite("A row that somebody damaged, in a whole database")
 struct FaultyRowTests {

@@ -2,8 +2,8 @@ import Basics
 import KeychainCrypto
 import KeychainFormats
 import Keychains
-import Testing
 import TestSupport
+import Testing
 
 @Suite("A keychain database, read from its bytes")
 struct KeychainDatabaseTests {

@@ -5,8 +5,8 @@ import KeychainCrypto
 import KeychainFormats
 import KeychainRules
 import Keychains
-import Testing
 import TestSupport
+import Testing
 
 /// A database as iOS 5 and 6 kept it: schema 5, whose tables have no columns `sync`, `tomb` and `sha1`.
 struct OldDatabaseFile {

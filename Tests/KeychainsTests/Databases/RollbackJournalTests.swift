@@ -2,11 +2,10 @@ import Basics
 import CSQLite
 import Foundation
 import KeychainFormats
+import TestSupport
 import Testing
-import TestSupport
-import TestSupport
-@testable import Keychains
 
+@testable import Keychains
 
 @Suite("A journal beside a keychain database, of a change that was not finished")
 struct RollbackJournalTests {

@@ -4,8 +4,8 @@ import Foundation
 import KeychainCrypto
 import KeychainFormats
 import Keychains
-import Testing
 import TestSupport
+import Testing
 
 @Suite("A Simulator's keychain that is changed")
 struct SimulatorKeychainTests {

@@ -2,8 +2,8 @@ import Basics
 import KeychainFormats
 import KeychainRules
 import Keychains
-import Testing
 import TestSupport
+import Testing
 
 /// A property list in XML with this content.
 func plist(_ content: String) -> [UInt8] {

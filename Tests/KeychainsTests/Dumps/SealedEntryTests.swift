@@ -2,8 +2,8 @@ import Basics
 import KeychainFormats
 import KeychainRules
 import Keychains
-import Testing
 import TestSupport
+import Testing
 
 @Suite("Sealed entries with their keys beside them")
 struct SealedEntryTests {

@@ -1,8 +1,8 @@
 import Basics
 import KeychainCrypto
 import KeychainFormats
-import Testing
 import TestSupport
+import Testing
 
 @testable import KeychainRules
 @testable import Keychains

@@ -3,8 +3,8 @@ import Foundation
 import GRDB
 import KeychainCrypto
 import KeychainFormats
-import Testing
 import TestSupport
+import Testing
 
 @testable import KeychainRules
 @testable import Keychains

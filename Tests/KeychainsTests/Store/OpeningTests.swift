@@ -4,8 +4,8 @@ import GRDB
 import KeychainCrypto
 import KeychainFormats
 import KeychainRules
-import Testing
 import TestSupport
+import Testing
 
 @testable import Keychains
 

@@ -1,8 +1,8 @@
 import Basics
 import GRDB
 import KeychainFormats
-import Testing
 import TestSupport
+import Testing
 
 @testable import KeychainRules
 @testable import Keychains

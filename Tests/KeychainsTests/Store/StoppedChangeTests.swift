@@ -2,8 +2,8 @@ import Basics
 import Foundation
 import KeychainCrypto
 import KeychainFormats
-import Testing
 import TestSupport
+import Testing
 
 @testable import KeychainRules
 @testable import Keychains

@@ -1,11 +1,11 @@
-import CSQLite
 import Basics
+import CSQLite
 import Foundation
 import GRDBSQLite
 import KeychainFormats
 import SystemPackage
-import Testing
 import TestSupport
+import Testing
 
 @testable import KeychainRules
 @testable import Keychains

@@ -24,7 +24,8 @@ struct SecItemCallRow: CustomStringConvertible, Sendable {
   var description: String { "line \(line): \(rule)" }
 
   static func all(_ file: String = #filePath) throws -> [SecItemCallRow] {
-    let directory = URL(fileURLWithPath: file).deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
+    let directory = URL(fileURLWithPath: file).deletingLastPathComponent().deletingLastPathComponent()
+      .deletingLastPathComponent()
       .deletingLastPathComponent()
     let text = try String(contentsOf: directory.appending(path: "Fixtures/secitem-calls.csv"), encoding: .utf8)
     return try text.split(separator: "\n", omittingEmptySubsequences: false).enumerated().compactMap { index, line in
