@@ -82,8 +82,6 @@ public let kCFAllocatorNull: CFAllocator! = CFAllocator()
 /// The key of a bundle's identifier in its property list.
 nonisolated(unsafe) public let kCFBundleIdentifierKey: CFString! = "CFBundleIdentifier"
 
-// swift-format-ignore-file: AlwaysUseLowerCamelCase
-
 /// What `CFGetTypeID` tells apart: here the numbers are our own.
 enum CoreFoundationType: CFTypeID {
   case other = 0

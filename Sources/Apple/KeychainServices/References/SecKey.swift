@@ -1,10 +1,10 @@
+// swift-format-ignore-file: AlwaysUseLowerCamelCase
+
 import Basics
 public import Foundation
 import KeychainCrypto
 import KeychainFormats
 import VirtualDevice
-
-// swift-format-ignore-file: AlwaysUseLowerCamelCase
 
 /// A public or private key, RSA or on one of the curves P-256, P-384 and P-521.
 public final class SecKey: Sendable {

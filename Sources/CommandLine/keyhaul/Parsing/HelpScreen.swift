@@ -26,13 +26,6 @@ struct HelpScreen: Sendable {
   /// The flags worth knowing first.
   let flags: [Row]
 
-  init(sentence: String, usage: String, examples: [String], flags: [Row]) {
-    self.sentence = sentence
-    self.usage = usage
-    self.examples = examples
-    self.flags = flags
-  }
-
   /// More rows than this would not be one screen.
   static let maximumLineCount = 24
 

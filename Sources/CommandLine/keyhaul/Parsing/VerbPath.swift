@@ -34,11 +34,6 @@ struct VerbPath {
     let meanings: [String: String]
     /// The verb that takes a file, for one that stands in a verb's place.
     let verbOfFiles: String
-
-    init(meanings: [String: String], verbOfFiles: String) {
-      self.meanings = meanings
-      self.verbOfFiles = verbOfFiles
-    }
   }
 
   /// - Throws: `.usage` for a word that is not a verb, with the near one.

@@ -131,6 +131,14 @@ final class ExtractionFolder: Sendable {
     }
   }
 
+  /// Lets other runs in. Worker threads that are done may still hold a reference to this folder.
+  func release() {
+    switch hold {
+    case .some(let lock): lock.release()
+    case nil: break
+    }
+  }
+
   func explain(_ error: Errno) -> BackupArchiveError { Self.failure(error, path) }
 
   /// Opens a directory of the tree; no link is followed on the way.

@@ -68,6 +68,7 @@ package struct FileExtractor: Sendable {
     try check(request, of: archive)
     let header = request.header(of: archive)
     let folder = try ExtractionFolder(at: request.path, header: header, system: system)
+    defer { folder.release() }
     let (known, journal) = try writing(folder) { () throws(Errno) in
       let known = try KnownFiles(in: folder, header: header)
       try makeDirectories(of: request.plan, in: folder)

@@ -166,9 +166,9 @@ extension BackupVerifier {
     let isOne = counts.damaged == 1
     let fact =
       switch refusedCount {
-      case 0: isOne ? "cannot be decrypted" : "cannot be decrypted"
+      case 0: "cannot be decrypted"
       case counts.damaged:
-        isOne ? "can be decrypted, but no device accepts it" : "can be decrypted, but no device accepts them"
+        isOne ? "more can be decrypted, but no device accepts it" : "more can be decrypted, but no device accepts them"
       default: "cannot be decrypted, or no device accepts them"
       }
     var last = "\(Amounts.grouped(counts.damaged)) \(fact)"

@@ -14,6 +14,9 @@ package struct FileLock: ~Copyable, Sendable {
 
   deinit { SystemCalls.unlock(file.raw) }
 
+  /// Gives up the lock before its owner goes: other threads may keep a reference to the owner for a moment longer.
+  package borrowing func release() { SystemCalls.unlock(file.raw) }
+
   /// Puts bytes into the file that is held, in the place of all that was in it.
   ///
   /// It is not made empty before: of a file that was, ext4 begins to write the bytes to the disk once anybody closes it.

@@ -59,7 +59,7 @@ public struct KeychainBackupFile: Sendable, Hashable {
     }
     self = try bytes.withRawBytes { (buffer: UnsafeRawBufferPointer) throws(FormatError) -> KeychainBackupFile in
       var reader = KeychainFileReader(
-        of: bytes, builder: BinaryPlistBuilder(try BinaryPlistDocument(buffer, limits: limits), limits: limits))
+        of: bytes, builder: BinaryPlistBuilder(try BinaryPlistReader(buffer, limits: limits), limits: limits))
       return try reader.file(acceptingAtMost: limit)
     }
   }
@@ -68,7 +68,7 @@ public struct KeychainBackupFile: Sendable, Hashable {
   ///
   /// - Throws: As of one that is held. What could not be read is none of these: see `PagedBytes`.
   package init(placesIn pages: PagedBytes, limits: BinaryPlist.Limits = .keychainFile) throws(FormatError) {
-    let document = try BinaryPlistDocument(PropertyListBytes(pages), limits: limits)
+    let document = try BinaryPlistReader(PropertyListBytes(pages), limits: limits)
     var reader = KeychainFileReader(of: [], builder: BinaryPlistBuilder(document, limits: limits))
     self = try reader.file(acceptingAtMost: Self.maximumEntryCount)
   }
@@ -103,7 +103,7 @@ public struct KeychainBackupFile: Sendable, Hashable {
     /// What entries may still hold, each counted for itself.
     private var remainingBytes: Int
 
-    private var document: BinaryPlistDocument { builder.document }
+    private var document: BinaryPlistReader { builder.document }
 
     init(of bytes: [UInt8], builder: BinaryPlistBuilder) {
       self.bytes = bytes

@@ -33,8 +33,8 @@ struct KeyedRecord {
     }
   }
 
-  private let document: BinaryPlistDocument
-  private let objects: BinaryPlistDocument.References
+  private let document: BinaryPlistReader
+  private let objects: BinaryPlistReader.References
   /// The index of each field's value; -1 where the record has none.
   private var places = [Int](repeating: -1, count: Field.allCases.count)
 
@@ -42,7 +42,7 @@ struct KeyedRecord {
   private static let maximumHops = 16
 
   init(_ bytes: UnsafeRawBufferPointer) throws(FormatError) {
-    document = try BinaryPlistDocument(bytes, limits: .small)
+    document = try BinaryPlistReader(bytes, limits: .small)
     guard let root = try Self.dictionary(at: document.rootIndex, of: document),
       let list = try root.value(of: "$objects"), case .array(let objects) = try document.object(at: list)
     else { throw FormatError(.fileRecord, .malformed, "it has no $objects") }
@@ -60,9 +60,9 @@ struct KeyedRecord {
   // MARK: Dictionaries
 
   private struct Pairs {
-    let document: BinaryPlistDocument
-    let keys: BinaryPlistDocument.References
-    let values: BinaryPlistDocument.References
+    let document: BinaryPlistReader
+    let keys: BinaryPlistReader.References
+    let values: BinaryPlistReader.References
 
     /// The index of the value of the first key with this name.
     func value(of name: StaticString) throws(FormatError) -> Int? {
@@ -74,7 +74,7 @@ struct KeyedRecord {
     }
   }
 
-  private static func dictionary(at index: Int, of document: BinaryPlistDocument) throws(FormatError) -> Pairs? {
+  private static func dictionary(at index: Int, of document: BinaryPlistReader) throws(FormatError) -> Pairs? {
     guard case .dictionary(let keys, let values) = try document.object(at: index) else { return nil }
     guard keys.count <= FileRecord.maximumKeyCount else {
       throw FormatError(
@@ -85,7 +85,7 @@ struct KeyedRecord {
   }
 
   /// The field that a key names.
-  private static func field(_ index: Int, in document: BinaryPlistDocument) throws(FormatError) -> Field? {
+  private static func field(_ index: Int, in document: BinaryPlistReader) throws(FormatError) -> Field? {
     let key = try document.object(at: index)
     return Field.allCases.first { document.isText($0.name, key) }
   }
@@ -119,7 +119,7 @@ struct KeyedRecord {
   /// The object of a field, or what it wraps under a key of its own; `nil` where there is neither.
   private func content(
     _ field: Field, wrappedAs wrapper: StaticString
-  ) throws(FormatError) -> BinaryPlistDocument.Object? {
+  ) throws(FormatError) -> BinaryPlistReader.Object? {
     guard let index = try resolve(field) else { return nil }
     guard let inner = try Self.dictionary(at: index, of: document)?.value(of: wrapper) else {
       return try document.object(at: index)
@@ -165,7 +165,7 @@ struct KeyedRecord {
   }
 }
 
-extension BinaryPlistDocument {
+extension BinaryPlistReader {
   /// The text of a string object, which need not be well formed; `nil` for another object.
   fileprivate func name(_ object: Object) -> DecodedName? {
     switch object {

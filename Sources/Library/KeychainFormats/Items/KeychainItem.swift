@@ -390,7 +390,7 @@ extension KeychainItem {
   /// Secrets are copied into `SensitiveBytes` and nowhere else.
   /// - Throws: `.malformed`, `.truncated`, `.unsupportedVersion` or `.overLimit`, with the offset.
   public init(plistDictionary bytes: UnsafeRawBufferPointer, kind: ItemKind) throws(FormatError) {
-    let document = try BinaryPlistDocument(bytes, limits: .item)
+    let document = try BinaryPlistReader(bytes, limits: .item)
     var builder = BinaryPlistBuilder(document, limits: .item)
     guard case .dictionary(let keys, let values) = try document.object(at: document.rootIndex) else {
       throw document.malformed("an item that is not a dictionary", try document.offset(ofObject: document.rootIndex))
@@ -425,7 +425,7 @@ extension KeychainItem {
 
   /// Data, or an ASCII text as its bytes.
   private static func secret(
-    at index: Int, code: AttributeCode, of document: BinaryPlistDocument
+    at index: Int, code: AttributeCode, of document: BinaryPlistReader
   ) throws(FormatError) -> SensitiveBytes? {
     switch try document.object(at: index) {
     case .data(let range), .asciiString(let range):

@@ -238,7 +238,7 @@ extension MigrationComparison.Advice {
     case (false, false) where gainedByPassword > 0:
       parts.append("a password would bring \(Amounts.count(gainedByPassword, "more item"))")
     case (false, false): parts.append("a password would bring no more items")
-    case (true, false): parts.append("the password brings \(arrivals), which are all that can move")
+    case (true, false): parts.append("the password brings \(arrivals), which are all of these that can move")
     case (_, true): parts.append("the source device gets \(arrivals) back")
     }
     switch neverToTarget {

@@ -207,7 +207,7 @@ public enum MigrationPlanner {
     case .hardwareMissing: "its key also needs the hardware key of the source device"
     case .keyUnwrapFailed where archived.mayNeedOtherHardware(hardware) && hardware.isDivided:
       joined(
-        "this device's hardware key decrypts no item of its class, but others. Its key needs another device's hardware "
+        "this device's hardware key decrypts other items, but none of its class. Its key needs another device's hardware "
           + "key, or the item is damaged; Keyhaul cannot tell which", place(of: archived))
     case .keyUnwrapFailed where archived.mayNeedOtherHardware(hardware):
       "its key also needs the hardware key of the source device"

@@ -6,11 +6,6 @@ struct BackupDamageNotice {
   /// The backup, as the user named it.
   let name: String
 
-  init(opened: OpenedArchive, name: String) {
-    self.opened = opened
-    self.name = name
-  }
-
   /// Warns of what is wrong with the backup as a whole, as far as opening it has not said so, and of class keys that are
   /// damaged and that no item needs.
   ///

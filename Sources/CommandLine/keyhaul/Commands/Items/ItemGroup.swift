@@ -7,6 +7,4 @@ struct ItemGroup: VerbGroup {
     usage: "keyhaul item <command> DEVICE|BACKUP [attributes]",
     subcommands: [ItemAdd.self, ItemFind.self, ItemUpdate.self, ItemDelete.self],
     helpNames: .long)
-
-  init() {}
 }

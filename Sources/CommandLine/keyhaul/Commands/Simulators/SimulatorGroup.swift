@@ -7,8 +7,6 @@ struct SimulatorGroup: VerbGroup {
     usage: "keyhaul simulator <command> [arguments]",
     subcommands: [SimulatorList.self, SimulatorSeed.self, SimulatorSnapshot.self, SimulatorReset.self],
     helpNames: .long)
-
-  init() {}
 }
 
 /// What every verb that changes one says on its page.

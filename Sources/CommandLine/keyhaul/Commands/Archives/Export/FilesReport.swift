@@ -97,7 +97,8 @@ struct FilesReport {
     }
     if let first = files.differing.first {
       session.warn(
-        "\(Amounts.count(files.digests[.differs, default: 0], "file")) not what was backed up",
+        "\(Amounts.count(files.digests[.differs, default: 0], "file")) "
+          + "\(files.digests[.differs] == 1 ? "is" : "are") not what was backed up",
         why: "the digest in the manifest or in the seal differs; the first: \(HostileText.quoted(first))",
         try: "another copy of the backup", evenQuiet: true)
     }

@@ -36,11 +36,6 @@ struct ChosenItems {
 
   let kind: ItemKindArgument?
   var attributes: ItemAttributeOptions
-
-  init(kind: ItemKindArgument?, attributes: ItemAttributeOptions) {
-    self.kind = kind
-    self.attributes = attributes
-  }
 }
 
 /// The attributes of an item besides its kind, with one spelling for all verbs.

@@ -1,0 +1,245 @@
+import Basics
+
+/// A text that equals another only where their bytes do; `String` also takes composed and decomposed letters as equal.
+private struct ExactText: Hashable {
+  package let text: String
+
+  static func == (left: Self, right: Self) -> Bool { left.text.hasSameBytes(as: right.text) }
+  func hash(into hasher: inout Hasher) { text.hashBytes(into: &hasher) }
+}
+
+/// Writes a binary property list in two passes: one counts the objects, which settles how wide a reference is, and the
+/// bytes of data, which are most of a large list; the other writes each container behind what it holds. Nothing that was
+/// written is touched again, so that it can be given away before the list has its end.
+struct BinaryPlistWriter {
+  /// What was written and not given away yet.
+  private var bytes: [UInt8] = BinaryPlist.magic + BinaryPlist.version
+  private var takenByteCount = 0
+  private var offsets: [Int] = []
+  /// The object of each text; negative until it is written.
+  private var texts: [ExactText: Int] = [:]
+  private var referenceWidth = 1
+  private var dataByteCount = 0
+  /// Texts that are written as they were stored, by what stands for them.
+  private let malformedTexts: [String: MalformedTexts.Stored]
+
+  init(_ malformedTexts: MalformedTexts? = nil) { self.malformedTexts = malformedTexts?.stored ?? [:] }
+
+  mutating func encode(_ value: PropertyValue) throws(FormatError) -> [UInt8] {
+    let objectCount = try count(value, depth: 0)
+    prepare(for: objectCount)
+    // Of an object that is a few bytes long itself, with a reference to it and its place in the table. What is too little
+    // grows, and what is grown stands twice for a moment.
+    let placeByteCount = referenceWidth + Self.width(of: UInt64(dataByteCount))
+    bytes.reserveCapacity(dataByteCount + objectCount * (8 + placeByteCount))
+    finish(root: try write(value), atLeast: .max) { _ in }
+    return bytes
+  }
+
+  /// Begins to write objects one by one.
+  ///
+  /// - Parameter count: Of all objects, a text that is written several times counted once.
+  mutating func prepare(for count: Int) {
+    referenceWidth = Self.width(of: UInt64(count - 1))
+    offsets.reserveCapacity(count)
+  }
+
+  /// Writes what stands behind the objects, and gives portions of it away as `give` does.
+  mutating func finish<Failure: Error>(
+    root: Int, atLeast count: Int, to sink: (UnsafeRawBufferPointer) throws(Failure) -> Void
+  ) throws(Failure) {
+    let tableOffset = takenByteCount + bytes.count
+    let offsetWidth = Self.width(of: UInt64(tableOffset))
+    for offset in offsets {
+      append(UInt64(offset), width: offsetWidth)
+      try give(atLeast: count, to: sink)
+    }
+    bytes += [0, 0, 0, 0, 0, 0, UInt8(offsetWidth), UInt8(referenceWidth)]
+    for number in [offsets.count, root, tableOffset] { append(UInt64(number), width: 8) }
+  }
+
+  /// Gives away what was written since it was asked last, where that is so much.
+  mutating func give<Failure: Error>(
+    atLeast count: Int = 0, to sink: (UnsafeRawBufferPointer) throws(Failure) -> Void
+  ) throws(Failure) {
+    guard bytes.count >= count else { return }
+    try bytes.withRawBytes(sink)
+    takenByteCount += bytes.count
+    bytes.removeAll(keepingCapacity: true)
+  }
+
+  /// - Returns: 0 for a text that was counted before: it is one object, however often it is written.
+  mutating func count(_ text: String) -> Int { texts.updateValue(-1, forKey: ExactText(text: text)) == nil ? 1 : 0 }
+
+  private mutating func count(_ value: PropertyValue, depth: Int) throws(FormatError) -> Int {
+    func checkDepth() throws(FormatError) {
+      let limit = BinaryPlist.Limits.standard.maximumDepth
+      guard depth < limit else { throw FormatError(.binaryPlist, .overLimit, "more than \(limit) levels") }
+    }
+    var total = 1
+    switch value {
+    case .string(let text): return count(text)
+    case .array(let values), .set(let values):
+      try checkDepth()
+      for value in values { total += try count(value, depth: depth + 1) }
+    case .dictionary(let dictionary):
+      try checkDepth()
+      for entry in dictionary.entries {
+        total += try count(entry.key, depth: depth + 1)
+        total += try count(entry.value, depth: depth + 1)
+      }
+    case .data(let data): dataByteCount += data.count
+    case .null, .boolean, .integer, .unsignedInteger, .real, .date, .uid: break
+    }
+    return total
+  }
+
+  /// Writes a value and what it holds, and returns its object's index.
+  private mutating func write(_ value: PropertyValue) throws(FormatError) -> Int {
+    switch value {
+    case .null:
+      throw FormatError(.binaryPlist, .unencodable, "a null")
+    case .boolean(let value):
+      return begin(value ? 0x09 : 0x08)
+    case .integer(let value):
+      return begin { $0.appendInteger(value) }
+    case .unsignedInteger(let value):
+      guard let small = Int64(exactly: value) else {
+        return begin { writer in
+          writer.bytes.append(0x14)
+          writer.append(0, width: 8)
+          writer.append(value, width: 8)
+        }
+      }
+      return begin { $0.appendInteger(small) }
+    case .real(let value):
+      return begin(0x23, value.bitPattern)
+    case .date(let date):
+      return begin(0x33, date.secondsSinceReferenceDate.bitPattern)
+    case .data(let data):
+      return write(data)
+    case .string(let text):
+      return write(text)
+    case .uid(let value):
+      let width = Self.width(of: value)
+      return begin { writer in
+        writer.bytes.append(0x80 | UInt8(width - 1))
+        writer.append(value, width: width)
+      }
+    case .array(let values):
+      return try write(values, marker: 0xA0)
+    case .set(let values):
+      return try write(values, marker: 0xC0)
+    case .dictionary(let dictionary):
+      return try write(dictionary)
+    }
+  }
+
+  mutating func write(_ data: [UInt8]) -> Int {
+    begin { writer in
+      writer.appendMarker(0x40, count: data.count)
+      writer.bytes.append(contentsOf: data)
+    }
+  }
+
+  mutating func write(_ text: String) -> Int {
+    if let index = texts[ExactText(text: text)], index >= 0 { return index }
+    let stored = malformedTexts.isEmpty ? nil : malformedTexts[text]
+    let index = begin { writer in
+      if let stored {
+        writer.appendMarker(stored.isUTF16 ? 0x60 : 0x50, count: stored.bytes.count / (stored.isUTF16 ? 2 : 1))
+        writer.bytes.append(contentsOf: stored.bytes)
+      } else if text.utf8.allSatisfy({ $0 < 0x80 }) {
+        writer.appendMarker(0x50, count: text.utf8.count)
+        writer.bytes.append(contentsOf: text.utf8)
+      } else {
+        writer.appendMarker(0x60, count: text.utf16.count)
+        for unit in text.utf16 { writer.append(UInt64(unit), width: 2) }
+      }
+    }
+    texts[ExactText(text: text)] = index
+    return index
+  }
+
+  private mutating func write(_ values: [PropertyValue], marker: UInt8) throws(FormatError) -> Int {
+    var indices: [Int] = []
+    indices.reserveCapacity(values.count)
+    for value in values { indices.append(try write(value)) }
+    return writeArray(of: indices, marker: marker)
+  }
+
+  /// Writes an array of objects that are written.
+  mutating func writeArray(of indices: [Int], marker: UInt8 = 0xA0) -> Int {
+    begin { writer in
+      writer.appendMarker(marker, count: indices.count)
+      writer.appendReferences(indices)
+    }
+  }
+
+  private mutating func write(_ dictionary: PropertyDictionary) throws(FormatError) -> Int {
+    var keys: [Int] = []
+    var values: [Int] = []
+    for entry in dictionary.entries {
+      keys.append(try write(entry.key))
+      values.append(try write(entry.value))
+    }
+    return writeDictionary(of: keys, values)
+  }
+
+  mutating func writeDictionary(of keys: [Int], _ values: [Int]) -> Int {
+    begin { writer in
+      writer.appendMarker(0xD0, count: keys.count)
+      writer.appendReferences(keys)
+      writer.appendReferences(values)
+    }
+  }
+
+  private mutating func begin(_ body: (inout BinaryPlistWriter) -> Void) -> Int {
+    offsets.append(takenByteCount + bytes.count)
+    body(&self)
+    return offsets.count - 1
+  }
+
+  private mutating func begin(_ marker: UInt8, _ bitPattern: UInt64? = nil) -> Int {
+    begin { writer in
+      writer.bytes.append(marker)
+      if let bitPattern { writer.append(bitPattern, width: 8) }
+    }
+  }
+
+  private mutating func appendMarker(_ marker: UInt8, count: Int) {
+    if count < 15 {
+      bytes.append(marker | UInt8(count))
+    } else {
+      bytes.append(marker | 0xF)
+      appendInteger(Int64(count))
+    }
+  }
+
+  /// Non-negative numbers are unsigned up to four bytes, everything else takes eight.
+  private mutating func appendInteger(_ value: Int64) {
+    let width = value < 0 ? 8 : Self.width(of: UInt64(value))
+    bytes.append(0x10 | UInt8(width.trailingZeroBitCount))
+    append(UInt64(bitPattern: value), width: width)
+  }
+
+  private mutating func appendReferences(_ indices: [Int]) {
+    for index in indices { append(UInt64(index), width: referenceWidth) }
+  }
+
+  private mutating func append(_ value: UInt64, width: Int) {
+    for shift in stride(from: 8 * (width - 1), through: 0, by: -8) {
+      bytes.append(UInt8(truncatingIfNeeded: value >> UInt64(shift)))
+    }
+  }
+
+  /// 1, 2, 4 or 8 bytes.
+  private static func width(of value: UInt64) -> Int {
+    switch value {
+    case ...0xFF: 1
+    case ...0xFFFF: 2
+    case ...0xFFFF_FFFF: 4
+    default: 8
+    }
+  }
+}

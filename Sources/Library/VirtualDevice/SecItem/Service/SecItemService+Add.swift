@@ -1,0 +1,149 @@
+import Basics
+public import KeychainCrypto
+import KeychainFormats
+import KeychainRules
+import Keychains
+
+extension SecItemService {
+  /// `SecItemAdd`.
+  ///
+  /// - Returns: What the return keys ask for: nothing, data, a persistent reference, or a dictionary of several.
+  /// - Throws: `.duplicateItem`, `.missingEntitlement`, `.restrictedAPI`, `.interactionNotAllowed`, `.authFailed` for the
+  ///   class that needs a passcode, and what a malformed query gives.
+  @discardableResult
+  public func add(
+    _ attributes: SecItemQuery, caller: SecItemCaller, keys: borrowing ClassKeys, environment: SecItemEnvironment
+  ) throws(SecItemError) -> SecItemValue? {
+    if let halves = attributes.identityReference {
+      return try addIdentity(attributes, halves, caller: caller, keys: keys, environment: environment)
+    }
+    try caller.requireWritableGroup()
+    let query = try ParsedQuery(attributes, for: .add, now: environment.now)
+    let item = try newItem(query, caller: caller, environment: environment)
+    let stored = try asCall { () throws(KeychainStoreError) in
+      try store.add(item, keys: keys, now: environment.now, random: environment.random)
+    }
+    return SecItemResult(query).added(stored)
+  }
+
+  /// A certificate may be there already: several keys and identities share one. The same holds for the key then.
+  ///
+  /// Source: Apple `SecItem.m` (`explode_identity`).
+  private func addIdentity(
+    _ attributes: SecItemQuery, _ halves: (certificate: SecItemReference, key: SecItemReference),
+    caller: SecItemCaller, keys: borrowing ClassKeys, environment: SecItemEnvironment
+  ) throws(SecItemError) -> SecItemValue? {
+    var result: SecItemValue?
+    var isCertificateThere = false
+    do throws(SecItemError) {
+      result = try add(
+        attributes.naming(half: halves.certificate), caller: caller, keys: keys, environment: environment)
+    } catch {
+      guard error.status == .duplicateItem else { throw error }
+      isCertificateThere = true
+    }
+    let keyQuery = attributes.naming(half: halves.key).replacing("r_PersistentRef", with: .boolean(false))
+    do throws(SecItemError) {
+      try add(keyQuery, caller: caller, keys: keys, environment: environment)
+    } catch {
+      guard error.status == .duplicateItem, !isCertificateThere else { throw error }
+    }
+    return result?.asIdentityReference
+  }
+
+  private func newItem(
+    _ query: ParsedQuery, caller: SecItemCaller, environment: SecItemEnvironment
+  ) throws(SecItemError) -> KeychainItem {
+    guard let kind = query.kind else {
+      throw SecItemError(.parameter, "an identity is added by reference")
+    }
+    guard query.matches.count == 0 else { throw SecItemError(.parameter, "match keys belong to searches") }
+    switch query.reference {
+    case .row, .token: throw SecItemError(.parameter, "an item is not added under a persistent reference of a row")
+    case .uuid, nil: break
+    }
+    guard !(query.isSynchronizable && caller.isAppClip) else {
+      throw SecItemError(.restrictedAPI, "an App Clip may not add synchronised items")
+    }
+
+    var item = KeychainItem(kind: kind, attributes: query.attributes, secrets: query.secrets)
+    let group = query.accessGroup ?? caller.accessGroups.first ?? ""
+    try caller.requireWritable(group)
+    item[.accessGroup] = .string(group)
+    item[.appClip] = caller.isAppClip ? .integer(1) : nil
+    if let control = query.accessControl {
+      item.protection = control.protection
+      item[.accessControl] = control.operations.map { .dictionary($0) }
+      if control.isConstrained, query.isSynchronizable {
+        throw SecItemError(.parameter, "a synchronised item cannot have an access control")
+      }
+      if control.requirement(for: .decrypt).needsApplicationPassword, let password = query.context?.applicationPassword
+      {
+        item[SecItemAuthenticator.passwordCheck] = .data(
+          try SecItemAuthenticator.check(of: password, random: environment.random))
+      }
+    } else if item[.protection] == nil,
+      NewItem.defaultProtection(kind: kind, accessGroup: group) == .whenUnlocked
+    {
+      item.protection = environment.defaultProtection
+    }
+    if item[.tokenID] != nil, !query.wantsRawTokenItems {
+      try moveToToken(&item, objectID: query.tokenObjectID, random: environment.random)
+    } else {
+      item.fillFacts()
+    }
+    return item
+  }
+
+  /// An item on a token opens at all times: the token guards the object, with the access control that the item names.
+  private func moveToToken(
+    _ item: inout KeychainItem, objectID: [UInt8]?, random: any RandomSource
+  ) throws(SecItemError) {
+    let drawn = if let objectID { objectID } else { try random.bytesForCall(count: 16) }
+    let value = TokenValue(
+      objectID: drawn, accessControl: item[.accessControl]?.dictionaryValue,
+      value: item.secret?.withBytes { Array($0) })
+    item.secret = try value.encoded()
+    item[.accessControl] = nil
+    item.protection = .always
+  }
+}
+
+extension KeychainItem {
+  /// Gives a certificate, or a key in the form in which keychains store it, the attributes that its bytes tell and its
+  /// adder does not name. Bytes that are neither are stored as they are, as the daemon does not look at them.
+  fileprivate mutating func fillFacts() {
+    guard let secret else { return }
+    let known: KeychainItem
+    switch kind {
+    case .genericPassword, .internetPassword: return
+    case .certificate:
+      guard let facts = try? CertificateFacts(der: secret.withBytes { Array($0) }) else { return }
+      known = KeychainItem(facts)
+    case .key:
+      // A private key in another encoding is none that the attributes could be read from later.
+      guard let material = try? KeyMaterial(parsing: secret),
+        material.externalRepresentation.constantTimeEquals(secret)
+      else { return }
+      if let half = self[.keyClass], half != .integer(material.half.rawValue) { return }
+      known = KeychainItem(material)
+    }
+    attributes.merge(known.attributes) { given, _ in given }
+  }
+}
+
+extension SecItemCaller {
+  /// - Throws: `.missingEntitlement` for a caller without any group, `.restrictedAPI` for an App Clip with others' groups.
+  func requireWritableGroup() throws(SecItemError) {
+    try checkAppClip()
+    guard !writableGroups.isEmpty else {
+      throw SecItemError(.missingEntitlement, "the app has no access group")
+    }
+  }
+
+  func requireWritable(_ group: String) throws(SecItemError) {
+    guard mayUse(group, writing: true) else {
+      throw SecItemError(.missingEntitlement, "the access group is not one that the app may write to")
+    }
+  }
+}

@@ -1,0 +1,159 @@
+import Basics
+public import KeychainCrypto
+import KeychainFormats
+import KeychainRules
+import Keychains
+
+extension SecItemService {
+  /// `SecItemUpdate`: changes every item that the query means, or none.
+  ///
+  /// - Throws: `.itemNotFound`; `.duplicateItem` where a changed item meets another; `.interactionNotAllowed` where one is
+  ///   locked, or the class it would get is; `.authFailed`, `.userCanceled`; `.noSuchAttribute` for a change that is no
+  ///   attribute; `.missingEntitlement`; what a malformed query gives.
+  public func update(
+    _ query: SecItemQuery, changes: SecItemQuery, caller: SecItemCaller, keys: borrowing ClassKeys,
+    environment: SecItemEnvironment
+  ) throws(SecItemError) {
+    if let halves = query.halves {
+      for half in halves {
+        try update(half, changes: changes, caller: caller, keys: keys, environment: environment)
+      }
+      return
+    }
+    try caller.requireWritableGroup()
+    let parsed = try ParsedQuery(query, for: .update, now: environment.now)
+    guard parsed.returns.isEmpty else { throw SecItemError(.parameter, "an update returns nothing") }
+    guard parsed.matches.count == 0 else { throw SecItemError(.parameter, "match keys belong to searches") }
+    try parsed.checkReferenceAlone()
+    let groups = try caller.writable(for: parsed)
+    let change = try ParsedChanges(changes, for: parsed.queryClass)
+    if let group = change.accessGroup { try caller.requireWritable(group) }
+    guard !(change.makesSynchronizable && caller.isAppClip) else {
+      throw SecItemError(.restrictedAPI, "an App Clip may not synchronise items")
+    }
+    let rows = try rows(of: parsed, groups: groups, keys: keys) { (found) throws(SecItemError) in
+      try SecItemAuthenticator(parsed, environment).satisfy(
+        found, .decrypt, by: SecItemAuthenticator.requirement(toOpen:))
+    }
+    let policy = parsed.tombstonePolicy(environment)
+    try asCall { () throws(KeychainStoreError) in
+      for row in rows {
+        try store.update(
+          row, with: change.changes, keys: keys, now: environment.now, tombstones: policy, random: environment.random)
+      }
+    }
+  }
+
+  /// `SecItemDelete`: deletes every item that the query means. No key is needed, but for tombstones: what is locked or
+  /// will never open is deleted all the same.
+  ///
+  /// - Throws: `.itemNotFound`; `.authFailed`, `.userCanceled` and `.interactionNotAllowed` where an item's access control
+  ///   guards its deletion; `.missingEntitlement`; what a malformed query gives.
+  public func delete(
+    _ query: SecItemQuery, caller: SecItemCaller, keys: borrowing ClassKeys, environment: SecItemEnvironment
+  ) throws(SecItemError) {
+    if query.namesIdentityPersistently {
+      let search = query.replacing("class", with: .string(QueryClass.identityName)).replacing("r_Ref", with: true)
+      let identity = try self.search(search, caller: caller, keys: keys, environment: environment).outcome.get()
+      let deletion = query.replacing("class", with: nil).replacing("v_PersistentRef", with: nil)
+      return try delete(
+        deletion.replacing("v_Ref", with: identity), caller: caller, keys: keys, environment: environment)
+    }
+    if let halves = query.halves {
+      try delete(halves[0], caller: caller, keys: keys, environment: environment)
+      if try !isKeyInUse(query, caller: caller, keys: keys, environment: environment) {
+        try delete(halves[1], caller: caller, keys: keys, environment: environment)
+      }
+      return
+    }
+    try caller.requireWritableGroup()
+    let parsed = try ParsedQuery(query, for: .delete, now: environment.now)
+    guard parsed.matches.count == 0 else { throw SecItemError(.parameter, "match keys belong to searches") }
+    try parsed.checkReferenceAlone()
+    let groups = try caller.writable(for: parsed)
+    let rows = try rows(of: parsed, groups: groups, keys: keys) { (found) throws(SecItemError) in
+      try SecItemAuthenticator(parsed, environment).satisfy(
+        found, .delete, by: SecItemAuthenticator.requirement(toDelete:))
+    }
+    let policy = parsed.tombstonePolicy(environment)
+    try asCall { () throws(KeychainStoreError) in
+      for row in rows {
+        try store.delete(row, keys: keys, now: environment.now, tombstones: policy, random: environment.random)
+      }
+    }
+  }
+
+  /// The rows that a change is for, after a person was asked where one of them needs it. What is locked asks nobody: an
+  /// update fails on it, a deletion does not look.
+  ///
+  /// - Returns: The query itself; for a token's object, which no column tells, its rows.
+  private func rows(
+    of query: ParsedQuery, groups: ItemQuery.AccessGroups, keys: borrowing ClassKeys,
+    asking ask: ([KeychainItem]) throws(SecItemError) -> Void
+  ) throws(SecItemError) -> [ItemQuery] {
+    guard let kind = query.kind else { throw SecItemError(.parameter, "an identity is changed by its halves") }
+    let itemQuery = SecItemMatcher.itemQuery(query, kind: kind, groups: groups) { _ in true }
+    var guarded: [KeychainItem] = []
+    var objects: [ItemQuery] = []
+    try asCall { () throws(KeychainStoreError) in
+      try store.read { (transaction) throws(KeychainStoreError) in
+        try transaction.forEachRow(matching: itemQuery, keys: keys) { (row) throws(KeychainStoreError) in
+          guard let item = row.item, itemQuery.admits(item) else { return }
+          if case .token(_, let object) = query.reference {
+            guard TokenValue(of: item)?.objectID == object else { return }
+            objects.append(ItemQuery(kind: kind, accessGroups: groups, row: row.summary.reference))
+          }
+          if item[.accessControl] != nil { guarded.append(item) }
+        }
+      }
+    }
+    try ask(guarded)
+    guard case .token = query.reference else { return [itemQuery] }
+    guard !objects.isEmpty else { throw SecItemError(.itemNotFound, "nothing matches the search") }
+    return objects
+  }
+
+  /// Whether another certificate makes an identity with the key of one that was deleted by reference.
+  private func isKeyInUse(
+    _ query: SecItemQuery, caller: SecItemCaller, keys: borrowing ClassKeys, environment: SecItemEnvironment
+  ) throws(SecItemError) -> Bool {
+    guard case .identity(_, let key)? = query["v_Ref"]?.referenceValue, let label = key[.applicationLabel]?.dataValue
+    else { return false }
+    let others = try search(
+      ["class": .string(ItemKind.certificate.rawValue), "pkhh": .data(label)], caller: caller, keys: keys,
+      environment: environment)
+    if case .success = others.outcome { return true }
+    return false
+  }
+}
+
+extension SecItemQuery {
+  /// Whether `v_PersistentRef` is an identity's, and nothing says that another class is meant.
+  fileprivate var namesIdentityPersistently: Bool {
+    let found = self["v_PersistentRef"]?.dataValue.flatMap(QueryReference.parse)
+    return found?.className == QueryClass.identityName && self["v_Ref"] == nil
+      && [nil, .string(QueryClass.identityName)].contains(self["class"])
+  }
+
+  /// The two queries that a query for an identity is taken apart into, that for certificates first; `nil` for any other.
+  ///
+  /// Source: Apple `SecItem.m` (`explode_identity`, `handleUpdateIdentity`).
+  fileprivate var halves: [SecItemQuery]? {
+    if let halves = identityReference {
+      return [naming(half: halves.certificate), naming(half: halves.key)]
+    }
+    guard self["v_Ref"] == nil, self["class"] == .string(QueryClass.identityName) else { return nil }
+    return [ItemKind.certificate, .key].map { replacing("class", with: .string($0.rawValue)) }
+  }
+}
+
+extension ParsedQuery {
+  /// The query decides; else what is synchronized leaves a tombstone where there is someone to tell.
+  fileprivate func tombstonePolicy(_ environment: SecItemEnvironment) -> TombstonePolicy {
+    switch usesTombstone {
+    case true?: .always
+    case false?: .forbid
+    case nil: environment.isSyncing ? .leave : .forbid
+    }
+  }
+}
