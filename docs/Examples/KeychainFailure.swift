@@ -1,4 +1,3 @@
-import Basics
 public import Foundation
 public import KeychainServices
 
