@@ -228,7 +228,7 @@ extension Move {
     guard done == items.prefix(backedUpCount).map(\.fate.kind) else {
       throw PhoneError(
         .otherOutcome, .failed, "the restore did not do what the move predicted",
-        "of \(backedUpCount) items in the backup, \(plan.summary.migrates) arrived",
+        "of \(backedUpCount) items in the backup, \(plan.summary.migrates) moved",
         advice: "report it: this is a bug in Keyhaul")
     }
   }

@@ -43,7 +43,7 @@ struct Demo: RunnableVerb {
         "plan family.backup --to new-phone --password-file password.txt -o move.plan",
       ]),
     Scene(
-      title: "The restore does exactly what the plan said.",
+      title: "The restore does exactly what the plan says.",
       commands: [
         "restore family.backup --to new-phone --plan move.plan --password-file password.txt --yes",
         "item find new-phone",
@@ -98,7 +98,7 @@ struct Demo: RunnableVerb {
     case .ok, .signal: return status
     default:
       throw CommandFailure(
-        status, "the demo stopped", why: "keyhaul \(command) ended with exit code \(status.code)",
+        status, "the demo stopped", why: "keyhaul \(command) exited with \(status.code)",
         try: "run that command by itself")
     }
   }

@@ -30,7 +30,7 @@ struct Keyhaul: ParsableCommand {
     Flags may come before or after the command. Passwords are never arguments: they come from a file, a descriptor, a \
     command, or a prompt on the terminal.
 
-    Exit codes: 0 done, 1 failed, 2 differs, 3 partly done, 4 no match, 5 done but something failed after it, \
+    Exit codes: 0 done, 1 failed, 2 differs, 3 partly done, 4 no match, 5 done but a later step failed, \
     10 not found, 11 busy, 12 wrong password, 13 damaged, 14 refused, 15 locked, 16 stale plan, 64 wrong arguments. "keyhaul explain CODE" says more.
 
     Environment: KEYHAUL_HOME, KEYHAUL_PASSWORD_FILE, KEYHAUL_PASSWORD_COMMAND, NO_COLOR, COLUMNS.

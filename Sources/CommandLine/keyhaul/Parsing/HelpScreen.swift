@@ -82,7 +82,7 @@ extension FlagHelp {
 extension Verb {
   /// The forms of the verb's own result: the flag itself is of all verbs.
   fileprivate static var formatSummary: String {
-    "how to print the result: \(Amounts.list(formats.map(\.rawValue), conjunction: "or"))"
+    "output format: \(Amounts.list(formats.map(\.rawValue), conjunction: "or"))"
   }
 }
 
@@ -114,8 +114,8 @@ extension ParsableCommand {
     let forms = verb.formats.map(\.rawValue).joined(separator: ", ")
     // The parser's column of descriptions.
     let indent = String(repeating: " ", count: 26)
-    let lines = WordWrap.lines(of: "How to print the result. (values: \(forms))", columns: columns - indent.count)
+    let lines = WordWrap.lines(of: "Output format. (values: \(forms))", columns: columns - indent.count)
     return text.replacing(
-      /How to print the result\.\s+\(values:[^)]*\)/, with: lines.joined(separator: "\n" + indent))
+      /Output format\.\s+\(values:[^)]*\)/, with: lines.joined(separator: "\n" + indent))
   }
 }

@@ -25,7 +25,7 @@ enum ParserMessage {
     if let match = text.firstMatch(of: /^Missing expected argument '(?:(-[^ ']*) )?<([^>]*)>/) {
       let name = match.2.uppercased()
       let missing = match.1.map { "\($0) \(name)" } ?? name
-      return .usage("\(command) needs \(missing)", try: help)
+      return .usage("\(command) needs \(arguments[missing] ?? missing)", try: help)
     }
     if let match = text.firstMatch(of: /(?s)^Unexpected argument '(.*)'$/) {
       if match.1.contains(/^[a-z_]+(,[a-z_]+)+$/) {
@@ -39,7 +39,7 @@ enum ParserMessage {
     if let match = text.firstMatch(of: /(?s)^(\d+) unexpected arguments: '(.*)'$/) {
       return tooMany(match.2.split(separator: "', '").map(String.init), flags, command: command)
         ?? .usage(
-          "\(command) accepts fewer arguments",
+          "\(command) has too many arguments",
           why: "\(match.1) are too many: \(match.2.replacing("', '", with: ", "))", try: help)
     }
     if let match = text.firstMatch(of: /(?s)^The value '(.*)' is invalid for '(-[^' ]*)[^']*'(.*)$/) {
@@ -65,19 +65,18 @@ enum ParserMessage {
     guard let family = SecretFamily.allCases.first(where: { flags.contains("--\($0.flagPrefix)-file") }) else {
       return nil
     }
-    let message = "\(command) accepts fewer arguments"
+    let message = "\(command) has too many arguments"
     if let file = arguments.first(where: { (try? FileSystem.real.status(of: $0)) ?? nil != nil }) {
       let comparing = command == "keyhaul diff" ? "" : ", or keyhaul diff A B to compare two backups"
       return .usage(
         message, why: "\"\(HostileText.shown(file))\" is one argument too many",
         try: "run one command for each" + comparing)
     }
-    let count = arguments.count == 1 ? "an argument is too many" : "\(arguments.count) arguments are too many"
     guard flags.contains("--service") else {
-      return .usage(message, why: "\(count), and a \(family.noun) is never an argument", try: family.flags)
+      return .usage(message, why: "a \(family.noun) is never an argument", try: family.flags)
     }
     return .usage(
-      message, why: "\(count): flags select the item, and a \(family.noun) is never an argument",
+      message, why: "flags select the item, and a \(family.noun) is never an argument",
       try: "--service NAME or --account NAME; for a \(family.noun) \(family.flags)")
   }
 
@@ -111,6 +110,9 @@ enum ParserMessage {
     let values = quoted.isEmpty ? listed : quoted
     return values.isEmpty ? nil : oneOf(values)
   }
+
+  /// What an argument is, for those whose name in the usage does not say it.
+  private static let arguments = ["SOURCE": "a backup or a device", "ARCHIVE": "a backup", "DEVICE": "a device"]
 
   private static func oneOf(_ values: [String]) -> String { "it is \(Amounts.list(values, conjunction: "or"))" }
 

@@ -142,7 +142,7 @@ struct VerbPath {
     let title = HostileText.shortened(word, columns: 40)
     let message = "\(path.name) has no command \"\(title)\""
     if guesses.meanings[word.lowercased()] == nil, let near = EditDistance.nearest(to: word, among: names) {
-      return .usage(message, why: "\"\(near)\" is similar", try: "\(path.name) \(near)")
+      return .usage(message, try: "\(path.name) \(near)")
     }
     for group in root.configuration.subcommands {
       let below = group.configuration.subcommands.map { $0.word }

@@ -22,7 +22,7 @@ struct FieldTable: Sendable {
 struct FieldOptions: ParsableArguments, Sendable {
   @Option(
     help: ArgumentHelp(
-      "Print only these fields of each row, as a JSON array; also as --json=field,....",
+      "Print only these fields of each row, as a JSON array; also --json=field,field.",
       valueName: "field,..."))
   var fields: FieldList?
 

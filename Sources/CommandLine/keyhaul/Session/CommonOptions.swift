@@ -29,32 +29,37 @@ extension ColorChoice: WordArgument {}
 /// The flags of all verbs.
 struct CommonOptions: ParsableArguments {
   @Option(
-    help: ArgumentHelp("The folder of the virtual devices (KEYHAUL_HOME).", valueName: "dir"), completion: .directory)
+    help: ArgumentHelp(
+      "Where the virtual devices are kept (default: "
+        + "$KEYHAUL_HOME).", valueName: "dir"), completion: .directory)
   var home: String?
 
-  @Flag(help: "Print one JSON document; the same as --format json.")
+  @Flag(help: "Print one JSON document; same as --format json.")
   var json = false
 
-  @Option(help: ArgumentHelp("How to print the result.", valueName: "format"))
+  @Option(help: ArgumentHelp("Output format.", valueName: "format"))
   var format: OutputFormat?
 
   @Flag(name: .shortAndLong, help: "Print only results and errors.")
   var quiet = false
 
-  @Flag(name: .shortAndLong, help: "Print each step; repeat it for bytes, offsets and timings.")
+  @Flag(name: .shortAndLong, help: "Show each step; -vv adds bytes, offsets and timings.")
   var verbose: Int
 
   @Option(help: ArgumentHelp("When to use color.", valueName: "when"))
   var color: ColorChoice = .auto
 
-  @Flag(help: "Show no progress line.")
+  @Flag(help: "Hide the progress line.")
   var noProgress = false
 
-  @Flag(help: "Never ask a question.")
+  @Flag(help: "Never ask questions.")
   var noInput = false
 
   @Flag(
-    name: .shortAndLong, help: "Answer yes to changes and deletions; Keyhaul still asks about damage and costly work.")
+    name: .shortAndLong,
+    help: ArgumentHelp(
+      "Confirm changes and deletions without asking. Keyhaul still asks about damage and "
+        + "slow work."))
   var yes = false
 
   init() {}

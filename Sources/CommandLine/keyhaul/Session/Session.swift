@@ -257,7 +257,10 @@ final class Session {
 
   /// Why there is none.
   var missingTerminal: String {
-    common.noInput && !isOneOfMany ? "--no-input prevents Keyhaul from asking" : "there is no terminal to ask on"
+    common.noInput && !isOneOfMany
+      ? "--no-input prevents Keyhaul from asking"
+      : "Keyhaul cannot ask, because there "
+        + "is no terminal"
   }
 
   /// Takes standard input for one purpose.

@@ -26,7 +26,7 @@ extension BackupArchive {
   private func sealedList(with keys: borrowing ClassKeys) throws(BackupArchiveError) -> FileList {
     if case .unusable(let reason) = recordSalt { throw BackupArchiveError(.damaged, reason) }
     guard let key = keys.recordKey else {
-      throw BackupArchiveError(.keyUnavailable, "the records in its manifest are sealed with its password")
+      throw BackupArchiveError(.keyUnavailable, "the records in its manifest are encrypted with its password")
     }
     return FileList(try ManifestDatabase(try parts.clearDatabase(), recordKey: key))
   }

@@ -94,7 +94,7 @@ struct FoundContradictions {
     findings =
       facts.isEmpty
       ? []
-      : [.passwordDenied(reason: "it says that it is not encrypted, and holds \(Amounts.list(facts))")]
+      : [.passwordDenied(reason: "it says that it is not encrypted, but contains \(Amounts.list(facts))")]
   }
 
   /// What of the wraps of class keys in a backup with a password is as no device makes it, but for the hardware's layer

@@ -21,7 +21,7 @@ extension StoredParts {
       // A finished change leaves zeros in a journal's header, or an empty one. Source: SQLite, "PRAGMA journal_mode".
       if part == .databaseJournal, bytes.first == 0 { continue }
       guard part == .databaseLog || !contains(.databaseLog) else {
-        leave(part, byteCount, "a log stands beside it")
+        leave(part, byteCount, "there is also a log")
         continue
       }
       switch try Self.pages(of: part, bytes, over: database) {
@@ -88,7 +88,7 @@ extension StoredParts {
     let pages: ReplacedPages
     var rest = 0
     if part == .databaseLog {
-      guard let log = WriteAheadLog(bytes) else { return .unfit("they do not begin as a log of SQLite's does") }
+      guard let log = WriteAheadLog(bytes) else { return .unfit("they do not begin like a log of SQLite") }
       guard log.hasFrames || log.isCutShort else { return .none }
       guard log.pageCount > 0 else {
         return .unfit(
@@ -98,7 +98,7 @@ extension StoredParts {
       pages = ReplacedPages(log, of: bytes)
     } else {
       guard let journal = RollbackJournal(bytes) else {
-        return .unfit("they do not begin as a journal of SQLite's does")
+        return .unfit("they do not begin like a journal of SQLite")
       }
       pages = ReplacedPages(journal, of: bytes)
     }

@@ -168,7 +168,7 @@ struct EntryLedger {
     }
     guard directories.count < 2 else {
       throw BackupArchiveError(
-        .unsupported, "it holds \(directories.count) backups, the first in \(quoted(directories[0]))")
+        .unsupported, "it contains \(directories.count) backups, the first in \(quoted(directories[0]))")
     }
     guard let directory = directories.first, var found = parts[directory] else {
       throw BackupArchiveError(.notABackup, "it has no Manifest.plist")

@@ -84,7 +84,7 @@ final class GzipCheck: ByteFeed {
     guard let start = Int(exactly: start), start >= 0, start + Self.trailerByteCount <= window.count,
       isEnd(boundary(at: start + Self.trailerByteCount))
     else {
-      throw BackupArchiveError(.damaged, "the gzip checksum does not match its contents")
+      throw BackupArchiveError(.damaged, "the gzip checksum does not match the contents")
     }
   }
 

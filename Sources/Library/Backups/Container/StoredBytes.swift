@@ -169,7 +169,7 @@ final class NamelessFile: Sendable {
       } catch {
         throw BackupArchiveError(.unreadable, "a temporary file: \(error.reason)")
       }
-      guard count > 0 else { throw BackupArchiveError(.unreadable, "a temporary file has lost its end") }
+      guard count > 0 else { throw BackupArchiveError(.unreadable, "the end of a temporary file is missing") }
       done += count
     }
   }

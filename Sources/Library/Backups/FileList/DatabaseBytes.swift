@@ -43,7 +43,7 @@ package final class DatabaseBytes: Sendable {
   package init(_ stored: StoredBytes, key: borrowing Secret) throws(BackupArchiveError) {
     guard stored.byteCount >= Self.blockSize else {
       throw BackupArchiveError(
-        .damaged, "\(StoredPart.database.path): its \(stored.byteCount) bytes are not whole cipher blocks")
+        .damaged, "\(StoredPart.database.path): \(stored.byteCount) bytes is not a multiple of the cipher's block size")
     }
     // What is no whole block behind the last one is not part of what was encrypted.
     let rest = stored.byteCount % Self.blockSize

@@ -177,7 +177,7 @@ extension ArchiveFinding: CustomStringConvertible {
   public var fact: String {
     switch self {
     case .manifestMissing: "it is missing; the manifest database was read as an unencrypted manifest"
-    case .versionMissing: "it does not say its version"
+    case .versionMissing: "it has no version"
     case .stateMissing: "it does not say whether the backup was finished"
     case .decryptedCopy: "it says that this is a decrypted copy; only its keychain items need a password"
     case .manifestUnreadable(let reason), .keybagUnusable(let reason), .classKeysDamaged(let reason),
@@ -273,7 +273,7 @@ public enum ArchiveNote: Sendable, Hashable, CustomStringConvertible {
     case .listJournalRead(let name):
       name == StoredPart.databaseLog.path
         ? "part of the manifest comes from its log, \(name)"
-        : "the manifest is read as it was before an unfinished change, which \(name) takes back"
+        : "the manifest is read as it was before an unfinished change, which \(name) undoes"
     case .sizeDiffers(let recorded, let found):
       "the manifest records \(Amounts.grouped(recorded)) bytes for the keychain file, which has \(Amounts.grouped(found))"
     case .digestDiffers: "the digest recorded for the keychain file does not match"

@@ -20,7 +20,7 @@ public struct OpenedArchive: Sendable {
   public var archive: BackupArchive { keychain.archive }
   /// Its list of files.
   public var fileList: FileList { keychain.fileList }
-  /// What is wrong with single class keys: "10 of 11 class keys unwrap, class 7 does not". The others are usable.
+  /// What is wrong with single class keys: "10 of 11 class keys can be unwrapped, class 7 cannot". The others are usable.
   public var keybagDamage: String? { keychain.keybagDamage }
   /// In which of its Unicode forms the password fitted.
   public var passwordForm: PasswordForm { keychain.passwordForm }
@@ -132,7 +132,7 @@ public enum ArchiveDamage: Sendable, Hashable, CustomStringConvertible {
   case keychainSize(recorded: Int64, found: Int64)
   /// Nothing says whether the device finished the backup.
   case statusMissing
-  /// Class keys that items need do not unwrap: "10 of 11 class keys unwrap, class 7 does not".
+  /// Class keys that items need do not unwrap: "10 of 11 class keys can be unwrapped, class 7 cannot".
   case classKeys(String)
   /// A part that is not as a device leaves it, and that reading went around.
   case finding(ArchiveFinding)

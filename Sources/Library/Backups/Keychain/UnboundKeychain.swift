@@ -89,7 +89,7 @@ extension ArchivedKeychainError {
     self.init(
       .unboundKeychain,
       ErrorMeaning(
-        .refused, "it contains what no device writes",
+        .refused, "it contains something that no device writes",
         advice: "don't trust this backup; use the source device's own copy"),
       "\(unbound.fact): \(unbound.meaning)")
   }

@@ -82,8 +82,8 @@ public struct BackupArchiveError: ExplainedError, Equatable {
         advice: "make a new backup with a current Finder, iTunes or idevicebackup2")
     case .sealedList:
       .init(
-        .refused, "the records in its manifest are sealed with its password, as iOS 10.0 wrote them",
-        advice: "export what is in it, or update the device to iOS 10.1 or later and back it up again")
+        .refused, "the records in its manifest are encrypted with its password, as iOS 10.0 wrote them",
+        advice: "export its contents, or update the device to iOS 10.1 or later and back it up again")
     case .falseClaim:
       .init(
         .refused, "the backup says that it is encrypted, but it is not",
@@ -106,7 +106,7 @@ public struct BackupArchiveError: ExplainedError, Equatable {
     case .unfinished:
       .init(
         .damaged, "the backup was never finished",
-        advice: "export what is in it, or back up the device again and let it finish")
+        advice: "export its contents, or back up the device again and let it finish")
     case .manifestMissing:
       .init(
         .damaged, "this is an unfinished backup",
@@ -137,7 +137,7 @@ public struct BackupArchiveError: ExplainedError, Equatable {
         .failed, "libarchive, which packs and unpacks a backup in one file, cannot be used",
         advice:
           "install libarchive 3.5 or newer (libarchive13 on Debian and Ubuntu), or use a backup in a folder")
-    case .streamBroken: .init(.failed, "could not write the backup", advice: "run it again: the output is not whole")
+    case .streamBroken: .init(.failed, "could not write the backup", advice: "run it again: the output is incomplete")
     case .occupied: .init(.usage, "could not write the backup", advice: "use another name, or allow it to be replaced")
     case .interrupted: .init(.failed, "stopped", advice: "run it again; nothing was changed")
     }

@@ -12,7 +12,7 @@ extension BackupRewriter {
     if archive.manifest.isDecryptedCopy { throw ArchiveFinding.decryptedCopy.refusal }
     guard archive.hasSealedRecords else { return }
     throw BackupArchiveError(
-      .sealedList, "each record in its manifest is sealed with the password it has, as iOS 10.0 wrote it")
+      .sealedList, "each record in its manifest is encrypted with its current password, as iOS 10.0 wrote it")
   }
 
   /// Gives a backup another keybag that holds the same class keys: how its password is changed. Nothing else changes;

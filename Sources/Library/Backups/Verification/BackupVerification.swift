@@ -322,7 +322,10 @@ extension BackupVerification {
       return "its seal has changed"
     }
     let count = faultCount[.seal, default: 0] - min(sealedMissingCount, missingCount)
-    return count == 0 ? nil : "\(Amounts.count(count, "file")) \(count == 1 ? "has" : "have") changed since the sealing"
+    return count == 0
+      ? nil
+      : "\(Amounts.count(count, "file")) \(count == 1 ? "has" : "have") changed since it was "
+        + "sealed"
   }
 }
 

@@ -123,11 +123,11 @@ extension BackupVerifier {
     if tally.unstored > 0 { parts.append("\(Amounts.grouped(tally.unstored)) of them empty and not stored") }
     if tally.isKeychainMissing { parts.append("the keychain's is not") }
     if tally.digests > 0 {
-      parts.append(tally.digests == 1 ? "1 digest right" : "\(Amounts.grouped(tally.digests)) digests right")
+      parts.append(tally.digests == 1 ? "1 digest matches" : "\(Amounts.grouped(tally.digests)) digests match")
     }
     if tally.undigested > 0 { parts.append("\(Amounts.grouped(tally.undigested)) without a digest") }
     if tally.paddings > 0 {
-      let words = tally.paddings == 1 ? "1 padding right" : "\(Amounts.grouped(tally.paddings)) paddings right"
+      let words = tally.paddings == 1 ? "1 padding valid" : "\(Amounts.grouped(tally.paddings)) paddings valid"
       parts.append(tally.isKeychainRead ? "\(words) apart from the keychain's" : words)
     }
     if tally.otherSizes > 0 {
@@ -216,7 +216,8 @@ extension BackupVerifier {
       sealCheck.finish()
       for fault in sealCheck.breaks { addBreak(fault) }
     }
-    let right = "\(Amounts.count(sealCheck?.rightCount ?? 0, "file")) as sealed"
+    let rightCount = sealCheck?.rightCount ?? 0
+    let right = "\(Amounts.count(rightCount, "file")) \(rightCount == 1 ? "matches" : "match") the seal"
     guard findings.faultCount[.seal] == nil else {
       return findings.conclude(.seal, sealCheck == nil ? "the seal cannot be read" : right)
     }
@@ -231,8 +232,8 @@ extension BackupVerifier {
       findings.conclude(
         .seal,
         seal.isKeyed
-          ? "\(right) with its password"
-          : "\(right), without a password: detects accidents, but not attacks")
+          ? "\(right), which was made with its password"
+          : "\(right), which was made without a password: it detects accidents, but not attacks")
     }
   }
 

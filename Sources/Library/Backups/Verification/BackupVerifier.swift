@@ -40,7 +40,7 @@ struct BackupVerifier {
         .init(.structure, .structureDamaged, file: propertyList.name, propertyList.reason), because: propertyList.error)
     }
     let readable = names.isEmpty ? "" : "\(names.joined(separator: " and ")) readable, "
-    findings.conclude(.structure, "\(readable)\(archive.layout.listName) there")
+    findings.conclude(.structure, "\(readable)\(archive.layout.listName) present")
   }
 
   /// What was gone around is a fault of the check that it belongs to, or a note where nothing is lost by it and a restore
@@ -234,7 +234,7 @@ extension BackupLayout {
   /// What was looked at in the list.
   fileprivate var checkName: String {
     switch self {
-    case .manifestDB: "integrity check, schema as expected"
+    case .manifestDB: "integrity check passed, schema as expected"
     case .mbdb: "records fill it completely"
     }
   }

@@ -84,19 +84,19 @@ public struct ClassKeys: ~Copyable, Sendable {
   /// The classes the keybag has, in ascending order.
   public var classes: [KeyClass] { entries.keys.sorted() }
 
-  /// What is wrong with single classes: "10 of 11 class keys unwrap, class 7 does not". `nil` where nothing is.
+  /// What is wrong with single classes: "10 of 11 class keys can be unwrapped, class 7 cannot". `nil` where nothing is.
   public var damageReport: String? {
     let damaged = classes.filter { entries[$0]?.availability == .damaged }
     guard !damaged.isEmpty else { return nil }
     let names = damaged.map { keyClass in
-      guard let problem = entries[keyClass]?.problem else { return "class \(keyClass.rawValue) does not" }
+      guard let problem = entries[keyClass]?.problem else { return "class \(keyClass.rawValue) cannot" }
       return "class \(keyClass.rawValue): \(problem)"
     }
-    return "\(unwrappedCount) of \(wrappedCount) class keys unwrap, " + names.joined(separator: ", ")
+    return "\(unwrappedCount) of \(wrappedCount) class keys can be unwrapped, " + names.joined(separator: ", ")
   }
 
-  /// What could be opened, in a line: "11 of 11 class keys unwrap", or the damage report.
-  public var summary: String { damageReport ?? "\(unwrappedCount) of \(wrappedCount) class keys unwrap" }
+  /// What could be opened, in a line: "11 of 11 class keys can be unwrapped", or the damage report.
+  public var summary: String { damageReport ?? "\(unwrappedCount) of \(wrappedCount) class keys can be unwrapped" }
 
   /// Forgets keys, as locking a device does. The keys are overwritten; the classes are `.locked` from now on.
   public mutating func drop(_ keyClasses: some Sequence<KeyClass>) {

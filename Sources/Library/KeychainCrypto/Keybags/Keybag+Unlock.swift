@@ -154,7 +154,7 @@ extension Keybag {
   }
 
   private static func noneUnwraps(of count: Int) -> String {
-    count == 1 ? "the only class key does not unwrap with it" : "none of \(count) class keys unwraps with it"
+    count == 1 ? "it does not unlock the only class key" : "it unlocks none of the \(count) class keys"
   }
 }
 

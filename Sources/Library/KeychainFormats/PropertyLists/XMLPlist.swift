@@ -153,7 +153,7 @@ private struct XMLPlistReader {
   mutating func document() throws(FormatError) -> PropertyValue {
     try scanner.skipProlog()
     let root = try open()
-    guard root.name == "plist", !root.isEmpty else { throw scanner.malformed("the root is not a plist element") }
+    guard root.name == "plist", !root.isEmpty else { throw scanner.malformed("it is XML, but not a property list") }
     let value = try value(of: try open(), level: 0)
     try close("plist")
     try scanner.skipMiscellany()

@@ -82,7 +82,10 @@ public struct FormatError: ExplainedError, Equatable {
     case .overLimit: .init(.refused, "the \(name) is over a limit", advice: "don't trust this file")
     case .unsupportedVersion:
       .init(.refused, "the \(name) has an unsupported version", advice: "a newer version of this program may read it")
-    case .forbidden: .init(.refused, "the \(name) contains what no device writes", advice: "don't trust this file")
+    case .forbidden:
+      .init(
+        .refused, "the \(name) contains something that no device writes",
+        advice: "don't trust this file")
     case .trailingBytes: .init(.damaged, "the \(name) has bytes after its end", advice: "use another copy")
     case .unencodable:
       .init(.failed, "the \(name) cannot hold this value", advice: "store a string, a whole number, data or a date")

@@ -437,7 +437,7 @@ extension KeychainTransaction {
     var tombstone = Tombstone.of(step.old, now: now)
     tombstone[.persistentReference] = .data(try byRule(try NewItem.randomBytes(random, count: 16)))
     guard try insert(WritableRow(sealing: tombstone, keys: keys, random: random)) != nil else {
-      throw KeychainStoreError(.damaged, "the new position of a moved item is taken")
+      throw KeychainStoreError(.damaged, "cannot change the item: another item already has these attributes")
     }
   }
 

@@ -300,7 +300,7 @@ extension BackupExporter.Export {
       isSynchronizable: item.isSynchronizable, holdsEnclaveKey: item.holdsEnclaveKey)
     guard item.protection != nil else {
       report.leftOut.append(
-        .init(item: entry, reason: .malformed, detail: "it names no known protection class"))
+        .init(item: entry, reason: .malformed, detail: "it has no known protection class"))
       return
     }
     let candidate = ExportCandidate(

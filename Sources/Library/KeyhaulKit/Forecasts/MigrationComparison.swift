@@ -228,7 +228,7 @@ extension MigrationComparison {
 }
 
 extension MigrationComparison.Advice {
-  /// "a password would bring 13 more items; 3 stay whatever you do"
+  /// "with a password, 13 more items would move; 3 stay behind in any case"
   ///
   /// Says of how many items it speaks wherever it says that all of them arrive: a backup does not hold all that its
   /// device has.
@@ -236,21 +236,21 @@ extension MigrationComparison.Advice {
     var parts: [String] = []
     switch (setting.hasPassword, setting.onSameDevice) {
     case (false, false) where gainedByPassword > 0:
-      parts.append("a password would bring \(Amounts.count(gainedByPassword, "more item"))")
-    case (false, false): parts.append("a password would bring no more items")
-    case (true, false): parts.append("the password brings \(arrivals), which are all of these that can move")
-    case (_, true): parts.append("the source device gets \(arrivals) back")
+      parts.append("with a password, \(Amounts.count(gainedByPassword, "more item")) would move")
+    case (false, false): parts.append("with a password, no more items would move")
+    case (true, false): parts.append("with the password, \(arrivals) move, and no more can")
+    case (_, true): parts.append("\(arrivals) \(arrivesNow == 1 ? "is" : "are") restored to the source device")
     }
     switch neverToTarget {
     case 0: parts.append("none of these stays behind")
-    default: parts.append("\(Amounts.grouped(neverToTarget)) \(neverToTarget == 1 ? "stays" : "stay") in any case")
+    default:
+      parts.append("\(Amounts.grouped(neverToTarget)) \(neverToTarget == 1 ? "stays" : "stay") behind in any case")
     }
     if !setting.onSameDevice, sameDeviceOnly > 0 {
-      let come = sameDeviceOnly == 1 ? "comes" : "come"
-      let they =
+      let them =
         sameDeviceOnly == neverToTarget
-        ? (neverToTarget == 1 ? "it" : "they") : "\(Amounts.grouped(sameDeviceOnly)) of them"
-      parts.append("\(they) \(come) back only on the source device")
+        ? (neverToTarget == 1 ? "it" : "them") : "\(Amounts.grouped(sameDeviceOnly)) of them"
+      parts.append("only the source device can restore \(them)")
     }
     if damaged > 0 { parts.append("\(Amounts.grouped(damaged)) cannot be read in this copy") }
     return parts.joined(separator: "; ")

@@ -157,8 +157,8 @@ public enum MigrationPlanner {
   private static func inference(_ change: MigrationPlan.Change) -> String {
     let fact =
       switch change {
-      case .new, .replaces: "it becomes a synchronized item"
-      case .keepsExisting, .identical: "it is a synchronized item there"
+      case .new, .replaces: "it will sync with iCloud Keychain once restored"
+      case .keepsExisting, .identical: "the target has it as an item that syncs"
       }
     return "\(ReportTerm.inferredSynchronizable.id): \(fact)"
   }
@@ -204,13 +204,13 @@ public enum MigrationPlanner {
       joined("the keybag has no key of class \(keyClass.words)", place(of: archived))
     case .classKeyDamaged(let keyClass):
       joined("the keybag's key of class \(keyClass.words) does not unwrap", place(of: archived))
-    case .hardwareMissing: "its key also needs the hardware key of the source device"
+    case .hardwareMissing: "only the hardware key of the source device can decrypt it"
     case .keyUnwrapFailed where archived.mayNeedOtherHardware(hardware) && hardware.isDivided:
       joined(
         "this device's hardware key decrypts other items, but none of its class. Its key needs another device's hardware "
           + "key, or the item is damaged; Keyhaul cannot tell which", place(of: archived))
     case .keyUnwrapFailed where archived.mayNeedOtherHardware(hardware):
-      "its key also needs the hardware key of the source device"
+      "only the hardware key of the source device can decrypt it"
     case .keyUnwrapFailed, .tagMismatch: joined("the item's bytes were changed", place(of: archived))
     case .malformed(let reason): joined(reason, place(of: archived))
     case .unsupportedVersion(let version): joined("version \(version)", place(of: archived))

@@ -255,8 +255,8 @@ struct TargetModel {
     if theirs == ours { return "both of \(Timestamp.text(of: ours))" }
     let days = (Timestamp.day(of: theirs), Timestamp.day(of: ours))
     return days.0 == days.1
-      ? "there \(Timestamp.text(of: theirs)), in the backup \(Timestamp.text(of: ours))"
-      : "there \(days.0), in the backup \(days.1)"
+      ? "on the target: \(Timestamp.text(of: theirs)); in the backup: \(Timestamp.text(of: ours))"
+      : "on the target: \(days.0); in the backup: \(days.1)"
   }
 }
 

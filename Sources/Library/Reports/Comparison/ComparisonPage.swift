@@ -91,8 +91,8 @@ public struct ComparisonPage: HTMLPage {
         page.element("strong") { $0.name(document.target.name) }
         page.words(current.onSameDevice ? ", the source device." : ", another device.")
         page.words(
-          " The numbers count the items that arrive, whether or not the target already has them. Nothing has "
-            + "been changed yet.")
+          " The numbers count the items that are on the device afterwards, including those it already has. Nothing "
+            + "has been changed yet.")
       }
     }
   }
@@ -156,7 +156,7 @@ extension RestoreTable.Cell {
     let counts = page.comparison[setting]
     let isCurrent = setting == page.current
     self.init(
-      isCurrent: isCurrent, count: counts.arrives, unit: counts.arrives == 1 ? "arrives" : "arrive",
+      isCurrent: isCurrent, count: counts.arrives, unit: "restored",
       details: ArrivalWarning.counted(counts.byWarning)
         + [
           counts.staysBehind > 0 || !page.isOfBackup ? Self.staysBehind(counts.staysBehind) : nil,
@@ -170,7 +170,7 @@ extension PageTable {
   init(_ page: ComparisonPage) {
     let count = page.comparison.items.count
     self.init(
-      title: count == 1 ? "The item" : "All \(Amounts.grouped(count)) items", resultTitle: "Arrives on",
+      title: count == 1 ? "The item" : "All \(Amounts.grouped(count)) items", resultTitle: "Moves to",
       rows: page.comparison.items.map { Row($0, page) },
       filters: [(.moves, "any device"), (.stays, "the source device or none"), (.lost, "unreadable")])
   }
@@ -254,7 +254,7 @@ struct WaysTable {
   private static func title(_ verdict: TransferAnswer.Verdict) -> String {
     switch verdict {
     case .yes: "Arrive"
-    case .no: "Do not arrive"
+    case .no: "Stay behind"
     case .notKnown: "Not known"
     }
   }

@@ -72,7 +72,7 @@ public struct DifferencePage: HTMLPage {
     var tiles: [Tiles.Tile] = [
       .init(style: .moves, symbol: "+", count: difference.added.count, words: "new"),
       .init(style: .stays, symbol: "~", count: difference.changed.count, words: "changed"),
-      .init(style: .gone, symbol: "-", count: difference.removed.count, words: "gone"),
+      .init(style: .gone, symbol: "-", count: difference.removed.count, words: "missing"),
       .init(style: .plain, symbol: "=", count: difference.sameCount, words: "the same"),
     ]
     if doubtfulCount > 0 {
@@ -87,7 +87,7 @@ public struct DifferencePage: HTMLPage {
     [
       table("New in \(Markup.shortened(second.name))", difference.added.map { row($0, .moves, "+", "new") }),
       table("Changed in \(Markup.shortened(second.name))", difference.changed.map(row)),
-      table("Gone since \(Markup.shortened(first.name))", difference.removed.map { row($0, .gone, "-", "gone") }),
+      table("Only in \(Markup.shortened(first.name))", difference.removed.map { row($0, .gone, "-", "missing") }),
       doubtfulTable,
     ]
   }
@@ -96,12 +96,17 @@ public struct DifferencePage: HTMLPage {
   private var doubtfulTable: PageTable {
     func sealed(in side: Side) -> String { "encrypted in \(Markup.shortened(side.name, to: Self.maximumRemarkLength))" }
     let rows =
-      difference.doubtfulInFirst.map { row($0, .stays, "?", "gone, or \(sealed(in: second))") }
+      difference.doubtfulInFirst.map {
+        row(
+          $0, .stays, "?",
+          "only in \(Markup.shortened(first.name)), or "
+            + "\(sealed(in: second))")
+      }
       + difference.doubtfulInSecond.map { row($0, .stays, "?", "new, or \(sealed(in: first))") }
     var doubtful = table("May be encrypted on the other side", rows)
     doubtful.note =
       "Each of these items can be decrypted on only one side. It may match an encrypted item of its kind on the other "
-      + "side. Because this is not known, it does not count as new, gone or the same."
+      + "side. Because this is not known, it counts neither as missing on one side nor as the same."
     return doubtful
   }
 
@@ -188,14 +193,14 @@ public struct DifferencePage: HTMLPage {
       page.newLine()
       page.element("section") { page in
         page.element("h2") { page in
-          page.words("Items that no backup contains of ")
+          page.words("Items that are never in a backup of ")
           page.name(side.name)
           page.words(" holds")
         }
         page.element(
           "p",
-          "These items are on the device, but do not count as a difference to a backup, because a rule "
-            + "keeps each of them out.")
+          "These items are on the device. They do not count as a difference from the backup, because a rule keeps "
+            + "each of them out of every backup.")
         for reason in Reason.allCases {
           let items = side.leftOut.filter { $0.reason == reason }
           guard !items.isEmpty else { continue }
@@ -279,7 +284,7 @@ extension DifferencePage {
   var verdict: String {
     let parts = [
       (difference.added.count, "is new", "are new"), (difference.changed.count, "changed", "changed"),
-      (difference.removed.count, "is gone", "are gone"),
+      (difference.removed.count, "is missing", "are missing"),
     ].filter { $0.0 > 0 }
     let same = difference.sameCount
     guard let first = parts.first else { return verdictWithoutNames + doubt + "." }
@@ -363,8 +368,8 @@ private struct DifferenceSteps {
     guard second.kind == .archive, second.hasKeychain, second.itemCount > 0, !difference.isEmpty else { return nil }
     let device = first.kind == .device ? first : nil
     return .init(
-      words: "See what restoring \(Markup.shortened(second.name)) would do on "
-        + "\(device.map { Markup.shortened($0.name) } ?? "a device"), before it is done.",
+      words: "See what restoring \(Markup.shortened(second.name)) to "
+        + "\(device.map { Markup.shortened($0.name) } ?? "a device") would do. Nothing is changed.",
       commands: [Commands.plan(second.word, onto: device?.word ?? "DEVICE")])
   }
 }

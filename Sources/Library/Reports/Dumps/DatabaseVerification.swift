@@ -66,7 +66,7 @@ package struct DatabaseVerification {
     case .appliedInPart:
       Check(
         id: .log, outcome: .unchecked,
-        detail: "its committed changes were read up to a position; the rest is damaged, cut off or unfinished")
+        detail: "its committed changes were read up to a point; the rest is damaged, cut off or unfinished")
     case .unreadable: Check(id: .log, outcome: .unchecked, detail: "it has no committed change that can be read")
     case .foreign:
       Check(id: .log, outcome: .unchecked, detail: "it belongs to another database, or to another state of this one")
@@ -202,7 +202,7 @@ package struct DatabaseVerification {
 
   private var conclusion: String {
     if isDamaged { return "\(name) is damaged: \(loss)." }
-    let rest = "; a database does not show who wrote it, or which rows were removed."
+    let rest = "; nothing in a database shows who wrote it, or which rows were removed."
     return isPartial
       ? "No visible error in \(name)" + rest
       : "No error in \(name): its contents are consistent" + rest

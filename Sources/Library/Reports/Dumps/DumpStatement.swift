@@ -37,7 +37,7 @@ package struct DumpStatement {
     if let facts = dump.database { return databaseSentence(facts) }
     return
       "\(name) is \(dump.nature), read as \(dump.form.phrase): nothing enforced the protection classes of its items. "
-      + "It does not show who wrote it or whether it is complete."
+      + "Nothing shows who wrote it or whether it is complete."
   }
 
   /// What protects a database's items, and what does not.
@@ -45,8 +45,7 @@ package struct DumpStatement {
     let trust =
       switch facts.keys {
       case .beside:
-        "nothing enforces the protection classes of its items, and it does not show who wrote it or whether it is "
-          + "complete"
+        "nothing enforces the protection classes of its items, and nothing shows who wrote it or whether it is complete"
       case .given, .absent: "it does not show who wrote it or whether it is complete"
       }
     return "\(name) is \(dump.nature): \(trust)."
@@ -63,11 +62,11 @@ package struct DumpStatement {
       case .none: String?.none
       case .applied: "The committed changes in its log (-wal) were read too."
       case .appliedInPart:
-        "The committed changes in its log (-wal) were read up to a position. The rest is damaged, cut off or "
+        "Keyhaul read the committed changes in its log (-wal) up to a point. The rest is damaged, cut off or "
           + "unfinished, and may have contained items."
       case .takenBack:
-        "One of its changes was not finished. It was read in its earlier state, from its journal (-journal). SQLite "
-          + "restores the same state when it next opens the database."
+        "One of its changes was not finished. Keyhaul read the state before this change, from the journal (-journal). "
+          + "SQLite restores the same state when it next opens the database."
       case .unreadable: "Its log (-wal) has no committed change that can be read, so nothing from the log is shown."
       case .foreign:
         "Its log (-wal) or journal (-journal) belongs to another database, or to another state of this one, so nothing "
@@ -115,7 +114,9 @@ package struct DumpStatement {
     return databaseRemarks
       + [
         line(
-          inferred, "names no table: its attributes show the table", "name no table: their attributes show the table"),
+          inferred, "names no table; Keyhaul inferred it from the attributes",
+          "name no table; Keyhaul inferred it "
+            + "from the attributes"),
         line(
           items.count { $0.item?.isTombstone == true }, "is a tombstone", "are tombstones"),
         line(counts.absent, "has no secret in the \(noun)", "have no secret in the \(noun)"),
@@ -125,12 +126,12 @@ package struct DumpStatement {
           "cannot be decrypted completely"
         ).map { "\($0.dropLast()): \(shutList)." },
         line(
-          rendered, "has its secret as the tool rendered it: the original bytes may differ",
-          "have their secrets as the tool rendered them: the original bytes may differ"),
+          rendered, "has its secret as the tool displayed it: the original bytes may differ",
+          "have their secrets as the tool displayed them: the original bytes may differ"),
         line(
           items.count(where: \.hasOtherDigest), "has a digest (sha1) that does not match: the item was changed",
           "have digests (sha1) that do not match: the items were changed"),
-        line(nameless, "names no known protection class", "name no known protection class"),
+        line(nameless, "has no known protection class", "have no known protection class"),
         line(
           unusable, "has attributes with invalid values; those were left out",
           "have attributes with invalid values; those were left out"),
@@ -177,11 +178,13 @@ package struct DumpStatement {
       : "\(Amounts.count(lacking, "item")) whose secret cannot be decrypted here \(lacking == 1 ? "counts" : "count") "
         + "as readable on the device, which has its own keys."
     return [
-      "The items' source device is not known. Keyhaul assumes that the target is another device; if it is the same, "
-        + "the this-device-only items come back.",
+      "The items' source device is not known. Keyhaul assumes that the target is another device. If it is the same "
+        + "device, the this-device-only items are restored too.",
       dump.form == .database
-        ? nil : "Whether an item belongs to an App Clip or requires authentication is known only if the dump says so.",
-      "Items that the \(noun) omits are not shown.", taken, marks,
+        ? nil
+        : "Keyhaul knows whether an item belongs to an App Clip or requires authentication only if the dump "
+          + "says so.",
+      "Keyhaul cannot show items that the \(noun) omits.", taken, marks,
     ].compactMap(\.self)
   }
 

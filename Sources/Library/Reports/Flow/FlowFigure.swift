@@ -37,7 +37,10 @@ struct FlowFigure {
         }
         drawing(layout, to: &page)
         page.element("ol", ["aria-hidden": "true"]) { page in
-          for (end, bar) in layout.ends { label(flow.count(of: end), words(for: end), bar, to: &page) }
+          for (end, bar) in layout.ends {
+            let count = flow.count(of: end)
+            label(count, words(for: end, isSingle: count == 1), bar, to: &page)
+          }
         }
       }
     }
@@ -54,17 +57,17 @@ struct FlowFigure {
     let parts = flow.streams.map { stream in
       let origin = stream.origin.lines.map { Markup.shortened($0) }.joined(separator: ", ")
       return "\(origin): \(Amounts.count(stream.count, "item")) "
-        + words(for: stream.end).map { Markup.shortened($0.text) }.joined(separator: " ")
+        + words(for: stream.end, isSingle: stream.count == 1).map { Markup.shortened($0.text) }.joined(separator: " ")
     }
     return parts.joined(separator: "; ") + "."
   }
 
   private typealias Line = (text: String, isName: Bool)
 
-  private func words(for end: Flow.End) -> [Line] {
+  private func words(for end: Flow.End, isSingle: Bool) -> [Line] {
     switch end {
-    case .moves: [(isReturn ? "come back to" : "move to", false), (target, true)]
-    case .stays: [("stay with", false), (source, true)]
+    case .moves: [(isReturn ? "restored to" : isSingle ? "moves to" : "move to", false), (target, true)]
+    case .stays: [(isSingle ? "stays on" : "stay on", false), (source, true)]
     case .lost: [("cannot", false), ("be read", false)]
     case .gone: [("removed from", false), (target, true)]
     }
@@ -179,7 +182,7 @@ extension Flow.Axis {
     switch self {
     case .app: "app"
     case .kind: "kind"
-    case .protection: "when they may be read"
+    case .protection: "protection"
     }
   }
 }

@@ -107,7 +107,7 @@ extension FuturesFacts {
   /// What is on both afterwards, and of use there as far as anything is known against it.
   var arriving: Group {
     Group(
-      title: "On both afterwards", reason: nil, style: .moves, symbol: "+",
+      title: "Kept either way", reason: nil, style: .moves, symbol: "+",
       items: futures.items.filter { $0.outlook == .both && $0.warning == nil })
   }
 
@@ -124,8 +124,8 @@ extension FuturesFacts {
         fact: "\(warning.rawValue): \(words.headline)", advice: words.action)
     }
     return [
-      group("On both afterwards, but unusable on \(newPhone)", .both, .migratesButUnusable),
-      group("Back on \(phone), but may be unusable there", .sameDevice, .useNotKnown),
+      group("Kept either way, but unusable on \(newPhone)", .both, .migratesButUnusable),
+      group("Restored to \(phone), but may be unusable there", .sameDevice, .useNotKnown),
     ].compactMap(\.self)
   }
 
@@ -134,17 +134,21 @@ extension FuturesFacts {
     guard !members.isEmpty else { return nil }
     return Group(
       title: "Lost: not in this backup", reason: nil, style: .stays, symbol: "x", items: members,
-      fact: "they came to \(phone) after the backup was made, or its references do not show them in it",
+      fact: "they were added to \(phone) after the backup was made, or their references are not in it",
       advice: "Make a new backup.")
   }
 
   private func title(_ outlook: MigrationFutures.Outlook, _ reason: Reason, isOnDeviceAlone: Bool) -> String {
     if reason.isDamage { return isOnDeviceAlone ? "Cannot be read on \(phone)" : "Cannot be read" }
     switch outlook {
-    case .neither where !UnseenItems.reasons.contains(reason): return "On neither afterwards"
-    case .neither: return reason == .systemBound ? "On neither: never in a backup" : "Lost on both: never in a backup"
-    case .sameDevice: return "Lost on \(newPhone), back on \(phone)"
-    case .both: return "On both afterwards"
+    case .neither where !UnseenItems.reasons.contains(reason): return "Lost either way"
+    case .neither:
+      return reason == .systemBound
+        ? "Not restored, and not needed: never in a backup"
+        : "Lost either "
+          + "way: never in a backup"
+    case .sameDevice: return "Lost on \(newPhone), restored to \(phone)"
+    case .both: return "Kept either way"
     }
   }
 
@@ -181,13 +185,13 @@ extension FuturesFacts {
     return sentences.joined(separator: " ")
   }
 
-  private static let uncounted = "Items that no backup contains are lost in both cases and are not counted."
+  private static let uncounted = "Items that never enter a backup are lost in both cases and are not counted."
 
   func counts(onSameDevice: Bool) -> MigrationFutures.Counts { futures.counts(onSameDevice: onSameDevice) }
 
   private var nothing: String {
     guard isOfBackup else { return "\(phone) has no items, so nothing is lost." }
-    return "The backup contains no items. It brings nothing to \(newPhone), and nothing back to \(phone)."
+    return "The backup contains no items. Nothing moves to \(newPhone), and nothing is restored to \(phone)."
       + (maker == nil ? " " + Self.uncounted : "")
   }
 
@@ -195,55 +199,58 @@ extension FuturesFacts {
   private func all(_ counts: MigrationFutures.Counts) -> String {
     let one = counts.total == 1
     let items = one ? "the only item" : "the \(Amounts.grouped(counts.total)) items"
-    guard isOfBackup else { return "\(items) of \(phone)" }
+    guard isOfBackup else { return "\(items) on \(phone)" }
     guard let maker, !maker.absent.isEmpty else { return "\(items) in the backup" }
-    return maker.goneCount == 0 ? "\(items) of \(maker.device)" : "\(items) in the backup and on \(maker.device)"
+    return maker.goneCount == 0 ? "\(items) on \(maker.device)" : "\(items) in the backup and on \(maker.device)"
   }
 
-  /// "14 of the 18 items in the backup reach a new iPhone, 4 do not."
+  /// "Of the 18 items in the backup, 14 move to a new iPhone and 4 do not."
   private func arrival(_ counts: MigrationFutures.Counts) -> String {
-    let (reached, lost) = (counts.comesBack, counts.lost)
-    switch (reached, lost) {
-    case (0, _): return "None of \(all(counts)) reaches \(newPhone)\(cause(counts))."
+    let (moving, lost) = (counts.comesBack, counts.lost)
+    switch (moving, lost) {
+    case (0, _): return "None of \(all(counts)) moves to \(newPhone)\(cause(counts))."
     case (_, 0):
       let items = all(counts)
-      return reached == 1
-        ? "\(items.prefix(1).uppercased() + items.dropFirst()) reaches \(newPhone)."
-        : "All of \(items) reach \(newPhone)."
+      return moving == 1
+        ? "\(items.prefix(1).uppercased() + items.dropFirst()) moves to \(newPhone)."
+        : "All of \(items) move to \(newPhone)."
     case _:
-      return "\(Amounts.grouped(reached)) of \(all(counts)) \(reached == 1 ? "reaches" : "reach") \(newPhone), "
+      return "Of \(all(counts)), \(Amounts.grouped(moving)) \(moving == 1 ? "moves" : "move") to \(newPhone) and "
         + "\(Amounts.grouped(lost)) \(lost == 1 ? "does" : "do") not."
     }
   }
 
-  /// " 1 of those has the form of a key that only the Secure Enclave of old-phone can use, and is of no use there."
+  /// " 1 of those has the format of a key that only the Secure Enclave of old-phone can use, and is unusable on a new
+  /// iPhone."
   private func unusable(_ counts: MigrationFutures.Counts) -> String {
     guard let count = counts.byWarning[.migratesButUnusable] else { return "" }
     let verbs = count == 1 ? ("has", "a key", "is") : ("have", "keys", "are")
     return " \(Amounts.grouped(count)) of those \(verbs.0) the format of \(verbs.1) that only the Secure Enclave of "
-      + "\(phone) can use, and \(verbs.2) unusable there."
+      + "\(phone) can use, and \(verbs.2) unusable on \(newPhone)."
   }
 
-  /// "On old-phone, once it is erased, 18 of them come back, 4 do not."
+  /// "After an erase, 18 of them are restored to old-phone and 4 are not."
   private func `return`(_ counts: MigrationFutures.Counts) -> String {
-    let start = "On \(phone), once it is erased,"
-    let lost = counts.lost == 0 ? "" : ", \(Amounts.grouped(counts.lost)) \(counts.lost == 1 ? "does" : "do") not"
+    let (arrives, lost) = (Amounts.grouped(counts.arrives), Amounts.grouped(counts.lost))
+    let are = counts.arrives == 1 ? "is" : "are"
     if counts.expected == 0 {
       switch counts.arrives {
-      case 0: return "\(start) none of them comes back."
-      case counts.total: return "\(start) \(counts.total == 1 ? "it comes" : "all of them come") back."
-      case let count: return "\(start) \(Amounts.grouped(count)) of them \(count == 1 ? "comes" : "come") back\(lost)."
+      case 0: return "After an erase, none of them is restored to \(phone)."
+      case counts.total:
+        return "After an erase, \(counts.total == 1 ? "it is" : "all of them are") restored to \(phone)."
+      case _:
+        let rest = counts.lost == 0 ? "" : " and \(lost) \(counts.lost == 1 ? "is" : "are") not"
+        return "After an erase, \(arrives) of them \(are) restored to \(phone)\(rest)."
       }
     }
-    let checked =
+    let expected = Amounts.grouped(counts.expected)
+    let classes = counts.expected == 1 ? "its class" : "their classes"
+    let start =
       counts.arrives == 0
-      ? "" : " \(Amounts.grouped(counts.arrives)) \(counts.arrives == 1 ? "comes" : "come") back, and"
-    let they =
-      counts.expected == 1
-      ? "is expected back because its class says so" : "are expected back because their classes say so"
-    return
-      "\(start)\(checked) \(Amounts.grouped(counts.expected))\(checked.isEmpty ? "" : " more") \(they)\(lost); this "
-      + "could not be checked."
+      ? "After an erase, \(expected) of them should be restored to \(phone)"
+      : "After an erase, \(arrives) of them \(are) restored to \(phone), and \(expected) more should be"
+    let rest = counts.lost == 0 ? "" : " \(lost) \(counts.lost == 1 ? "is" : "are") not restored."
+    return "\(start), judging by \(classes); this could not be checked.\(rest)"
   }
 
   private func cause(_ counts: MigrationFutures.Counts) -> String {
@@ -259,28 +266,29 @@ extension FuturesFacts {
       return counts.comesBack == 0 ? "none" : Amounts.grouped(counts.comesBack)
     }
     let (given, another) = futures.hasPassword ? ("with a", "Without") : ("without a", "With")
-    return "This is for a backup \(given) password. \(another) one, \(arrives(false)) reach \(newPhone), and "
-      + "\(arrives(true)) come back to \(phone)."
+    return "This is for a backup \(given) password. \(another) one, \(arrives(false)) move to \(newPhone), and "
+      + "\(arrives(true)) are restored to \(phone)."
   }
 
   /// How it is known what comes back to the same device.
   var basis: String {
     guard isOfBackup else {
-      return "Checked with keys: a backup was made in memory and opened with \(phone)'s key and with another device's."
+      return "Keyhaul made a backup in memory, and decrypted it with \(phone)'s hardware key and with another device's."
     }
     let needing = futures.items.count { $0.reason == .deviceBound || $0.reason == .backupNotEncrypted }
     let lost = futures.items.count { $0.reason?.isLostInThisCopy == true }
     guard needing > 0 else {
       return lost == 0
-        ? "Checked: each item was decrypted; none needs a device's hardware key."
-        : "Checked: each item was tried; \(Amounts.grouped(lost)) cannot be read in this copy, and none of the others "
-          + "needs a device's hardware key."
+        ? "Keyhaul decrypted every item. None of them needs a device's hardware key."
+        : "Keyhaul tried to decrypt every item. \(Amounts.grouped(lost)) cannot be read in this copy. None of the "
+          + "others needs a device's hardware key."
     }
     guard futures.triedHardware, let hardware else {
       return
-        "For \(newPhone) each item was tried. For \(phone), the class decided for the "
-        + "\(Amounts.count(needing, "item")) that its hardware key decrypts, because the key is not available."
+        "For \(newPhone), Keyhaul tried to decrypt every item. For \(phone), it judged "
+        + "\(Amounts.count(needing, "item")) by class, because the hardware key that decrypts "
+        + "\(needing == 1 ? "it" : "them") is not available."
     }
-    return "Checked: each item was tried, for \(phone) with the hardware key of \(hardware)."
+    return "Keyhaul tried to decrypt every item, for \(phone) with the hardware key of \(hardware)."
   }
 }

@@ -115,7 +115,7 @@ extension PageTable {
   fileprivate init(_ page: FuturesPage) {
     let items = page.facts.futures.items
     self.init(
-      title: items.count == 1 ? "The item" : "All \(Amounts.grouped(items.count)) items", resultTitle: "Comes back on",
+      title: items.count == 1 ? "The item" : "All \(Amounts.grouped(items.count)) items", resultTitle: "Kept on",
       rows: items.map { Row($0, page.facts) },
       filters: [(.moves, "both"), (.stays, "one or none"), (.lost, "unreadable")])
   }

@@ -41,7 +41,7 @@ package struct BackupFacts {
     let extent =
       switch status?.isFullBackup {
       case true?: "full"
-      case false?: "incremental: the device sent what had changed, and the rest was there"
+      case false?: "incremental: the device sent only what had changed"
       case nil: "full or incremental not recorded"
       }
     let passcode =
@@ -85,7 +85,7 @@ package struct BackupFacts {
 
   // MARK: The keybag
 
-  /// "classes 1 to 11: 7 wrapped with the password, 4 with password and device"
+  /// "classes 1 to 11: 7 wrapped with the password, 4 with the password and the device"
   package var classes: String {
     let records = archive.keybag.classKeys
     let numbers = records.compactMap(\.keyClass).map(\.rawValue).sorted()
@@ -104,7 +104,8 @@ package struct BackupFacts {
       }
     }
     let parts = wraps.enumerated().map { offset, wrap in
-      "\(Amounts.grouped(wrap.count)) \(offset == 0 ? "wrapped " : "")with \(wrap.words)"
+      "\(Amounts.grouped(wrap.count)) \(offset == 0 ? "wrapped " : "")with "
+        + wrap.words.replacing("password", with: "the password").replacing("device", with: "the device")
     }
     return "\(present): \(parts.joined(separator: ", "))"
   }

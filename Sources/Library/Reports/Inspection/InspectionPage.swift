@@ -131,7 +131,7 @@ public struct InspectionPage: HTMLPage {
   public func html() throws(DataProtectionError) -> String {
     let title = "What is in \(Markup.shortened(facts.name))"
     var frame = ReportPage(title: title, program: program)
-    if facts.items == nil { frame.content = "It contains no account names and no passwords." }
+    if facts.items == nil { frame.content = "This page contains no account names and no passwords." }
     return try frame.html(
       body: { page in
         heading(&page)
@@ -290,11 +290,11 @@ extension InspectionPage {
       return "This keychain contains secrets without names, as iOS 4 stored them, and cannot be restored to any device"
     }
     guard facts.isEncrypted else {
-      return "This keychain can go only back to \(maker), because the backup has no password"
+      return "This keychain can be restored only to \(maker), because the backup has no password"
     }
     guard facts.items != nil else {
       return
-        "This keychain can go to any device with the password; its this-device-only items can go only back to "
+        "With the password, this keychain can move to any device; its this-device-only items can be restored only to "
         + maker
     }
     let total = Amounts.grouped(counts.total)
@@ -304,11 +304,11 @@ extension InspectionPage {
         ? "The keychain in this backup is empty"
         : "No item in this keychain can be decrypted"
     case (0, _):
-      return "This keychain can go only back to \(maker): all items that can be decrypted are this-device-only"
-    case (_, 0): return "This keychain can go to any device with the password"
+      return "This keychain can be restored only to \(maker): all items that can be decrypted are this-device-only"
+    case (_, 0): return "With the password, this keychain can move to any device"
     case (_, let bound):
-      return "This keychain can go to any device with the password; \(Amounts.grouped(bound)) of \(total) items "
-        + "\(bound == 1 ? "goes" : "go") only back to \(maker)"
+      return "With the password, this keychain can move to any device; \(Amounts.grouped(bound)) of \(total) items "
+        + "can be restored only to \(maker)"
     }
   }
 }
@@ -317,8 +317,8 @@ extension BackupLayout {
   /// The list of files, by its name and its time.
   package var words: String {
     switch self {
-    case .manifestDB: "Manifest.db (iOS 10 and later)"
-    case .mbdb: "Manifest.mbdb (iOS 4 to 9)"
+    case .manifestDB: "Manifest.db (the format since iOS 10)"
+    case .mbdb: "Manifest.mbdb (the format of iOS 4 to 9)"
     }
   }
 }

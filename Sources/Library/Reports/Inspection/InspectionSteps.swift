@@ -9,7 +9,7 @@ extension StepList {
     if page.missingCount > 0 || page.counts.damaged > 0 || facts.hiddenKeychain != nil || page.isKeybagUnusable {
       steps.append(
         Step(
-          words: "Find out what is damaged, and look for another copy, which may still have the lost items.",
+          words: "Find out what is damaged. Look for another copy, which may still contain the lost items.",
           commands: [Commands.verify(archive), Commands.verify("COPY")]))
     }
     // No password and no device makes a difference to it.
@@ -20,7 +20,7 @@ extension StepList {
     if facts.hasKeychain, facts.isEncrypted, facts.items == nil, facts.hiddenKeychain == nil {
       steps.append(
         Step(
-          words: "See what is in the keychain. The password is asked for, or read from a file:",
+          words: "List the items of the keychain. Keyhaul asks for the password, or reads it from a file:",
           commands: [Commands.inspectionPage(of: archive)]))
     }
     if facts.unbound?.isRefused == true {
@@ -52,7 +52,7 @@ extension StepList {
     } else if facts.hasKeychain, page.holdsRestorable {
       steps.append(
         Step(
-          words: "See what a restore would do on a device, item by item, before it is done.",
+          words: "See what a restore to a device would do, item by item. Nothing is changed.",
           commands: [Commands.plan(archive, onto: "DEVICE")]))
     }
     if page.missingCount == 0, page.counts.damaged == 0 {

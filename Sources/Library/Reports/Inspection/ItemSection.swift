@@ -49,7 +49,7 @@ struct ItemSection {
       markup.element("thead") { markup in
         markup.element("tr") { markup in
           markup.element("th", ["scope": "col"], "May be read")
-          markup.element("th", ["scope": "col"], "Goes to")
+          markup.element("th", ["scope": "col"], "Can be restored to")
           markup.element("th", ["scope": "col", "class": "number"], "Items")
         }
       }
@@ -77,7 +77,9 @@ struct ItemSection {
 
   private var table: PageTable {
     PageTable(
-      title: counts.total == 1 ? "The item" : "All \(Amounts.grouped(counts.total)) items", resultTitle: "Goes to",
+      title: counts.total == 1 ? "The item" : "All \(Amounts.grouped(counts.total)) items",
+      resultTitle: "Can be "
+        + "restored to",
       rows: (facts.items ?? []).map(row),
       filters: [(.moves, "any device"), (.stays, "\(Markup.shortened(page.maker, to: 24)) only"), (.lost, "damaged")])
   }

@@ -14,7 +14,7 @@ struct KeybagSection {
       let version = keybag.version.map { "Version \($0)" } ?? "No version"
       let cost =
         facts.isEncrypted
-        ? "Each guess at the password costs \(keybag.roundsWords)\(time)."
+        ? "Each guess at the password takes \(keybag.roundsWords)\(time)."
         : "A backup without a password needs no guessing."
       page.element("p", "\(version), \(Amounts.count(keybag.classKeys.count, "class key")). \(cost)")
       guard !keybag.classKeys.isEmpty else { return }

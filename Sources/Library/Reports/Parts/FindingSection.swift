@@ -54,7 +54,7 @@ struct AbsentSection {
         guard !items.isEmpty else { continue }
         ReasonCard(
           reason: reason, style: reason.isDamage ? .lost : .stays, items: items.map { .init(nil, $0.identity) },
-          place: reason.isDamage ? "Cannot be read on the device" : "Never in the backup"
+          place: reason.isDamage ? "Cannot be read on the device" : "Never in a backup"
         ).write(to: &page)
       }
       Self.write(maker.since, to: &page)

@@ -46,7 +46,7 @@ struct ReasonCard {
         page.element("strong", "What to do. ")
         page.words(explanation.action)
       }
-      if let ways = explanation.otherWays {
+      if let ways = explanation.otherWays, explanation.action != "Nothing." {
         page.element("p") { page in
           page.element("strong", "Other ways. ")
           page.words(ways)

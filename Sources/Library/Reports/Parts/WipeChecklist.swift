@@ -33,17 +33,17 @@ struct WipeChecklist {
   var checklist: Checklist {
     Checklist(
       title: "Before you wipe", name: phone,
-      note: "To print and tick off. No backup brings back what is lost with a wiped phone.",
+      note: "Print it and tick off each step. No backup can restore what is lost with a wiped phone.",
       groups: [
         .init(title: "The backup", entries: backupEntries),
         .init(
-          title: "While \(Markup.shortened(phone)) can still decrypt it",
+          title: "While \(Markup.shortened(phone)) still works",
           note: isOfBackup ? UnseenItems.line : nil,
           entries: entries(where: Self.isGuarded, Self.moving) + (isOfBackup ? [Self.unseen] : [])),
         .init(
           title: isReturn == true
-            ? "After the restore" : "On \(Markup.shortened(target)), before the old phone is wiped",
-          entries: entries(where: { $0 == .deviceBound }) { _ in "Sign in again." } + accountEntries),
+            ? "After the restore" : "On \(Markup.shortened(target)), before you wipe the old phone",
+          entries: entries(where: { $0 == .deviceBound }) { _ in "Sign in or set it up again." } + accountEntries),
         .init(title: "Last of all", entries: last),
       ])
   }
@@ -87,10 +87,12 @@ struct WipeChecklist {
   private static func moving(_ reasons: Set<Reason>) -> String {
     var words: [String] = []
     if !reasons.isDisjoint(with: [.passcodeOnly, .needsAuthentication]) {
-      words.append("Move or export inside the app the data that this item protects.")
+      words.append("In the app, export or move the protected data.")
     }
     if reasons.contains(.hardwareKey) {
-      words.append("Its key works only with its token: make sure that you can register a new key.")
+      words.append(
+        "Make sure that you can register a new key. The old one works only on this phone, or with its "
+          + "smart card.")
     }
     if reasons.contains(.appClip) { words.append("Install the full app, and check that it has the App Clip's data.") }
     return words.joined(separator: " ")
@@ -98,19 +100,20 @@ struct WipeChecklist {
 
   private static let unseen = Checklist.Entry(
     words:
-      "Go through the apps that matter to you: banking, one-time passwords, chats. Can each be moved to another phone?")
+      "Open the apps that matter to you: banking, one-time passwords, chats. Can you move each of them to another "
+      + "phone?")
 
   private var accountEntries: [Checklist.Entry] {
     let shared = losses.count { $0.reason == .sharedGroup }
     let cloud = Checklist.Entry(
-      words: "If you use iCloud Keychain, turn it on and wait until its passwords are there.")
+      words: "If you use iCloud Keychain, turn it on on the new phone and wait until your passwords have arrived.")
     return [cloud]
       + (shared > 0 ? [.init(words: "Sign in with the account that shares \(Amounts.count(shared, "item")).")] : [])
   }
 
   private var last: [Checklist.Entry] {
     let back = Checklist.Entry(
-      words: "The backup is not stored only on \(Markup.shortened(phone)), and you know its password.")
+      words: "A copy of the backup is somewhere other than \(Markup.shortened(phone)), and you know its password.")
     let away = Checklist.Entry(
       words: "Every app that you need works on \(Markup.shortened(target)). Only then wipe the old phone.")
     return switch isReturn {
@@ -141,7 +144,7 @@ struct WipeChecklist {
       let count = Amounts.count(losses.count, "item")
       return Checklist.Entry(
         name: name,
-        words: (!name.isEmpty ? "" : "\(count) that \(losses.count == 1 ? "names" : "name") no app. ")
+        words: (!name.isEmpty ? "" : "\(count) \(losses.count == 1 ? "does" : "do") not name an app. ")
           + words(Set(losses.map(\.reason))),
         items: named, unnamedCount: losses.count - named.count)
     }

@@ -41,7 +41,7 @@ struct LossSection {
     guard !warnings.isEmpty else { return }
     markup.newLine()
     markup.element("section") { markup in
-      markup.element("h2", "Arrives, but may be unusable there")
+      markup.element("h2", page.isReturn ? "Restored, but may be unusable there" : "Moves, but may be unusable there")
       for warning in warnings {
         let items = page.plan.decisions.filter { $0.warning == warning }
         ReasonCard(
@@ -63,19 +63,20 @@ struct LossSection {
         markup.element("p", ["class": "count"]) { markup in
           markup.element("b", Amounts.count(removed.count, "item"))
         }
-        markup.element("h3", removed.count == 1 ? "It is lost afterwards" : "They are lost afterwards")
+        markup.element("h3", removed.count == 1 ? "It is then lost" : "They are then lost")
         markup.element(
           "p",
           page.plan.onlyRemoves
-            ? "iOS removes the items on the device before it restores. Keyhaul refuses to do so if no item arrives."
-            : "Like iOS, this restore first removes the items on the device. Synchronized items stay."
+            ? "iOS removes the items on the device before it restores. Keyhaul refuses to do so if it would restore "
+              + "no item."
+            : "Like iOS, this restore first removes the items on the device. Items that sync are kept."
         )
         markup.element("p", ["class": "do"]) { markup in
           markup.element("strong", "What to do. ")
           let them = removed.count == 1 ? "it" : "them"
           guard page.isRestoreUseful else {
             return markup.words(
-              "Do not restore: nothing new would come in \(removed.count == 1 ? "its" : "their") place.")
+              "Do not restore: nothing would replace \(removed.count == 1 ? "it" : "them").")
           }
           markup.words("To keep \(them), plan with ")
           markup.element("code", Commands.keepingExisting)

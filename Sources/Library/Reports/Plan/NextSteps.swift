@@ -51,8 +51,8 @@ private struct PlanSteps {
     let carries =
       switch closed {
       case 0: ""
-      case 1: " It brings the item that has no other obstacle."
-      default: " It brings the \(Amounts.grouped(closed)) items that have no other obstacle."
+      case 1: " Then the item that nothing else holds back moves."
+      default: " Then the \(Amounts.grouped(closed)) items that nothing else holds back move."
       }
     let what = "Make a \(isDevice ? "" : "new ")backup \(isPlain ? "without" : "with") a password."
     return .init(
@@ -94,12 +94,12 @@ private struct PlanSteps {
     let sentence =
       needsBackup
       ? "Plan with that backup, then restore exactly what the plan says."
-      : "To restore exactly this, save the plan and then carry it out. Keyhaul refuses if the backup or the device has "
-        + "changed."
+      : "To restore exactly this, save the plan and then carry it out. Keyhaul refuses to restore if the backup or "
+        + "\(Markup.shortened(page.target.name)) has changed since this plan."
     let isLocked = page.target.state != "unlocked"
     let name = Markup.shortened(page.target.name)
     return .init(
-      words: isLocked ? "\(sentence) \(name) has to be unlocked for it." : sentence,
+      words: isLocked ? "\(sentence) Unlock \(name) first." : sentence,
       commands: (isLocked ? [Commands.unlock(words.target)] : []) + [
         Commands.plan(backup, onto: words.target, policy, savingTo: "move.plan"),
         Commands.restore(backup, onto: words.target, plan: "move.plan"),

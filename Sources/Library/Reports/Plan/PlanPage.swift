@@ -131,7 +131,7 @@ public struct PlanPage: HTMLPage {
   private var policyWords: String {
     switch plan.policy {
     case .replace: "Existing items are replaced, as iOS does."
-    case .merge: "Existing items stay. If two items have the same key, the newer one wins."
+    case .merge: "Existing items are kept. If two items have the same primary key, the newer one is kept."
     }
   }
 
@@ -144,7 +144,7 @@ public struct PlanPage: HTMLPage {
     }
   }
 
-  private var returnWords: String? { isReturn ? (counts.migrates == 1 ? "comes back" : "come back") : nil }
+  private var returnWords: String? { isReturn ? (counts.migrates == 1 ? "is restored" : "are restored") : nil }
 
   private var tiles: Tiles {
     Tiles(
@@ -154,7 +154,7 @@ public struct PlanPage: HTMLPage {
           style: .stays, symbol: "<", count: counts.staysBehind,
           words: stayingWords),
         .init(style: .lost, symbol: "!", count: counts.unreadable, words: "cannot be read"),
-        .init(style: .gone, symbol: "-", count: counts.removed, words: "removed there"),
+        .init(style: .gone, symbol: "-", count: counts.removed, words: "removed from " + Markup.shortened(target.name)),
       ] + AbsentSection.tile(maker))
   }
 }
@@ -188,9 +188,9 @@ extension PlanPage {
     guard counts.removed > 0 else { return "" }
     let items = Amounts.count(counts.removed, "item")
     let verb = counts.removed == 1 ? "is" : "are"
-    if counts.migrates == 0 { return "; a restore would only remove \(items) there" }
+    if counts.migrates == 0 { return "; a restore would only remove \(items) from it" }
     return counts.staysBehind + counts.unreadable == 0
-      ? "; \(items) there \(verb) removed" : ", \(items) there \(verb) removed"
+      ? "; \(items) on it \(verb) removed" : ", \(items) on it \(verb) removed"
   }
 
   /// Of what all of them are: a backup does not hold everything that its device has.
@@ -206,10 +206,10 @@ extension PlanPage {
         : "Nothing can move to \(target) in a backup without a password"
     case (0, 1): return "The only item cannot move to \(target)"
     case (0, _): return "None of \(total) items can move to \(target)"
-    case (1, 1): return "The only item\(place) \(isReturn ? "comes back" : "moves") to \(target)"
-    case (counts.total, _): return "All \(total) items\(place) \(isReturn ? "come back" : "move") to \(target)"
+    case (1, 1): return "The only item\(place) \(isReturn ? "is restored" : "moves") to \(target)"
+    case (counts.total, _): return "All \(total) items\(place) \(isReturn ? "are restored" : "move") to \(target)"
     default:
-      let verb = counts.migrates == 1 ? (isReturn ? "comes back" : "moves") : isReturn ? "come back" : "move"
+      let verb = counts.migrates == 1 ? (isReturn ? "is restored" : "moves") : isReturn ? "are restored" : "move"
       let rest = [
         counts.staysBehind == 0
           ? nil : "\(Amounts.grouped(counts.staysBehind)) \(counts.staysBehind == 1 ? "stays" : "stay") behind",

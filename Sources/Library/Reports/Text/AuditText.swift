@@ -25,7 +25,8 @@ package struct AuditText {
           + "background, and \"when unlocked\" otherwise."),
       Group(
         title: "Leave the device", items: audit.leaving,
-        advice: "A backup with a password brings these to any device, for anyone who knows the password."),
+        advice: "These move to any device with a backup that has a password. Anyone who knows the password can "
+          + "restore them."),
     ] + (countsStaying ? [staying] : []) + (audit.unreadable.isEmpty ? [] : [lost])
   }
 
@@ -35,13 +36,13 @@ package struct AuditText {
   private var staying: Group {
     Group(
       title: "Never leave the device", items: audit.staying,
-      advice: "Users lose these on a new device: offer them a way to sign in again or to export.")
+      advice: "Users lose these on a new device. Offer them a way to sign in again, or to export.")
   }
 
   private var lost: Group {
     Group(
       title: "Cannot be read here", items: audit.unreadable,
-      advice: "This copy does not show whether these leave the device. Audit the device, or another copy.")
+      advice: "This copy does not show whether these leave the device. Audit the device or another copy.")
   }
 
   package func lines(style: TextStyle, showsAll: Bool) -> [String] {

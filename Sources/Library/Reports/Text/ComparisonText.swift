@@ -93,17 +93,17 @@ package struct ComparisonText {
   private static let labelWidth = 26
   private static let minimumCellWidth = 27
 
-  /// "14 arrive, 4 stay". That none stays is said of a device alone: a backup does not show all that stays.
+  /// "14 restored, 4 stay behind". That none stays is said of a device alone: a backup does not show all that stays.
   private func text(_ counts: MigrationComparison.Counts) -> String {
-    var text = "\(Amounts.grouped(counts.arrives)) arrive"
-    if counts.staysBehind > 0 || source.isDevice { text += ", \(Amounts.grouped(counts.staysBehind)) stay" }
+    var text = "\(Amounts.grouped(counts.arrives)) restored"
+    if counts.staysBehind > 0 || source.isDevice { text += ", \(Amounts.grouped(counts.staysBehind)) stay behind" }
     if counts.unreadable > 0 { text += ", \(Amounts.grouped(counts.unreadable)) damaged" }
     return text
   }
 
   /// Each item with its four outcomes; in a narrow table without its class, which the reason tells of.
   private func itemLines(_ style: TextStyle) -> [String] {
-    let meaning = "Each pair: to the same device, to another.  + arrives  < stays behind  ! cannot be read"
+    let meaning = "Each pair: to the same device, to another.  + restored  < stays behind  ! cannot be read"
     return WordWrap.lines(of: meaning, columns: style.width)
       + itemTable(hasClass: true).lines(style: style) { itemTable(hasClass: false) }
   }

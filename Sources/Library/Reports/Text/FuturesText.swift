@@ -33,7 +33,7 @@ package struct FuturesText {
     if facts.isOfBackup { lines += UnseenItems.lines(style: style) + [""] }
     return lines
       + wrapped(
-        "One restore in detail, onto an existing device: \(Commands.plan(facts.words.source, onto: "DEVICE"))")
+        "To see one restore in detail: \(Commands.plan(facts.words.source, onto: "DEVICE"))")
   }
 
   private var origin: String {
@@ -53,18 +53,21 @@ package struct FuturesText {
     func cells(_ count: (MigrationFutures.Counts) -> Int?) -> [String] {
       both.map { count($0).map { Amounts.grouped($0) } ?? "not known" }
     }
+    // A sentence such as "the iPhone that made this backup" is no heading.
+    let isNamed = !facts.phone.hasPrefix("the ")
+    let phone = isNamed ? HostileText.shown(facts.phone.uppercased(), columns: 24, ellipsis: "...") : "THE SAME"
     var table = Table([
       .init("ITEMS"), .init(facts.newPhone.uppercased(), rightAligned: true),
-      .init("THE SAME, ERASED", rightAligned: true),
+      .init(phone + ", ERASED", rightAligned: true),
     ])
-    table.add(["+ arrive"] + cells(\.arrives))
+    table.add(["+ move or are restored"] + cells(\.arrives))
     if both.contains(where: { $0.expected > 0 }) {
-      table.add(["+ expected by class, not checked"] + cells(\.expected))
+      table.add(["+ expected by class, unchecked"] + cells(\.expected))
     }
     for warning in ArrivalWarning.allCases where both.contains(where: { $0.byWarning[warning] != nil }) {
       table.add(["  of them \(warning.countedWords)"] + cells { $0.byWarning[warning, default: 0] })
     }
-    table.add(["< stay behind" + (facts.isOfBackup ? ", of the backup's" : "")] + cells(\.staysBehind))
+    table.add([(facts.isOfBackup ? "< in the backup, but stay behind" : "< stay behind")] + cells(\.staysBehind))
     table.add(["! cannot be read"] + cells(\.unreadable))
     table.add(["x never in a backup"] + cells(\.never))
     if both.contains(where: { ($0.since ?? 0) > 0 }) { table.add(["x not in this backup"] + cells(\.since)) }
@@ -83,7 +86,7 @@ package struct FuturesText {
       seal: { $0.identity.isSealed ? .init(kind: $0.identity.kind, protection: $0.protection) : nil },
       row: { row($0, group.symbol) })
     lines += items.lines(style: style)
-    if let advice = group.reason?.explanation.action ?? group.advice {
+    if let advice = group.reason?.explanation.action ?? group.advice, advice != "Nothing." {
       lines += WordWrap.labeled("    ", style.adapted(advice), columns: style.width)
     }
     return lines + [""]
@@ -93,7 +96,7 @@ package struct FuturesText {
     let place = item.index.map { "(encrypted, item \($0))" } ?? ItemText.name(item.identity)
     return ReportItemTable.Row(
       symbol: symbol, kind: item.identity.kind, name: item.identity.isSealed ? place : ItemText.name(item.identity),
-      protection: ItemText.protection(item.protection), remark: item.isExpected ? "expected back by its class" : "",
+      protection: ItemText.protection(item.protection), remark: item.isExpected ? "expected by its class" : "",
       accessGroup: item.identity.accessGroup, place: item.index)
   }
 

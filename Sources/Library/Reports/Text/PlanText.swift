@@ -36,7 +36,7 @@ package struct PlanText {
       .lines(style: style)
     lines += source.unseenLines(style: style, showsAll: showsAll)
     if let absence = source.maker?.absence {
-      lines += WordWrap.lines(of: style.adapted(HostileText.shown("In addition, \(absence).")), columns: style.width)
+      lines += WordWrap.lines(of: style.adapted(HostileText.shown("\(absence).")), columns: style.width)
     }
     return lines + WordWrap.lines(of: summaryLine, columns: style.width)
   }
@@ -58,7 +58,7 @@ package struct PlanText {
       ("- removed", summary.removed), ("+ new", summary.byChange[.new, default: 0]),
       ("~ replaces", summary.byChange[.replaces, default: 0]),
       ("= already there", summary.byChange[.identical, default: 0]),
-      ("^ the existing item wins", summary.byChange[.keepsExisting, default: 0]),
+      ("^ the existing item is kept", summary.byChange[.keepsExisting, default: 0]),
       ("< stays behind", summary.staysBehind), ("! cannot be read", summary.unreadable),
     ].filter { $0.1 > 0 }.map(\.0)
     var lines: [String] = []
@@ -79,16 +79,16 @@ package struct PlanText {
   /// What an item is called of which only its place is known.
   package static func sealedName(_ decision: MigrationPlan.Decision) -> String { "(encrypted, item \(decision.index))" }
 
-  /// "12 will migrate (10 new, 1 replaces, 1 already there), 3 stay behind, 1 cannot be read, 0 removed."
+  /// "12 will move (10 new, 1 replaced, 1 already there), 3 stay behind, 1 cannot be read, 0 removed."
   ///
   /// That none stays behind is said of a device alone: a backup does not show all that stays.
   package var summaryLine: String {
     let summary = plan.summary
     let kept = summary.byChange[.keepsExisting, default: 0]
     let changes = [
-      (summary.byChange[.new, default: 0], "new"), (summary.byChange[.replaces, default: 0], "replaces"),
+      (summary.byChange[.new, default: 0], "new"), (summary.byChange[.replaces, default: 0], "replaced"),
       (summary.byChange[.identical, default: 0], "already there"),
-      (kept, kept == 1 ? "existing item wins" : "existing items win"),
+      (kept, kept == 1 ? "existing item kept" : "existing items kept"),
     ].filter { $0.0 > 0 }.map { "\(Amounts.grouped($0.0)) \($0.1)" }
     let detail = changes.isEmpty ? "" : " (\(changes.joined(separator: ", ")))"
     let removed = summary.removed == 0 ? "0 removed" : "\(Amounts.grouped(summary.removed)) removed from \(targetName)"
@@ -96,7 +96,7 @@ package struct PlanText {
       summary.staysBehind == 0 && !source.isDevice
       ? "" : "\(Amounts.grouped(summary.staysBehind)) \(summary.staysBehind == 1 ? "stays" : "stay") behind, "
     let warned = Explanation.warned(summary.byWarning)
-    return "\(Amounts.grouped(summary.migrates)) will migrate\(detail)\(warned), \(stays)"
+    return "\(Amounts.grouped(summary.migrates)) will \(movement)\(detail)\(warned), \(stays)"
       + "\(Amounts.grouped(summary.unreadable)) cannot be read, \(removed)."
   }
 
@@ -106,8 +106,8 @@ package struct PlanText {
     let sealed = plan.removed.count(where: \.isSealed)
     var advice =
       plan.onlyRemoves
-      ? "Nothing arrives in their place, so restore refuses to remove them."
-      : "iOS removes the items on the device before it restores. Keep them with \(Commands.keepingExisting)."
+      ? "No item replaces them, so restore refuses to remove them."
+      : "iOS removes the items on the device before it restores. To keep them, add \(Commands.keepingExisting)."
     let only = source.onlyCopies(removedBy: plan)
     if only > 0 {
       advice +=
@@ -136,10 +136,14 @@ package struct PlanText {
     return identity.accessGroup.map { "(\(fact), of \($0))" } ?? "(\(fact))"
   }
 
+  /// What happens to the items that the target gets: "move", or "be restored" to the source device.
+  private var movement: String { plan.isSameDevice == true ? "be restored" : "move" }
+
   private func migratingLines(_ decisions: [MigrationPlan.Decision], _ style: TextStyle) -> [String] {
-    guard !decisions.isEmpty else { return ["Will migrate (0)", ""] }
+    guard !decisions.isEmpty else { return ["Will \(movement) (0)", ""] }
     return group(
-      "Will migrate (\(Amounts.grouped(decisions.count)))", items(decisions), style, color: .green, advice: nil)
+      "Will \(movement) (\(Amounts.grouped(decisions.count)))", items(decisions), style, color: .green,
+      advice: nil)
   }
 
   /// What arrives and may be of no use there, once more and with what to do.
@@ -148,8 +152,8 @@ package struct PlanText {
     guard !decisions.isEmpty else { return [] }
     let title =
       switch warning {
-      case .migratesButUnusable: "Will migrate, but be unusable there"
-      case .useNotKnown: "Will migrate, but may be unusable there"
+      case .migratesButUnusable: "Will move, but be unusable there"
+      case .useNotKnown: "Will \(movement), but may be unusable there"
       }
     return group(
       "\(title) (\(Amounts.grouped(decisions.count)))", because: "\(warning.rawValue): \(warning.explanation.headline)",
@@ -162,7 +166,8 @@ package struct PlanText {
     guard !decisions.isEmpty else { return [] }
     let (fact, advice) = sentences(for: reason)
     return group(
-      "Stays behind (\(Amounts.grouped(decisions.count)))", because: "\(reason.rawValue): \(fact)",
+      "\(decisions.count == 1 ? "Stays" : "Stay") behind "
+        + "(\(Amounts.grouped(decisions.count)))", because: "\(reason.rawValue): \(fact)",
       items(decisions), style, color: .yellow, advice: advice)
   }
 
@@ -188,14 +193,14 @@ package struct PlanText {
     return switch reason {
     case .deviceBound:
       (
-        "their keys also need the hardware key of \(device)",
+        "only the hardware key of \(device) can decrypt them",
         "These can be restored only to \(device). Sign in again on \(targetName) to replace them. If one of them is "
-          + "the key of an app's database, that database cannot be read there."
+          + "the key to an app's database, that database cannot be decrypted there."
       )
     case .backupNotEncrypted:
       (
-        "the backup has no password, so its keys need \(device)",
-        "These move with a new backup of \(device) that has a password."
+        "the backup has no password, so only \(device) can decrypt them",
+        "To move them, make a new backup of \(device) with a password."
       )
     default: (reason.explanation.headline, reason.explanation.action)
     }
@@ -243,7 +248,7 @@ package struct PlanText {
     }
     if let first = lines.first { lines[0] = style.painted(first, color) }
     lines += items.lines(style: style)
-    if let advice {
+    if let advice, advice != "Nothing." {
       lines += WordWrap.labeled("    ", style.adapted(HostileText.shown(advice)), columns: style.width)
     }
     return lines + [""]

@@ -26,8 +26,8 @@ struct TransferLines {
       table.add([String(item.index), name] + TransferWay.allCases.map { item.ways[$0].verdict.symbol })
     }
     let meaning =
-      "To another device: by a backup with or without a password, a direct transfer, and iCloud Keychain. + arrives  < "
-      + "does not arrive  ? not known"
+      "To another device: by a backup with or without a password, a direct transfer, and iCloud Keychain. + moves  < "
+      + "does not move  ? not known"
     return WordWrap.lines(of: meaning, columns: style.width) + table.lines(style: style)
   }
 }
@@ -44,7 +44,7 @@ extension MakerItems {
       WordWrap.labeled(label, style.adapted(HostileText.shown(text)), columns: style.width)
     }
     let groups = [
-      ("Never in the backup", never), ("Cannot be read on \(device), and not in the backup", unreadable),
+      ("Never in a backup", never), ("Cannot be read on \(device), and not in the backup", unreadable),
       ("Not in this backup", since),
     ].filter { !$0.1.isEmpty }
     return groups.flatMap { title, items in

@@ -95,7 +95,7 @@ package struct VerificationText {
     switch verification.verdict {
     case .damaged:
       if verification.isHostile {
-        return "\(name) contains what no device writes: \(loss). Don't trust it; nothing was written."
+        return "\(name) contains something that no device writes: \(loss). Don't trust it. Nothing was written."
       }
       let rest = verification.isEachFileProven ? "the rest is intact" : "no other fault was found\(unseen)"
       return verification.isOnlyIncomplete
@@ -142,7 +142,7 @@ package struct VerificationText {
     let others =
       files.unread > 0
       ? "\(Amounts.count(files.unproven, "file")) could not be compared with one"
-      : files.withoutDigest == 1 ? "1 file carries none" : "\(Amounts.grouped(files.withoutDigest)) files carry none"
+      : files.withoutDigest == 1 ? "1 file has none" : "\(Amounts.grouped(files.withoutDigest)) files have none"
     return " (\(right), \(others): a change in \(files.unproven == 1 ? "it" : "them") cannot be seen)"
   }
 

@@ -2,33 +2,32 @@ extension Explanation {
   /// The terms that reports use in labels, column heads and sentences.
   package static let vocabulary = [
     Explanation(
-      id: UnseenItems.topic, headline: "items that no backup contains, and that no report of a backup can count",
+      id: UnseenItems.topic, headline: "items that never enter a backup, so no report of a backup can count them",
       rule: UnseenItems.sentence,
-      effect: "A report of a backup in which every item arrives says nothing about these items. "
-        + "A report of the device itself lists them.",
+      effect: "Even if every item of a backup moves, these items do not. A report of the device itself lists them.",
       action: UnseenItems.guidance,
       source: "Apple securityd, SecItemDb.c (SecServerCopyKeychainPlist, s3dl_export_row)"),
     Explanation(
-      id: "source-device", headline: "the device that made the backup, or whose keychain a report shows",
-      rule: "A backup names its source device in Info.plist, but only the device's hardware key proves it.",
-      effect: "This-device-only items, and all items of a backup without a password, can be restored only to it.",
+      id: "source-device", headline: "the device that made the backup, or whose keychain is reported",
+      rule: "Info.plist names the source device of a backup, but only the device's hardware key proves it.",
+      effect: "Only the source device can get back this-device-only items, or any item of a backup without a password.",
       action: "Keep the source device until the target device works."),
     Explanation(
-      id: "target-device", headline: "the device that a restore or a plan writes to",
+      id: "target-device", headline: "the device that a backup is restored to",
       rule: "A plan compares each item of the backup with the items on the target device.",
       effect: "An item of the target can be replaced, removed or kept.",
       action: "Run plan before restore to see what changes on the target device."),
     Explanation(
       id: "migratable", headline: "an item whose class allows it to move to another device",
       rule: "The classes ak, ck and dk are migratable: their keys need the backup's password, but no hardware key.",
-      effect: "A backup with a password brings the item to any device.",
+      effect: "If the backup has a password, the item moves to any device.",
       action: "Make a backup with a password.",
       source: "Apple Platform Security, \"Keybags for Data Protection\""),
     Explanation(
       id: "this-device-only", headline: "an item whose class ties it to its device",
-      rule: "The keys of the classes aku, cku and dku also need the hardware key of the source device. "
-        + "Items of the class akpu are in no backup.",
-      effect: "The item comes back only to its source device.", action: "Sign in again on a new device.",
+      rule: "The keys of the classes aku, cku and dku also need the hardware key of the source device. Items of the "
+        + "class akpu are never in a backup.",
+      effect: "The item can be restored only to its source device.", action: "Sign in again on a new device.",
       source: "Apple Platform Security, \"Keybags for Data Protection\""),
     Explanation(
       id: "protection-class", headline: "when an item can be read, and whether it can leave its device",
@@ -39,7 +38,7 @@ extension Explanation {
       source: "Apple Platform Security, \"Keychain data protection\""),
     Explanation(
       id: "passcode-class", headline: "the protection class of items that exist only while a passcode is set",
-      rule: "Items of the class akpu are in no backup. Removing the passcode deletes them.",
+      rule: "Items of the class akpu are never in a backup. Removing the passcode deletes them.",
       effect: "They never move to another device.", action: "Look up \"\(Commands.explaining("akpu"))\".",
       source: "Apple, kSecAttrAccessibleWhenPasscodeSetThisDeviceOnly"),
     Explanation(
@@ -51,18 +50,18 @@ extension Explanation {
     Explanation(
       id: "access-control", headline: "a condition that the user must meet before an item can be read",
       rule: "An item can require biometry, the passcode or an application password.",
-      effect: "Such an item is in no backup.",
+      effect: "Such an item is never in a backup.",
       action: "Look up the reason with \"\(Commands.explaining("needs-authentication"))\".",
       source: "Apple, SecAccessControlCreateWithFlags"),
     Explanation(
       id: "primary-key", headline: "the attributes that make an item unique",
-      rule: "For a password these are account, service or server, access group and similar attributes. "
-        + "A keychain has one item per primary key.",
+      rule: "A password is identified by its account, its service or server, its access group, and a few more "
+        + "attributes. A keychain has at most one item per primary key.",
       effect: "If the target has an item with the same primary key, a restore replaces it, keeps it or skips it.",
       action: "Look up \"\(Commands.explaining("replaces"))\" and \"\(Commands.explaining("keeps-existing"))\".",
       source: "Apple securityd, SecDbItem.c"),
     Explanation(
-      id: "keybag", headline: "the part of a backup that contains its wrapped class keys",
+      id: "keybag", headline: "the part of a backup that contains its class keys, wrapped",
       rule: "The keybag is in Manifest.plist. It has a wrapped key for each protection class, a salt and "
         + "iteration counts.",
       effect: "Without the keybag no item can be decrypted.",
@@ -75,10 +74,12 @@ extension Explanation {
       action: "Show how each class key is wrapped with \"inspect --keybag\".",
       source: "Apple Platform Security, \"Keybags for Data Protection\"; RFC 3394"),
     Explanation(
-      id: "device-key", headline: "the hardware key (0x835) of a device, which Keyhaul calls its device key",
-      rule: "It derives from a key in the device's hardware. The keys of this-device-only classes are wrapped with it.",
-      effect: "With the source device's key, the items that are tied to that device can be decrypted.",
-      action: "Give it with --device-key-file if you have it. A virtual device's key is found in the device folder."),
+      id: "device-key", headline: "a device's hardware key (0x835)",
+      rule: "The device derives it from a key in its hardware. The keys of this-device-only classes are wrapped with "
+        + "it.",
+      effect: "Whoever has the source device's hardware key can decrypt its this-device-only items.",
+      action: "If you have it, pass it with --device-key-file. Keyhaul finds a virtual device's key in the device "
+        + "folder."),
     Explanation(
       id: "iterations", headline: "how often the key derivation repeats, which makes guessing a password slow",
       rule:
@@ -86,11 +87,11 @@ extension Explanation {
       effect: "More iterations make each attempt slower, for the owner and for an attacker.",
       action: "Set the number with --rounds when you make or rekey a backup."),
     Explanation(
-      id: "encrypted-item", headline: "an item whose name and secret cannot be decrypted here",
-      rule: "Every item in a backup is encrypted, including its name. "
-        + "Reports call an item encrypted if they cannot decrypt it.",
+      id: "encrypted-item", headline: "an item whose name and secret cannot be decrypted with the keys available",
+      rule: "Every item in a backup is encrypted, including its name. Reports call an item encrypted if no available "
+        + "key decrypts it.",
       effect: "The report shows the item's number, kind and class, but not its name.",
-      action: "Give the backup's password, or the source device's key with --device-key-file."),
+      action: "Pass the backup's password, or the source device's hardware key with --device-key-file."),
     Explanation(
       id: "manifest", headline: "the list of a backup's files: Manifest.db, or Manifest.mbdb up to iOS 9",
       rule: "The manifest maps each domain and path to a stored file. Manifest.plist is a different file: "
@@ -104,51 +105,55 @@ extension Explanation {
       action: "Export a file with --domain and --path."),
     Explanation(
       id: "digest", headline: "a hash that shows whether data has changed",
-      rule: "A manifest may record the digest of a stored file, and a seal records the SHA-256 of every file. "
-        + "A plan names its backup by a digest.",
-      effect: "If a file has no recorded digest, a change in it may not be noticed.",
+      rule: "A manifest may record the digest of a stored file. A seal records the SHA-256 of every file. A plan "
+        + "identifies its backup by a digest.",
+      effect: "If no digest of a file is recorded, a change in it may go unnoticed.",
       action: "Check the digests with \"\(Commands.verify("ARCHIVE"))\"."),
     Explanation(
       id: "seal", headline: "Keyhaul.seal, the file that makes later changes to a backup detectable",
       rule:
         "The seal lists the SHA-256 of every file. In a backup with a password, only the password can make the seal.",
-      effect: "A backup with a broken seal is not restored. Without a password, a seal detects accidents, not attacks.",
+      effect: "Keyhaul does not restore a backup with a broken seal. Without a password, a seal detects accidents, "
+        + "not attacks.",
       action: "Seal a backup to detect later changes.", source: "Keyhaul, docs/Format.md"),
     Explanation(
-      id: "tombstone", headline: "the record of a deleted item that synchronized",
+      id: "tombstone", headline: "the record of a deleted item that used to sync",
       rule: "A tombstone (tomb) tells other devices to delete the item. It is not an item and has no secret.",
-      effect: "A backup does not contain tombstones while the device does not synchronize. Reports do not count them.",
-      action: "Nothing needs to be done.", source: "Apple securityd, SecItemDb.c"),
+      effect: "A backup has tombstones only if the device syncs. Reports ignore them.",
+      action: "Nothing.", source: "Apple securityd, SecItemDb.c"),
     Explanation(
-      id: "synchronized", headline: "an item that iCloud Keychain copies between devices",
-      rule: "The item has the flag sync. The flag is part of its primary key.",
-      effect: "iCloud Keychain brings the item while it is turned on. A replacing restore does not remove it.",
+      id: "synchronized", headline: "an item that iCloud Keychain syncs between devices",
+      rule: "The item is flagged with sync. The flag is part of its primary key.",
+      effect: "While iCloud Keychain is turned on, it copies the item to the user's other devices. A replacing "
+        + "restore does not remove it.",
       action: "Look up \"\(Commands.explaining("ways"))\".", source: "Apple, kSecAttrSynchronizable"),
     Explanation(
-      id: "persistent-reference", headline: "the bytes with which an app finds an item again",
+      id: "persistent-reference", headline: "the reference that an app stores to find an item later",
       rule: "A persistent reference contains the item's class and an identifier.",
-      effect: "Keyhaul uses the references to recognize which items of an available source device are in a backup.",
-      action: "Nothing needs to be done.", source: "Apple, kSecValuePersistentRef"),
+      effect: "If the source device is available, Keyhaul uses these references to recognize which of its items are "
+        + "in a backup.",
+      action: "Nothing.", source: "Apple, kSecValuePersistentRef"),
     Explanation(
-      id: "forecast", headline: "what a restore would bring, without a target device",
+      id: "forecast", headline: "what a restore would do, without a target device",
       rule:
-        "A plan without a target assumes two empty devices with a passcode: a new one, and the source device after an erase.",
-      effect: "An item that needs a key that is not available is judged by its class, and the report says so.",
+        "A plan without a target assumes two empty devices with a passcode: a new device, and the source device after "
+        + "it was erased.",
+      effect: "If the key that an item needs is not available, the item's class decides, and the report says so.",
       action: "Plan for an existing device."),
     Explanation(
       id: "revision", headline: "the number of a virtual device's state",
-      rule: "A change of a virtual device gives it a new revision.",
-      effect: "A saved plan is refused if the revision of the target device has changed.",
+      rule: "Every change of a virtual device gives it a new revision.",
+      effect: "Keyhaul refuses a saved plan if the target device's revision has changed.",
       action: "If that happens, plan again."),
     Explanation(
-      id: "dump", headline: "another tool's output of a keychain",
+      id: "dump", headline: "a keychain as another tool wrote it",
       rule: "A dump has no keybag and no files, and nothing protects its items.",
       effect: "It does not show who wrote it or whether it is complete.",
       action: "Use a backup if you have one."),
     Explanation(
-      id: "intact", headline: "verify found no fault, and every file is proven to be what was written",
-      rule: "A digest or a seal proves a file. verify names the items that it could not check.",
-      effect: "Otherwise verify says only that it found no fault, and what it could not check.",
+      id: "intact", headline: "verify found no damage, and every file is proven unchanged",
+      rule: "A digest or a seal proves that a file is unchanged. verify lists the items that it could not check.",
+      effect: "Otherwise verify says only that it found no damage, and what it could not check.",
       action: "Seal a backup so that later changes can be detected."),
   ]
 }

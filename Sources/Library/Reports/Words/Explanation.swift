@@ -45,42 +45,46 @@ extension ReportTerm {
     case .warning(let warning): warning.explanation
     case .inferredSynchronizable:
       Explanation(
-        id: id, headline: "the item will sync once it is restored",
-        rule: "An internet password in Safari's old group (com.apple.cfnetwork), with server, protocol and "
-          + "authentication type as text, is assumed to sync.",
-        effect: "It is restored with syncing on. This flag is part of its primary key.",
-        action: "Nothing, or turn off syncing for the account.",
+        id: id, headline: "the item will sync with iCloud Keychain once it is restored",
+        rule: "iOS assumes that an internet password syncs if it is in Safari's old group (com.apple.cfnetwork) and "
+          + "stores server, protocol and authentication type as text.",
+        effect: "The item is restored with the sync flag set. This flag is part of its primary key.",
+        action: "Nothing. If the item should not sync, turn off iCloud Keychain.",
         source: "Apple securityd, SecItemDb.c (SecItemImportInferSyncable)")
     case .removed:
       Explanation(
-        id: id, headline: "the restore removes an item of the target",
-        rule: "A replacing restore first deletes the target's items, this-device-only items included. It keeps "
-          + "synchronized items, items in five system groups, and a shared group's copies.",
-        effect: "Items that the backup does not bring back are lost on the target. The plan lists them first.",
+        id: id, headline: "the restore removes an item from the target",
+        rule: "A replacing restore first deletes the target's items, including this-device-only items. It keeps items "
+          + "that sync, items in five system groups, and copies of a shared group's items.",
+        effect: "Items that the backup does not restore are lost on the target. The plan lists them first.",
         action: "Back up the target first, or keep its items with \(Commands.keepingExisting).",
         source: "Apple securityd, SecItemDb.c (SecServerImportKeychainInPlist)")
     case .preserved:
       Explanation(
         id: id, headline: "an item of the target survives a replacing restore",
-        rule: "Synchronized items, shared copies and the groups com.apple.security.sos, .sos-usercredential, .ckks, "
-          + ".egoIdentities and .octagon are not deleted. The system's own items are deleted and put back afterwards.",
-        effect: "They stay after the restore, unless the backup contains a newer item with the same key.",
-        action: "Nothing needs to be done.",
+        rule: "The restore does not delete items that sync, copies of a shared group's items, and items of the groups "
+          + "com.apple.security.sos, .sos-usercredential, .ckks, .egoIdentities and .octagon. It deletes the system's "
+          + "own items and puts them back afterwards.",
+        effect: "They are still there after the restore, unless the backup contains a newer item with the same "
+          + "primary key.",
+        action: "Nothing.",
         source: "Apple securityd, SecItemDb.c (SecServerImportKeychainInPlist, SecItemIsSystemBound)")
     case .keybagMismatch:
       Explanation(
         id: id, headline: "the keychain belongs to another keybag",
-        rule: "The keychain file names its keybag by identifier, but the backup's keybag has a different identifier.",
-        effect: "Nothing is restored. The two files come from different backups, or one was changed (exit code 13).",
+        rule: "The keychain file contains the identifier of its keybag, but the backup's keybag has a different "
+          + "identifier.",
+        effect: "Keyhaul restores nothing (exit code 13). The two files come from different backups, or one was "
+          + "changed.",
         action: "Try another copy of the backup.",
         source: "Apple securityd, SecItemDb.c (SecServerImportKeychainInPlist)")
     case .sealBroken:
       Explanation(
         id: id, headline: "a file has changed since it was sealed",
-        rule: "Keyhaul.seal lists the SHA-256 of every file, with an authentication code that only the password can "
-          + "produce.",
-        effect: "Nothing is restored. A file was changed, added or removed since then, or the seal was changed (exit "
-          + "code 13).",
+        rule: "Keyhaul.seal lists the SHA-256 of every file. In a backup with a password, it also has an "
+          + "authentication code that only the password can produce.",
+        effect: "Keyhaul restores nothing (exit code 13). Since then, a file was changed, added or removed, or the "
+          + "seal was changed.",
         action: "Try another copy of the backup; verify lists every such file.",
         source: "Keyhaul, docs/Format.md")
     }
@@ -96,35 +100,35 @@ extension MigrationPlan.Change {
     switch self {
     case .new:
       Explanation(
-        id: rawValue, headline: "the item arrives, and the target had no item with its key",
-        rule: "No item of the target has the same primary key. A password's key is its account, service or server, "
-          + "access group and similar attributes.",
+        id: rawValue, headline: "the item is new on the target",
+        rule: "No item on the target has the same identifying attributes (primary key). A password is identified by "
+          + "its account, its service or server, its access group, and a few more.",
         effect: "The item is added with its original dates.",
-        action: "Nothing needs to be done.", source: Self.conflictSource)
+        action: "Nothing.", source: Self.conflictSource)
     case .replaces:
       Explanation(
-        id: rawValue, headline: "the item replaces an item with the same key",
-        rule: "If two items have the same key, the one that was changed later wins. If the dates are equal, the one "
-          + "with the smaller digest wins. A damaged item always loses, and so does an item that "
-          + "\(Commands.replacingExisting) removed first.",
+        id: rawValue, headline: "the item replaces an item with the same primary key",
+        rule: "If two items have the same primary key, the one that was changed later is kept. If the dates are "
+          + "equal, the one with the smaller digest is kept. A damaged item is always replaced, and so is an item "
+          + "that \(Commands.replacingExisting) removed first.",
         effect: "The target's item is replaced by the backup's item.",
         action:
-          "If the target's item is the one you need, keep it with \(Commands.keepingExisting). It stays if it is "
-          + "newer.",
+          "If you need the target's item, restore with \(Commands.keepingExisting). The target's item is then kept if "
+          + "it is newer.",
         source: Self.conflictSource)
     case .keepsExisting:
       Explanation(
-        id: rawValue, headline: "the target has an item with the same key, which wins",
-        rule: "If two items have the same key, the one that was changed later wins. If the dates are equal, the one "
-          + "with the smaller digest wins. An item with a date wins over one without.",
-        effect: "The target's item stays as it is. The backup's item is not stored.",
-        action: "If the backup's item is the one you need, delete the target's item first and restore again.",
+        id: rawValue, headline: "the target's own item with the same primary key is kept",
+        rule: "If two items have the same primary key, the one that was changed later is kept. If the dates are "
+          + "equal, the one with the smaller digest is kept. If only one of them has a date, that one is kept.",
+        effect: "The target's item does not change. The backup's item is not restored.",
+        action: "If you need the backup's item, delete the target's item first and restore again.",
         source: Self.conflictSource)
     case .identical:
       Explanation(
         id: rawValue, headline: "the target already has the same item",
-        rule: "Two items with the same key, date and digest are the same item.",
-        effect: "Nothing changes.", action: "Nothing needs to be done.", source: Self.conflictSource)
+        rule: "Two items with the same primary key, date and digest are the same item.",
+        effect: "Nothing changes.", action: "Nothing.", source: Self.conflictSource)
     }
   }
 }
@@ -139,10 +143,10 @@ extension ProtectionClass {
   }
 
   private var movement: String {
-    if self == .whenPasscodeSetThisDeviceOnly { return "It is in no backup, and never moves to another device." }
+    if self == .whenPasscodeSetThisDeviceOnly { return "It is never in a backup, and never moves to another device." }
     return isThisDeviceOnly
-      ? "It comes back to the source device, with or without a password, and to no other."
-      : "It moves to another device with a backup that has a password; without one it comes back only to the source "
+      ? "It can be restored only to the source device, with or without a password."
+      : "If the backup has a password, it moves to another device. Otherwise it can be restored only to the source "
         + "device."
   }
 
@@ -168,39 +172,39 @@ extension ItemFate {
     switch self {
     case .migrates:
       Explanation(
-        id: rawValue, headline: "the item arrives on the device",
-        rule: "An item arrives if the key of its class is available. From a backup with a password, that is on any "
-          + "device, unless the class is bound to the source device. On the source device, it is from any backup that "
-          + "contains the item.",
+        id: rawValue, headline: "the item is on the device after the restore",
+        rule: "An item is restored if the key of its class is available. With a backup that has a password, that is "
+          + "so on any device, unless the class is bound to the source device. On the source device it is so with any "
+          + "backup that contains the item.",
         effect:
-          "It is there after the restore, or was there before. Another term says which: new, replaces, identical, "
-          + "keeps-existing.",
-        action: "Nothing is needed.")
+          "The item is there after the restore, or was there before. The report says which: new, replaces, identical "
+          + "or keeps-existing.",
+        action: "Nothing.")
     case .staysBehind:
       Explanation(
-        id: rawValue, headline: "the item does not arrive, by a rule",
+        id: rawValue, headline: "a rule keeps the item from moving",
         rule: "The report gives the reason: device-bound, backup-not-encrypted, passcode-only and others.",
-        effect: "The device that it is on keeps it. iOS does not report it.",
+        effect: "The old device keeps the item. iOS does not report that it stayed behind.",
         action: "Look up the reason in the report with \"\(Commands.explaining("REASON"))\".")
     case .absent:
       Explanation(
         id: rawValue, headline: "no such item is in the backup",
-        rule: "A list of expectations may state that the backup does not contain an item. A plan of a backup does not "
-          + "list items that no backup contains: \(UnseenItems.words).",
-        effect: "The expectation is met if it matches no item of the plan.",
-        action: "Plan for the device itself instead of its backup to see such items and their reasons.")
+        rule: "A list of expectations can state that an item is not in the backup. A plan of a backup never lists the "
+          + "items that no backup contains: \(UnseenItems.words).",
+        effect: "The expectation is met if no item of the plan matches it.",
+        action: "To see such items and their reasons, plan for the device itself instead of its backup.")
     case .unreadable:
       Explanation(
         id: rawValue, headline: "the item cannot be read, because it is damaged",
         rule: "Each encrypted item has an authentication tag, which shows any changed byte.",
-        effect: "A plan ends with exit code 3. A restore asks first, and ends with 13 if it cannot ask. After a yes, "
-          + "or with \(Commands.acceptingDamage), it skips the item, restores all others, and ends with 3.",
+        effect: "plan exits with 3. restore asks first, and exits with 13 if it cannot ask. After a yes, or with "
+          + "\(Commands.acceptingDamage), it skips the item, restores all others, and exits with 3.",
         action: "Use another copy of the backup, and \"\(Commands.verifying)\" to see what this copy has lost.")
     case .ambiguous:
       Explanation(
         id: rawValue, headline: "several items match, and their results differ",
-        rule: "A name may match several items. There is an answer only if they have the same result.",
-        effect: "This answer equals no other answer.", action: "Ask for a single item.")
+        rule: "If a name matches several items, Keyhaul answers only if the result is the same for all of them.",
+        effect: "An expectation with such a name is not met.", action: "Ask for a single item.")
     }
   }
 }
@@ -215,7 +219,7 @@ extension ArrivalWarning {
     switch self {
     case .migratesButUnusable:
       Explanation(
-        id: rawValue, headline: "the item arrives, but its key is unusable on another device",
+        id: rawValue, headline: "the item moves, but its key is unusable on another device",
         rule: "The value has the format in which CryptoKit exports a Secure Enclave key (dataRepresentation), wrapped "
           + "so that only the source device's chip can use it. The format does not affect the protection class, so the "
           + "item moves like any password.",
@@ -226,11 +230,11 @@ extension ArrivalWarning {
         source: Self.source)
     case .useNotKnown:
       Explanation(
-        id: rawValue, headline: "the item arrives, but it is not known whether its key still works",
+        id: rawValue, headline: "the item is restored, but it is not known whether its key still works",
         rule: "The value has the format in which CryptoKit exports a Secure Enclave key. The target is the source "
           + "device, or is not proven to be another one. No published source says whether the chip accepts such a key "
           + "after an erase and a restore.",
-        effect: "The item is there. On any device other than the one that made the key, the key is unusable.",
+        effect: "The item is restored. On any device other than the one that made the key, the key is unusable.",
         action: "Before the device is erased, make sure that you can register a new key or sign in again.",
         source: Self.source)
     }

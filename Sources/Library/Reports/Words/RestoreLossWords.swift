@@ -60,15 +60,16 @@ package struct RestoreLossWords {
     )
   }
 
-  /// "removing 2 items from new-phone and overwriting 3 there, of which 1 is newer than the backup's,"
+  /// "adding 12 items, removing 2 items from new-phone and overwriting 3 there, of which 1 is newer than the backup's,"
   package var refusal: String {
     var steps: [String] = []
+    if newCount > 0 { steps.append("adding \(Amounts.count(newCount, "item"))") }
     if removedCount > 0 { steps.append("removing \(Amounts.count(removedCount, "item")) from \(device)") }
     if !overwriting.isEmpty {
       let remark = newer.isEmpty ? "" : ", of which \(newerText),"
       steps.append("overwriting \(overwrittenText)\(remark)")
     }
-    return steps.joined(separator: " and ")
+    return Amounts.list(steps)
   }
 
   private var overwrittenText: String {
@@ -115,7 +116,7 @@ package struct RestoreEnd {
 
   /// For what is said when something fails afterwards: "14 items were restored to new-phone".
   package var clause: String {
-    let removed = summary.removed == 0 ? "" : " and \(Amounts.grouped(summary.removed)) removed there"
+    let removed = summary.removed == 0 ? "" : " and \(Amounts.grouped(summary.removed)) were removed from it"
     return "\(Amounts.count(restored, "item")) \(restored == 1 ? "was" : "were") restored to \(device)\(removed)"
   }
 
@@ -135,13 +136,13 @@ package struct RestoreEnd {
       rest.append("\(Amounts.grouped(sameThere)) \(sameThere == 1 ? "was" : "were") there already")
     }
     if keptThere > 0 {
-      rest.append("\(Amounts.grouped(keptThere)) \(keptThere == 1 ? "existing item wins" : "existing items win")")
+      rest.append("\(Amounts.count(keptThere, "existing item")) kept")
     }
     if summary.staysBehind > 0 { rest.append("\(Amounts.grouped(summary.staysBehind)) stayed behind") }
     if summary.unreadable > 0 { rest.append("\(Amounts.grouped(summary.unreadable)) could not be read") }
     if overwrittenNewer > 0 {
       let verb = overwrittenNewer == 1 ? "was" : "were"
-      rest.append("\(Amounts.grouped(overwrittenNewer)) overwritten that \(verb) newer there")
+      rest.append("\(Amounts.grouped(overwrittenNewer)) overwritten that \(verb) newer on \(device)")
     }
     if summary.removed > 0 { rest.append("\(Amounts.grouped(summary.removed)) removed") }
     return rest.isEmpty ? head + "." : "\(head); \(rest.joined(separator: ", "))."

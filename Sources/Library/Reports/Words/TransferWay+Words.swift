@@ -13,14 +13,14 @@ extension TransferWay {
 
   /// The page about all ways together.
   package static let explanation = Explanation(
-    id: "ways", headline: "how an item can get to another device",
-    rule: "A restored backup brings the items that its keys allow. A direct transfer (Quick Start) brings items that "
-      + "do not synchronize, without a password, unless their class is this-device-only. iCloud Keychain brings items "
-      + "that are flagged to synchronize, independently of any backup, and only while it is turned on.",
-    effect: "A this-device-only item cannot be transferred. How a direct transfer treats some items is not published, "
-      + "so the answer is \"not known\": items that synchronize, that have an access control or a token, and items of "
-      + "the system, a group or an App Clip.",
-    action: "Choose the method that brings the most items. \"\(Commands.comparing)\" counts them, and "
+    id: "ways", headline: "how an item can move to another device",
+    rule: "A restore moves the items that its keys can decrypt. A direct transfer (Quick Start) needs no password, "
+      + "and moves items that do not sync, unless their class is this-device-only. iCloud Keychain moves items that "
+      + "are flagged to sync. It needs no backup, and works only while it is turned on.",
+    effect: "A this-device-only item cannot move. For some items Apple has not published what a direct transfer does, "
+      + "so the answer is \"not known\": items that sync, items with an access control or a token, and items of the "
+      + "system, a group or an App Clip.",
+    action: "Choose the method that moves the most items. \"\(Commands.comparing)\" counts them, and "
       + "\"\(Commands.why)\" explains one item.",
     source: "Apple DTS, Developer Forums threads 788360 (Quick Start, classes) and 93373 (backups; iCloud Keychain can "
       + "be off); Apple, kSecAttrSynchronizable")
@@ -55,13 +55,13 @@ extension TransferGround {
   /// Why, for people.
   package var words: String {
     switch self {
-    case .restored: "a restore brings it"
+    case .restored: "a restore moves it"
     case .movableClass: "its class is not bound to the device"
-    case .synchronized: "it is flagged to synchronize, if iCloud Keychain is on"
-    case .notSynchronized: "it is not flagged to synchronize"
+    case .synchronized: "it is flagged to sync, if iCloud Keychain is on"
+    case .notSynchronized: "it is not flagged to sync"
     case .reason(let reason): reason.rawValue
     case .sealed: "the deciding attribute is encrypted with the item"
-    case .noSource: "no published source says it"
+    case .noSource: "Apple has not published it"
     }
   }
 }
@@ -71,17 +71,17 @@ extension Reason {
   var otherWays: String {
     switch self {
     case .deviceBound, .passcodeOnly:
-      "None: neither a direct transfer nor iCloud Keychain brings this-device-only items."
+      "None. Neither a direct transfer nor iCloud Keychain moves this-device-only items."
     case .backupNotEncrypted:
-      "A backup with a password; a direct transfer (Quick Start), if the item does not synchronize; iCloud Keychain, if "
-        + "it does."
+      "A backup with a password. Also a direct transfer (Quick Start) if the item does not sync, or iCloud Keychain "
+        + "if it does."
     case .hardwareKey, .systemBound, .needsAuthentication, .appClip:
-      "iCloud Keychain, if the item is flagged to synchronize and its class is not this-device-only. Whether a direct "
-        + "transfer brings such an item is not known."
-    case .sharedGroup: "The group. Whether a direct transfer brings such an item is not known."
-    case .deleted: "None: the item no longer exists."
+      "iCloud Keychain, if the item is flagged to sync and its class is not this-device-only. Whether a direct "
+        + "transfer moves such an item is not known."
+    case .sharedGroup: "The group. Whether a direct transfer moves such an item is not known."
+    case .deleted: "None. The item no longer exists."
     case .noClassKey, .tagMismatch, .malformed, .unsupportedVersion:
-      "The same as for the item on its device, which this copy does not show: see \"\(Commands.explaining("ways"))\"."
+      "This copy does not show the item's attributes, so Keyhaul cannot say. See \"\(Commands.explaining("ways"))\"."
     }
   }
 }
@@ -90,9 +90,9 @@ extension MakerItems {
   /// That the device is available, as of when, and how far it is known to be the one that made the backup.
   package var statement: String {
     let who = isProven ? "which made this backup" : "whose identifier is in this backup"
-    var text = "\(device), \(who), is available: its current items were used (revision \(revision))."
+    var text = "Compared with \(device), \(who), as it is now (revision \(revision))."
     if !isProven { text += " No item in the backup proves that it is the source device." }
-    if hasChanged { text += " It has changed since the backup: \(Amounts.list(changes))." }
+    if hasChanged { text += " \(device) has changed since the backup: \(Amounts.list(changes))." }
     if doubtfulCount > 0 {
       text += " \(Amounts.count(doubtfulCount, "item")) of it may be among the backup's items that cannot be decrypted."
     }
@@ -102,24 +102,24 @@ extension MakerItems {
   private var changes: [String] {
     func item(_ count: Int) -> String { Amounts.count(count, "item") }
     return [
-      since.isEmpty ? nil : "\(item(since.count)) of it \(since.count == 1 ? "is" : "are") not in the backup",
+      since.isEmpty ? nil : "\(item(since.count)) on it \(since.count == 1 ? "is" : "are") not in the backup",
       changedCount == 0 ? nil : "\(item(changedCount)) \(changedCount == 1 ? "differs" : "differ")",
       goneCount == 0
         ? nil
-        : "\(item(goneCount)) of the backup \(goneCount == 1 ? "is" : "are") not on it, so items that the backup "
-          + "omitted may be gone too",
+        : "\(item(goneCount)) of the backup \(goneCount == 1 ? "is" : "are") no longer on it, so other items that the "
+          + "backup omits may be gone too",
     ].compactMap(\.self)
   }
 
-  /// "4 items of old-phone are in no backup" and what else is on the device alone; `nil` where the backup holds all.
+  /// "4 items on old-phone are never in a backup" and what else is on the device alone; `nil` where the backup holds all.
   package var absence: String? {
     let parts = [
-      (never.count, "in no backup"), (unreadable.count, "damaged on it and in no backup"),
+      (never.count, "never in a backup"), (unreadable.count, "damaged there and never in a backup"),
       (since.count, "not in this backup"),
     ].filter { $0.0 > 0 }
     guard !parts.isEmpty else { return nil }
     return parts.enumerated().map { position, part in
-      let items = position == 0 ? "\(Amounts.count(part.0, "item")) of \(device)" : Amounts.grouped(part.0)
+      let items = position == 0 ? "\(Amounts.count(part.0, "item")) on \(device)" : Amounts.grouped(part.0)
       return "\(items) \(part.0 == 1 ? "is" : "are") \(part.1)"
     }.joined(separator: ", ")
   }

@@ -18,18 +18,18 @@ public enum UnseenItems {
   package static let topic = "never-in-backup"
 
   /// The line that every report of a backup has once, as text or page.
-  public static let line = "Items that no backup contains are not counted: \(Commands.explaining(topic))"
+  public static let line = "A backup cannot show items left out of it: \(Commands.explaining(topic))"
 
   /// The whole sentence, in documents and in `explain`.
   public static let sentence =
-    "A backup cannot show what never entered it, and no count of its items includes it: \(words)."
+    "A backup cannot show items that never entered it, and no report of a backup counts them: \(words)."
 
   /// What such items may be for, and what to do while the device still opens them: what follows the sentence where a
   /// report is about a device that is wiped or replaced.
   public static let guidance =
-    "They may be the keys of payment and banking apps, passkeys only their own chip can use, and an authenticator's codes "
-    + "behind Face ID. Before the device is wiped, open each app that matters on it and move or export there what it "
-    + "guards."
+    "Such items may be keys of payment and banking apps, passkeys that only the device's own chip can use, or an "
+    + "authenticator's codes behind Face ID. Before you wipe the device, open each app that matters to you, and "
+    + "export or move what it protects."
 }
 
 extension Reason {

@@ -374,7 +374,7 @@ extension DeviceSession {
     try requireWriting()
     guard isPasscodeSet else { throw VirtualDeviceError(.noPasscode, name, "none is set") }
     guard state == .unlocked else {
-      throw VirtualDeviceError(.locked, name, "a passcode is changed on an unlocked device")
+      throw VirtualDeviceError(.locked, name, "the device must be unlocked to change its passcode")
     }
   }
 

@@ -192,8 +192,8 @@ struct NamedArchive {
       session.detail("\(HostileText.shown(name)): \(finding)")
     case .payloadsRenamed:
       session.warn(
-        "\(name)'s payloads do not all have the names that a device gives", why: finding.description,
-        try: "convert, which writes a copy with these names")
+        "some stored files of \(name) do not have the names that a device gives", why: finding.description,
+        try: "convert, which writes a copy with the right names")
     case .passwordDenied:
       session.warn(
         "\(name) says that it has no password, but it was made with one", why: finding.description,
@@ -268,7 +268,7 @@ struct NamedArchive {
       case .unfinished:
         session.warn(
           "\(name) was never finished", why: note.description,
-          try: "export what is in it; no device restores such a backup")
+          try: "export its contents; no device restores such a backup")
       case .listJournalRead: session.note("\(HostileText.shown(name)): \(note)")
       default: continue
       }
@@ -281,7 +281,7 @@ struct NamedArchive {
     for finding in archive.findings { warn(of: finding, in: session) }
     if let unbound = archive.unboundKeychain {
       session.warn(
-        "\(name) contains what no device writes", why: "\(unbound.fact): \(unbound.meaning)",
+        "\(name) contains something that no device writes", why: "\(unbound.fact): \(unbound.meaning)",
         try: unbound.isRefused
           ? "don't trust it; it cannot be restored" : "don't trust it, unless you made it this way",
         evenQuiet: true)
@@ -294,9 +294,9 @@ extension NamedArchive {
   func warn(ofRowsWithoutIdentifier count: Int, in session: Session) {
     guard count > 0 else { return }
     session.warn(
-      "\(Amounts.count(count, "row")) of the manifest of \(name) \(count == 1 ? "names" : "name") no file that could "
-        + "be found",
-      why: "the identifier \(count == 1 ? "it has" : "each has") is not valid, so nothing is written for it",
+      "for \(Amounts.count(count, "row")) of the manifest of \(name), no stored file could be found",
+      why: "\(count == 1 ? "its identifier is" : "their identifiers are") not valid, so nothing is written for "
+        + "\(count == 1 ? "it" : "them")",
       try: "another copy of the backup", evenQuiet: true)
   }
 }

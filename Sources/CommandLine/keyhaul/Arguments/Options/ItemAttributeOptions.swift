@@ -72,10 +72,13 @@ struct ItemAttributeOptions: ParsableArguments {
   @Option(help: ArgumentHelp("Act as this app, with its access groups.", valueName: "name"))
   var app: String?
 
-  @Option(help: ArgumentHelp("When the item can be read, and whether it may leave the device.", valueName: "class"))
+  @Option(
+    help: ArgumentHelp(
+      "When the item can be read, and whether it can move to another "
+        + "device.", valueName: "class"))
   var protection: ProtectionArgument?
 
-  @Flag(help: "The item syncs between devices.")
+  @Flag(help: "Sync the item with iCloud Keychain.")
   var sync = false
 
   @Flag(help: "Reading it requires user presence.")

@@ -39,7 +39,7 @@ struct OpeningOptions: ParsableArguments {
 
   @Option(
     name: .customLong("device-key-fd"),
-    help: ArgumentHelp("The same from an open file descriptor.", valueName: "number"))
+    help: ArgumentHelp("Read the hardware key from an open file descriptor.", valueName: "number"))
   var deviceKeyDescriptor: Int32?
 
   @Option(
@@ -107,7 +107,7 @@ extension SecretFlags<PasswordName> {
 
 /// How much room a backup may take.
 struct StorageOptions: ParsableArguments {
-  static let help: ArgumentHelp = "Keep a large manifest or keychain in memory instead of a temporary file."
+  static let help: ArgumentHelp = "Keep a large manifest or keychain in memory, not in a temporary file."
 
   @Flag(help: StorageOptions.help) var memory = false
 

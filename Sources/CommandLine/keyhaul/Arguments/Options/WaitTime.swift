@@ -38,7 +38,7 @@ extension WaitTime: ExpressibleByArgument {
 struct WaitOptions: ParsableArguments {
   @Option(
     name: .customLong("wait"),
-    help: ArgumentHelp("How long to wait for a device that is in use: 30s, 2m.", valueName: "time"))
+    help: ArgumentHelp("How long to wait for a device that is in use, such as 30s or 2m.", valueName: "time"))
   var time: WaitTime = .none
 
   init() {}

@@ -60,7 +60,7 @@ extension CommandFailure {
       default: "cannot open \(name): \(error.summary)"
       }
     case let error as ArchivedKeychainError where error.code == .unboundKeychain:
-      "\(name) contains what no device writes"
+      "\(name) contains something that no device writes"
     case let error as FormatError where error.format == .keybag: "\(name)'s keybag is damaged"
     default: "cannot open \(name): \(error.summary)"
     }

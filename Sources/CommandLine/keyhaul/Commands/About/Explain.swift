@@ -5,7 +5,7 @@ import Reports
 /// `keyhaul explain [REASON|CLASS|FINDING|CODE]`: what a word of a report, a protection class or an exit code means.
 struct Explain: RunnableVerb {
   static let screen = HelpScreen(
-    sentence: "Explain a term from a report, a protection class or an exit code",
+    sentence: "Explain a term in a report, a protection class, or an exit code",
     usage: "keyhaul explain [REASON|CLASS|FINDING|CODE]",
     examples: ["keyhaul explain device-bound", "keyhaul explain 15"],
     flags: ["--json"])

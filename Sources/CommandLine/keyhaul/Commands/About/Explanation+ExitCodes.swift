@@ -10,39 +10,41 @@ extension Explanation {
     case .ok:
       of(
         status, "done", "The work is done. Items that stay behind by a rule are reported, but are not an error.",
-        "The result is on standard output.", "Go on.")
+        "The result is on standard output.", "Nothing.")
     case .failed:
       of(
-        status, "an error without its own code", "The work stopped for a reason that has no other code.",
+        status, "an error that has no exit code of its own", "The work stopped for a reason that has no other code.",
         "Nothing was changed. No partial output file is left.", "Read the message.")
     case .differs:
       of(
         status, "a difference was found",
-        "With --exit-code, diff found a difference, or plan items that do not migrate.",
+        "With --exit-code, diff found a difference, or plan found items that do not move. With --expect, an "
+          + "expectation was not met.",
         "The report is complete.", "Read the report.")
     case .partial:
       of(
         status, "done, but something is damaged or missing",
-        "The work was finished, but some items or files could not be read, or the backup is not what its device wrote. "
-          + "Items that stay behind by a rule do not count. With --exit-code, diff found no difference but could not "
-          + "compare everything.",
-        "The rest is safe.", "Read the report.")
+        "Keyhaul finished, but some items or files could not be read, or the backup is not what its device wrote. "
+          + "Items that stay behind by a rule are not an error. With --exit-code, diff found no difference but could "
+          + "not compare everything.",
+        "Everything else is done.", "Read the report.")
     case .noMatch:
       of(
         status, "nothing matched", "No item has the requested attributes.", "Nothing was changed.",
         "Use fewer attributes.")
     case .doneBut:
       of(
-        status, "done, but something after it failed",
-        "The change was made and is final, but a later step failed. The result could not be printed, the disk did not "
-          + "confirm the write, or the replaced backup could not be removed. A device that erases itself after too "
-          + "many wrong passcodes also ends this way.",
+        status, "done, but a later step failed",
+        "The change was made and is final, but a later step failed. For example, the result could not be printed, the "
+          + "disk did not confirm the write, or the replaced backup could not be removed. Keyhaul also exits with "
+          + "this code if a device erases itself after too many wrong passcodes.",
         "The change is in effect. The message says what was done.", "Read the message; do not run it again.")
     case .notFound:
       of(
         status, "the device or backup does not exist",
-        "Nothing has this name in the device folder, or exists at this "
-          + "path.", "Nothing was changed.", "Check the name; \"keyhaul device list\" shows the devices.")
+        "There is no device with this name in the device folder, or no file or folder at this path.",
+        "Nothing was "
+          + "changed.", "Check the name; \"keyhaul device list\" shows the devices.")
     case .busy:
       of(
         status, "another process uses the device", "Only one process at a time can use a device.",
@@ -50,24 +52,24 @@ extension Explanation {
     case .wrongPassword:
       of(
         status, "the password or passcode is wrong or missing",
-        "The given secret unwraps no key, or none was given and there is no terminal to ask on. A keybag with a "
-          + "damaged salt or iteration count looks the same.",
+        "The password unwraps no key, or none was given and Keyhaul cannot ask for it because there is no terminal. "
+          + "If the keybag's salt or iteration count is damaged, every password looks wrong.",
         "Nothing was changed, except that a device counts wrong passcodes.",
-        "Give the password that was set when the backup was made, or the passcode of the device.")
+        "Use the password that was set when the backup was made, or the passcode of the device.")
     case .damaged:
       of(
         status, "the backup's bytes are not what was written",
-        "A check inside the backup failed, or the backup is cut short. A restore of a damaged backup asks first, and "
-          + "needs --accept-damage if it cannot ask. A backup with a broken seal, a cut manifest or an unreadable "
-          + "keychain is not restored.",
+        "A check of the backup failed, or the backup is cut short. restore asks before it uses a damaged backup, and "
+          + "needs --accept-damage if it cannot ask. It refuses a backup with a broken seal, a manifest that is cut "
+          + "off, or an unreadable keychain.",
         "Nothing was changed.", "Use another copy.")
     case .refused:
       of(
         status, "not a backup, malicious, unsupported or against a rule",
-        "The file contains something that no real backup does, exceeds a limit, or has an unknown version. Or a rule "
-          + "forbids the request, such as a restore in which no item would arrive.",
+        "The file contains something that no real backup contains, exceeds a limit, or has an unknown version. Or a "
+          + "rule forbids the request, such as a restore that would restore no item.",
         "No device was changed and nothing was written.",
-        "Read the message, which names the cause. Do not trust a file that no device writes.")
+        "Read the message: it states the cause. Do not trust a file that no device writes.")
     case .locked:
       of(
         status, "the device must be unlocked first",
@@ -76,19 +78,20 @@ extension Explanation {
     case .stalePlan:
       of(
         status, "the backup or the device changed since the plan",
-        "A saved plan names the backup's digest and the device's revision. One of them, or a decision of the plan, "
-          + "would now be different.", "Nothing was changed.",
+        "A saved plan records the backup's digest and the device's revision. One of them has changed, or the plan "
+          + "would now decide differently.", "Nothing was changed.",
         "Plan again.")
     case .usage:
       of(
         status, "wrong arguments",
-        "A command, flag or value is not valid, or a question needed --yes.",
+        "A command, flag or value is not valid, or Keyhaul needs --yes because it cannot ask.",
         "Nothing was changed.", "Correct the command; -h shows its usage.")
     case .signal:
       Explanation(
         id: status.id, headline: "ended by a signal",
         rule: "The exit code is 128 plus the signal's number: 130 is Ctrl-C.",
-        effect: "The first Ctrl-C stops and rolls back; the second exits immediately. Both are safe.",
+        effect: "After the first Ctrl-C, Keyhaul stops and undoes what it began. After the second, it exits "
+          + "immediately. Both are safe.",
         action: "Run it again.")
     }
   }

@@ -30,31 +30,31 @@ extension Explanation {
       of(
         kind, "a stored file is cut short",
         "An encrypted file consists of whole blocks of 16 bytes and ends with padding. The manifest records its size.",
-        "This file is not what was written. The other files are not affected.", forThatFile)
+        "This file is not as it was written. The other files are not affected.", forThatFile)
     case .payloadUnreadable:
       of(
         kind, "a stored file's bytes cannot be read",
-        "The system or the backup's container reports an error, or a link is in the file's place.",
-        "Whether the file is whole is not known.", "Check the disk and the permissions, and verify again.")
+        "The system or the archive's format reports an error, or there is a link in place of the file.",
+        "It is not known whether the file is intact.", "Check the disk and the permissions, and verify again.")
     case .digestMismatch:
       of(
         kind, "a file's bytes do not match the digest in the manifest",
         "Some manifests record a digest of the stored bytes. Keyhaul computes it again.",
-        "The file or its record was changed. In the keychain file, items may still be whole, because each has its own "
-          + "tag.",
+        "The file or its record was changed. If it is the keychain file, items may still be intact, because each has "
+          + "its own authentication tag.",
         forThatFile)
     case .paddingInvalid:
       of(
         kind, "a file does not end with valid padding",
         "An encrypted file ends with padding (AES-CBC, PKCS #7). A wrong key or changed bytes almost never produce "
           + "valid padding.",
-        "At least the end of the file is not what was written.", forThatFile)
+        "At least the end of the file was changed.", forThatFile)
     case .recordMalformed:
       of(
         kind, "a row of the manifest is not one that a device writes",
-        "A row has a record with size, protection class and key. Its identifier is the SHA-1 of domain and path, and "
-          + "occurs once.",
-        "The file that the row describes is not read, or not relied on.", forThatFile)
+        "Each row has a record with size, protection class and key. Its identifier is the SHA-1 of domain and path, "
+          + "and occurs only once.",
+        "Keyhaul does not read the file that the row describes, or does not rely on it.", forThatFile)
     default: nil
     }
   }
@@ -65,8 +65,8 @@ extension Explanation {
       of(
         kind, "a property list that every backup has is damaged or missing",
         "A backup has Manifest.plist, Status.plist and Info.plist.",
-        "Without a complete Manifest.plist or Status.plist nothing is restored. Without Info.plist reports contain "
-          + "fewer names.",
+        "Without a complete Manifest.plist and Status.plist, Keyhaul restores nothing. Without Info.plist, reports "
+          + "contain fewer names.",
         anotherCopy)
     case .unfinished:
       of(
@@ -77,28 +77,31 @@ extension Explanation {
         "Make the backup again, or use an older one.")
     case .keybagDamaged:
       of(
-        kind, "the keybag contradicts itself, or one of its keys does not unwrap",
-        "The keybag holds a wrapped key for each protection class; unwrapping a key shows whether its bytes are right.",
+        kind, "the keybag contradicts itself, or one of its keys cannot be unwrapped",
+        "The keybag contains a wrapped key for each protection class. Unwrapping a key shows whether its bytes are "
+          + "right.",
         "Items and files that need such a key cannot be decrypted. All others can.", anotherCopy)
     case .hardwareLayerMissing:
       of(
         kind, "class keys are not bound to the device, although every device binds them",
         "A device wraps the keys of this-device-only items with its hardware key. In a backup without a password, it "
           + "wraps every keychain key this way.",
-        "With a password, items with these keys can be decrypted on any device. Without one, anyone can decrypt them "
-          + "and may have written them: plan and restore refuse the backup (exit code 14).",
-        "Do not rely on these items being bound. Make the backup again.")
+        "If the backup has a password, items with these keys can be decrypted on any device. If it has none, anyone "
+          + "can decrypt them and may have written them, so plan and restore refuse the backup (exit code 14).",
+        "Do not rely on these items being bound to the device. Make a new backup.")
     case .databaseDamaged:
       of(
         kind, "the manifest cannot be read to its end",
-        "Manifest.db, and Manifest.mbdb in old backups, say which stored file is which.",
-        "Files that the lost part lists are lost. The report says how much can be read, if that is known.",
+        "Manifest.db (in old backups: Manifest.mbdb) says which stored file is which.",
+        "Files that only the lost part lists are lost. The report says how much can be read, if that is known.",
         anotherCopy)
     case .itemDamaged:
       of(
         kind, "an item cannot be decrypted, or no device accepts it",
-        "Each item has an authentication tag over its bytes (AES-GCM), and its contents must form an item of its kind.",
-        "This item is not restored; the others are. The report gives the reason, which has its own page.",
+        "Each item has an authentication tag (AES-GCM), which shows any changed byte. Its contents must be those of "
+          + "an item of its kind.",
+        "Keyhaul does not restore this item, but restores the others. The report states the reason, and explain has a "
+          + "page for it.",
         "Use another copy of the backup for this item.")
     default: nil
     }

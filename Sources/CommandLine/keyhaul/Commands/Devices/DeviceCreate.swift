@@ -7,7 +7,7 @@ struct DeviceCreate: RunnableVerb {
     sentence: "Create a virtual device",
     usage: "keyhaul device create NAME [--model M] [--ios V] [--from FIXTURE | --import SOURCE]",
     examples: [
-      "keyhaul device create old-phone --passcode-file ~/.pin", "keyhaul device create old-phone --from old-phone",
+      "keyhaul device create old-phone --passcode-file ~/.pin", "keyhaul device create my-phone --from old-phone",
       "keyhaul device create twin --import family.backup",
     ],
     flags: [
@@ -22,26 +22,27 @@ struct DeviceCreate: RunnableVerb {
   @Option(help: ArgumentHelp("The version of iOS (default 18.1).", valueName: "version")) var ios: String?
   @Option(
     help: ArgumentHelp(
-      "Fill it from a description: a path, or \(FixtureSource.bundledNames).",
+      "Fill the device from a description: a path, or \(FixtureSource.bundledNames).",
       discussion: FixtureSource.passcodes, valueName: "fixture"),
     completion: .file(extensions: ["json"]))
   var from: String?
   @Option(
     name: .customLong("import"),
     help: ArgumentHelp(
-      "Fill it with the readable items of a backup, a keychain database, a dump or another device.",
+      "Fill the device with the readable items of a backup, a keychain database, a dump or another device.",
       valueName: "source"),
     completion: .devicesAndFiles)
   var imported: String?
   @Flag(
     help: ArgumentHelp(
-      "With --from, for tests: the same hardware key each time for a name, which anyone can compute.",
+      "With --from, for tests: derive the hardware key from the description and the device's name. Anyone can compute "
+        + "this key.",
       discussion: "This-device-only items can then be decrypted on any device created with the same name."))
   var publishedHardwareKey = false
   @Flag(help: "Erase the device after ten wrong passcodes.") var eraseAfterFailures = false
   @OptionGroup(title: "The passcode") var passcode: PasscodeFlags
   @OptionGroup(title: "The imported backup's password") var password: PasswordFlags
-  @OptionGroup(title: "Opening it") var opening: OpeningOptions
+  @OptionGroup(title: "Opening the source") var opening: OpeningOptions
   @OptionGroup var databaseKeys: DatabaseKeyOptions
   @OptionGroup var wait: WaitOptions
   @OptionGroup var dryRun: DryRunOptions
@@ -89,8 +90,8 @@ struct DeviceCreate: RunnableVerb {
     session.warn(
       "\(Amounts.count(source.unreadableCount, "item")) of \(source.name) cannot be read and was left out",
       why: source.unreadableCount == 1
-        ? "it can be decrypted only on its device, or is damaged"
-        : "they can be decrypted only on their device, or are damaged",
+        ? "only its device can decrypt it, or it is damaged"
+        : "only their device can decrypt them, or they are damaged",
       try: "keyhaul inspect \(ShellWord.quoted(source.name)) --list")
     return .partial
   }

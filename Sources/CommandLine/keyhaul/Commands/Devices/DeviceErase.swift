@@ -4,7 +4,7 @@ import KeyhaulKit
 /// `keyhaul device erase`: empty, with the same hardware.
 struct DeviceErase: RunnableVerb {
   static let screen = HelpScreen(
-    sentence: "Erase all content of a device, keeping its hardware",
+    sentence: "Erase all content of a device, but keep its hardware key",
     usage: "keyhaul device erase NAME",
     examples: ["keyhaul device erase old-phone", "keyhaul device erase old-phone --yes"],
     flags: ["--yes", "--dry-run"])
@@ -36,8 +36,8 @@ struct DeviceErase: RunnableVerb {
     let wasErased = count == 0 && before.isPasscodeSet == false && before.record.lastBackup == nil
     try session.announce(
       wasErased
-        ? "Erased \(name) once more: it had no items and no passcode; its keys are new, and the hardware is the same."
-        : "Erased \(name), with \(items); the hardware is the same, and no passcode is set.")
+        ? "Erased \(name) again. It had no items and no passcode. Its keys are new; its hardware key is the same."
+        : "Erased \(name), with \(items). Its hardware key is the same, and no passcode is set.")
     if session.isJSON { try session.answer(report.document([("erased_items", .count(count))])) }
     return .ok
   }
@@ -100,7 +100,7 @@ extension DeviceSession {
   func requireChangeablePasscode() throws(VirtualDeviceError) {
     guard isPasscodeSet else { throw VirtualDeviceError(.noPasscode, name, "none is set") }
     guard state == .unlocked else {
-      throw VirtualDeviceError(.locked, name, "a passcode is changed on an unlocked device")
+      throw VirtualDeviceError(.locked, name, "the device must be unlocked to change its passcode")
     }
   }
 }

@@ -14,7 +14,7 @@ struct DeviceExport: RunnableVerb {
   @Option(
     name: .shortAndLong,
     help: ArgumentHelp(
-      "The file to write, with mode 0600; it holds the whole keychain unencrypted.", valueName: "file"),
+      "The file to write, with mode 0600. It contains the whole keychain, unencrypted.", valueName: "file"),
     completion: .file())
   var output: String
   @OptionGroup var target: TargetDevice
@@ -35,7 +35,7 @@ struct DeviceExport: RunnableVerb {
     let items = rows.compactMap(\.item)
     try write(items, of: device.name, in: session)
     let count = Amounts.count(items.count, "item")
-    session.note("This was never tested with a real Simulator.")
+    session.note("Keyhaul was never tested with a real Simulator.")
     try session.announce(
       "Wrote \(count) of \(device.name) as \(output), a Simulator's keychain of iOS 18 or later. Its secrets are not encrypted in it."
     )

@@ -48,7 +48,7 @@ struct ItemDelete: RunnableVerb {
     keychain.items.noteHidden(besides: rows, for: selection, in: session)
     let name = HostileText.shown(keychain.name)
     guard !rows.isEmpty else {
-      session.note("Nothing in \(name) matches.")
+      session.note("No item in \(name) matches.")
       if session.isJSON { try session.answer(document, of: [], outcome(0)) }
       return .noMatch
     }
@@ -77,7 +77,7 @@ struct ItemDelete: RunnableVerb {
       try AgreedItems(try selection.rows(on: openDevice, to: "delete"), on: openDevice)
     }
     guard let items = agreed.count else {
-      session.note("Nothing on \(HostileText.shown(target.keychain)) matches.")
+      session.note("No item on \(HostileText.shown(target.keychain)) matches.")
       if session.isJSON { try session.answer(agreed.document, of: [], outcome(0)) }
       return .noMatch
     }

@@ -23,18 +23,21 @@ struct ItemFind: TabularVerb {
 
   @Option(help: ChosenItems.kindHelp) var kind: ItemKindArgument?
   @OptionGroup(title: "Attributes") var attributes: ItemAttributeOptions
-  @Flag(help: "Print the secret: bare in text, where exactly one item must match, and in every item of --json.")
+  @Flag(
+    help: ArgumentHelp(
+      "Print the secrets. As text, exactly one item must match, and only its secret is printed; with --json, "
+        + "every item has its secret."))
   var reveal = false
   @Option(help: ArgumentHelp("Print at most this many items.", valueName: "n")) var limit: UInt32?
   @Option(
     help: ArgumentHelp(
-      "What to sort by: kind, name, account, label, group, protection, created or changed.", valueName: "by"))
+      "Sort by kind, name, account, label, group, protection, created or changed.", valueName: "by"))
   var sort: ItemOrder?
-  @Flag(help: "Sort from the last to the first.") var reverse = false
+  @Flag(help: "Reverse the order.") var reverse = false
   @Option(
     name: .shortAndLong,
     help: ArgumentHelp(
-      "Write the result to a file of mode 0600; - is standard output, also on a terminal.", valueName: "file"),
+      "Write the result to a file with mode 0600; - is standard output, even if it is a terminal.", valueName: "file"),
     completion: .file())
   var output: String?
   @OptionGroup var target: TargetKeychain
@@ -132,7 +135,7 @@ struct ItemFind: TabularVerb {
   private func end(_ rows: [ItemRow], of found: FoundKeychain, in session: Session) -> CommandStatus {
     let name = target.keychain
     guard !rows.isEmpty else {
-      session.note("Nothing \(found.isDevice ? "on" : "in") \(HostileText.shown(name)) matches.")
+      session.note("No item \(found.isDevice ? "on" : "in") \(HostileText.shown(name)) matches.")
       return .noMatch
     }
     let unreadable = rows.filter { $0.item == nil }

@@ -217,7 +217,7 @@ struct ItemUpdate: RunnableVerb {
   }
 
   private func announceNothing(_ items: String, _ place: String, in session: Session) throws(CommandFailure) {
-    try session.announce("Nothing to do: \(items) \(place) \(items == "1 item" ? "is" : "are") already so.")
+    try session.announce("Nothing to do: \(items) \(place) already \(items == "1 item" ? "has" : "have") these values.")
   }
 
   /// Whether each item has all that it would be given; with their secrets, where one is given.
@@ -246,7 +246,7 @@ struct ItemUpdate: RunnableVerb {
       return .partial
     }
     guard changed.isEmpty, !isMatched else { return .ok }
-    session.note("Nothing \(place) \(HostileText.shown(target.keychain)) matches.")
+    session.note("No item \(place) \(HostileText.shown(target.keychain)) matches.")
     return .noMatch
   }
 
@@ -285,10 +285,13 @@ struct ItemChangeOptions: ParsableArguments {
   @Option(help: ArgumentHelp("The access group to move to.", valueName: "group"))
   var newAccessGroup: String?
 
-  @Option(help: ArgumentHelp("When the item can be read from now on, and whether it may leave.", valueName: "class"))
+  @Option(
+    help: ArgumentHelp(
+      "When the item can be read from now on, and whether it can move to another "
+        + "device.", valueName: "class"))
   var newProtection: ProtectionArgument?
 
-  @Flag(inversion: .prefixedNo, help: "Whether the item syncs between devices from now on.")
+  @Flag(inversion: .prefixedNo, help: "Whether the item syncs with iCloud Keychain from now on.")
   var newSync: Bool?
 
   @Flag(inversion: .prefixedNo, help: "Whether reading it requires user presence from now on.")

@@ -5,7 +5,7 @@ import Reports
 /// `keyhaul plan`: what is lost with a device, and what a restore would do, decided without changing anything.
 struct PlanCommand: BackupVerb {
   static let screen = HelpScreen(
-    sentence: "Show what a move would lose, or what a restore would do",
+    sentence: "Show what you would lose in a move, or what a restore would do",
     usage: "keyhaul plan ARCHIVE|DEVICE|FOLDER... [--to DEVICE] [-o FILE] [flags]",
     examples: [
       "keyhaul plan family.backup",
@@ -15,7 +15,9 @@ struct PlanCommand: BackupVerb {
       .init("--to", "the target (default: a new device and the same one)"),
       .init("--source", "the source device"),
       "--existing", "--output", "--format", .init("--compare", "compare backups with and without a password"),
-      .init("--by-app", "group the items by app, most losses first"), "--audit", "--expect", "--exit-code",
+      .init("--by-app", "group the items by app, most losses first"),
+      .init("--audit", "list deprecated classes and what leaves the device"),
+      .init("--expect", "check the plan against a list of expectations"), "--exit-code",
       "--redact", "--no-password", "--password-file", "--json",
     ])
   static let configuration = described(as: "plan")
@@ -40,7 +42,8 @@ struct PlanCommand: BackupVerb {
 
   @Argument(
     help: ArgumentHelp(
-      "The backup: a folder, a file, or - for a tar stream. A device, a dump or a keychain database is treated as a backup of it. With several backups, or a folder of them, each gets its own result.",
+      "The backup: a folder, a file, or - for a tar stream; or a device, a keychain dump or a database, as if it had "
+        + "been backed up. Several backups, or a folder of them, get one result each.",
       valueName: "source"),
     completion: .devicesAndFiles)
   var paths: [String] = []
@@ -48,27 +51,29 @@ struct PlanCommand: BackupVerb {
   @Option(
     name: .customLong("source"),
     help: ArgumentHelp(
-      "Of a backup: the source device, to name what never entered the backup. One in the home folder is found.",
+      "For a backup: the source device, to list items that never entered the backup. Keyhaul finds it by itself in "
+        + "the device folder.",
       valueName: "device"),
     completion: .deviceNames)
   var maker: String?
   @Option(
     name: .shortAndLong,
     help: ArgumentHelp(
-      "Save the plan in a file, for restore --plan; its page (html), the results (junit), without --to the report.",
+      "Save the plan in a file, for restore --plan. With --format html or junit, write the page or the test results. "
+        + "Without --to, write the report.",
       valueName: "file"),
     completion: .file())
   var output: String?
   @Flag(exclusivity: .exclusive) var view: View?
   @Option(
     help: ArgumentHelp(
-      "Check the plan against a list of expectations; with --compare all four restores. Exit code 2 where one is not "
-        + "met. - is standard input.",
+      "Check the plan, or all four restores of --compare, against a list of expectations; - is standard input. Exit "
+        + "with 2 if one is not met.",
       valueName: "file"),
     completion: .file())
   var expect: String?
-  @Flag(help: "Exit with code 2 if any item does not migrate.") var exitCode = false
-  @Flag(help: "Remove all names from the plan; messages on the terminal keep them.")
+  @Flag(help: "Exit with 2 if any item does not move.") var exitCode = false
+  @Flag(help: "Leave all names out of the plan. Messages on the terminal still contain them.")
   var redact = false
   @Flag(help: "Plan for a backup without a password (devices only).") var noPassword = false
   @OptionGroup(title: "The backup's password") var password: PasswordFlags
@@ -307,10 +312,13 @@ extension PlanCommand {
           try: "use only one of them")
       }
       if expect != nil, view != .compare {
-        throw .usage("\(name) and --expect cannot be used together", try: "one of them, or --compare --expect")
+        throw .usage("\(name) and --expect cannot be used together", try: "only one of them, or --compare --expect")
       }
       if redact {
-        throw .usage("\(name) and --redact cannot be used together", why: "it shows names", try: "use only one of them")
+        throw .usage(
+          "\(name) and --redact cannot be used together", why: "its result contains names",
+          try: "use only "
+            + "one of them")
       }
     }
     try checkExpectationFlags()
@@ -395,7 +403,7 @@ extension PlanCommand {
 
   static func finding(in document: JSONValue) -> String? {
     guard let counts = counts(in: document), let total = counts.total, let arrives = counts.arrives else { return nil }
-    return "\(Amounts.grouped(arrives)) of \(Amounts.grouped(total)) arrive"
+    return "\(Amounts.grouped(arrives)) of \(Amounts.grouped(total)) move"
   }
 
   /// Where a document counts: of a plan in its summary, of a plan without a target in what a new device would get.

@@ -58,7 +58,7 @@ struct PreparedRestore {
     let count = part.removed.count - whole.removed.count
     guard count > 0 else { return }
     throw .usage(
-      "\(selection.path) leaves out items that \(saved.path) brings back",
+      "\(selection.path) leaves out items that \(saved.path) puts back",
       why: "\(Amounts.count(count, "item")) would be lost on \(device.name), although the plan says that "
         + "\(count == 1 ? "it stays" : "they stay")",
       try: "a plan with --existing merge, or the whole plan")
@@ -125,7 +125,7 @@ struct RestoreSelection {
     let staying = plan.decisions.filter { indexes.contains($0.index) && $0.outcome.change == nil }
     guard let first = staying.first, let reason = first.outcome.reason else { return }
     session?.warn(
-      "\(Amounts.count(staying.count, "item")) of \(path) will not arrive",
+      "\(Amounts.count(staying.count, "item")) of \(path) will not be restored",
       why: "the first is item \(first.index): \(reason.rawValue)", try: "keyhaul explain \(reason.rawValue)")
   }
 }

@@ -30,15 +30,15 @@ struct Restore: RunnableVerb {
   var plan: String?
   @Option(
     help: ArgumentHelp(
-      "Bring only the items that this list names: {\"indexes\": [0, 3]}.",
-      discussion: "The restore still removes what it would remove from the device, unless you use --existing merge.",
+      "Restore only the items in this list: {\"indexes\": [0, 3]}.",
+      discussion: "The restore still removes the device's other items, unless you add --existing merge.",
       valueName: "file"),
     completion: .file())
   var only: String?
   @Flag(
     help: ArgumentHelp(
-      "Restore what is left of a backup that is known to be damaged; --yes does not answer that.",
-      discussion: "This does not accept a broken seal; use export to get items out of such a backup."))
+      "Restore what is left of a damaged backup without asking. (--yes does not confirm this.)",
+      discussion: "It does not accept a broken seal; use export to get items out of such a backup."))
   var acceptDamage = false
   @OptionGroup(title: "The backup's password") var password: PasswordFlags
   @OptionGroup(title: "Opening") var opening: OpeningOptions
@@ -161,7 +161,9 @@ extension ExistingItemPolicy: ExpressibleByArgument {}
 struct ExistingItemOptions: ParsableArguments {
   @Option(
     name: .customLong("existing"),
-    help: ArgumentHelp("Items already there: replace, as iOS does, or merge; replace by default.", valueName: "policy"))
+    help: ArgumentHelp(
+      "What to do with items that the device already has: replace (like iOS, the default) or "
+        + "merge.", valueName: "policy"))
   var given: ExistingItemPolicy?
 
   var policy: ExistingItemPolicy { given ?? .replace }
@@ -171,8 +173,8 @@ struct ExistingItemOptions: ParsableArguments {
 struct MoveOptions: ParsableArguments {
   @Option(
     help: ArgumentHelp(
-      "The device to restore to. plan answers without one, for a new device and for the same one, erased; its views "
-        + "and --expect are about the new one then, and --existing is refused.",
+      "The device to restore to. Without it, plan shows the result for a new device and for the same one, erased; its "
+        + "views and --expect then apply to the new device, and --existing is not allowed.",
       valueName: "device"),
     completion: .deviceNames)
   var to: String?
@@ -182,9 +184,12 @@ struct MoveOptions: ParsableArguments {
     if let to { return to }
     let isStream = archive == "-"
     throw .usage(
-      "the command does not name the target device", why: "--to is missing",
+      "no target device was given", why: "--to is missing",
       try: "--to DEVICE"
-        + (isStream ? "" : "; keyhaul plan \(ShellWord.quoted(archive)) shows, without a target, what would be lost"))
+        + (isStream
+          ? ""
+          : ". To see what you would lose without choosing one: keyhaul plan "
+            + "\(ShellWord.quoted(archive))"))
   }
 
   @OptionGroup var existing: ExistingItemOptions

@@ -31,11 +31,13 @@ struct RestoreAgreement {
     let emptyList = prepared.selection.flatMap { $0.indexes.isEmpty ? $0.path : nil }
     let advice =
       emptyList.map { "\($0) lists none; --only without --existing merge removes the existing items" }
-      ?? report.warning?.advice ?? "plan says why none arrives; to empty \(report.target.name), use device erase"
+      ?? report.warning?.advice ?? "plan shows why; to empty \(report.target.name), use device erase"
     throw CommandFailure(
-      .refused, "no item of \(report.source.name) would arrive on \(report.target.name), so nothing was removed there",
-      why: "the restore would bring none of \(Amounts.count(prepared.opened.archive.items.count, "item")) and remove "
-        + "\(removed)", try: advice)
+      .refused,
+      "no item of \(report.source.name) would be restored to \(report.target.name), so nothing was removed "
+        + "from it",
+      why: "the restore would restore none of \(Amounts.count(prepared.opened.archive.items.count, "item")) and "
+        + "remove \(removed)", try: advice)
   }
 
   /// Says, before anything is changed, that good copies may go which the damaged backup cannot replace.

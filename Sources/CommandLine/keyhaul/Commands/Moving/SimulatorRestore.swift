@@ -62,9 +62,9 @@ struct SimulatorRestore {
   private func refusePointless(_ plan: MigrationPlan, _ named: NamedArchive) throws(CommandFailure) {
     guard plan.onlyRemoves || plan.decisions.isEmpty && !plan.removed.isEmpty else { return }
     throw CommandFailure(
-      .refused, "no item of \(named.name) would arrive in \(simulator.name), so nothing was removed there",
-      why: "the restore would bring no item and remove \(Amounts.grouped(plan.removed.count))",
-      try: "keyhaul plan \(ShellWord.quoted(named.name)) says why none arrives")
+      .refused, "no item of \(named.name) would be restored to \(simulator.name), so nothing was removed from it",
+      why: "the restore would restore no item and remove \(Amounts.grouped(plan.removed.count))",
+      try: "keyhaul plan \(ShellWord.quoted(named.name)) shows why")
   }
 
   private func restore(_ plan: MigrationPlan, in session: Session) throws(CommandFailure) {

@@ -19,19 +19,20 @@ struct Why: RunnableVerb {
   static let configuration = described(as: "why")
 
   @Argument(
-    help:
-      "The backup: a folder, a file, or - for a tar stream. A device, a dump or a keychain database is treated as a backup of it.",
+    help: ArgumentHelp(
+      "The backup: a folder, a file, or - for a tar stream; or a device, a keychain dump or a database, as if it had "
+        + "been backed up."),
     completion: .devicesAndFiles)
   var source: String
   @Option(help: ChosenItems.kindHelp) var kind: ItemKindArgument?
   @OptionGroup(title: "Attributes") var attributes: ItemAttributeOptions
   @Option(
     parsing: .unconditional,
-    help: ArgumentHelp("The item with this number, as a plan numbers it.", valueName: "n"))
+    help: ArgumentHelp("The item with this number in plan and inspect --list.", valueName: "n"))
   var item: Int?
   @Option(
     help: ArgumentHelp(
-      "The device that the item should go to; its own items are searched too.", valueName: "device"),
+      "The device that the item should move to. Its own items are searched too.", valueName: "device"),
     completion: .deviceNames)
   var to: String?
   @OptionGroup var existing: ExistingItemOptions
@@ -53,7 +54,7 @@ struct Why: RunnableVerb {
     }
     if chosen.attributes.app != nil {
       throw CommandFailure.usage(
-        "--app does not select an item", why: "it acts as an app, but why does nothing as an app",
+        "--app does not select an item", why: "it makes a command act as an app; why only explains",
         try: "--access-group GROUP")
     }
     let wanted = StoryFinder.Wanted(selection.query, index: item, admits: selection.admits)
@@ -146,10 +147,10 @@ struct Why: RunnableVerb {
   ) throws(CommandFailure) -> CommandStatus {
     if report.stories.isEmpty {
       if session.isJSON { try session.say(report) }
-      session.note("Nothing in \(HostileText.shown(report.source.name)) matches.")
+      session.note("No item in \(HostileText.shown(report.source.name)) matches.")
       if sealed > 0 {
-        session.note("\(Amounts.count(sealed, "item")) of it \(sealed == 1 ? "is" : "are") encrypted and may match.")
-        session.note("inspect --list shows their numbers, --item N explains one.")
+        session.note("\(Amounts.count(sealed, "encrypted item")) may match.")
+        session.note("inspect --list shows their numbers; --item N explains one of them.")
       }
       if !report.source.isDevice { session.note(UnseenItems.line) }
       return .noMatch
@@ -158,7 +159,7 @@ struct Why: RunnableVerb {
     guard isDamaged else { return .ok }
     let count = "\(Amounts.count(sealed, "item")) of \(HostileText.shown(report.source.name))"
     session.note(
-      "\(count) cannot be decrypted here and may match too, including damaged ones.")
+      "\(count) cannot be decrypted here and may also match. This includes damaged items.")
     return .partial
   }
 }

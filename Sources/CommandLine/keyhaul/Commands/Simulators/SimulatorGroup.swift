@@ -12,5 +12,5 @@ struct SimulatorGroup: VerbGroup {
 /// What every verb that changes one says on its page.
 enum SimulatorNote {
   static let untried =
-    "Shut the Simulator down first. This was never tested with a real Simulator, so take a snapshot first."
+    "Shut down the Simulator first. Keyhaul was never tested with a real Simulator, so take a snapshot first."
 }

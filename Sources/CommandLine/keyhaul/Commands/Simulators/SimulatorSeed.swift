@@ -17,13 +17,13 @@ struct SimulatorSeed: RunnableVerb {
   @OptionGroup var target: SimulatorArgument
   @Option(
     help: ArgumentHelp(
-      "Where the items are from: a backup, a device, a dump, a database, or a description that comes with the program.",
+      "Where to read the items: a backup, a device, a dump, a database, or a description that comes with Keyhaul.",
       valueName: "source"),
     completion: .devicesAndFiles)
   var from: String
   @Option(help: ArgumentHelp("Only the items of this access group; may be repeated.", valueName: "group"))
   var app: [String] = []
-  @Flag(help: "Keep existing items; without this, items with the same primary key are replaced.") var keep = false
+  @Flag(help: "Keep existing items. (By default, items with the same primary key are replaced.)") var keep = false
   @OptionGroup(title: "The backup's password") var password: PasswordFlags
   @OptionGroup(title: "Opening") var opening: OpeningOptions
   @OptionGroup var databaseKeys: DatabaseKeyOptions
@@ -38,7 +38,7 @@ struct SimulatorSeed: RunnableVerb {
     source.keep(groups: app)
     let items = source.items
     guard !items.isEmpty else {
-      session.note("Nothing in \(HostileText.shown(source.name)) matches.")
+      session.note("No item in \(HostileText.shown(source.name)) matches.")
       if session.isJSON { try session.answer(document(simulator, source, Outcome(placements: [], same: 0))) }
       return .noMatch
     }
@@ -47,8 +47,8 @@ struct SimulatorSeed: RunnableVerb {
       session.warn(
         "\(Amounts.count(source.unreadableCount, "item")) of \(source.name) cannot be read and was left out",
         why: source.unreadableCount == 1
-          ? "it can be decrypted only on its device, or is damaged"
-          : "they can be decrypted only on their device, or are damaged",
+          ? "only its device can decrypt it, or it is damaged"
+          : "only their device can decrypt them, or they are damaged",
         try: "keyhaul inspect \(ShellWord.quoted(from)) --list")
     }
     if session.isJSON { try session.answer(document(simulator, source, outcome)) }

@@ -15,7 +15,7 @@ struct SimulatorSnapshot: RunnableVerb {
   @Option(
     name: .shortAndLong,
     help: ArgumentHelp(
-      "The file to write, with mode 0600; it holds the whole keychain unencrypted.", valueName: "file"),
+      "The file to write, with mode 0600. It contains the whole keychain, unencrypted.", valueName: "file"),
     completion: .file())
   var output: String
   @OptionGroup(title: "Flags of all commands") var common: CommonOptions

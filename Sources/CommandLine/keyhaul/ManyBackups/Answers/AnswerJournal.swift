@@ -60,7 +60,7 @@ final class AnswerJournal: Sendable {
         guard line.offset > 0 else {
           throw CommandFailure(
             .refused, "\(path) does not contain results",
-            why: "its first line is not a result, so nothing was added to the file",
+            why: "its first line is not a result, so Keyhaul added nothing to the file",
             try: "another file after --resume")
         }
         // What a killed run left of a line.
@@ -106,7 +106,7 @@ final class AnswerJournal: Sendable {
     } catch {
       throw CommandFailure(
         .failed, "could not write \(path)", why: error.reason,
-        try: error.isDiskFull ? "free space and run it again; it continues where it stopped" : nil)
+        try: error.isDiskFull ? "free space and run the command again; it continues where it stopped" : nil)
     }
   }
 }

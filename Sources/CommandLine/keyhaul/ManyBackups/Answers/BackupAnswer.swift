@@ -167,11 +167,11 @@ struct AnswerSummary: Equatable, Sendable {
     return codes == [CommandStatus.differs.code] ? .differs : .partial
   }
 
-  /// "12 backups: 9 ended with 0, 2 with 13 (damaged) and 1 with 12 (wrong-password)."
+  /// "12 backups: 9 with exit code 0, 2 with 13 (damaged) and 1 with 12 (wrong-password)."
   var sentence: String {
     let codes = countByCode.sorted { $0.key < $1.key }
     let parts = codes.enumerated().map { index, entry in
-      "\(Amounts.grouped(entry.value)) \(index == 0 ? "ended with" : "with") \(entry.key)"
+      "\(Amounts.grouped(entry.value)) \(index == 0 ? "with exit code" : "with") \(entry.key)"
         + (entry.key == 0 ? "" : " (\(idByCode[entry.key] ?? "?"))")
     }
     return "\(Amounts.count(count, "backup")): \(Amounts.list(parts))."

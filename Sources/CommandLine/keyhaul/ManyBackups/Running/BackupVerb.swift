@@ -60,7 +60,8 @@ extension BackupVerb {
     let word = session.verb.split(separator: " ").last.map(String.init) ?? session.verb
     guard let first = paths.first else {
       guard many.pathsFrom != nil else {
-        throw .usage("\(session.verb) needs \(word == "plan" ? "SOURCE" : "ARCHIVE")", try: "\(session.verb) -h")
+        throw .usage(
+          "\(session.verb) needs \(word == "plan" ? "a backup or a device" : "a backup")", try: "\(session.verb) -h")
       }
       return true
     }

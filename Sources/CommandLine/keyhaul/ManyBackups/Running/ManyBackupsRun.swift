@@ -30,7 +30,7 @@ struct ManyBackupsRun<Verb: BackupVerb> {
     if let resume = verb.many.resume {
       guard resume != "-" else {
         throw CommandFailure.usage(
-          "--resume needs a file", why: "earlier results are read from it", try: "--resume FILE")
+          "--resume needs a file", why: "Keyhaul reads earlier results from it", try: "--resume FILE")
       }
       try session.requireOutput(
         resume, differsFrom: verb.paths + [verb.many.pathsFrom, verb.many.passwords], after: "--resume")
@@ -116,7 +116,8 @@ struct ManyBackupsRun<Verb: BackupVerb> {
       if let chosen = try? BackupChoice.path(path, backups: BackupChoice.backups), chosen != path { continue }
       throw .usage(
         "an argument of \(session.verb) is not a file",
-        why: "it is number \(place + 1) of \(paths.count), and is not repeated here, because it may be a password",
+        why: "it is number \(place + 1) of \(paths.count); Keyhaul does not repeat it here, because it may be a "
+          + "password",
         try: "--password-file, --password-fd or --password-command; --paths-from FILE for paths that may be missing")
     }
   }
@@ -184,7 +185,7 @@ struct ManyBackupsOptions: ParsableArguments, Sendable {
 
   @Option(
     help: ArgumentHelp(
-      "Read passwords as this file says: each line is PATTERN file:PATH or PATTERN command:COMMAND.",
+      "Read each backup's password as listed in this file. Each line is PATTERN file:PATH or PATTERN command:COMMAND.",
       valueName: "file"),
     completion: .file())
   var passwords: String?

@@ -47,7 +47,7 @@ enum SecretCommand {
     // The parts of a wait status, as POSIX systems lay them out: the signal in the low seven bits, the exit code above.
     guard status & 0x7F == 0 else { throw failure(family, subject, "it was ended by signal \(status & 0x7F)") }
     guard status >> 8 & 0xFF == 0 else {
-      throw failure(family, subject, "it ended with exit code \(status >> 8 & 0xFF)")
+      throw failure(family, subject, "it exited with code \(status >> 8 & 0xFF)")
     }
     return bytes
   }

@@ -127,7 +127,7 @@ extension Session {
     guard !password.isEmpty else {
       throw CommandFailure(
         .wrongPassword, "the \(family.noun) of \(subject) is empty",
-        why: "nothing was given before the end of the line",
+        why: "the line is empty",
         try: family.flags)
     }
     let hasZero = password.withBytes { $0.contains(0) }
@@ -175,7 +175,7 @@ extension Session {
     // The read bits of group and others, as POSIX numbers them.
     if !isPublic, let status = try? system.status(of: raw), status.kind == .file, status.permissions & 0o044 != 0 {
       warn(
-        "\(path) can be read by other users", why: "it contains the \(family.noun) of \(subject)",
+        "other users can read \(path)", why: "they can see the \(family.noun) of \(subject) in it",
         try: "chmod 600 \(ShellWord.quoted(path))")
     }
     let bytes = try drain(raw.rawValue, name: path, family: family, of: subject)

@@ -13,7 +13,7 @@ struct PKCS12Bags {
   /// - Parameter bags: A stack of `PKCS12_SAFEBAG`, which stays with its owner.
   mutating func take(_ bags: OpaquePointer, _ rounds: inout RoundAllowance, depth: Int) throws(MaterialError) {
     guard depth < PKCS12File.maximumDepth else {
-      throw MaterialError(.overLimit, "its bags lie too deep in each other")
+      throw MaterialError(.overLimit, "its bags are nested too deeply")
     }
     for index in 0..<OPENSSL_sk_num(bags) {
       guard let value = OPENSSL_sk_value(bags, index) else { continue }

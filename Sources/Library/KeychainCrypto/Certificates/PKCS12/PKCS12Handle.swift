@@ -146,5 +146,5 @@ enum OpenSSLLibrary {
 extension MaterialError {
   static let wrongPassword = MaterialError(.wrongPassword, "its authentication code does not match this password")
   static let undecryptable = MaterialError(
-    .unsupported, "the password is right, and a part of the file is not encrypted as OpenSSL knows it")
+    .unsupported, "the password is right, but OpenSSL cannot decrypt a part of the file")
 }

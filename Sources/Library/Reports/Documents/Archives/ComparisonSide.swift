@@ -18,8 +18,8 @@ package struct ComparisonSide {
   }
 
   package let kind: Kind
-  /// "archive", "device", "dump" or "database".
-  package var noun: String { statement?.noun ?? kind.rawValue }
+  /// "backup", "device", "dump" or "database".
+  package var noun: String { statement?.noun ?? (kind == .archive ? "backup" : kind.rawValue) }
   /// As messages call it.
   package let name: String
   /// What the person types for it; `nil` where it came from a stream.

@@ -13,7 +13,7 @@ package struct ReportPage: Sendable {
   package var style: String
 
   package init(
-    title: String, program: String, content: String = "It contains account names, but no passwords.",
+    title: String, program: String, content: String = "This page contains account names, but no passwords.",
     style: String = ""
   ) {
     self.title = title

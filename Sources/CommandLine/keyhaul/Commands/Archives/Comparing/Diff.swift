@@ -19,10 +19,10 @@ struct Diff: RunnableVerb {
 
   @Argument(help: "A backup or a device.", completion: .devicesAndFiles) var first: String
   @Argument(
-    help: "The backup or device to compare it with; items that only this one has are new.", completion: .devicesAndFiles
+    help: "The backup or device to compare it with. Items that only this one has are new.", completion: .devicesAndFiles
   )
   var second: String
-  @Flag(help: "Exit with code 2 if anything differs, or 3 if nothing differs but not everything could be compared.")
+  @Flag(help: "Exit with 2 if anything differs, or with 3 if nothing differs but not everything could be compared.")
   var exitCode = false
   @OptionGroup var report: ReportOptions
   @OptionGroup(title: "The backups' password") var password: PasswordFlags

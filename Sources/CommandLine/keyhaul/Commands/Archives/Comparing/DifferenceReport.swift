@@ -31,7 +31,7 @@ struct DifferenceReport: Report {
     rows += difference.changed.map {
       Row(symbol: "~", identity: $0.after, remark: Self.remark(on: $0), color: .yellow)
     }
-    rows += difference.removed.map { Self.row("-", $0, "gone", .red) }
+    rows += difference.removed.map { Self.row("-", $0, "missing", .red) }
     rows += (difference.doubtfulInFirst + difference.doubtfulInSecond).map {
       Self.row("?", $0, "not comparable", .faint)
     }
@@ -84,9 +84,9 @@ struct DifferenceReport: Report {
 
   private static let maximumDistinctionLength = 60
 
-  /// "secret and label changed 2026-11-19"
+  /// "secret and label changed on 2026-11-19"
   private static func remark(on change: ItemChange) -> String {
-    change.words + (change.modifiedAfter.map { " \(TimeText.localDay($0))" } ?? "")
+    change.words + (change.modifiedAfter.map { " on \(TimeText.localDay($0))" } ?? "")
   }
 
   private func leftOutLines(_ style: TextStyle) -> [String] {
@@ -103,7 +103,7 @@ struct DifferenceReport: Report {
   /// A backup is one of the two.
   private var meetsArchive: Bool { first.kind == .archive || second.kind == .archive }
 
-  /// Where there is no keychain, everything that the other side has is new or gone.
+  /// Where there is no keychain, everything that the other side has is new or missing.
   private var emptySentences: [String] {
     [first, second].filter { !$0.hasKeychain }.map { "\($0.name) has no keychain." }
   }
@@ -120,7 +120,7 @@ struct DifferenceReport: Report {
   /// Which items may be among the other side's sealed ones.
   private var doubtSentences: [String] {
     [
-      Self.doubt(of: difference.doubtfulInFirst, in: first, and: second, word: "gone"),
+      Self.doubt(of: difference.doubtfulInFirst, in: first, and: second, word: "missing"),
       Self.doubt(of: difference.doubtfulInSecond, in: second, and: first, word: "new"),
     ].compactMap(\.self)
   }
@@ -176,12 +176,12 @@ struct DifferenceReport: Report {
       + "\(reasons.joined(separator: ", "))."
   }
 
-  /// "2 archives compared: 1 new, 1 changed, 1 gone, 13 the same." Each item that both may have counts once.
+  /// "2 backups compared: 1 new, 1 changed, 1 missing, 13 the same." Each item that both may have counts once.
   var summary: String {
     let subject =
       first.noun == second.noun ? "2 \(first.noun)s compared" : "\(first.name) and \(second.name) compared"
     let counts = [
-      (difference.added.count, "new"), (difference.changed.count, "changed"), (difference.removed.count, "gone"),
+      (difference.added.count, "new"), (difference.changed.count, "changed"), (difference.removed.count, "missing"),
       (difference.sameCount, "the same"),
     ]
     let unknown = difference.unknownCount

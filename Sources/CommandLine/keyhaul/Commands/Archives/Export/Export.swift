@@ -11,7 +11,7 @@ import Reports
 /// `keyhaul export`: items of an archive or a device, or files of an archive, for other programs.
 struct Export: RunnableVerb {
   static let screen = HelpScreen(
-    sentence: "Export items for other programs, or files of a backup",
+    sentence: "Export items for other programs, or files from a backup",
     usage:
       "keyhaul export ARCHIVE|DEVICE -o PATH [attributes] [--reveal] | -o PATH --domain D --path P | --files DIR",
     examples: [
@@ -31,28 +31,28 @@ struct Export: RunnableVerb {
   static let answersBesideFiles = true
 
   @Argument(
-    help: "The backup, the device, another tool's dump, or a keychain's own database.", completion: .devicesAndFiles)
+    help: "The backup, device, keychain dump or keychain database.", completion: .devicesAndFiles)
   var source: String
   @Option(
     name: [.customShort("o"), .customLong("output")],
     help: ArgumentHelp(
-      "The file to write, of mode 0600; - is standard output. Without --format its ending says the kind.",
+      "The file to write, with mode 0600; - is standard output. Without --format, the file's extension selects the "
+        + "format.",
       valueName: "path"),
     completion: .file())
   var outputPath: String?
-  @Flag(help: "Write the secrets too, in plain text.") var reveal = false
+  @Flag(help: "Also write the secrets, in plain text.") var reveal = false
   @Option(help: ChosenItems.kindHelp) var kind: ItemKindArgument?
   @OptionGroup(title: "Attributes") var attributes: ItemAttributeOptions
   @Option(
     help: ArgumentHelp(
-      "Export the file at --path in this domain instead; inspect --tree -v lists them all. With --files, export every "
-        + "file of the domain; may be repeated.", valueName: "domain"))
+      "Export the file at --path in this domain. With --files, export every file of the domain; may be repeated. "
+        + "inspect --tree -v lists all files.", valueName: "domain"))
   var domain: [String] = []
   @Option(
     help: ArgumentHelp(
-      "Write files into this folder, as the backup's domains and paths have them: all, or those of --domain, --app and "
-        + "--path, in which * stands for any text. If you run it again, it continues where it "
-        + "stopped.", valueName: "dir"),
+      "Write files into this folder, by domain and path: all files, or those that match --domain, --app and --path (* "
+        + "matches any text). The same command, run again, continues where it stopped.", valueName: "dir"),
     completion: .directory)
   var files: String?
   @OptionGroup(title: "The backup's password") var password: PasswordFlags
@@ -206,7 +206,7 @@ struct Export: RunnableVerb {
     let did = dryRun.isOn ? "Would export" : "Exported"
     let note =
       switch form.format {
-      case .json: reveal ? items.revealedNote : " (names only)"
+      case .json: reveal ? items.revealedNote : " (without secrets; --reveal includes them)"
       default: items.secretCount > 0 ? " (in plain text)" : ""
       }
     let sentence =

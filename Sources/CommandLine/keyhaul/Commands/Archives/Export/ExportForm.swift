@@ -76,7 +76,7 @@ struct ExportForm {
     switch format {
     case .csv, .cxf: "password"
     case .genpPlist: "generic password"
-    case .otpauth: "one-time secret"
+    case .otpauth: "one-time password secret"
     case .wifi: "network"
     default: "item"
     }
@@ -88,7 +88,7 @@ struct ExportForm {
   /// What an item is that it holds none of, for it is no such thing: "of another kind".
   var otherNoun: String { [.otpauth, .wifi].contains(format) ? "no \(noun)" : "of another kind" }
   /// The same of several.
-  var otherNouns: String { [.otpauth, .wifi].contains(format) ? "no \(noun)s" : "of other kinds" }
+  var otherNouns: String { [.otpauth, .wifi].contains(format) ? "not \(noun)s" : "of other kinds" }
 
   /// What of it is secret: "13 passwords".
   var secretNoun: String { format == .pem ? "private key" : format == .wifi ? "password" : noun }

@@ -150,7 +150,7 @@ struct ExportedItems {
     if tally.guardedCount(of: form.kinds) > 0 {
       throw CommandFailure(
         .noMatch, "no item of \(name) can be exported as \(form.format.rawValue)", why: Self.guardedText,
-        try: "--format json for names only")
+        try: "--format json, which leaves the secrets out")
     }
     throw CommandFailure(
       .noMatch, "\(name) contains nothing to export: no \(form.noun)",
@@ -214,7 +214,7 @@ struct ExportedItems {
     let secrets = count.map { Amounts.count($0, form.secretNoun) } ?? form.secretNoun + "s"
     return .usage(
       "exporting secrets requires --reveal", why: "\(output) would contain \(secrets) in plain text",
-      try: "add --reveal (only you can read the file), or --format json for names only")
+      try: "add --reveal (only you can read the file), or use --format json, which leaves the secrets out")
   }
 }
 

@@ -237,7 +237,7 @@ struct FileExport {
     guard shown.isEmpty else {
       throw CommandFailure(
         .noMatch, "\(shown.count) files are shown as \(path) in \(domain)",
-        why: "their names are not UTF-8, and nothing tells which is meant",
+        why: "their names are not UTF-8, so Keyhaul cannot tell which one you mean",
         try: "export --files, which writes each of them")
     }
     throw near.failure(archive: named.name)

@@ -69,7 +69,7 @@ struct FilesReport {
   /// What can be said of the content, and no more.
   private func digestText(_ files: ExtractedFiles) -> String {
     func count(_ standing: ExtractedFiles.DigestStanding) -> Int { files.digests[standing, default: 0] }
-    var parts = ["digests of \(Amounts.count(count(.right), "file")) right"]
+    var parts = ["digests of \(Amounts.count(count(.right), "file")) match"]
     if count(.none) > 0 {
       let them = count(.none) == 1 ? "it" : "them"
       parts.append("\(Amounts.count(count(.none), "file")) without a digest: a change in \(them) cannot be seen")

@@ -11,7 +11,7 @@ struct Inspect: BackupVerb {
     flags: [
       "--list", "--keybag", "--tree", "--output", "--format", "--password-file",
       .init("--paths-from", "read more paths from a file; - is standard input"),
-      .init("--passwords", "read the passwords of many backups as this file says"),
+      .init("--passwords", "read each backup's password as listed in this file"),
       .init("--resume", "skip backups whose results are already in this file"), "--json",
     ])
   static let configuration = described(as: "inspect")
@@ -34,8 +34,8 @@ struct Inspect: BackupVerb {
 
   @Argument(
     help: ArgumentHelp(
-      "The backup: a folder, a file, or - for a tar stream; or another tool's dump of a keychain, or its own database. "
-        + "With several backups, or a folder of them, each gets its own result.",
+      "The backup: a folder, a file, or - for a tar stream; or a keychain dump or database. Several backups, or a "
+        + "folder of them, get one result each.",
       valueName: "archive"),
     completion: .file())
   var paths: [String] = []

@@ -218,8 +218,7 @@ extension Inspection {
     let total = Amounts.count(contents.total, "item")
     if isKeybagUnusable { return "Its keybag is unusable: none of its \(total) can be decrypted, on any device." }
     guard archive.isEncrypted else {
-      let verb = contents.total == 1 ? "goes" : "go"
-      return contents.secretOnly > 0 ? nil : "No password: its \(total) \(verb) back only to \(maker)."
+      return contents.secretOnly > 0 ? nil : "No password: its \(total) can be restored only to \(maker)."
     }
     guard contents.thisDeviceOnly * 2 > contents.total else { return nil }
     let (few, are) = (Amounts.grouped(contents.thisDeviceOnly), contents.thisDeviceOnly == 1 ? "is" : "are")
@@ -299,7 +298,7 @@ extension Inspection {
     ]
     if let contents { rows.append(("items", itemsText(contents))) }
     rows += findings.map { (Self.findingLabel, $0.description) }
-    if let sealedText { rows.append(("sealed", sealedText)) }
+    if let sealedText { rows.append(("encrypted", sealedText)) }
     var lines = boundText.map { WordWrap.lines(of: style.adapted(HostileText.shown($0)), columns: style.width) } ?? []
     // A path is mostly longer than the labels are wide: it stands above them, whole.
     if isNameWide { lines.append(shownName) }
@@ -316,7 +315,9 @@ extension Inspection {
     if !isUnlocked, archive.hasKeychain, !archive.isRemainder, archive.isEncrypted, !isKeybagUnusable {
       lines.append(
         hasFittingPassword
-          ? "The password is right: it unwraps class keys of the keybag." : "Add --password-file to see what is in it.")
+          ? "The password is right: it unwraps class keys of the keybag."
+          : "To list its items, add --password-file "
+            + "FILE.")
     }
     return lines
   }
@@ -334,7 +335,7 @@ extension Inspection {
   private var filesText: String {
     let layout = archive.layout.words
     guard let listing else {
-      return "listed in \(layout), " + (findings.contains { $0.kind == .listUnreadable } ? "unreadable" : "sealed")
+      return "listed in \(layout), " + (findings.contains { $0.kind == .listUnreadable } ? "unreadable" : "encrypted")
     }
     var kinds = [Amounts.count(listing.fileCount, "file")]
     if listing.directoryCount > 0 { kinds.append(Amounts.count(listing.directoryCount, "folder")) }
@@ -355,7 +356,7 @@ extension Inspection {
   }
 
   var roundsText: String {
-    let estimate = unlockTime.map { ", \(Amounts.estimate($0)) on this machine" } ?? ""
+    let estimate = unlockTime.map { ", \(Amounts.estimate($0)) per guess on this machine" } ?? ""
     let measured = measuredUnlock.map { time in
       ", unlocked in \(Amounts.estimate(time).replacing("about ", with: "")) on this machine"
     }
@@ -375,7 +376,7 @@ extension Inspection {
         : "none in this backup"
     }
     if let unbound, unbound.isRefused {
-      return "present, but not trustworthy: \(unbound.fact). As a result, \(unbound.meaning); they cannot be restored."
+      return "present, but not trustworthy: \(unbound.fact). As a result, \(unbound.meaning). They cannot be restored."
     }
     if let contents, contents.secretOnly > 0, contents.secretOnly == contents.total {
       return "present. Its items are secrets without names, as iOS 4 stored them. They cannot be restored, but "
@@ -389,15 +390,15 @@ extension Inspection {
     }
     let maker = archive.device.name ?? "the source device"
     guard archive.isEncrypted else {
-      return "present. The backup has no password, so its items can go back only to \(maker)."
+      return "present. The backup has no password, so its items can be restored only to \(maker)."
     }
     let seal = isUnlocked ? "present" : "present, encrypted"
     if let unbound {
       return "\(seal), but no device writes such a keychain: \(unbound.fact). As a result, \(unbound.meaning), like "
         + "migratable items."
     }
-    return "\(seal). With the password its items can go to any device; its this-device-only items can go only back to "
-      + "\(maker)."
+    return "\(seal). With the password, its items can move to any device; this-device-only items can be restored only "
+      + "to \(maker)."
   }
 
   private func itemsText(_ contents: ArchiveContents) -> String {

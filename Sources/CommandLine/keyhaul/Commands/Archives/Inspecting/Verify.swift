@@ -13,7 +13,7 @@ struct Verify: BackupVerb {
       .init("--device-key-file", "also check items that only their device can decrypt"),
       .init("-v", "list every fault"), "--format",
       .init("--paths-from", "read more paths from a file; - is standard input"),
-      .init("--passwords", "read the passwords of many backups as this file says"),
+      .init("--passwords", "read each backup's password as listed in this file"),
       .init("--resume", "skip backups whose results are already in this file"), "--json",
     ])
   static let configuration = described(as: "verify")
@@ -21,7 +21,8 @@ struct Verify: BackupVerb {
 
   @Argument(
     help: ArgumentHelp(
-      "The backup: a folder, a file, or - for a tar stream; or a keychain's own database. With several backups, or a folder of them, each gets its own result.",
+      "The backup: a folder, a file, or - for a tar stream; or a keychain database. Several backups, or a folder of "
+        + "them, get one result each.",
       valueName: "archive"),
     completion: .file())
   var paths: [String] = []
@@ -77,7 +78,9 @@ struct Verify: BackupVerb {
       throw CommandFailure(.damaged, "\(report.name) is damaged", why: report.text.loss, try: "use another copy")
     case .refused:
       throw CommandFailure(
-        .refused, "\(report.name) contains what no device writes", why: report.text.loss, try: "don't trust this file")
+        .refused, "\(report.name) contains something that no device writes", why: report.text.loss,
+        try: "don't trust "
+          + "this file")
     default: return report.status
     }
   }

@@ -20,7 +20,7 @@ struct BackupCommand: RunnableVerb {
     help: ArgumentHelp(ArchiveOutput.help, valueName: "archive"),
     completion: .file())
   var output: String
-  @Flag(help: "Make a backup without a password; only this device can decrypt its keychain.")
+  @Flag(help: "Make a backup without a password. Only this device can then decrypt its keychain.")
   var noPassword = false
   @Option(
     help: ArgumentHelp("The number of PBKDF2 iterations (default 10,000,000).", valueName: "n"),
@@ -100,7 +100,7 @@ struct BackupCommand: RunnableVerb {
     if noPassword, isPublished { return try prepared(device, nil, in: session) }
     if noPassword {
       session.warn(
-        "this backup's keychain can be decrypted only on \(device.name)",
+        "only \(device.name) can decrypt this backup's keychain",
         why: "without a password every keychain key also needs that device's hardware key",
         try: "leave --no-password out if its items should move")
       return try prepared(device, nil, in: session)

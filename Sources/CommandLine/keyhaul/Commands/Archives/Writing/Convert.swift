@@ -25,10 +25,10 @@ struct Convert: RunnableVerb {
   var output: String
   @Flag(
     help:
-      "Decrypt the manifest and the files, for other programs; keychain items stay encrypted with the password."
+      "Decrypt the manifest and the files, for other programs. Keychain items stay encrypted with the password."
   )
   var decrypted = false
-  @Flag(help: "Also write the items, with their secrets in plain text, next to the copy (with --decrypted).")
+  @Flag(help: "With --decrypted, also write the items with their secrets, in plain text, next to the copy.")
   var reveal = false
   @OptionGroup(title: "The backup's password") var password: PasswordFlags
   @OptionGroup(title: "Opening") var opening: OpeningOptions
@@ -217,8 +217,8 @@ struct DecryptedConversion {
     let damage = try damage(with: key)
     for fact in damage {
       session.warn(
-        "\(named.name) is damaged, and its decrypted copy would hide the damage", why: fact.description,
-        try: "keyhaul verify \(ShellWord.quoted(named.name)) says what can be saved", evenQuiet: true)
+        "\(named.name) is damaged, and a decrypted copy would hide the damage", why: fact.description,
+        try: "keyhaul verify \(ShellWord.quoted(named.name)) shows what can be saved", evenQuiet: true)
     }
     guard !verb.dryRun.isOn else {
       try report(nil, in: session)
@@ -299,7 +299,7 @@ struct DecryptedConversion {
     let sentence = "\(did) \(HostileText.shown(named.name)) unencrypted to \(place)\(size)."
     if verb.output == "-" { session.note(sentence) } else { try session.announce(sentence) }
     session.note(
-      "Anyone can read its files. Its keychain items stay encrypted with the password"
+      "Anyone can read its files. Its keychain items are still encrypted with the password"
         + (verb.reveal ? ", but \(itemsPath) contains them in plain text." : "."))
     if verb.dryRun.isOn { session.note("Nothing was written (--dry-run).") }
   }

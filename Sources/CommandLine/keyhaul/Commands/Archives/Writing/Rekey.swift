@@ -23,7 +23,7 @@ struct Rekey: RunnableVerb {
   static let configuration = described(as: "rekey")
 
   @Argument(help: "The backup: a folder or a file.", completion: .file()) var archive: String
-  @Flag(help: "Remove the password; only the source device can then decrypt the keychain.")
+  @Flag(help: "Remove the password. Afterwards, only the source device can decrypt the keychain.")
   var noPassword = false
   @Option(
     help: ArgumentHelp("The number of PBKDF2 iterations (default: unchanged).", valueName: "n"),
@@ -97,7 +97,7 @@ struct Rekey: RunnableVerb {
         CommandStatus(error.category), message, why: error.reason,
         try: named.archive.isEncrypted
           ? "keyhaul rekey \(ShellWord.quoted(named.name)) gives it another password"
-          : "a new backup of its device, made with a password")
+          : "make a new backup of the device, with a password")
     }
   }
 
@@ -152,8 +152,8 @@ struct Rekey: RunnableVerb {
       named, changed,
       did: "Rekeyed \(HostileText.shown(named.name)). "
         + (isSame
-          ? "Its password is the same as before; its iteration count has changed."
-          : "The old password no longer works; other copies still use it."),
+          ? "Its password has not changed; its iteration count has."
+          : "The old password no longer works for this copy. Other copies still use it."),
       would: "Would rekey \(HostileText.shown(named.name)).",
       in: session)
   }
@@ -170,8 +170,8 @@ struct Rekey: RunnableVerb {
   private func warnOfLosses(of named: NamedArchive, keys: borrowing ClassKeys, in session: Session) {
     for loss in named.archive.visibleLosses(with: keys) {
       session.warn(
-        "\(named.name) is damaged, and stays damaged with another password", why: loss,
-        try: "keyhaul verify \(ShellWord.quoted(named.name)) says what can be saved")
+        "\(named.name) is damaged; changing the password does not repair it", why: loss,
+        try: "keyhaul verify \(ShellWord.quoted(named.name)) shows what can be saved")
     }
   }
 
@@ -246,7 +246,7 @@ struct HardwareRekey {
     try rewrite(with: keybag, old, in: session)
     let name = HostileText.shown(named.name)
     try verb.report(
-      named, keybag, did: "Encrypted \(name) with the new password. Other copies of it are still without one.",
+      named, keybag, did: "Encrypted \(name) with the new password. Other copies of it still have none.",
       would: "Would encrypt \(name) with the new password.", in: session)
   }
 
@@ -269,7 +269,7 @@ struct HardwareRekey {
     if hardware.isPublished, let maker = hardware.homeDevice {
       session.warnOfPublishedKey(of: maker, "anyone can decrypt the keychain in \(named.name) without its password")
     }
-    let reach = hardware.isPublished ? "" : " From now on its keychain can be decrypted only on \(device)."
+    let reach = hardware.isPublished ? "" : " From now on, only \(device) can decrypt its keychain."
     try verb.report(
       named, keybag,
       did: "Removed the password of \(name).\(reach)",
@@ -315,7 +315,7 @@ struct HardwareRekey {
     if let damage = opened.damage.first {
       throw CommandFailure(
         .damaged, "\(named.name) is damaged", why: damage.description,
-        try: "keyhaul verify \(ShellWord.quoted(named.name)) says what can be saved")
+        try: "keyhaul verify \(ShellWord.quoted(named.name)) shows what can be saved")
     }
     switch opened.hardwareVerdict {
     case .proven: unlocker.tell(ofProven: hardware)
@@ -323,9 +323,9 @@ struct HardwareRekey {
     case .divided(let unproven):
       let classes = unproven.map { String($0.rawValue) }
       throw CommandFailure(
-        .refused, "not every key of \(named.name) is known to be right",
-        why: "the device's hardware key decrypts some of its items, but none of class \(Amounts.list(classes)): with a "
-          + "wrong key these would be lost for good",
+        .refused, "Keyhaul cannot confirm every class key of \(named.name)",
+        why: "the device's hardware key decrypts some items, but none of class \(Amounts.list(classes)); with a wrong "
+          + "key, these would be lost for good",
         try: "another copy")
     case .foreign(let itemCount):
       if let other = hardware.otherwise {
@@ -338,7 +338,7 @@ struct HardwareRekey {
         try: "the key 0x835 of that device")
     case .unshown:
       try session.confirm(
-        "No item of \(named.name) proves that the key belongs to its source device. Use it anyway?",
+        "No item of \(named.name) proves that this is the hardware key of its source device. Use it anyway?",
         refusal: "using a key that no item proves")
     }
     return hardware

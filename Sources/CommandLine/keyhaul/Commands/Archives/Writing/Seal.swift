@@ -17,7 +17,10 @@ struct Seal: RunnableVerb {
     flags: ["--password-file", "--dry-run", "--json"])
   static let configuration = described(as: "seal")
 
-  @Argument(help: "The backup: a folder or a file. Keyhaul seals the backups that it writes.", completion: .file())
+  @Argument(
+    help: ArgumentHelp(
+      "The backup to seal: a folder or a file. (Backups that Keyhaul writes are already "
+        + "sealed.)"), completion: .file())
   var archive: String
   @OptionGroup(title: "The backup's password") var password: PasswordFlags
   @OptionGroup(title: "Opening") var opening: OpeningOptions
@@ -40,8 +43,8 @@ struct Seal: RunnableVerb {
     if let seal = named.archive.seal { return try keep(seal, of: named, keys: keys, in: session) }
     for loss in named.archive.visibleLosses(with: keys) {
       session.warn(
-        "\(named.name) is damaged, and is sealed in this state", why: loss,
-        try: "keyhaul verify \(ShellWord.quoted(named.name)) says what can be saved")
+        "\(named.name) is damaged; sealing does not repair it", why: loss,
+        try: "keyhaul verify \(ShellWord.quoted(named.name)) shows what can be saved")
     }
     guard !dryRun.isOn else {
       try report(named, fileCount: nil, in: session)
@@ -83,11 +86,11 @@ struct Seal: RunnableVerb {
     if let fault {
       throw CommandFailure(
         .damaged, "\(named.name) has changed since it was sealed", why: ArchiveFinding.sealBroken(fault).description,
-        try: "another copy; to seal your own changes, delete Keyhaul.seal first")
+        try: "another copy; to seal your own changes, first delete Keyhaul.seal")
     }
     if session.isJSON { return try answer(named, fileCount: seal.fileCount, wrote: false, in: session) }
     try session.announce(
-      "\(HostileText.shown(named.name)) is already sealed; \"keyhaul verify\" compares its files with the seal.")
+      "\(HostileText.shown(named.name)) is already sealed. \"keyhaul verify\" compares its files with the seal.")
     return .ok
   }
 
@@ -110,8 +113,8 @@ struct Seal: RunnableVerb {
     let name = HostileText.shown(named.name)
     let shows =
       named.archive.takesKeyedSeal
-      ? "Later changes can be detected; earlier changes cannot."
-      : "Later accidental changes can be detected; an attack cannot, because no password protects the seal."
+      ? "The seal detects later changes, but not earlier ones."
+      : "The seal detects later accidents, but not attacks, because no password protects it."
     guard let fileCount else { return try session.announce("Would seal \(name).") }
     try session.announce("Sealed \(name): \(Amounts.count(fileCount, "file")). \(shows)")
   }

@@ -74,7 +74,7 @@ struct DevicePasscodeChange: RunnableVerb {
     let isSame = new.matches(old)
     if dryRun.isOn {
       try session.announce(
-        "Would change the passcode of \(name), if the given one is right: a dry run does not try it.")
+        "Would change the passcode of \(name), if the given one is right. A dry run does not try it.")
       if session.isJSON { try session.answer(before.document([("dry_run", true)])) }
       return .ok
     }
@@ -86,7 +86,7 @@ struct DevicePasscodeChange: RunnableVerb {
       return try DeviceReport(openDevice)
     }
     try session.announce(
-      isSame ? "The passcode of \(name) is the same as before." : "Changed the passcode of \(name).")
+      isSame ? "The passcode of \(name) has not changed." : "Changed the passcode of \(name).")
     if session.isJSON { try session.answer(report.document()) }
     return .ok
   }

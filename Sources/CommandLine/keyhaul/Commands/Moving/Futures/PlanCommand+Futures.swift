@@ -79,7 +79,7 @@ extension PlanCommand {
       guard error.status == .notFound, DeviceName.isValid(name) else { throw error }
       var failure = error
       let near = error.advice == "keyhaul device list" ? "" : "\(error.advice ?? ""), "
-      failure.advice = "\(near)keyhaul device create \(name), or plan without --to, which also covers a new device"
+      failure.advice = "\(near)keyhaul device create \(name), or leave --to out to plan for a new device"
       throw failure
     }
   }

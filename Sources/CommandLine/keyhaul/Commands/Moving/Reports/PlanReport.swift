@@ -80,7 +80,7 @@ struct PlanReport {
   var obstacle: String? {
     if source.obstacle != nil { return "This backup cannot be restored as it is." }
     if plan.onlyRemoves {
-      return "It is only a report: items would be removed but none would arrive, and restore refuses that."
+      return "It is only a report: the restore would remove items and restore none, and restore refuses that."
     }
     // What has no name while the device is locked has one when it is restored to, which is another plan.
     if target.state != .unlocked, plan.removed.contains(where: \.isSealed) {
@@ -103,7 +103,7 @@ struct PlanReport {
     let policy =
       switch plan.policy {
       case .replace: "replace, as iOS does (--existing replace)"
-      case .merge: "merge, newer wins (--existing merge)"
+      case .merge: "merge; the newer item is kept (--existing merge)"
       }
     let state =
       switch target.state {
@@ -122,11 +122,11 @@ struct PlanReport {
     ]
     if target.state != .unlocked {
       parts.append(
-        ("  ", "a restore needs \(target.name) unlocked first: \(unlocking)"))
+        ("  ", "before a restore, unlock \(target.name): \(unlocking)"))
     }
     if let obstacle = source.obstacle { parts.append(("  ", obstacle)) }
     if let device = source.namesFrom {
-      parts.append(("  ", "names of encrypted items: decrypted with \(device)'s available hardware key"))
+      parts.append(("  ", "this-device-only items: names decrypted with the hardware key of \(device)"))
     }
     return parts.flatMap { indent, text in
       WordWrap.labeled(indent, style.adapted(HostileText.shown(text)), columns: style.width)

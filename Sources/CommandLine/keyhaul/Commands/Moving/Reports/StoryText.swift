@@ -62,7 +62,8 @@ struct StoryText {
     let width = TransferWay.allCases.map(\.words.count).max() ?? 0
     return TransferWay.allCases.enumerated().flatMap { index, way in
       WordWrap.labeled(
-        DisplayWidth.padded(index == 0 ? "  Ways" : "", columns: 12) + DisplayWidth.padded(way.words, columns: width)
+        DisplayWidth.padded(index == 0 ? "  Moves by" : "", columns: 12)
+          + DisplayWidth.padded(way.words, columns: width)
           + "  ", ways[way].words, columns: style.width)
     }
   }
@@ -86,7 +87,7 @@ struct StoryText {
   private var facts: [(String, String)] {
     let here =
       switch story.place {
-      case .archive(let index): [("Here", "item \(index) of \(source.name); it \(endInArchive)")]
+      case .archive(let index): [("Backup", "item \(index) of \(source.name); \(endInArchive)")]
       case .device: factsOfDevice
       case .deleted: leftOut(because: .deleted)
       case .missing(let device, let rule): facts(ofItemOn: device, leftOutBy: rule)
@@ -99,22 +100,22 @@ struct StoryText {
   /// How an item of an archive ended that was tried with the available keys.
   private var endInArchive: String {
     guard let decision = story.decision, let reason = decision.outcome.reason else {
-      return "can be decrypted with the available keys"
+      return "it can be decrypted with the available keys"
     }
     let why = decision.detail ?? reason.explanation.headline
     switch decision.outcome {
-    case .unreadable: return "is damaged: \(why)"
+    case .unreadable: return "it is damaged: \(why)"
     case .staysBehind, .migrates:
       // Its name is known where the device that made the backup is available.
       return story.identity.isSealed
-        ? "cannot be decrypted with the available keys: \(why)"
-        : "can be decrypted only with the key of the source device, which is available"
+        ? "it cannot be decrypted with the available keys: \(why)"
+        : "\(source.sourceDevice)'s hardware key decrypts it"
     }
   }
 
   private var factsOfDevice: [(String, String)] {
     guard let decision = story.decision, let reason = decision.outcome.reason else {
-      return [("Here", "a backup of \(source.sourceDevice) contains it")]
+      return [("Backup", "a backup of \(source.sourceDevice) contains it")]
     }
     return leftOut(because: reason) + (decision.detail.map { [("Found", $0)] } ?? [])
   }
@@ -123,21 +124,21 @@ struct StoryText {
   private func facts(ofItemOn device: String, leftOutBy rule: Reason?) -> [(String, String)] {
     let place = "not in \(source.name); on \(device)"
     guard let rule = rule?.explanation else {
-      return [("Here", "\(place) no rule keeps it out of a backup: it was added after this backup was made")]
+      return [("Backup", "\(place). No rule keeps it out of a backup: it was added after this backup was made")]
     }
-    return [("Here", "\(place), whose backup omits it: \(rule.headline)"), ("Rule", rule.rule)]
+    return [("Backup", "\(place), whose backup omits it: \(rule.headline)"), ("Rule", rule.rule)]
   }
 
   private func factsOfTarget(_ fate: ReportTerm) -> [(String, String)] {
     [
-      ("Here", "not in \(source.name); an item of \(target ?? "the target") itself"),
+      ("Backup", "not in \(source.name); it is \(target ?? "the target")'s own item"),
       ("Restore", "\(fate.explanation.headline) (\(fate.id))"),
     ]
   }
 
   private func leftOut(because reason: Reason) -> [(String, String)] {
     [
-      ("Here", "a backup of \(source.sourceDevice) omits it: \(reason.explanation.headline)"),
+      ("Backup", "a backup of \(source.sourceDevice) omits it: \(reason.explanation.headline)"),
       ("Rule", reason.explanation.rule),
     ]
   }
@@ -181,7 +182,7 @@ struct StoryReport: Report {
     }
     return lines
       + WordWrap.lines(
-        of: "More attributes, or --item N, select one of them; -v shows all.", columns: style.width)
+        of: "To select one of them, add attributes or --item N. -v shows all in full.", columns: style.width)
       + source.unseenLines(style: style)
   }
 
