@@ -51,7 +51,7 @@ struct ErrorTextTests {
       (.listJournalRead(name: "Manifest.db-wal"), "part of the manifest comes from its log, Manifest.db-wal"),
       (
         .listJournalRead(name: "Manifest.db-journal"),
-        "the manifest is read as it was before an unfinished change, which Manifest.db-journal takes back"
+        "the manifest is read as it was before an unfinished change, which Manifest.db-journal undoes"
       ),
       (
         .sizeDiffers(recorded: 1_234_567, found: 999),

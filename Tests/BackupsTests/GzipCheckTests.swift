@@ -54,7 +54,7 @@ struct GzipCheckTests {
       var changed = whole.bytes
       changed[place] ^= 4
       let error = try #require(try failure(opening: changed))
-      #expect(error == BackupArchiveError(.damaged, "the gzip checksum does not match its contents"), "byte \(place)")
+      #expect(error == BackupArchiveError(.damaged, "the gzip checksum does not match the contents"), "byte \(place)")
     }
     for missing in 1...8 {
       let error = try #require(try failure(opening: Array(whole.bytes.dropLast(missing))))

@@ -178,7 +178,7 @@ struct JournalTests {
     try directory.write([UInt8](repeating: 1, count: 5_000), to: "backup/\(Self.journal)")
     let found = try unread(try open(directory))
     #expect(found.name == Self.journal && found.byteCount == 5_000)
-    #expect(found.reason == "they do not begin as a journal of SQLite's does")
+    #expect(found.reason == "they do not begin like a journal of SQLite")
     try directory.write([1], to: "backup/Info.db-wal")
     #expect(try open(directory).findings.count == 1)
   }

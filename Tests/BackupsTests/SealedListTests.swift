@@ -136,6 +136,6 @@ struct SealedListTests {
     let none = #expect(throws: BackupArchiveError.self) { try BackupRewriter.checkReencryption(of: archive) }
     #expect(another == none && another?.code == .sealedList && another?.category == .refused)
     #expect(
-      another?.reason == "each record in its manifest is sealed with the password it has, as iOS 10.0 wrote it")
+      another?.reason == "each record in its manifest is encrypted with its current password, as iOS 10.0 wrote it")
   }
 }

@@ -141,7 +141,7 @@ struct BackupKeybagTests {
       _ = try BackupKeybag.rewrap(damaged, from: Secret(utf8: "old"), to: Secret(utf8: "new"), random: random)
     }
     #expect(error?.code == .damagedKeybag)
-    #expect(error?.reason == "10 of 11 class keys unwrap, class 8 does not")
+    #expect(error?.reason == "10 of 11 class keys can be unwrapped, class 8 cannot")
   }
 
   @Test("a bag of an old iOS keeps its one round")
@@ -216,7 +216,7 @@ struct SystemKeybagTests {
       }
       #expect(error?.code == .wrongPasscode)
       #expect(error?.summary == "the passcode is wrong")
-      #expect(error?.reason == "none of 9 class keys unwraps with it")
+      #expect(error?.reason == "it unlocks none of the 9 class keys")
     }
   }
 

@@ -21,7 +21,7 @@ struct KeybagUnlockTests {
     let counts = [keys.wrappedCount, keys.unwrappedCount]
     #expect(counts == [11, 11])
     let texts = [keys.summary, keys.damageReport]
-    #expect(texts == ["11 of 11 class keys unwrap", nil])
+    #expect(texts == ["11 of 11 class keys can be unwrapped", nil])
   }
 
   @Test("without the device key the this-device-only classes are device-bound and hold no key")
@@ -72,7 +72,7 @@ struct KeybagUnlockTests {
       #expect(error?.code == .wrongPassword)
       #expect(error?.category == .wrongPassword)
       #expect(error?.summary == "the password is wrong")
-      #expect(error?.reason == "none of 11 class keys unwraps with it")
+      #expect(error?.reason == "it unlocks none of the 11 class keys")
       #expect(error?.advice == "the password set when the backup was made; it is not the device's passcode")
     }
   }
@@ -118,7 +118,7 @@ struct KeybagUnlockTests {
         let damaged = keys.classes.filter { keys.availability(of: $0) == .damaged }
         #expect(damaged == [keyClass])
         let report = keys.damageReport
-        #expect(report == "10 of 11 class keys unwrap, class \(keyClass.rawValue) does not")
+        #expect(report == "10 of 11 class keys can be unwrapped, class \(keyClass.rawValue) cannot")
       }
     }
   }

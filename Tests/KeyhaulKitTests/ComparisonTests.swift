@@ -94,14 +94,15 @@ struct ComparisonTests {
     }
     #expect(
       try sentence(false, onto: target)
-        == "a password would bring 14 more items; 8 stay in any case; 4 of them come back only on the source device")
+        == "with a password, 14 more items would move; 8 stay behind in any case; only the source device can restore 4 of "
+        + "them")
     #expect(
       try sentence(true, onto: target)
-        == "the password brings 14 of 22 items, which are all of these that can move; 8 stay in any case; 4 of them come back "
-        + "only on the source device")
+        == "with the password, 14 of 22 items move, and no more can; 8 stay behind in any case; only the source device "
+        + "can restore 4 of them")
     #expect(
       try sentence(true, onto: source)
-        == "the source device gets 18 of 22 items back; 4 stay in any case")
+        == "18 of 22 items are restored to the source device; 4 stay behind in any case")
   }
 
   @Test("a damaged item is damaged in all four, and counted apart")
@@ -120,8 +121,8 @@ struct ComparisonTests {
     #expect(advice.gainedByPassword == 13 && advice.neverToTarget == 4 && advice.damaged == 1)
     #expect(
       advice.sentence(for: comparison.current)
-        == "a password would bring 13 more items; 4 stay in any case; they come back only on the source device; 1 "
-        + "cannot be read in this copy")
+        == "with a password, 13 more items would move; 4 stay behind in any case; only the source device can restore "
+        + "them; 1 cannot be read in this copy")
 
     let audit = KeychainAudit(comparison)
     #expect(audit.unreadable.map(\.reason) == [.malformed])
@@ -141,12 +142,13 @@ struct ComparisonTests {
     }
     #expect(
       sentence(true, arrives: 6667, never: 3333, sameDeviceOnly: 1250, damaged: 1001)
-        == "the password brings 6,667 of 11,001 items, which are all of these that can move; 3,333 stay in any case; 1,250 of "
-        + "them come back only on the source device; 1,001 cannot be read in this copy")
+        == "with the password, 6,667 of 11,001 items move, and no more can; 3,333 stay behind in any case; only the "
+        + "source device can restore 1,250 of them; 1,001 cannot be read in this copy")
     #expect(sentence(true, arrives: 2, never: 0, sameDeviceOnly: 0).hasSuffix("; none of these stays behind"))
     #expect(
       sentence(false, gained: 1, never: 2, sameDeviceOnly: 1)
-        == "a password would bring 1 more item; 2 stay in any case; 1 of them comes back only on the source device")
+        == "with a password, 1 more item would move; 2 stay behind in any case; only the source device can restore 1 of "
+        + "them")
   }
 
   @Test("an audit sorts the same items by what a developer asks")

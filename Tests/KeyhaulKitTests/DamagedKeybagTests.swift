@@ -100,7 +100,7 @@ struct FlippedKeybag {
       for bit in [0, 171, 319] {
         if onSameDevice { try session.erase() } else { try HeldKeychain.empty(session.device) }
         let archive = try broken.open(try broken.flipped("WPKY", number, bit: bit), on: session)
-        let report = "10 of 11 class keys unwrap, class \(number) does not"
+        let report = "10 of 11 class keys can be unwrapped, class \(number) cannot"
         #expect(archive.keybagDamage == report)
         // Classes 1, 2, 4 and 5 are of files.
         #expect(archive.damage == (number >= 6 ? [.classKeys(report)] : []))

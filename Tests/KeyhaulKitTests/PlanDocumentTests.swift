@@ -50,7 +50,7 @@ struct PlanDocuments {
     #expect(items[0]["protection"] as? String == "ak")
     #expect(items[0]["change"] as? String == "new")
     #expect(items[1]["change"] as? String == "keeps-existing")
-    #expect(items[1]["detail"] as? String == "there 2020-01-01, in the backup 2021-01-01")
+    #expect(items[1]["detail"] as? String == "on the target: 2020-01-01; in the backup: 2021-01-01")
     #expect(Set(items[2].keys) == identity.union(["index", "protection", "outcome", "reason"]))
     #expect(items[2]["outcome"] as? String == "stays-behind")
     #expect(items[2]["reason"] as? String == "device-bound")

@@ -116,7 +116,7 @@ struct ConflictsOnPaper {
     let plan = MigrationPlanner.plan(
       opened([ours.holding("x").dated(600_000_000), ours.dated(600_000_000)]), only: [0],
       onto: [try row(ours.dated(700_000_000))], policy: .merge)
-    #expect(plan.decisions.map(\.detail) == ["there 2023-03-08, in the backup 2020-01-06"])
+    #expect(plan.decisions.map(\.detail) == ["on the target: 2023-03-08; in the backup: 2020-01-06"])
     let same = MigrationPlanner.plan(opened([ours]), onto: [try row(ours)], policy: .merge)
     #expect(same.decisions.map(\.detail) == [nil])
   }
@@ -261,7 +261,7 @@ struct SameDevice {
   func damagedOrBound() {
     let bound = plan([failed(0, .keyUnwrapFailed)]).decisions[0]
     #expect(bound.outcome == .staysBehind(.deviceBound))
-    #expect(bound.detail == "its key also needs the hardware key of the source device")
+    #expect(bound.detail == "only the hardware key of the source device can decrypt it")
     let damaged = plan([failed(0, .keyUnwrapFailed), proving(1)]).decisions[0]
     #expect(damaged.outcome == .unreadable(.tagMismatch))
     #expect(damaged.detail == "the item's bytes were changed; 312 bytes at 7,994")

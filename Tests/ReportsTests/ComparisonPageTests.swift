@@ -53,8 +53,7 @@ struct ComparisonPageTests {
     #expect(page.texts(of: "b").prefix(4) == ["3", "2", "3", "0"])
     #expect(page.words.ranges(of: "planned here").count == 1)
     #expect(
-      page.words.contains("The password brings 2 of 6 items, which are all of these that can move; 4 stay in any case;")
-    )
+      page.words.contains("With the password, 2 of 6 items move, and no more can; 4 stay behind in any case;"))
     #expect(page.texts(of: "title").first == "Four ways to restore family.backup")
   }
 
@@ -72,14 +71,15 @@ struct ComparisonPageTests {
     #expect(entries(page, 0) == ["Check that the backup is intact. | keyhaul verify family.backup"])
     #expect(
       entries(page, 1).dropLast() == [
-        "Example Bank | Move or export inside the app the data that this item protects.",
-        "com.example.pass | Its key works only with its token: make sure that you can register a new key.",
+        "Example Bank | In the app, export or move the protected data.",
+        "com.example.pass | Make sure that you can register a new key. The old one works only on this phone, or with "
+          + "its smart card.",
       ])
     #expect(page.checklist.groups[1].entries[0].items.map(\.account) == ["tan", "pin"])
     #expect(
       entries(page, 2) == [
-        "org.example.chat | Sign in again.",
-        "If you use iCloud Keychain, turn it on and wait until its passwords are there.",
+        "org.example.chat | Sign in or set it up again.",
+        "If you use iCloud Keychain, turn it on on the new phone and wait until your passwords have arrived.",
       ])
     #expect(entries(page, 3) == ["Every app that you need works on new-phone. Only then wipe the old phone."])
   }
@@ -92,7 +92,7 @@ struct ComparisonPageTests {
     let ofDevice = page([item(0, .whenUnlocked)], kind: .device, name: "old-phone")
     #expect(ofDevice.checklist.groups[1].note == nil && entries(ofDevice, 1).isEmpty)
     let words = try PageReader(ofDevice.html()).words
-    #expect(!words.contains(UnseenItems.line) && !words.contains("can still decrypt it"))
+    #expect(!words.contains(UnseenItems.line) && !words.contains("While old-phone still works"))
   }
 
   @Test("asks for a new backup where there is none, or where a password would bring more, and for no other")
@@ -112,8 +112,12 @@ struct ComparisonPageTests {
     #expect(page.checklist.groups.map(\.title).last == "Last of all")
     #expect(page.checklist.groups[2].title == "After the restore")
     // What is of this device only comes back to it.
-    #expect(entries(page, 2) == ["If you use iCloud Keychain, turn it on and wait until its passwords are there."])
-    #expect(entries(page, 3) == ["The backup is not stored only on old-phone, and you know its password."])
+    #expect(
+      entries(page, 2) == [
+        "If you use iCloud Keychain, turn it on on the new phone and wait until your "
+          + "passwords have arrived."
+      ])
+    #expect(entries(page, 3) == ["A copy of the backup is somewhere other than old-phone, and you know its password."])
   }
 
   @Test("names what is damaged, and puts all that names no app together")
@@ -125,7 +129,7 @@ struct ComparisonPageTests {
     #expect(
       entries(page, 0).last
         == "Find another copy of the backup, or make a new one: 1 item cannot be read in this one.")
-    #expect(entries(page, 2).first == "2 items that name no app. Sign in again.")
+    #expect(entries(page, 2).first == "2 items do not name an app. Sign in or set it up again.")
     #expect(page.checklist.groups[2].entries[0].unnamedCount == 2)
   }
 

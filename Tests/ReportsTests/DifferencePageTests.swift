@@ -57,12 +57,12 @@ struct DifferencePageTests {
       (open([anna, berta]), open([berta, anna]), "Nothing differs: 2 items on both sides."),
       ([sealed], [sealed], "None of the items can be compared."),
       (open([anna]) + [sealed], open([anna]), "All comparable items are the same: 1 item."),
-      (open([anna]), open([berta, carl]), "2 items are new, 1 is gone; nothing is the same."),
+      (open([anna]), open([berta, carl]), "2 items are new, 1 is missing; nothing is the same."),
       (
         open([anna, berta]), open([item("anna", secret: "another"), berta, carl]),
         "1 item is new, 1 changed; 1 is the same."
       ),
-      (open([anna, berta, carl]), open([anna, berta]), "1 item is gone; 2 are the same."),
+      (open([anna, berta, carl]), open([anna, berta]), "1 item is missing; 2 are the same."),
     ]
     for (first, second, verdict) in verdicts { #expect(try page(first, second).verdict == verdict) }
   }
@@ -129,7 +129,7 @@ struct DifferencePageTests {
       #expect(page.words.contains(text), "\(text)")
     }
     let other = try PageReader(self.page(open([anna, bound("berta")]), open([anna]) + [sealed(1)]).html()).words
-    #expect(other.contains("gone, or encrypted in family.backup"))
+    #expect(other.contains(", or encrypted in family.backup"))
   }
 
   @Test("calls what both store byte for byte the same, and says that it is sealed")

@@ -78,7 +78,7 @@ struct FlowTests {
   @Test("is by app where any item says its app, and else by kind; the classes are its second view")
   func views() throws {
     func captions(_ page: PlanPage) throws -> [String] { try PageReader(page.html()).texts(of: "figcaption") }
-    let classes = "Where the item goes, by when they may be read"
+    let classes = "Where the item goes, by protection"
     #expect(try captions(.of([decision(0, .migrates(.new))])) == ["Where the item goes, by app", classes])
     #expect(try captions(.of([sealed(0, .staysBehind(.deviceBound))])) == ["Where the item goes, by kind", classes])
     let redacted = PlanPage.of([decision(0, .migrates(.new))], isRedacted: true)
@@ -133,8 +133,8 @@ struct FlowTests {
     ]).html()
     #expect(
       try PageReader(page).texts(of: "desc") == [
-        "org.example.chat: 1 item move to new-phone; org.example.chat: 1 item stay with old-phone.",
-        "when unlocked: 1 item move to new-phone; when unlocked, this device: 1 item stay with old-phone.",
+        "org.example.chat: 1 item moves to new-phone; org.example.chat: 1 item stays on old-phone.",
+        "when unlocked: 1 item moves to new-phone; when unlocked, this device: 1 item stays on old-phone.",
       ])
   }
 }

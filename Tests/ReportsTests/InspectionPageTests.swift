@@ -81,8 +81,9 @@ struct InspectionPageTests {
     var keyless = try facts([lost], encrypted: false)
     keyless.findings = [.keybagUnusable(reason: "its keybag has no class key")]
     let html = try page(keyless).html()
-    #expect(html.contains("look for another copy"))
-    #expect(!html.contains("what a restore would do") && !html.contains("make a new backup with a password"))
+    #expect(html.contains("Look for another copy"))
+    #expect(!html.contains("what a restore to a device would do"))
+    #expect(!html.contains("make a new backup with a password"))
     let verdicts: [(InspectionPage.Facts, String)] = [
       (
         keyless,
@@ -92,30 +93,31 @@ struct InspectionPageTests {
       (none, "This backup contains no keychain."),
       (
         try facts(nil),
-        "This keychain can go to any device with the password; its this-device-only items can go only back to old-phone."
+        "With the password, this keychain can move to any device; its this-device-only items can be restored only to "
+          + "old-phone."
       ),
       (try facts([]), "The keychain in this backup is empty."),
-      (try facts([free]), "This keychain can go to any device with the password."),
+      (try facts([free]), "With the password, this keychain can move to any device."),
       (
         try facts([free, bound]),
-        "This keychain can go to any device with the password; 1 of 2 items goes only back to old-phone."
+        "With the password, this keychain can move to any device; 1 of 2 items can be restored only to old-phone."
       ),
       (
         try facts([bound]),
-        "This keychain can go only back to old-phone: all items that can be decrypted are this-device-only."
+        "This keychain can be restored only to old-phone: all items that can be decrypted are this-device-only."
       ),
       (
         try facts([free, lost]),
-        "This keychain can go to any device with the password; 1 cannot be read in this copy."
+        "With the password, this keychain can move to any device; 1 cannot be read in this copy."
       ),
       // Its device's key may be at hand; that opens the items here and takes them nowhere else.
       (
         try facts([free], encrypted: false),
-        "This keychain can go only back to old-phone, because the backup has no password."
+        "This keychain can be restored only to old-phone, because the backup has no password."
       ),
       (
         try facts([free], encrypted: false, device: nil),
-        "This keychain can go only back to the source device, because the backup has no password."
+        "This keychain can be restored only to the source device, because the backup has no password."
       ),
     ]
     for (facts, verdict) in verdicts { #expect(page(facts).verdict == verdict) }
@@ -132,7 +134,7 @@ struct InspectionPageTests {
     #expect(html.contains("without a name, for no device") && html.contains(">--reveal<"))
 
     let mixed = page(try facts([nameless, item(1, .whenUnlocked)]))
-    #expect(mixed.verdict == "This keychain can go to any device with the password.")
+    #expect(mixed.verdict == "With the password, this keychain can move to any device.")
     #expect(mixed.counts.anyDevice == 1 && mixed.counts.nowhere == 1)
     #expect(!(try page(facts([item(1, .whenUnlocked)])).html().contains("for no device")))
   }
@@ -157,7 +159,7 @@ struct InspectionPageTests {
     #expect(words.contains("10,000,000 + 10,000 iterations, about 0.8 s on the machine that made this page"))
     #expect(words.contains("items: after first unlock") == false && words.contains("items: when unlocked"))
     #expect(words.contains("keyhaul   inspect   'my   backup'   --format   html"))
-    #expect(words.contains("It contains no account names and no passwords."))
+    #expect(words.contains("This page contains no account names and no passwords."))
   }
 
   @Test("with the password has every class with its reach, every item, the damage and the files that are missing")

@@ -22,8 +22,8 @@ struct NextStepTests {
 
   private static let restore: Steps = [
     (
-      "To restore exactly this, save the plan and then carry it out. Keyhaul refuses if the backup or the device has "
-        + "changed.",
+      "To restore exactly this, save the plan and then carry it out. Keyhaul refuses to restore if the backup or "
+        + "new-phone has changed since this plan.",
       [
         "keyhaul plan family.backup --to new-phone -o move.plan",
         "keyhaul restore family.backup --to new-phone --plan move.plan",
@@ -36,7 +36,7 @@ struct NextStepTests {
     ("To keep the items on new-phone", ["keyhaul plan family.backup --to new-phone --existing merge"])
   ]
   private static let withPassword: Steps = [
-    ("Make a new backup with a password. It brings the item", ["keyhaul backup old-phone -o with-password.backup"]),
+    ("Make a new backup with a password. Then the item", ["keyhaul backup old-phone -o with-password.backup"]),
     (
       "Plan with that backup",
       [
@@ -129,7 +129,7 @@ struct NextStepTests {
       (
         "without a password nothing would move",
         page([decision(0, .staysBehind(.backupNotEncrypted))], encrypted: false),
-        [("Make a backup with a password. It brings the item", backup[0].commands)] + restore()
+        [("Make a backup with a password. Then the item", backup[0].commands)] + restore()
       ),
       (
         "without a password all comes back to itself", page([new], encrypted: false, same: true),
@@ -157,7 +157,7 @@ struct NextStepTests {
       return InspectionPage(facts, program: "keyhaul 1.0")
     }
     let verify: Steps = [("Check that every file", ["keyhaul verify family.backup"])]
-    let plan: Steps = [("See what a restore would do", ["keyhaul plan family.backup --to DEVICE"])]
+    let plan: Steps = [("See what a restore to a device would do", ["keyhaul plan family.backup --to DEVICE"])]
     let password: Steps = [
       (
         "To move it to another device, make a new backup with a "
@@ -168,7 +168,7 @@ struct NextStepTests {
     let save: Steps = [("Save the secrets", ["keyhaul export family.backup --reveal -o secrets.json"])]
     let open: Steps = [
       (
-        "See what is in the keychain",
+        "List the items of the keychain",
         ["keyhaul inspect family.backup --format html --password-file PATH -o inspection.html"]
       )
     ]
@@ -211,7 +211,7 @@ struct NextStepTests {
     let one = [ComparedItem(index: 0, item: anna)]
     let two = one + [ComparedItem(index: 1, item: item("berta"))]
     let bound = [ComparedItem(index: 0, item: item("berta", .whenUnlockedThisDeviceOnly))]
-    let plan: Steps = [("See what restoring family would do on a device", ["keyhaul plan family --to DEVICE"])]
+    let plan: Steps = [("See what restoring family to a device would do", ["keyhaul plan family --to DEVICE"])]
     let table: [(situation: String, DifferencePage.Side, [ComparedItem], DifferencePage.Side, [ComparedItem], Steps)] =
       [
         ("two backups are the same", monday, one, family, one, []),
@@ -225,7 +225,7 @@ struct NextStepTests {
         ("a device has nothing any more", monday, one, side(.device, "phone", 0), [], []),
         (
           "a backup is held against a device", phone, one, family, two,
-          [("See what restoring family would do on phone", ["keyhaul plan family --to phone"])]
+          [("See what restoring family to phone would do", ["keyhaul plan family --to phone"])]
         ),
         ("two devices differ", phone, one, other, two, []),
         ("damage on a device has no other copy", phone, one + [damaged], other, one, []),

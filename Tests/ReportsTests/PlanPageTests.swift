@@ -20,20 +20,20 @@ struct PlanPageTests {
       (.of([]), "There is nothing to move to new-phone."),
       (.of([move]), "The only item in the backup moves to new-phone."),
       (.of([move, move]), "All 2 items in the backup move to new-phone."),
-      (.of([move, move], isSameDevice: true), "All 2 items in the backup come back to new-phone."),
+      (.of([move, move], isSameDevice: true), "All 2 items in the backup are restored to new-phone."),
       (.of([move, stay]), "1 of 2 items moves to new-phone; 1 stays behind."),
       (.of([move, move, stay, stay, lost]), "2 of 5 items move to new-phone; 2 stay behind, 1 cannot be read."),
       (.of([stay]), "The only item cannot move to new-phone."),
       (.of([stay, lost]), "None of 2 items can move to new-phone."),
       (.of([closed, stay]), "Nothing can move to new-phone, because the backup has no password."),
-      (.of([move], removed: there), "The only item in the backup moves to new-phone; 2 items there are removed."),
+      (.of([move], removed: there), "The only item in the backup moves to new-phone; 2 items on it are removed."),
       (
         .of([move, stay], removed: [there[0]]),
-        "1 of 2 items moves to new-phone; 1 stays behind, 1 item there is removed."
+        "1 of 2 items moves to new-phone; 1 stays behind, 1 item on it is removed."
       ),
       (
         .of([stay], removed: there),
-        "The only item cannot move to new-phone; a restore would only remove 2 items there."
+        "The only item cannot move to new-phone; a restore would only remove 2 items from it."
       ),
     ]
     for (page, verdict) in verdicts { #expect(page.verdict == verdict) }
@@ -149,7 +149,7 @@ struct PlanPageTests {
         removed: [identity("x")], encrypted: false
       ).html()
     ).words
-    for text in ["It brings the item that has no other obstacle.", "Look for another copy", "plan to merge"] {
+    for text in ["Then the item that nothing else holds back moves.", "Look for another copy", "plan to merge"] {
       #expect(words.contains(text), "\(text)")
     }
   }

@@ -206,14 +206,14 @@ def main():
     print(f"     {arguments.files:,} encrypted files of {arguments.megabytes:,} MB together, {arguments.rounds} rounds:")
     for name, of in runs.items():
         processor = statistics.median(run.processor for run in of)
-        print(f"     {name:30} {medians[name]:7.2f} s, processor time {processor:7.2f} s, "
+        print(f"     {name:30} {medians[name]:7.2f} s, CPU time {processor:7.2f} s, "
               f"{max(run.megabytes for run in of):6.1f} MB")
     fastest = min((name for name in medians if name not in (OURS, "before")), key=medians.get)
     ratio = medians[fastest] / medians[OURS]
     figures = Figures()
     figures.at_least(
-        f"time of the fastest reader for {arguments.files:,} files, relative to Keyhaul", ratio, LEAST_RATIO, "times", fastest)
-    figures.at_most(f"export of {arguments.files:,} files, peak memory", peak, MOST_MEGABYTES, "MB")
+        f"export of {arguments.files:,} files: time of the fastest other reader compared with Keyhaul", ratio, LEAST_RATIO, "×", fastest)
+    figures.at_most(f"export of {arguments.files:,} files: peak memory", peak, MOST_MEGABYTES, "MB")
     return figures.conclude()
 
 

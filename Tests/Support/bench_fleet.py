@@ -108,9 +108,9 @@ def main():
         rate = arguments.backups / seconds / arguments.jobs
         figures.note(f"{way}: {seconds:.2f} s for {arguments.backups} backups, {rate:.0f} a second and core")
     figures.at_most(
-        f"{arguments.verb} of {arguments.backups} backups in one call, relative to xargs -P{arguments.jobs}",
-        medians["one call"] / medians["a process each"], MOST, "times",
-        f"{medians['one call']:.2f} s and {medians['a process each']:.2f} s")
+        f"{arguments.verb} of {arguments.backups} backups in one call: time compared with xargs -P{arguments.jobs}",
+        medians["one call"] / medians["a process each"], MOST, "×",
+        f"{medians['one call']:.2f} s (one call), {medians['a process each']:.2f} s (xargs)")
     return figures.conclude()
 
 

@@ -109,7 +109,7 @@ def main():
             for first, slope in zip(counts, slopes(by_count, counts)):
                 figures.at_most(
                     f"{name} from {first:,} to {counts[-1]:,} {what}, exponent", slope, MOST, "",
-                    f"at the end {seconds:.2f} s of processor time, {megabytes:.0f} MB")
+                    f"at the end {seconds:.2f} s of CPU time, {megabytes:.0f} MB")
         lines += [*table(what, found, counts), ""]
     if arguments.page:
         put(arguments.page, "growth", [conditions(arguments.program.resolve()), "", *lines[:-1]])

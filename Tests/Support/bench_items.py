@@ -89,15 +89,15 @@ def main():
     peak = {name: max(run.megabytes for run in of) for name, of in runs.items()}
     figures, what = Figures(), f"{arguments.items:,} items to JSON with secrets"
     for name, of in runs.items():
-        figures.note(f"{name}: {what}: {processor[name]:.2f} s of processor time, "
+        figures.note(f"{name}: {what}: {processor[name]:.2f} s of CPU time, "
                      f"{statistics.median(run.seconds for run in of):.2f} s, {peak[name]:.0f} MB")
-    figures.at_most(f"{what}, peak memory", peak["keyhaul"], MOST_MEGABYTES, "MB")
+    figures.at_most(f"{what}: peak memory", peak["keyhaul"], MOST_MEGABYTES, "MB")
     if has_irestore:
         figures.at_most(
-            f"{what}, processor time relative to irestore", processor["keyhaul"] / processor["irestore"], MOST, "times",
-            f"{processor['keyhaul']:.2f} s and {processor['irestore']:.2f} s")
+            f"{what}: CPU time compared with irestore", processor["keyhaul"] / processor["irestore"], MOST, "×",
+            f"{processor['keyhaul']:.2f} s (Keyhaul), {processor['irestore']:.2f} s (irestore)")
     else:
-        figures.unmeasured(f"{what}, processor time relative to irestore", "irestore is not in an available package index; make -C Tests bench IRESTORE=PATH")
+        figures.unmeasured(f"{what}: CPU time compared with irestore", "irestore is not in an available package index; make -C Tests bench IRESTORE=PATH")
     return figures.conclude()
 
 

@@ -100,19 +100,19 @@ def main():
             "openssl sha1": lambda printed: wrong_digests(printed, stored(shop.path("many")))})
     processor = {key: statistics.median(run.processor for run in of) for key, of in runs.items()}
     for (what, name), of in runs.items():
-        Figures.note(f"{what}, {name}: {processor[what, name]:.2f} s of processor time, "
+        Figures.note(f"{what}, {name}: {processor[what, name]:.2f} s of CPU time, "
                      f"{statistics.median(run.seconds for run in of):.2f} s, {max(run.megabytes for run in of):.0f} MB")
     figures = Figures()
     theirs = processor["out", "openssl enc -d"]
     figures.at_most(
-        f"one file of {arguments.megabytes:,} MB exported, processor time relative to openssl enc -d", processor["out", "keyhaul"] / theirs,
-        MOST_OUT, "times", f"{processor['out', 'keyhaul']:.2f} s and {theirs:.2f} s")
+        f"export of one {arguments.megabytes:,} MB file: CPU time compared with openssl enc -d", processor["out", "keyhaul"] / theirs,
+        MOST_OUT, "×", f"{processor['out', 'keyhaul']:.2f} s (Keyhaul), {theirs:.2f} s (openssl)")
     what, most = f"verify of {arguments.megabytes:,} MB in {arguments.files:,} files", MOST_VERIFY * arguments.megabytes / 1_000
     figures.at_most(
-        f"{what}, processor time", processor["verify", "keyhaul"], most, "s",
-        f"openssl sha1 of the same files {processor['verify', 'openssl sha1']:.2f} s")
+        f"{what}: CPU time", processor["verify", "keyhaul"], most, "s",
+        f"openssl sha1 of the same files: {processor['verify', 'openssl sha1']:.2f} s")
     figures.at_most(
-        f"{what}, by the clock", min(run.seconds for run in runs["verify", "keyhaul"]), most, "s", "on all cores, the quickest run")
+        f"{what}: elapsed time", min(run.seconds for run in runs["verify", "keyhaul"]), most, "s", "on all cores, the quickest run")
     return figures.conclude()
 
 

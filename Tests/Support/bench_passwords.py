@@ -48,11 +48,11 @@ def main():
         quickest = {verb: min(run.seconds for run in runs[program, verb]) for verb in verbs}
         for verb in ("diff", "rekey"):
             ratio = quickest[verb] / quickest["one password"]
-            beside = f"{quickest[verb]:.2f} s and {quickest['one password']:.2f} s"
+            beside = f"{quickest[verb]:.2f} s (two passwords), {quickest['one password']:.2f} s (one)"
             if program == arguments.program:
-                figures.at_most(f"{verb} with two passwords, relative to a command with one", ratio, MOST, "times", beside)
+                figures.at_most(f"{verb} with two passwords: time compared with a command with one", ratio, MOST, "×", beside)
             else:
-                figures.note(f"before: {verb} {ratio:.2f} times, {beside}")
+                figures.note(f"before: {verb} {ratio:.2f}×, {beside}")
     return figures.conclude()
 
 

@@ -79,12 +79,12 @@ def main():
                 shop.remove("home/target", "loaded.db", "loaded.db-wal", "loaded.db-shm")
     rates = {name: arguments.items / statistics.median(of) for name, of in seconds.items()}
     figures = Figures()
-    beside = f"SQLite alone {rates['SQLite']:,.0f}" + (f"; before {rates['before']:,.0f}" if "before" in rates else "")
+    beside = f"SQLite alone: {rates['SQLite']:,.0f}" + (f"; before {rates['before']:,.0f}" if "before" in rates else "")
     figures.at_least(
-        f"restore of {arguments.items:,} items, rows per second of processor time", rates["keyhaul"], LEAST_ROWS, "rows", beside)
+        f"restore, {arguments.items:,} items: rows per second of CPU time", rates["keyhaul"], LEAST_ROWS, "rows", beside)
     figures.at_least(
-        f"restore of {arguments.items:,} items, rows relative to SQLite alone", rates["keyhaul"] / rates["SQLite"], LEAST_RATIO,
-        "times", beside)
+        f"restore, {arguments.items:,} items: rows per second compared with SQLite alone", rates["keyhaul"] / rates["SQLite"], LEAST_RATIO,
+        "×", beside)
     return figures.conclude()
 
 

@@ -125,8 +125,8 @@ class Shop:
         yield "plan", ["plan", *opened, "--to", target]
         yield "plan --compare", ["plan", *opened, "--to", target, "--compare"]
         yield "plan --compare --json", ["plan", *opened, "--to", target, "--compare", "--json"]
-        yield "plan of a device", ["plan", device, "--to", target]
-        yield "plan of a device --compare", ["plan", device, "--to", target, "--compare"]
+        yield "plan DEVICE", ["plan", device, "--to", target]
+        yield "plan DEVICE --compare", ["plan", device, "--to", target, "--compare"]
         for form in EXPORT_FORMS:
             yield f"export --format {form}", [
                 "export", *opened, "-o", self.path("out"), "--format", form, "--reveal", "--yes"]

@@ -45,10 +45,10 @@ def main():
     python = f"python3 -c pass {milliseconds['python3 -c pass', '']:.1f} ms"
     figures = Figures()
     for words, most in MOST.items():
-        beside = f"{clock[words, 'keyhaul']:.1f} ms by the clock; {python}"
+        beside = f"{clock[words, 'keyhaul']:.1f} ms elapsed; {python}"
         if arguments.before:
             beside += f"; before {milliseconds[words, 'before']:.1f} ms"
-        figures.at_most(f"{words}, processor time", milliseconds[words, "keyhaul"], most, "ms", beside)
+        figures.at_most(f"{words}: CPU time", milliseconds[words, "keyhaul"], most, "ms", beside)
     return figures.conclude()
 
 

@@ -22,10 +22,10 @@ STREAMING = ("verify", "backup", *(f"export --format {form}" for form in EXPORT_
 STREAMED = 64 + 2 * LARGEST_ITEM / 1e6
 HOLDING = (
     "device create", "inspect --list", "inspect --list --json", "plan", "plan --compare", "plan --compare --json",
-    "plan of a device", "diff",
+    "plan DEVICE", "diff",
 )
 HELD = 1_500
-COMPARED = "plan of a device --compare"
+COMPARED = "plan DEVICE --compare"
 MOST_SECONDS, MOST_MEGABYTES = 4, 200
 
 
@@ -48,20 +48,20 @@ def main():
     figures = Figures()
     for name, of in runs.items():
         processor, peak = statistics.median(run.processor for run in of), max(run.megabytes for run in of)
-        beside = f"{processor:.2f} s of processor time"
+        beside = f"{processor:.2f} s of CPU time"
         if name in before:
             beside += (f"; before {max(run.megabytes for run in before[name]):.0f} MB, "
                        f"{statistics.median(run.processor for run in before[name]):.2f} s")
-        what = f"{name} of {arguments.items:,} items"
+        what = f"{name}, {arguments.items:,} items"
         if name == COMPARED:
-            figures.at_most(f"{what}, processor time", processor, MOST_SECONDS, "s")
-            figures.at_most(f"{what}, peak memory", peak, MOST_MEGABYTES, "MB", beside)
+            figures.at_most(f"{what}: CPU time", processor, MOST_SECONDS, "s")
+            figures.at_most(f"{what}: peak memory", peak, MOST_MEGABYTES, "MB", beside)
         elif name in STREAMING:
-            figures.at_most(f"{what}, peak memory", peak, STREAMED, "MB", beside)
+            figures.at_most(f"{what}: peak memory", peak, STREAMED, "MB", beside)
         elif name in HOLDING:
-            figures.at_most(f"{what}, peak memory", peak, HELD * arguments.items / 1e6, "MB", beside)
+            figures.at_most(f"{what}: peak memory", peak, HELD * arguments.items / 1e6, "MB", beside)
         else:
-            figures.without_goal(f"{what}, peak memory", peak, "MB", beside)
+            figures.without_goal(f"{what}: peak memory", peak, "MB", beside)
     return figures.conclude()
 
 

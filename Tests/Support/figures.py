@@ -40,7 +40,7 @@ class Figures:
     def _figure(self, name, value, unit, word, limit, is_reached, beside):
         self.reached += is_reached
         self.missed += not is_reached
-        figure, goal = (f"{text(number)} {unit}".rstrip() for number in (value, limit or 0))
+        figure, goal = (f"{text(number)}{'' if unit == '×' else ' '}{unit}".rstrip() for number in (value, limit or 0))
         goal = f"{word} {goal}" if word else ""
         said = f"{'ok  ' if is_reached else 'MISS'} {name}: {figure}"
         print(said + (f"  {goal}" if goal else "") + (f"  ({beside})" if beside else ""), flush=True)

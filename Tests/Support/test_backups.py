@@ -255,6 +255,6 @@ class Untruths(unittest.TestCase):
 
     def test_what_is_known_may_be_said(self):
         for said in ("Check that the backup is intact.", "The command shows whether a copy is intact:", "b is damaged.",
-                     "No fault was found in b (1 file carries none: a change in it cannot be seen)"):
+                     "No fault was found in b (1 file has none: a change in it cannot be seen)"):
             with self.subTest(said):
                 self.assertEqual(self.misses(said), [])

@@ -56,7 +56,7 @@ struct OneReportTests {
     #expect(report.notes == Self.notes)
     #expect(
       report.checks.first { $0.id == .files }?.detail
-        == "12 of 13 present, 1 of them empty and not stored, 7 digests right, 1 without a digest, 6 paddings right "
+        == "12 of 13 present, 1 of them empty and not stored, 7 digests match, 1 without a digest, 6 paddings valid "
         + "apart from the keychain's, 1 with a size that differs from the record, 4 damaged")
   }
 

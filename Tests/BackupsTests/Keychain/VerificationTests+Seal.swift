@@ -36,7 +36,9 @@ extension VerificationTests {
       #expect(verification.files?.withoutDigest == 1)
       let check = try #require(verification.checks.first { $0.id == .seal })
       let isKeyed = hasPassword && layout == .manifestDB
-      #expect(check.detail.hasPrefix("7 files as sealed") && check.detail.contains("with its password") == isKeyed)
+      #expect(
+        check.detail.hasPrefix("7 files match the seal")
+          && check.detail.contains("with its password") == isKeyed)
       #expect(verification.verdict == (hasPassword ? .whole : .foreign))
     }
 
@@ -106,7 +108,9 @@ extension VerificationTests {
     func withoutPassword() throws {
       let verification = try plain.verify(sealed(), knowsPassword: false)
       let unchecked = try #require(verification.unchecked.first { $0.id == .seal })
-      #expect(unchecked.reason == "7 files as sealed; checking whether the seal is genuine needs the password")
+      #expect(
+        unchecked.reason
+          == "7 files match the seal; checking whether the seal is genuine needs the password")
     }
 
     @Test("rewritten in clear or under a first password has to be what was sealed")

@@ -69,13 +69,13 @@ struct VerificationTests {
     #expect(verification.items == .init(readable: 2, deviceBound: 1, damaged: 0))
     #expect(
       detail(.files, verification)
-        == "4 of 4 present, 1 of them empty and not stored, 2 digests right, 1 without a digest, 2 paddings right "
+        == "4 of 4 present, 1 of them empty and not stored, 2 digests match, 1 without a digest, 2 paddings valid "
         + "apart from the keychain's"
     )
     #expect(
       verification.files
         == .init(listed: 4, present: 4, unstored: 1, digestsRight: 2, withoutDigest: 1, paddingRight: 2))
-    #expect(detail(.keybag, verification) == "11 of 11 class keys unwrap")
+    #expect(detail(.keybag, verification) == "11 of 11 class keys can be unwrapped")
     #expect(detail(.items, verification) == "2 of 3 can be decrypted, 1 needs the hardware key of old-phone")
   }
 
@@ -100,7 +100,7 @@ struct VerificationTests {
     let foreign = try verify(shelf)
     #expect(foreign.verdict == .foreign && foreign.isWhole)
     #expect(foreign.items == .init(readable: 0, deviceBound: 3, damaged: 0))
-    #expect(detail(.files, foreign) == "2 of 2 present, 2 digests right")
+    #expect(detail(.files, foreign) == "2 of 2 present, 2 digests match")
     #expect(try verify(shelf, hardware: .own).verdict == .whole)
     // One of its files has no digest.
     let unproven = try self.shelf(hasPassword: false)
@@ -123,7 +123,7 @@ struct VerificationTests {
     #expect(verification.verdict == .whole)
     #expect(
       detail(.files, verification)
-        == "2 of 2 present, 2 digests right, 1 padding right apart from the keychain's, 1 with a size that differs "
+        == "2 of 2 present, 2 digests match, 1 padding valid apart from the keychain's, 1 with a size that differs "
         + "from the record")
     #expect(verification.notes == ["HomeDomain/letter.txt has 61 bytes, the manifest records 5"])
   }
@@ -154,10 +154,10 @@ struct VerificationTests {
     let fault = try #require(verification.faults.first)
     #expect(verification.faultCount == [.files: 1] && verification.verdict == .damaged)
     #expect(fault.kind == .digestMismatch && fault.file == "HomeDomain/letter.txt")
-    let padding = hasPassword ? ", 1 padding right apart from the keychain's" : ""
+    let padding = hasPassword ? ", 1 padding valid apart from the keychain's" : ""
     #expect(
       detail(.files, verification)
-        == "4 of 4 present, 1 of them empty and not stored, 1 digest right, 1 without a digest\(padding), 1 damaged")
+        == "4 of 4 present, 1 of them empty and not stored, 1 digest matches, 1 without a digest\(padding), 1 damaged")
     #expect(!verification.isOnlyIncomplete)
   }
 
@@ -183,7 +183,8 @@ struct VerificationTests {
     #expect(verification.faults.first?.placeText == "HomeDomain/letter.txt: it is listed but not stored")
     #expect(
       detail(.files, verification)
-        == "3 of 4 present, 1 of them empty and not stored, 1 digest right, 1 without a digest, 1 padding right apart "
+        == "3 of 4 present, 1 of them empty and not stored, 1 digest matches, 1 without a digest, 1 padding valid "
+        + "apart "
         + "from the keychain's"
     )
   }
@@ -209,7 +210,8 @@ struct VerificationTests {
     #expect(verification.faults.first?.kind == .payloadMissing && verification.isKeychainLost)
     #expect(
       detail(.files, verification)
-        == "3 of 4 present, 1 of them empty and not stored, the keychain's is not, 1 digest right, 1 without a digest, 2 paddings right"
+        == "3 of 4 present, 1 of them empty and not stored, the keychain's is not, 1 digest matches, 1 without a "
+        + "digest, 2 paddings valid"
     )
     #expect(verification.checks.first { $0.id == .files }?.isOK == false)
     #expect(verification.unchecked.map(\.id) == [.items, .seal] && verification.items == nil)
@@ -265,7 +267,7 @@ struct VerificationTests {
     try shelf.changeKeybag("WPKY")
     let verification = try verify(shelf)
     #expect(verification.faultCount == [.keybag: 1])
-    #expect(detail(.keybag, verification) == "10 of 11 class keys unwrap, class 11 does not")
+    #expect(detail(.keybag, verification) == "10 of 11 class keys can be unwrapped, class 11 cannot")
     #expect(verification.items == .init(readable: 2, deviceBound: 1, damaged: 0))
   }
 

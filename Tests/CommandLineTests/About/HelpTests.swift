@@ -65,8 +65,8 @@ struct HelpTests {
     for columns in [60, 80, 120] {
       let text = verb.fullHelp(below: Keyhaul.self, columns: columns)
       let words = text.split(whereSeparator: \.isWhitespace).joined(separator: " ")
-      #expect(words.contains("--format <format> How to print the result. (values: \(forms)) -q, --quiet"))
-      let lines = text.split(separator: "\n").filter { $0.contains("How to print") }
+      #expect(words.contains("--format <format> Output format. (values: \(forms)) -q, --quiet"))
+      let lines = text.split(separator: "\n").filter { $0.contains("Output format") }
       #expect(lines.allSatisfy { $0.count <= columns }, "\(text)")
     }
   }

@@ -109,7 +109,7 @@ struct SnapshotTests {
   /// Moments, measured times and random identifiers are of the run, and stand for themselves.
   private static func masked(_ text: String) -> String {
     text.replacing(/\d{4}-\d\d-\d\d \d\d:\d\d/, with: "YYYY-MM-DD hh:mm")
-      .replacing(/changed \d{4}-\d\d-\d\d/, with: "changed YYYY-MM-DD")
+      .replacing(/changed on \d{4}-\d\d-\d\d/, with: "changed on YYYY-MM-DD")
       .replacing(/\d{4}-\d\d-\d\d(?=  (?:yes|no) )/, with: "YYYY-MM-DD")
       .replacing(/[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/, with: "00000000-0000-0000-0000-000000000000")
       .replacing(/identifier       [0-9A-F]{8}-[0-9A-F]{16}/, with: "identifier       00000000-0000000000000000")

@@ -47,7 +47,8 @@ struct VocabularyTests {
   private static let topics = [
     "CLASS": "protection-class", "PROTECTION": "protection-class", "PROTECTS": "protection-class", "DIRECT": "ways",
     "ICLOUD": "ways", "WRAPPED WITH": "class-key", "WHY IT STAYS": "stays-behind", "DOMAIN": "domain",
-    "TRANSFER METHOD": "ways", "DIFFERS IN": "primary-key", "THE SAME, ERASED": "forecast",
+    "TRANSFER METHOD": "ways", "DIFFERS IN": "primary-key", "OLD-PHONE, ERASED": "forecast",
+    "STRANGER, ERASED": "forecast", "THE SAME, ERASED": "forecast",
     "ACCESS GROUP": "access-group", "REVISION": "revision",
   ]
 

@@ -99,7 +99,7 @@ struct WorkflowTutorialTests {
     let found = try world.run("keyhaul item find app-phone --format csv")
     #expect(found.status == 0 && found.output.split(separator: "\r\n").count == 5, "\(found)")
     let plan = try world.run("keyhaul plan app-phone --to new | tail -n 1")
-    #expect(plan.output.hasPrefix("1 will migrate (1 new), 3 stay behind"), "\(plan)")
+    #expect(plan.output.hasPrefix("1 will move (1 new), 3 stay behind"), "\(plan)")
     let short = text.split(separator: "\n").filter { !$0.contains("\"seed\"") && !$0.contains("\"apps\"") }
     #expect(short.count == text.split(separator: "\n").count - 2)
     try Data(short.joined(separator: "\n").utf8).write(to: world.home.appending(path: "app.json"))

@@ -102,7 +102,7 @@ struct ArchiveCheckTests {
     try old.remove(OldBackup.hostileName)
     let incomplete = try world.keyhaul("verify old --home elsewhere")
     #expect(incomplete.status == 3)
-    #expect(incomplete.output.contains("FAIL files        2 of 3 present, 2 digests right\n"))
+    #expect(incomplete.output.contains("FAIL files        2 of 3 present, 2 digests match\n"))
     #expect(incomplete.output.contains(#"HomeDomain/Library/\u{1B}[31mred\u{202E}.txt: it is listed"#))
     #expect(incomplete.output.hasSuffix("old is not complete: 1 file is missing; the rest is intact.\n"))
     #expect(!incomplete.output.contains("\u{1B}") && !incomplete.output.contains("\u{202E}"))
@@ -128,7 +128,7 @@ struct ArchiveCheckTests {
     try world.unseal("b")
     let outcome = try world.keyhaul("rekey b --password-file .bp --new-password-command 'echo another'")
     #expect(outcome.status == 0 && outcome.output.hasPrefix("Rekeyed b. "))
-    #expect(outcome.errors.contains("warning: b is damaged, and stays damaged with another password\n"))
+    #expect(outcome.errors.contains("warning: b is damaged; changing the password does not repair it\n"))
     #expect(outcome.errors.contains("  why: 1 listed file is not stored\n"))
   }
 
@@ -272,7 +272,7 @@ struct ArchiveCheckTests {
       report.lines(style: .plain, showsAll: false) == [
         "+ generic  anna  new", "empty.tar has no keychain.",
       ] + WordWrap.lines(of: UnseenItems.line, columns: 80) + [
-        "2 archives compared: 1 new, 0 changed, 0 gone, 0 the same."
+        "2 backups compared: 1 new, 0 changed, 0 missing, 0 the same."
       ])
   }
 

@@ -30,8 +30,8 @@ struct DatabaseVerbTests {
     for (line, words) in [
       ("inspect sim", "13 items: 7 generic, 3 internet, 1 certificate, 2 key"),
       ("inspect sim --list", "notes · in t"), ("verify sim", "13 of 13 can be decrypted"),
-      ("plan sim --to new-phone", "8 will migrate (8 new), 4 stay behind, 0 cannot be read"),
-      ("diff sim new-phone", "0 new, 0 changed, 12 gone, 0 the same"),
+      ("plan sim --to new-phone", "8 will move (8 new), 4 stay behind, 0 cannot be read"),
+      ("diff sim new-phone", "0 new, 0 changed, 12 missing, 0 the same"),
       ("export sim -o - --format json", "\"in the log only\""),
     ] {
       let outcome = try world.run("keyhaul \(line)")
@@ -78,8 +78,8 @@ struct DatabaseVerbTests {
     #expect(inspected.status == 0 && flat(inspected.output).contains("12 items"), "\(inspected)")
     #expect(
       flat(inspected.output).contains(
-        "One of its changes was not finished. It was read in its earlier state, "
-          + "from its journal (-journal). SQLite restores the same state when it next opens the database."))
+        "One of its changes was not finished. Keyhaul read the state before this change, from the journal (-journal). "
+          + "SQLite restores the same state when it next opens the database."))
     let verified = try world.run("keyhaul verify cut.db")
     #expect(
       verified.status == 0
@@ -228,8 +228,8 @@ struct DatabaseVerbTests {
         "printf 'more' >> \(place)-wal", "verify sim", 3,
         [
           "- log",
-          "its committed changes were read up to a position; the rest is damaged, cut off or "
-            + "unfinished", "No visible error in sim;",
+          "its committed changes were read up to a point; the rest is damaged, cut off or unfinished",
+          "No visible error in sim;",
         ]
       ),
       ("cp \(place) sim/data/Library/Keychains/keychain-2.db", "inspect sim", 64, ["sim has more than one keychain"]),

@@ -74,7 +74,7 @@ struct FilesExportTests {
       try world.write(Array("notEs".utf8), to: "b/\(name)", keepingSeal: true)
     }
     let all = try world.keyhaul("export b --files out")
-    #expect(all.errors.contains("digests of \(isChanged ? 6 : 7) files right\n"), "\(all)")
+    #expect(all.errors.contains("digests of \(isChanged ? 6 : 7) files match\n"), "\(all)")
     #expect(all.errors.contains("cannot be seen") == false)
     #expect(all.errors.contains("\"HomeDomain/Library/notes.txt\"") == isChanged, "\(all)")
     let one = try world.keyhaul("export b --domain HomeDomain --path Library/notes.txt -o one --json")
@@ -93,7 +93,7 @@ struct FilesExportTests {
     #expect(
       outcome.errors == """
         out/keyhaul-files.jsonl lists each file with its SHA-256.
-          digests of 7 files right
+          digests of 7 files match
 
         """)
     #expect(try backup.tree("out") == FilesBackup.files.map { "\($0.domain)/\($0.path)" }.sorted())

@@ -81,8 +81,7 @@ struct DamageCarriedOnTests {
     #expect(
       copy.status == 3
         && copy.errors.contains(
-          "is damaged, and its decrypted copy would hide the "
-            + "damage"),
+          "is damaged, and a decrypted copy would hide the damage"),
       "\(copy)")
     let files = try world.keyhaul("export b --files out --password-file .bp")
     #expect(files.status == 3 && files.errors.contains("follow its last page"), "\(files)")

@@ -29,10 +29,10 @@ struct InspectionFactsTests {
           + "<key>Date</key><date>2020-01-01T00:00:00Z</date>"), to: "b/Status.plist")
     let text = words(try world.devices.run("TZ=UTC keyhaul inspect b --home elsewhere").output)
     for fact in [
-      "backup incremental: the device sent what had changed, and the rest was there", "passcode set",
+      "backup incremental: the device sent only what had changed", "passcode set",
       "finished 2020-01-01 00:00 UTC", "the computer's last backup 2020-01-02 03:04 UTC",
       "by macOS 10.15.7 (iTunes version 10.14.6)", "device iPhone 14 Pro (iPhone15,2), iOS 18.1 (build 22B83)",
-      "classes 1 to 11: 4 wrapped with password and device, 7 with password",
+      "classes 1 to 11: 4 wrapped with the password and the device, 7 with the password",
     ] {
       #expect(text.contains(fact), "\(fact): \(text)")
     }
@@ -89,7 +89,7 @@ struct InspectionFactsTests {
       "\(text)")
     #expect(
       words(text).contains(
-        "sealed 3 device-bound: 2 generic (when unlocked, this device), 1 generic (always, this device)"))
+        "encrypted 3 device-bound: 2 generic (when unlocked, this device), 1 generic (always, this device)"))
     let document = try world.object(world.succeed("\(line) --json -q"))
     let sealed = (document["keychain"] as? [String: Any])?["sealed"] as? [[String: Any]] ?? []
     #expect(
@@ -136,9 +136,9 @@ struct InspectionFactsTests {
     try world.succeed("convert b.tar -o b/ -q")
     try world.write([], to: "b/Manifest.db")
     let without = try world.keyhaul("inspect b")
-    #expect(without.output.contains("Add --password-file") && !without.output.contains("The password is right"))
+    #expect(without.output.contains("add --password-file") && !without.output.contains("The password is right"))
     let right = try world.keyhaul("inspect b --password-file .bp")
-    #expect(right.status == 3 && !right.output.contains("Add --password-file"))
+    #expect(right.status == 3 && !right.output.contains("add --password-file"))
     #expect(words(right.output).hasSuffix("The password is right: it unwraps class keys of the keybag."))
     try world.write(Array("another one".utf8), to: ".wrong")
     let wrong = try world.keyhaul("inspect b --password-file .wrong")

@@ -58,7 +58,8 @@ struct LesserClaimTests {
       testDescription: "IsEncrypted false, over a keybag and a list that are under a password",
       make: { world in try edit("b", of: world) { $0["IsEncrypted"] = false } },
       says:
-        "it says that it is not encrypted, and holds the key of an encrypted manifest (ManifestKey) and a keybag with "
+        "it says that it is not encrypted, but contains the key of an encrypted manifest (ManifestKey) and a keybag "
+        + "with "
         + "a password's iteration count (DPIC)", refusal: 14),
     Claim(
       testDescription: "the keybag of a password in a backup without a password",
@@ -68,7 +69,7 @@ struct LesserClaimTests {
         try edit("plain", of: world) { $0["BackupKeyBag"] = keybag }
       },
       backup: "plain/",
-      says: "it says that it is not encrypted, and holds a keybag with a password's iteration count "
+      says: "it says that it is not encrypted, but contains a keybag with a password's iteration count "
         + "(DPIC)", refusal: 14),
     Claim(
       testDescription: "IsEncrypted true, over unencrypted files",

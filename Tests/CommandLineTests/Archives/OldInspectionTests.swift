@@ -12,7 +12,7 @@ struct OldInspectionTests {
     let world = try MoveWorld()
     let old = try OldBackup(in: world, named: "old")
     let text = words(try world.succeed("inspect old --home elsewhere"))
-    #expect(text.contains("listed in Manifest.mbdb (iOS 4 to 9): 3 files in 2 domains, none missing"))
+    #expect(text.contains("listed in Manifest.mbdb (the format of iOS 4 to 9): 3 files in 2 domains, none missing"))
     #expect(text.contains("no password · 3 files, \(old.totalBytes) bytes"), "\(text)")
     #expect(text.contains("18 items: 10 generic, 5 internet, 2 certificates, 1 key"))
     try old.remove("Library/plain.txt")

@@ -92,7 +92,7 @@ struct OpeningTests {
       #expect(try !world.keyhaul("\(line) --password-file .bp -q").errors.contains(said))
     }
     let plan = try world.succeed("plan b --to new-phone --password-file .bp")
-    #expect(plan.contains("names of encrypted items: decrypted with old-phone's available hardware key"))
+    #expect(plan.contains("this-device-only items: names decrypted with the hardware key of old-phone"))
     // A device that is compared with was named by the user.
     #expect(
       try !world.keyhaul("diff b old-phone --password-file .bp").errors.contains(
@@ -144,7 +144,7 @@ struct OpeningTests {
     }
     for device in ["plan b --to new-phone", "restore b --to new-phone -n"] {
       let named = try world.succeed("\(device) --password-file .bp --device-key-file .key")
-      #expect(named.contains("push token") && named.contains("Stays behind (4)"), "\(device): \(named)")
+      #expect(named.contains("push token") && named.contains("Stay behind (4)"), "\(device): \(named)")
       #expect(try !world.succeed("\(device) --password-file .bp").contains("push token"))
     }
     for line in OpeningLines.all where !line.hasPrefix("rekey") {
@@ -185,7 +185,7 @@ struct OpeningTests {
         outcome.errors == """
           error: old cannot be given a password
             why: it is from iOS 9 or earlier; this works with backups of iOS 10 and later
-            try: a new backup of its device, made with a password
+            try: make a new backup of the device, with a password
 
           """)
     }

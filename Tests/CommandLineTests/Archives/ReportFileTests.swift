@@ -18,10 +18,14 @@ struct ReportFileTests {
   func pages() throws {
     let world = try world()
     let cases = [
-      ("inspect family.tar", ">This keychain can go to any device with the password; its this-device-only items"),
+      (
+        "inspect family.tar",
+        ">With the password, this keychain can move to any device; its this-device-only items can be restored only to "
+          + "old-phone.<"
+      ),
       (
         "inspect family.tar --password-file .bp",
-        ">This keychain can go to any device with the password; 4 of 19 items go only back to old-phone.<"
+        ">With the password, this keychain can move to any device; 4 of 19 items can be restored only to old-phone.<"
       ),
       ("diff monday.tar family.tar --password-file .bp", ">1 item is new; 18 are the same.<"),
     ]

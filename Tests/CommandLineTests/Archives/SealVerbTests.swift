@@ -21,14 +21,15 @@ struct SealVerbTests {
     #expect(dry.output == "Would seal b.\n" && dry.status == 0)
     #expect(try world.files(in: "b") == before)
     let sealed = try world.succeed("seal b --password-file .bp")
-    #expect(flat(sealed).hasPrefix("Sealed b: 5 files. Later changes can be detected;"), "\(sealed)")
+    #expect(flat(sealed).hasPrefix("Sealed b: 5 files. The seal detects later changes,"), "\(sealed)")
     #expect(try world.files(in: "b") == (before + ["Keyhaul.seal"]).sorted())
     let seal = try world.read("b/Keyhaul.seal")
     let again = try world.succeed("seal b --password-file .bp")
-    #expect(again.hasPrefix("b is already sealed;"))
+    #expect(again.hasPrefix("b is already sealed. "))
     #expect(try world.read("b/Keyhaul.seal") == seal)
     let verified = try world.succeed("verify b --password-file .bp")
-    #expect(verified.contains("ok   seal         5 files as sealed with its password\n"), "\(verified)")
+    #expect(
+      verified.contains("ok   seal         5 files match the seal, which was made with its password\n"), "\(verified)")
     #expect(try world.keyhaul("seal b --password-command 'echo wrong'").status == 12)
   }
 
@@ -65,10 +66,12 @@ struct SealVerbTests {
     let sealed = try world.succeed("seal plain")
     #expect(
       flat(sealed).contains(
-        "Later accidental changes can be detected; an attack cannot, because no password "
-          + "protects the seal."))
+        "The seal detects later accidents, but not attacks, because no password protects it."))
     let verified = flat(try world.keyhaul("verify plain").output)
-    #expect(verified.contains("as sealed, without a password: detects accidents, but not attacks"), "\(verified)")
+    #expect(
+      verified.contains(
+        "match the seal, which was made without a password: it detects accidents, but not "
+          + "attacks"), "\(verified)")
     #expect(try world.keyhaul("seal plain --password-file .bp").status == 14)
   }
 

@@ -272,7 +272,7 @@ struct SimulatorVerbTests {
     for (line, status, words) in [
       ("simulator seed Devices/UDID --from phone", Int32(64), "must be confirmed"),
       ("simulator seed Devices/UDID --from nothing --yes", 10, "nothing"),
-      ("simulator seed Devices/UDID --from phone --app nobody --yes", 4, "Nothing in phone matches."),
+      ("simulator seed Devices/UDID --from phone --app nobody --yes", 4, "No item in phone matches."),
       ("simulator reset Devices/UDID --app ABCDE12345.com.example.note", 4, "ABCDE12345.com.example.notes is similar."),
       ("simulator reset phone --app x --yes", 64, "phone"),
       ("simulator snapshot Devices/odd -o saved.db", 14, "its log (-wal) does not match it, and may contain items"),

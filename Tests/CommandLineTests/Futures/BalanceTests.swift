@@ -76,10 +76,10 @@ struct BalanceTests {
         ? ""
         : (dead == 0 ? "" : "of them unusable there \(dead) 0 ")
           + "of them whose keys may not work there 0 \(phone.enclaveKeys) "
-      let stay = archive == phone.name ? "< stay behind" : "< stay behind, of the backup's"
+      let stay = archive == phone.name ? "< stay behind" : "< in the backup, but stay behind"
       #expect(
         text.contains(
-          "+ arrive \(new.arrive) \(own.arrive) \(warned)\(stay) \(new.stay) \(own.stay) ! cannot be read 0 0 x never "
+          "+ move or are restored \(new.arrive) \(own.arrive) \(warned)\(stay) \(new.stay) \(own.stay) ! cannot be read 0 0 x never "
             + "in a backup \(phone.never) \(phone.never) total \(phone.items) \(phone.items)"),
         "\(text)")
       let page = try world.succeed("plan \(archive) \(flags) --format html -o -")
@@ -113,10 +113,12 @@ struct BalanceTests {
         let text = flat(try world.succeed(line))
         let absence =
           phone.never == 0
-          ? "Items that no backup contains are not counted"
-          : "In addition, \(phone.never) \(phone.never == 1 ? "item" : "items") of \(phone) \(phone.never == 1 ? "is" : "are") in no backup."
+          ? "A backup cannot show items left out of it"
+          : "\(phone.never) \(phone.never == 1 ? "item" : "items") on \(phone) \(phone.never == 1 ? "is" : "are") never "
+            + "in a backup."
         #expect(text.contains(absence), "\(line): \(text.suffix(200))")
-        #expect(text.contains("\(counts.arrive) will migrate"), "\(line)")
+        let ends = ["move", "be restored"].map { "\(counts.arrive) will \($0)" }
+        #expect(ends.contains(where: text.contains), "\(line)")
         if counts.stay > 0 { #expect(text.contains(", \(counts.stay) \(counts.stay == 1 ? "stays" : "stay") behind")) }
         let page = flat(try world.succeed("\(line) --format html -o -"))
         #expect(page.contains("not in the backup: \(phone.never) item"), "\(line)")
@@ -138,8 +140,8 @@ struct BalanceTests {
         #expect(setting["arrives"] as? Int == counts.arrive && setting["stays_behind"] as? Int == counts.stay)
       }
       let text = flat(try world.succeed("plan \(archive) --to \(phone) \(flags) --compare"))
-      #expect(text.contains("* \(inBackup) arrive"))
-      #expect(text.contains("Never in the backup (\(phone.never))") == (phone.never > 0), "\(text)")
+      #expect(text.contains("* \(inBackup) restored"))
+      #expect(text.contains("Never in a backup (\(phone.never))") == (phone.never > 0), "\(text)")
       for line in [
         "plan \(archive) --to fresh \(flags) --compare", "plan \(archive) --to fresh \(flags) --by-app",
         "plan \(archive) --to fresh \(flags) --audit", "inspect \(archive) \(flags)",
@@ -151,7 +153,7 @@ struct BalanceTests {
           own["never"] as? Int == phone.never && own["in_backup"] as? Int == inBackup
             && own["total"] as? Int == phone.items, "\(line)")
         #expect(
-          flat(try world.succeed(line)).contains("Never in the backup (\(phone.never))") == (phone.never > 0))
+          flat(try world.succeed(line)).contains("Never in a backup (\(phone.never))") == (phone.never > 0))
       }
       for line in [
         "plan \(archive) --to fresh \(flags) --compare --format html", "inspect \(archive) \(flags) --format html",

@@ -24,13 +24,13 @@ struct FuturesTests {
     let text = flat(try world.succeed("plan b.tar \(Self.password)"))
     #expect(
       text.contains(
-        "14 of the 22 items of old-phone reach a new iPhone, 8 do not. On old-phone, once it is erased, 18 of them come "
-          + "back, 4 do not."), "\(text)")
-    #expect(text.contains("Checked: each item was tried, for old-phone with the hardware key of old-phone."))
+        "Of the 22 items on old-phone, 14 move to a new iPhone and 8 do not. After an erase, 18 of them are restored to "
+          + "old-phone and 4 are not."), "\(text)")
+    #expect(text.contains("Keyhaul tried to decrypt every item, for old-phone with the hardware key of old-phone."))
     for name in ["wallet · card 4", "ssh work laptop", "SecureObjectSync · peer key", "bank.example · vault key"] {
       #expect(text.contains(name), "\(name)")
     }
-    #expect(text.contains("Lost on a new iPhone, back on old-phone (4) device-bound"))
+    #expect(text.contains("Lost on a new iPhone, restored to old-phone (4) device-bound"))
     #expect(text.contains("Before you wipe old-phone") && text.contains("[ ] Check that the backup is intact."))
     #expect(try world.names(in: "devices") == before)
   }
@@ -75,14 +75,14 @@ struct FuturesTests {
     let text = flat(try world.succeed("plan b.tar \(Self.password)"))
     #expect(
       text.contains(
-        "14 of the 18 items in the backup reach a new iPhone, 4 do not. On old-phone, once it is erased, 14 come back, "
-          + "and 4 more are expected back because their classes say so; this could not be checked. Items that no "
-          + "backup contains are lost in both cases and are not counted."), "\(text)")
+        "Of the 18 items in the backup, 14 move to a new iPhone and 4 do not. After an erase, 14 of them are restored "
+          + "to old-phone, and 4 more should be, judging by their classes; this could not be checked. Items that "
+          + "never enter a backup are lost in both cases and are not counted."), "\(text)")
     #expect(text.contains("x never in a backup not known not known"))
     #expect(
       text.contains(
-        "the class decided for the 4 items that its hardware key decrypts, because the key is not available"))
-    #expect(!text.contains("Checked:"))
+        "it judged 4 items by class, because the hardware key that decrypts them is not available"))
+    #expect(!text.contains("Keyhaul tried to decrypt every item, for"))
     let document = try world.object(world.succeed("plan b.tar --json \(Self.password)"))
     let same = future(document, same: true)
     #expect(same["arrives"] as? Int == 14 && same["expected"] as? Int == 4 && same["never_in_backup"] is NSNull)
@@ -92,9 +92,13 @@ struct FuturesTests {
     #expect(arriving(plain, same: true, password: false) == 0 && arriving(plain, same: false, password: false) == 0)
     let sealed = flat(try world.succeed("plan plain.tar"))
     #expect(
-      sealed.contains("None of the 18 items in the backup reaches a new iPhone; the backup has no password."))
-    #expect(sealed.contains("18 are expected back because their classes say so; this could not be checked."))
-    for claim in ["0 stay", "all of them come back", "nothing is lost"] { #expect(!sealed.contains(claim), "\(claim)") }
+      sealed.contains("None of the 18 items in the backup moves to a new iPhone; the backup has no password."))
+    #expect(
+      sealed.contains(
+        "18 of them should be restored to old-phone, judging by their classes; this could not be checked."))
+    for claim in ["0 stay", "all of them are restored", "nothing is lost"] {
+      #expect(!sealed.contains(claim), "\(claim)")
+    }
   }
 
   @Test("with the key of the phone, checks what class alone said")
@@ -119,12 +123,13 @@ struct FuturesTests {
     #expect(counts == [14, 18, 0, 18])
     #expect(document["cannot_show"] == nil && document["not_in_backup"] == nil)
     let text = flat(try world.succeed("plan old-phone"))
-    #expect(text.contains("14 of the 22 items of old-phone reach a new iPhone, 8 do not."))
+    #expect(text.contains("Of the 22 items on old-phone, 14 move to a new iPhone and 8 do not."))
     #expect(
-      text.contains("This is for a backup with a password. Without one, none reach a new iPhone, and 18 come back"))
-    #expect(!text.contains("no backup contains are not counted"))
+      text.contains("This is for a backup with a password. Without one, none move to a new iPhone, and 18 are restored")
+    )
+    #expect(!text.contains("Items that never enter a backup"))
     let plain = flat(try world.succeed("plan old-phone --no-password"))
-    #expect(plain.contains("None of the 22 items of old-phone reaches a new iPhone in a backup without a password."))
+    #expect(plain.contains("None of the 22 items on old-phone moves to a new iPhone in a backup without a password."))
   }
 
   @Test("is a page of one file, a document that is not a plan, and a report without names")
@@ -133,7 +138,7 @@ struct FuturesTests {
     let done = try world.keyhaul("plan b.tar \(Self.password) --format html -o lost.html")
     #expect(done.status == 0 && done.errors.contains("Wrote lost.html"), "\(done)")
     let page = String(decoding: try world.read("lost.html"), as: UTF8.self)
-    #expect(page.contains("14 of the 22 items of old-phone reach a new iPhone, 8 do not."))
+    #expect(page.contains("Of the 22 items on old-phone, 14 move to a new iPhone and 8 do not."))
     #expect(page.contains("type=\"checkbox\"") && page.contains("Before you wipe <bdi>old-phone</bdi>"))
     #expect(!page.contains("plum-orchard-42"))
     try world.succeed("plan b.tar \(Self.password) -o lost.txt -q")
@@ -177,8 +182,8 @@ struct FuturesTests {
     try world.succeed("device delete bare --confirm bare -q")
     let text = flat(try world.succeed("plan bare.tar \(Self.password)"))
     #expect(
-      text.contains("The backup contains no items. It brings nothing to a new iPhone, and nothing back to bare."))
-    #expect(text.contains("Items that no backup contains are lost in both cases and are not counted."))
+      text.contains("The backup contains no items. Nothing moves to a new iPhone, and nothing is restored to bare."))
+    #expect(text.contains("Items that never enter a backup are lost in both cases and are not counted."))
     let document = try world.object(world.succeed("plan bare.tar --json \(Self.password)"))
     #expect((document["futures"] as? [[String: Any]])?.map { $0["total"] as? Int } == [0, 0])
   }
@@ -193,7 +198,7 @@ struct FuturesTests {
         try world.object(world.succeed("plan b.tar \(Self.password) \(view) --json"))["target"] as? [String: Any])
       #expect(target["imagined"] as? Bool == true && target["items"] as? Int == 0)
     }
-    #expect(try world.succeed("plan b.tar \(Self.password) --compare").contains("* 14 arrive, 4 stay"))
+    #expect(try world.succeed("plan b.tar \(Self.password) --compare").contains("* 14 restored, 4 stay behind"))
     #expect(try world.succeed("plan b.tar \(Self.password) --audit").contains("14 leave the device"))
     let list = #"{"format":"plan-expectations/1","expectations":[{"account":"push token","expect":"stays-behind"}]}"#
     try world.write(Array(list.utf8), to: "e.json")
@@ -209,10 +214,12 @@ struct FuturesTests {
     #expect(existing.status == 64 && existing.errors.hasPrefix("error: --existing needs --to\n"), "\(existing)")
     let restore = try world.keyhaul("restore b.tar \(Self.password)")
     #expect(
-      restore.status == 64 && flat(restore.errors).contains("keyhaul plan b.tar shows, without a target"), "\(restore)")
+      restore.status == 64
+        && flat(restore.errors).contains("To see what you would lose without choosing one: keyhaul plan b.tar"),
+      "\(restore)")
     let unknown = flat(try world.keyhaul("plan b.tar --to nobody \(Self.password)").errors)
     #expect(unknown.contains("there is no device named nobody") && unknown.contains("keyhaul device create nobody"))
-    #expect(unknown.contains("or plan without --to"))
+    #expect(unknown.contains(", or leave --to out to plan for a new device"))
     #expect(try world.keyhaul("plan b.tar --to nobody \(Self.password)").status == 10)
     #expect(try world.keyhaul("plan old-phone \(Self.password)").status == 64)
     try world.succeed("device lock old-phone -q")
@@ -223,6 +230,6 @@ struct FuturesTests {
     #expect(flat(locked.output).contains("x never in a backup not known not known"))
     #expect(
       flat(locked.output).contains(
-        "On old-phone, once it is erased, all of them come back. Items that no backup contains"))
+        "After an erase, all of them are restored to old-phone. Items that never enter a backup"))
   }
 }

@@ -40,10 +40,10 @@ struct SecondRunTests {
     Twice(line: "device unlock old-phone", second: "old-phone is already unlocked.", isIdleAtOnce: true),
     Twice(
       line: "device passcode change old-phone --passcode-file .pin --new-passcode-file .pin",
-      second: "The passcode of old-phone is the same as before.", isIdleAtOnce: true),
+      second: "The passcode of old-phone has not changed.", isIdleAtOnce: true),
     Twice(
       line: "device create third --from new-phone", second: "a device named third already exists", code: 64),
-    Twice(line: "device erase new-phone --yes", second: "Erased new-phone once more: it had no items and no passcode"),
+    Twice(line: "device erase new-phone --yes", second: "Erased new-phone again. It had no items and no passcode."),
     Twice(
       line: "device delete new-phone --confirm new-phone", second: "there is no device named new-phone", code: 10),
     Twice(
@@ -100,7 +100,7 @@ struct SecondRunTests {
       let update = "item update \(place) \(Self.item) \(change) --yes"
       #expect(try world.succeed(update) == "Changed 1 item \(name).\n")
       let before = try world.devices.files(of: "old-phone")
-      #expect(try world.succeed(update) == "Nothing to do: 1 item \(name) is already so.\n")
+      #expect(try world.succeed(update) == "Nothing to do: 1 item \(name) already has these values.\n")
       // Nobody is asked about a change that is none.
       #expect(try world.keyhaul(update.replacing(" --yes", with: "")).status == 0)
       #expect(try world.devices.files(of: "old-phone") == before)
@@ -110,7 +110,7 @@ struct SecondRunTests {
     let delete = "item delete \(place) \(Self.item) --yes"
     #expect(try world.succeed(delete).hasPrefix("Deleted 1 item"))
     let gone = try world.keyhaul(delete)
-    #expect(gone.status == 4 && gone.errors.contains("Nothing \(name) matches."), "\(gone)")
+    #expect(gone.status == 4 && gone.errors.contains("No item \(name) matches."), "\(gone)")
   }
 
   @Test(

@@ -108,7 +108,7 @@ struct ItemFindTests {
   @Test("says with its exit code that nothing matches, also to programs")
   func noMatch() throws {
     let text = try world.run("keyhaul item find old-phone --service nothing")
-    #expect(text == .init(output: "", errors: "Nothing on old-phone matches.\n", status: 4))
+    #expect(text == .init(output: "", errors: "No item on old-phone matches.\n", status: 4))
     #expect(
       try world.run("keyhaul item find old-phone --service nothing -q") == .init(output: "", errors: "", status: 4))
     let json = try world.run("keyhaul item find old-phone --service nothing --json")

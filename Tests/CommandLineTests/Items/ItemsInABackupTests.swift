@@ -213,7 +213,7 @@ struct ItemsInABackupTests {
         outcome.errors.contains("\(count) item\(count == 1 ? " of b.tar" : "s of b.tar") cannot be decrypted here"),
         "\(outcome)")
     }
-    #expect(try world.keyhaul("\(find) --server nobody").errors == "Nothing in b.tar matches.\n")
+    #expect(try world.keyhaul("\(find) --server nobody").errors == "No item in b.tar matches.\n")
     #expect(try world.keyhaul("\(find) --service chat.example").status == 0)
   }
 }

@@ -56,7 +56,7 @@ struct ListedAnswerTests {
   func number() throws {
     let outcome = try shelf().keyhaul("verify shelf/a.tar shelf/b.tar hunter2 --password-file .bp")
     #expect(outcome.status == 64 && !outcome.errors.contains("hunter2"), "\(outcome)")
-    #expect(outcome.errors.contains("it is number 3 of 3, and is not repeated here"), "\(outcome)")
+    #expect(outcome.errors.contains("it is number 3 of 3; Keyhaul does not repeat it here"), "\(outcome)")
   }
 
   private func shelf() throws -> MoveWorld {

@@ -19,7 +19,7 @@ struct ManyBackupsTests {
     #expect(rows.allSatisfy { $0["format"] as? String == "backup-answer/1" && $0["state"] as? String == "finished" })
     #expect(
       outcome.errors == """
-        4 backups: 4 ended with 0.
+        4 backups: 4 with exit code 0.
         Skipped in folders: 2 links, 1 other file, 1 special file and 1 hidden name.
 
         """)
@@ -98,7 +98,7 @@ struct ManyBackupsTests {
     #expect(outcome.output.contains("\n   0  whole                 old-phone "))
     #expect(
       lines.suffix(5) == [
-        "", "5 backups: 3 ended with 0 and 2 with 14 (refused).",
+        "", "5 backups: 3 with exit code 0 and 2 with 14 (refused).",
         "Skipped in folders: 2 links, 1 other file, 1 special file and 1 hidden name.",
         "One of them in full: keyhaul verify shelf/deep/er/two.zip", "",
       ])
@@ -160,8 +160,8 @@ struct ManyBackupsTests {
           + "backup"
       ),
       ("inspect shelf/one -", "standard input is one backup"), ("verify shelf --jobs 0", "--jobs cannot be \"0\""),
-      ("verify shelf --jobs 257", "--jobs cannot be \"257\""), ("inspect", "keyhaul inspect needs ARCHIVE"),
-      ("plan", "keyhaul plan needs SOURCE"),
+      ("verify shelf --jobs 257", "--jobs cannot be \"257\""), ("inspect", "keyhaul inspect needs a backup"),
+      ("plan", "keyhaul plan needs a backup or a device"),
       (
         "inspect shelf --device-key-fd 0",
         "for many backups, the device key "

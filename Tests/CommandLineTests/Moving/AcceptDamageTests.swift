@@ -173,7 +173,7 @@ struct AcceptDamageTests {
         outcome.errors.hasSuffix(
           """
           warning: b/'s keybag is damaged
-            why: 10 of 11 class keys unwrap, class 1 does not; no item needs it
+            why: 10 of 11 class keys can be unwrapped, class 1 cannot; no item needs it
             try: another copy for its files
 
           """))

@@ -78,7 +78,7 @@ struct MoveLayoutTests {
     let arguments = ["plan", "b.tar", "--to", "new-phone", "--password-file", ".bp"]
     #expect(try world.devices.runOnTerminal(arguments).terminal.contains("\u{1B}["))
     let quiet = try world.program(arguments, environment: ["NO_COLOR": "1"])
-    #expect(!quiet.terminal.contains("\u{1B}[3") && quiet.terminal.contains("Will migrate (14)"))
+    #expect(!quiet.terminal.contains("\u{1B}[3") && quiet.terminal.contains("Will move (14)"))
     let dumb = try world.program(arguments, environment: ["TERM": "dumb"])
     #expect(!dumb.terminal.contains("\u{1B}[3"))
   }

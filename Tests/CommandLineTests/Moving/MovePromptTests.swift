@@ -94,17 +94,17 @@ struct MovePromptTests {
         made [..] by old-phone · encrypted · 18 items
         new-phone: unlocked, passcode set, 3 items
         existing items: replace, as iOS does (--existing replace)
-        names of encrypted items: decrypted with old-phone's available hardware key
+        this-device-only items: names decrypted with the hardware key of old-phone
 
       Removed from new-phone (1)
         - generic      mine · me
 
       Overwritten on new-phone (1)
         ~ generic      AirPort · Home  after first unlock
-            there 2025-03-02, in the backup [..]
+            on the target: 2025-03-02; in the backup: [..]
 
-      14 will migrate (12 new, 1 replaces, 1 already there), 4 stay behind, 0 cannot
-      be read, 1 removed from new-phone.
+      14 will move (12 new, 1 replaced, 1 already there), 4 stay behind, 0 cannot be
+      read, 1 removed from new-phone.
       Remove 1 item from new-phone, overwrite 1 there and add 12? [y/N]\u{20}
       """
     func matches(_ terminal: String, _ answer: String) -> Bool {
@@ -217,7 +217,7 @@ struct MovePasswordTests {
     #expect(outcome.status == 0)
     #expect(
       outcome.errors
-        == "warning: .bp can be read by other users\n  why: it contains the password of b.tar\n  try: chmod 600 .bp\n")
+        == "warning: other users can read .bp\n  why: they can see the password of b.tar in it\n  try: chmod 600 .bp\n")
     // What is to be typed is one word for a shell.
     try world.devices.run("cp -p .bp 'my password'")
     let spaced = try world.keyhaul("plan b.tar --to new-phone --password-file 'my password'")

@@ -16,9 +16,9 @@ struct MovingStoryTests {
       flat(plan.errors)
         == "warning: no item in plain.tar can move to new-phone why: a backup without a password can be decrypted only "
         + "on old-phone try: make a new backup of old-phone with a password")
-    #expect(flat(plan.output).contains("0 will migrate, 18 stay behind"))
+    #expect(flat(plan.output).contains("0 will move, 18 stay behind"))
     let compared = flat(try world.succeed("plan plain.tar --to new-phone --compare"))
-    #expect(compared.contains("A password would bring 14 more items; 4 stay in any case"))
+    #expect(compared.contains("With a password, 14 more items would move; 4 stay behind in any case"))
     // And it is true: a password is all it takes.
     try world.backUp(to: "b.tar")
     let restored = try world.succeed("restore b.tar --to new-phone --password-file .bp --yes")
@@ -38,7 +38,10 @@ struct MovingStoryTests {
         "needs-authentication: the item can be decrypted only after the user authenticates on the device"))
     let story = flat(try world.succeed("why b.tar --service codes.example --password-file .bp"))
     #expect(story.contains("not in b.tar; on old-phone, whose backup omits it"))
-    #expect(story.contains("(for one-time passwords: its own export) before you erase the old device"))
+    #expect(
+      story.contains(
+        "Before you erase the old device, transfer them in the app that made them. For one-time passwords, use the "
+          + "app's own export."))
     // Not even the same phone gets it back.
     let restores = try world.object(world.succeed("why old-phone --service codes.example --json"))
     let outcomes = ((restores["stories"] as? [[String: Any]])?.first?["restores"] as? [[String: Any]]) ?? []
@@ -57,20 +60,19 @@ struct MovingStoryTests {
     #expect(story.contains("stays behind (device-bound)"))
     #expect(
       story.contains(
-        "Sign in again on the new device. If the item is the key of an app's data, export that data "
-          + "inside the app first."))
+        "Sign in again on the new device. If the item is the key to an app's data, export that data "
+          + "in the app first."))
     let plan = flat(try world.succeed("plan b.tar --to new-phone --password-file .bp"))
     #expect(plan.contains("notes.example · database key"))
     #expect(
       plan.contains(
-        "to replace them. If one of them is the key of an app's database, that database cannot be "
-          + "read there."))
+        "to replace them. If one of them is the key to an app's database, that database cannot be "
+          + "decrypted there."))
     let explained = flat(try world.succeed("explain device-bound"))
     #expect(
       explained.contains(
-        "The item can be restored to the same device. Any other device skips it without a "
-          + "message. Data that the item is the key of, such as an app's encrypted database, may still move, but cannot be "
-          + "read there."))
+        "The item can be restored to the same device. Any other device skips it silently. If the item is the key to "
+          + "an app's encrypted database, the database may move, but cannot be decrypted there."))
     // Back on the old phone it is there again.
     try world.succeed("device erase old-phone --yes -q")
     try world.succeed("restore b.tar --to old-phone --password-file .bp -q")

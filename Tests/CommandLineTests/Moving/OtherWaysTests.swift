@@ -71,11 +71,11 @@ struct OtherWaysTests {
     #expect(warned.first?["outcome"] as? String == "migrates" && warned.first?["change"] as? String == "new")
 
     let text = try world.succeed("plan rules.tar --to every-rule-target --password-file .bp")
-    #expect(text.contains("Will migrate, but be unusable there (1)  migrates-but-unusable: "))
-    #expect(text.contains("7 will migrate (4 new, 2 replaces, 1 already there), of them 1 unusable there,"))
+    #expect(text.contains("Will move, but be unusable there (1)  migrates-but-unusable: "))
+    #expect(text.contains("7 will move (4 new, 2 replaced, 1 already there), of them 1 unusable there,"))
     try world.succeed("plan rules.tar --to every-rule-target --password-file .bp --format html -o plan.html")
     let page = String(decoding: try world.read("plan.html"), as: UTF8.self)
-    #expect(page.contains("Arrives, but may be unusable there"))
+    #expect(page.contains("Moves, but may be unusable there"))
     #expect(page.contains("of them 1 unusable there"))
     let why = try world.succeed(
       "why rules.tar --account migrates-but-unusable --to every-rule-target --password-file .bp")
@@ -97,8 +97,8 @@ struct OtherWaysTests {
     #expect(
       text.contains(
         "1 of those has the format of a key that only the Secure Enclave of every-rule can use, and is unusable "
-          + "there."))
-    #expect(text.contains("On both afterwards, but unusable on a new iPhone (1) migrates-but-unusable: "), "\(text)")
+          + "on a new iPhone."))
+    #expect(text.contains("Kept either way, but unusable on a new iPhone (1) migrates-but-unusable: "), "\(text)")
     let page = try world.succeed("plan rules.tar \(password) --format html -o -")
     #expect(page.contains("1 unusable there") && page.contains("1 whose keys may not work there"))
 

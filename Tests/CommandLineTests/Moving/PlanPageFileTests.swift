@@ -21,7 +21,8 @@ struct PlanPageFileTests {
     #expect(try world.devices.permissions(of: "plan.html") == 0o600)
     let page = String(decoding: try world.read("plan.html"), as: UTF8.self)
     #expect(page.hasPrefix("<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"/>"))
-    #expect(page.contains(">14 of 18 items move to new-phone; 4 stay behind. 4 items of old-phone are in no backup.<"))
+    #expect(
+      page.contains(">14 of 18 items move to new-phone; 4 stay behind. 4 items on old-phone are never in a backup.<"))
     #expect(page.contains("Made by keyhaul \(Keyhaul.version)."))
     #expect(!page.contains("plum-orchard-42"))
   }
@@ -81,14 +82,14 @@ struct PlanPageFileTests {
     #expect(outcome.errors == "Wrote compare.html; open it in a browser.\n")
     #expect(try world.devices.permissions(of: "compare.html") == 0o600)
     let page = String(decoding: try world.read("compare.html"), as: UTF8.self)
-    #expect(page.contains(">The password brings 14 of 18 items, which are all of these that can move;"))
+    #expect(page.contains(">With the password, 14 of 18 items move, and no more can;"))
     #expect(page.contains("Before you wipe <bdi>old-phone</bdi>"))
     #expect(!page.contains("plum-orchard-42"))
     // What is no page is no plan to save either.
     #expect(try world.keyhaul("plan b.tar --to new-phone --password-file .bp --compare -o compare").status == 64)
     // A device names what no backup holds, app by app.
     let device = try world.succeed("plan old-phone --to new-phone --compare --format html -o -")
-    #expect(device.contains("Move or export inside the app the data that this item protects."))
+    #expect(device.contains("In the app, export or move the protected data."))
     #expect(device.contains("<span>old-phone.backup</span>"))
   }
 

@@ -118,7 +118,7 @@ struct PlanViewTests {
       compared.contains(
         """
           to the same device
-            backup with a password    17 arrive, 1 damaged
+            backup with a password    17 restored, 1 damaged
         """), "\(compared)")
     for line in compared.split(separator: "\n") {
       #expect(DisplayWidth.columns(of: String(line)) <= 80, "\(line)")

@@ -23,8 +23,8 @@ struct RestoreLossTests {
     #expect(unasked.status == 64 && unasked.output == "")
     #expect(
       unasked.errors.split(whereSeparator: \.isWhitespace).joined(separator: " ").hasPrefix(
-        "error: removing 1 item from new-phone and overwriting 1 there, of which 1 is newer than the backup's, must be "
-          + "confirmed"
+        "error: adding 12 items, removing 1 item from new-phone and overwriting 1 there, of which 1 is newer than the "
+          + "backup's, must be confirmed"
       ), "\(unasked.errors)")
     let no = try world.keyhaul(line, typed: ["n"])
     #expect(no.status == 1)
@@ -32,13 +32,14 @@ struct RestoreLossTests {
     let shown = [
       "Plan: b.tar → new-phone (another device)", "  made [..] by old-phone · encrypted · 18 items",
       "  new-phone: unlocked, passcode set, 3 items", "  existing items: replace, as iOS does (--existing replace)",
-      "  names of encrypted items: decrypted with old-phone's available hardware key", "",
+      "  this-device-only items: names decrypted with the hardware key of old-phone", "",
       "Newer on new-phone, but overwritten by b.tar (1)",
       "  ~ generic      AirPort · Home  after first unlock",
-      "      there [..], in the backup [..]; the existing item is newer,", "      but removed first", "",
+      "      on the target: [..]; in the backup: [..]; the existing item is",
+      "      newer, but removed first", "",
       "Removed from new-phone (1)", "  - generic      mine · me", "",
-      "14 will migrate (12 new, 1 replaces, 1 already there), 4 stay behind, 0 cannot",
-      "be read, 1 removed from new-phone.",
+      "14 will move (12 new, 1 replaced, 1 already there), 4 stay behind, 0 cannot be",
+      "read, 1 removed from new-phone.",
       "Remove 1 item from new-phone, overwrite 1 there (1 is newer than the backup's) and add 12? [y/N] n",
     ]
     #expect(SessionScript.matches(no.terminal, shown), "\(no.terminal)")
@@ -46,7 +47,7 @@ struct RestoreLossTests {
     let merged = try world.keyhaul("\(line) --existing merge")
     #expect(
       merged.output
-        == "Restored 12 items to new-phone in one step; 1 was there already, 1 existing item wins, 4 stayed behind.\n",
+        == "Restored 12 items to new-phone in one step; 1 was there already, 1 existing item kept, 4 stayed behind.\n",
       "\(merged)")
     #expect(try world.succeed("item find new-phone --service mine").contains("me"))
   }

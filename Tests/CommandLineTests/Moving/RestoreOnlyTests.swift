@@ -37,7 +37,7 @@ struct RestoreOnlyTests {
     #expect(outcome.status == 0)
     #expect(
       outcome.errors == """
-        warning: 1 item of few will not arrive
+        warning: 1 item of few will not be restored
           why: the first is item 3: device-bound
           try: keyhaul explain device-bound
 
@@ -81,7 +81,7 @@ struct RestoreOnlyTests {
     for flags in ["-n", "--yes"] {
       let outcome = try world.keyhaul("restore b.tar --to old-phone --plan p --only few --password-file .bp \(flags)")
       #expect(outcome.status == 64, "\(outcome)")
-      #expect(outcome.errors.hasPrefix("error: few leaves out items that p brings back\n"), "\(outcome)")
+      #expect(outcome.errors.hasPrefix("error: few leaves out items that p puts back\n"), "\(outcome)")
     }
     #expect(try world.contents(of: "old-phone") == before)
   }
@@ -130,7 +130,7 @@ struct ExpectVerbTests {
       Array(#"{"format":"plan-expectations/1","expectations":[{"account":"push token","expect":"absent"}]}"#.utf8),
       to: "absent.json")
     let unseen = """
-      Items that no backup contains are not counted: keyhaul explain never-in-backup
+      A backup cannot show items left out of it: keyhaul explain never-in-backup
 
       """
     let unknown = try world.keyhaul("plan stranger.tar --to new-phone --password-file .bp --expect absent.json")

@@ -69,7 +69,7 @@ struct RestorePlanFileTests {
     (#""removed": 1"#, #""removed": 0"#), (#""total": 18"#, #""total": 19"#),
     (#""device-bound": 4"#, #""device-bound": 5"#), (#""name": "new-phone""#, #""name": "old-phone""#),
     (#""digest": "sha256:"#, #""digest": "sha256:0"#), (#""revision": "r3""#, #""revision": "r2""#),
-    (#""detail": "its key"#, #""detail": "no key"#),
+    (#""detail": "only the hardware key"#, #""detail": "only the key"#),
   ]
 
   @Test("that was edited is refused, whatever was edited in it")
@@ -214,7 +214,7 @@ struct RestorePlanFileTests {
     let plan = try world.succeed("plan plain --to new-phone -o p")
     #expect(
       plan.hasSuffix(
-        "Saved to p. It is only a report: items would be removed but none would arrive, and restore refuses that.\n"
+        "Saved to p. It is only a report: the restore would remove items and restore none, and restore refuses that.\n"
       ),
       "\(plan)")
     #expect(try world.keyhaul("restore plain --to new-phone --plan p --yes").status == 14)
@@ -250,9 +250,9 @@ struct RestorePlanFileTests {
     try world.succeed("restore b.tar \(merge) --yes -q")
     try world.succeed("item update new-phone --service chat.example --account anna --new-label later --yes -q")
     let plan = try world.succeed("plan b.tar \(merge)")
-    #expect(plan.contains("  = already there    ^ the existing item wins    < stays behind\n"), "\(plan)")
+    #expect(plan.contains("  = already there    ^ the existing item is kept    < stays behind\n"), "\(plan)")
     #expect(plan.contains("\n  ^ generic      chat.example · anna "))
-    #expect(plan.contains("\n14 will migrate (13 already there, 1 existing item wins), "))
-    #expect(try world.succeed("restore b.tar \(merge) --yes").contains("1 existing item wins"))
+    #expect(plan.contains("\n14 will move (13 already there, 1 existing item kept), "))
+    #expect(try world.succeed("restore b.tar \(merge) --yes").contains("1 existing item kept"))
   }
 }

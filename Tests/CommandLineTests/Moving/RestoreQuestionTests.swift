@@ -36,9 +36,9 @@ struct RestoreQuestionTests {
         [
           "Plan: b.tar → new-phone (another device)", "  made [..] by old-phone · encrypted · 2 items",
           "  new-phone: unlocked, passcode set, 2 items",
-          "  existing items: merge, newer wins (--existing merge)",
-          "  names of encrypted items: decrypted with old-phone's available hardware key", "",
-          "2 will migrate (2 new), 0 cannot be read, 0 removed.", "Add 2 items to new-phone? [y/N] n",
+          "  existing items: merge; the newer item is kept (--existing merge)",
+          "  this-device-only items: names decrypted with the hardware key of old-phone", "",
+          "2 will move (2 new), 0 cannot be read, 0 removed.", "Add 2 items to new-phone? [y/N] n",
         ]), "\(no.terminal)")
     #expect(try world.contents(of: "new-phone") == before)
     let yes = try world.keyhaul(merge, typed: ["y"])
@@ -146,11 +146,11 @@ struct RestoreQuestionTests {
     #expect(
       told.hasPrefix(
         "warning: overwriting 1 item on new-phone, although 1 is newer than the backup's why: generic password "
-          + "\"AirPort · Home\": there "), "\(outcome.errors)")
-    #expect(told.contains(", in the backup ") && told.hasSuffix("try: --existing merge keeps the newer ones"))
+          + "\"AirPort · Home\": on the target: "), "\(outcome.errors)")
+    #expect(told.contains("; in the backup: ") && told.hasSuffix("try: --existing merge keeps the newer ones"))
     let sentence =
       "Restored 13 items to new-phone in one step; 1 was there already, 4 stayed behind, 1 overwritten that was newer "
-      + "there.\n"
+      + "on new-phone.\n"
     #expect(outcome.output == sentence)
     // Quiet is no warning, but the result says it all the same.
     let quiet = try MoveWorld(copyOf: copy).keyhaul("\(line) --yes -q")
@@ -176,7 +176,7 @@ struct RestoreQuestionTests {
     #expect(outcome.terminal.contains("\nCannot be read (1)  unsupported-version"), "\(outcome.terminal)")
     // Such a backup is known to be damaged, which is the one question then.
     #expect(outcome.terminal.hasSuffix("Restore what is left to old-phone? [y/N] y\n"), "\(outcome.terminal)")
-    #expect(outcome.terminal.contains("\n17 will migrate (17 new), 1 cannot be read, 0 removed.\n"))
+    #expect(outcome.terminal.contains("\n17 will be restored (17 new), 1 cannot be read, 0 removed.\n"))
     try world.succeed("device erase old-phone --yes -q")
     let accepted = try world.keyhaul("restore plain --to old-phone --accept-damage", typed: ["y"])
     #expect(
@@ -199,8 +199,8 @@ struct PointlessRestoreTests {
       flat(outcome.errors).hasSuffix(
         flat(
           """
-          error: no item of plain.tar would arrive on new-phone, so nothing was removed there
-            why: the restore would bring none of 18 items and remove 2 items
+          error: no item of plain.tar would be restored to new-phone, so nothing was removed from it
+            why: the restore would restore none of 18 items and remove 2 items
             try: make a new backup of old-phone with a password
           """)), "\(outcome.errors)")
     #expect(try world.contents(of: "new-phone") == before)
@@ -246,11 +246,11 @@ struct PointlessRestoreTests {
     let world = try MoveWorld()
     try world.succeed("backup old-phone -o plain.tar --no-password -q")
     let text = try world.succeed("plan plain.tar --to new-phone")
-    #expect(text.contains("Nothing arrives in their place, so restore refuses to remove them."), "\(text)")
+    #expect(text.contains("No item replaces them, so restore refuses to remove them."), "\(text)")
     let page = try world.succeed("plan plain.tar --to new-phone --format html")
     #expect(
       page.contains(
-        "iOS removes the items on the device before it restores. Keyhaul refuses to do so if no item "
-          + "arrives."))
+        "iOS removes the items on the device before it restores. Keyhaul refuses to do so if it would restore no "
+          + "item."))
   }
 }

@@ -83,7 +83,7 @@ struct UnseenReportTests {
       if line.hasPrefix("export") { continue }
       #expect(try world.object(world.keyhaul("\(line) --json").output)["cannot_show"] == nil, "\(line)")
     }
-    #expect(try world.succeed("plan old-phone --to old-phone --compare").contains("* 18 arrive, 4 stay"))
+    #expect(try world.succeed("plan old-phone --to old-phone --compare").contains("* 18 restored, 4 stay behind"))
   }
 
   @Test("is said beside an export and in its document, and with -q left out like everything beside it")
@@ -120,8 +120,8 @@ struct UnseenReportTests {
   func pages() throws {
     let world = try Self.world()
     for (line, verdict) in [
-      ("plan b.tar --to old-phone --format html", "All 18 items in the backup come back to old-phone"),
-      ("inspect b.tar --format html", "This keychain can go to any device with the password"),
+      ("plan b.tar --to old-phone --format html", "All 18 items in the backup are restored to old-phone"),
+      ("inspect b.tar --format html", "With the password, this keychain can move to any device"),
       ("diff b.tar plain.tar --format html", "Nothing differs"),
     ] {
       let page = try world.succeed("\(line) \(Self.password) -o -").replacing("&#39;", with: "'")

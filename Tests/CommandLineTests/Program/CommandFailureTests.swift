@@ -6,14 +6,14 @@ import Testing
 @Suite("What a person reads when something fails")
 struct CommandFailureTests {
   let failure = CommandFailure(
-    .wrongPassword, "cannot open family.backup: the password is wrong", why: "none of 11 class keys unwraps with it",
+    .wrongPassword, "cannot open family.backup: the password is wrong", why: "it unlocks none of the 11 class keys",
     try: "the password set when the backup was made; it is not the device's passcode")
 
   @Test("is what happened, why, and what to try, in three lines")
   func threeLines() {
     #expect(
       failure.lines(style: .plain, showsCode: false).prefix(2) == [
-        "error: cannot open family.backup: the password is wrong", "  why: none of 11 class keys unwraps with it",
+        "error: cannot open family.backup: the password is wrong", "  why: it unlocks none of the 11 class keys",
       ])
   }
 
@@ -54,7 +54,7 @@ struct CommandFailureTests {
     #expect(
       failure.json.compactText() == """
         {"message_type":"exit_error","code":12,"id":"wrong-password",\
-        "message":"cannot open family.backup: the password is wrong","why":"none of 11 class keys unwraps with it",\
+        "message":"cannot open family.backup: the password is wrong","why":"it unlocks none of the 11 class keys",\
         "try":"the password set when the backup was made; it is not the device's passcode"}
         """)
   }

@@ -89,17 +89,18 @@ struct CommandLineParsingTests {
   @Test(
     "gets an error in our form where it is wrong",
     arguments: [
-      ("bakup old", "keyhaul has no command \"bakup\"", "\"backup\" is similar", "keyhaul backup"),
-      ("device lisst", "keyhaul device has no command \"lisst\"", "\"list\" is similar", "keyhaul device list"),
+      ("bakup old", "keyhaul has no command \"bakup\"", nil, "keyhaul backup"),
+      ("device lisst", "keyhaul device has no command \"lisst\"", nil, "keyhaul device list"),
       ("unlock x", "keyhaul has no command \"unlock\"", "\"unlock\" is a command of device", "keyhaul device unlock"),
       ("frobnicate", "keyhaul has no command \"frobnicate\"", nil, "keyhaul -h"),
-      ("back x", "keyhaul has no command \"back\"", "\"backup\" is similar", "keyhaul backup"),
+      ("back x", "keyhaul has no command \"back\"", nil, "keyhaul backup"),
       (
         "backup x -o y --no-pasword", "keyhaul backup has no flag --no-pasword", "--no-password is similar",
         "--no-password"
       ),
       (
-        "plan x --to y --password z", "keyhaul plan has no flag --password", "a password is never an argument",
+        "plan x --to y --password z", "keyhaul plan has no flag --password",
+        "a password is never an argument",
         "--password-file, --password-fd or --password-command"
       ),
       (
@@ -107,20 +108,20 @@ struct CommandLineParsingTests {
         "a passcode is never an argument",
         "--passcode-file, --passcode-fd or --passcode-command"
       ),
-      ("backup", "keyhaul backup needs DEVICE", nil, "keyhaul backup -h"),
+      ("backup", "keyhaul backup needs a device", nil, "keyhaul backup -h"),
       ("backup x", "keyhaul backup needs --output ARCHIVE", nil, "keyhaul backup -h"),
       ("device list y", "keyhaul device list does not accept the argument \"y\"", nil, "keyhaul device list -h"),
       (
         "device list a b",
-        "keyhaul device list accepts fewer arguments", "2 are too many: a, b", "keyhaul device list -h"
+        "keyhaul device list has too many arguments", "2 are too many: a, b", "keyhaul device list -h"
       ),
       (
-        "why x word", "keyhaul why accepts fewer arguments",
-        "an argument is too many: flags select the item, and a password is never an argument",
+        "why x word", "keyhaul why has too many arguments",
+        "flags select the item, and a password is never an argument",
         "--service NAME or --account NAME; for a password --password-file, --password-fd or --password-command"
       ),
       (
-        "convert / /tmp -o x", "keyhaul convert accepts fewer arguments", "\"/tmp\" is one argument too many",
+        "convert / /tmp -o x", "keyhaul convert has too many arguments", "\"/tmp\" is one argument too many",
         "run one command for each, or keyhaul diff A B to compare two backups"
       ),
       (

@@ -91,7 +91,7 @@ struct PromptTests {
           "removing 2 items must be confirmed",
           why: "--no-input prevents Keyhaul from asking", try: "add --yes"))
     let unattended = ending { try TestSession().session.confirm("Remove?", refusal: "removing 2 items") }
-    #expect(unattended?.why == "there is no terminal to ask on")
+    #expect(unattended?.why == "Keyhaul cannot ask, because there is no terminal")
     #expect(unattended?.status == .usage)
   }
 

@@ -131,9 +131,9 @@ struct SecretReadingTests {
   @Test(
     "fails where the command does, whatever it printed",
     arguments: [
-      ("printf x; exit 3", "it ended with exit code 3"),
+      ("printf x; exit 3", "it exited with code 3"),
       ("printf x; kill -9 $$", "it was ended by signal 9"),
-      ("no-such-command-here 2>/dev/null", "it ended with exit code 127"),
+      ("no-such-command-here 2>/dev/null", "it exited with code 127"),
     ])
   func failingCommand(command: String, why: String) throws {
     let world = try TestSession()
@@ -168,7 +168,7 @@ struct SecretReadingTests {
     #expect(
       missing
         == CommandFailure(
-          .wrongPassword, "x.backup needs a password", why: "there is no terminal to ask on",
+          .wrongPassword, "x.backup needs a password", why: "Keyhaul cannot ask, because there is no terminal",
           try: "--password-file, --password-fd or --password-command"))
     let forbidden = ending { _ = try password(try TestSession(["--no-input"], terminalPath: "/dev/null"), []) }
     #expect(forbidden?.status == .wrongPassword)

@@ -27,7 +27,7 @@ struct FirstMove {
     return item
   }
 
-  @Test("The plan shows which items would arrive, and why the others would not")
+  @Test("The plan shows which items would move, and why the others would not")
   func plan() throws {
     let source = try old.openSession(.reading, verb: "plan")
     let target = try new.openSession(.reading, verb: "plan")

@@ -26,7 +26,7 @@ extension PlanDocument {
     let standard = [
       MigrationPlan.Decision.sample(0, .password("anna"), .migrates(.new), warning: .migratesButUnusable),
       MigrationPlan.Decision.sample(
-        1, .password("b", .always), .migrates(.keepsExisting), "there 2020-01-01, in the backup 2021-01-01"),
+        1, .password("b", .always), .migrates(.keepsExisting), "on the target: 2020-01-01; in the backup: 2021-01-01"),
       MigrationPlan.Decision.sample(2, .password("c", .whenUnlockedThisDeviceOnly), .staysBehind(.deviceBound)),
       MigrationPlan.Decision.sample(3, nil, .unreadable(.tagMismatch), "312 bytes at 7994"),
     ]
