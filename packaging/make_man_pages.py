@@ -69,7 +69,7 @@ class Pages:
                 example = line.strip()
                 page += [".PP", bold(example)] if example.startswith("keyhaul ") else [".PP", words(line)] if example else []
         # For the parser, --format takes the same values in every command; the help lists those that this command accepts.
-        forms = re.search(r"How to print the result\.\s+\(values: ([^)]*)\)", text)
+        forms = re.search(r"Output format\.\s+\(values: ([^)]*)\)", text)
         sections = {}
         for argument in command["arguments"]:
             if forms and any(name["name"] == "format" for name in argument.get("names") or []):
