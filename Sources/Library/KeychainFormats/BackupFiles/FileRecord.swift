@@ -135,8 +135,9 @@ extension FileRecord {
 
   /// The archive as a device writes it, with fields that have no value left out.
   ///
-  /// - Throws: what writing the property list throws.
+  /// - Throws: `.unencodable` for a path or a target that is not UTF-8; what writing the property list throws.
   public func archived() throws(FormatError) -> [UInt8] {
+    guard !hasUndecodedNames else { throw FormatError(.fileRecord, .unencodable, "a name that is not UTF-8") }
     var objects: [PropertyValue] = [.string("$null"), .null]
     func reference(_ object: PropertyValue) -> PropertyValue {
       objects.append(object)

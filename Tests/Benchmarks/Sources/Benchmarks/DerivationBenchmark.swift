@@ -1,3 +1,4 @@
+import Basics
 import COpenSSLForComparison
 import Foundation
 import KeychainCrypto

@@ -1,4 +1,5 @@
 import Backups
+import Basics
 import CSQLiteForFixtures
 import Foundation
 import KeychainCrypto

@@ -1,3 +1,4 @@
+import Basics
 import KeychainCrypto
 
 /// The same bytes in every run.

@@ -1,4 +1,5 @@
 import Backups
+import Basics
 import KeychainCrypto
 import KeychainFormats
 
