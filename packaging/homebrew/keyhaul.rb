@@ -30,6 +30,6 @@ class Keyhaul < Formula
 
   test do
     assert_match version.to_s, shell_output("#{bin}/keyhaul --version")
-    assert_match "Will migrate", shell_output("#{bin}/keyhaul demo 2>&1")
+    assert_match "Will move", shell_output("#{bin}/keyhaul demo 2>&1")
   end
 end
