@@ -73,7 +73,7 @@ func open(_ bytes: [UInt8], limits: ArchiveLimits = .standard) throws -> BackupA
   return try BackupArchive.open(.path(directory.path("archive")), limits: limits)
 }
 
-/// The code with which opening these bytes fails; `nil` where it doesn't.
+/// The code with which opening these bytes fails; `nil` if it doesn't.
 func failure(opening bytes: [UInt8], limits: ArchiveLimits = .standard) throws -> BackupArchiveError? {
   do {
     _ = try open(bytes, limits: limits)

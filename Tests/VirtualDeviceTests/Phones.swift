@@ -73,7 +73,7 @@ extension DeviceSession {
     try add(item)
   }
 
-  /// The secret of an item; `nil` where there is none of this account.
+  /// The secret of an item; `nil` if there is none of this account.
   func secret(of account: String) throws -> String? {
     let found = try find(
       ItemQuery(kind: .genericPassword, attributes: [.account: .string(account)], wantsSecret: true))
@@ -105,7 +105,7 @@ extension DeviceSession {
   func unlock(_ passcode: String) throws { try unlock(passcode: Secret(utf8: passcode)) }
 }
 
-/// The code of the device error that the closure ends with, `nil` where it ends well.
+/// The code of the device error that the closure ends with, `nil` if it ends well.
 func code(_ body: () throws -> Void) throws -> VirtualDeviceError.Code? {
   do {
     try body()

@@ -15,7 +15,7 @@ struct LesserClaimTests {
     var backup = "b/"
     /// What `plan` and `restore` say, whatever is typed.
     let says: String
-    /// What `restore` ends with before it asks for a password; `nil` where it asks.
+    /// What `restore` ends with before it asks for a password; `nil` if it asks.
     let refusal: Int32?
   }
 

@@ -7,7 +7,7 @@ import Testing
 private struct Hiding {
   /// A line of shell that hides it, and fails where it does not.
   let line: String
-  /// The command that makes the namespace; `nil` where there is none, or the part may not be hidden.
+  /// The command that makes the namespace; `nil` if there is none, or the part may not be hidden.
   let namespace: String?
 
   init(_ line: String) {

@@ -41,7 +41,7 @@ final class TestSession {
   }
 }
 
-/// The failure that a body ends with; `nil` where it ends well.
+/// The failure that a body ends with; `nil` if it ends well.
 func ending(_ body: () throws -> Void) -> CommandFailure? {
   do {
     try body()

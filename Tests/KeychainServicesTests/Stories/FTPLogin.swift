@@ -20,7 +20,7 @@ struct FTPLogin {
   let server: String
   /// Whether the server takes the credentials.
   let signIn: (Credentials) -> Bool
-  /// The dialog, filled in with what is known; `nil` where the person cancels it.
+  /// The dialog, filled in with what is known; `nil` if the person cancels it.
   let ask: (Credentials?) -> Answer?
 
   func logIn() throws(KeychainFailure) -> Outcome {

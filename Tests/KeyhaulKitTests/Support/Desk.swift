@@ -99,7 +99,7 @@ extension DeviceSession {
   }
 }
 
-/// The error of a type that the closure ends with, `nil` where it ends well.
+/// The error of a type that the closure ends with, `nil` if it ends well.
 func thrown<Failure: Error>(_ type: Failure.Type, _ body: () throws -> Void) throws -> Failure? {
   do {
     try body()

@@ -11,7 +11,7 @@ struct HeldKeychain {
   struct Row {
     let kind: ItemKind
     let columns: [String: DatabaseValue]
-    /// `nil` where the row's blob does not open.
+    /// `nil` if the row's blob does not open.
     let item: KeychainItem?
 
     /// What tells it from every other item.

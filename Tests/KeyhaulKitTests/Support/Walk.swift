@@ -13,7 +13,7 @@ struct Walk: CustomStringConvertible {
     let number: UInt64
     let action: Action
     let policy: ExistingItemPolicy
-    /// After how many calls of the file system the process dies at first; `nil` where it lives.
+    /// After how many calls of the file system the process dies at first; `nil` if it lives.
     let death: Int?
 
     var description: String { "\(number) \(action)" + (death.map { " dying after \($0)" } ?? "") + " \(policy)" }

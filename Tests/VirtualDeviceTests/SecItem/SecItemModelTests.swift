@@ -44,7 +44,7 @@ struct SecItemModelTests {
     return steps
   }
 
-  /// Where the two part, in words; `nil` where they never do.
+  /// Where the two part, in words; `nil` if they never do.
   private func difference(_ steps: [SecItemStep], _ isSyncing: Bool, _ phone: SecItemPhone) throws -> String? {
     try phone.reset()
     var run = SecItemRun(phone: phone, isSyncing: isSyncing)

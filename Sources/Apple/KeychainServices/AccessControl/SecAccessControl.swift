@@ -30,7 +30,7 @@ extension SecAccessControl: Hashable {
 ///   - protection: One of the values of `kSecAttrAccessible`.
 ///   - flags: What a person has to do; none for a class alone.
 ///   - error: Receives `errSecParam` where there is no such value, or where the flags contradict each other.
-/// - Returns: `nil` where there is an error.
+/// - Returns: `nil` if there is an error.
 public func SecAccessControlCreateWithFlags(
   _ allocator: CFAllocator?, _ protection: CFTypeRef, _ flags: SecAccessControlCreateFlags,
   _ error: UnsafeMutablePointer<Unmanaged<CFError>?>?

@@ -39,7 +39,7 @@ final class DeviceGate: Sendable {
   /// where it fails. Only for who is inside.
   var isLocking: Bool { locking?.isLocking == true }
 
-  /// The session to use while the device is locking; `nil` where it isn't. Only for who is inside.
+  /// The session to use while the device is locking; `nil` if it isn't. Only for who is inside.
   ///
   /// - Throws: Where a session whose keys are gone could not be finished.
   var lockingSession: DeviceSession? {

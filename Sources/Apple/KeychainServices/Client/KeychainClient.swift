@@ -274,7 +274,7 @@ extension KeychainClient {
     return client
   }
 
-  /// Linux keeps this directory in memory, where nothing waits for a disk; `nil` where it is not there.
+  /// Linux keeps this directory in memory, where nothing waits for a disk; `nil` if it is not there.
   package static var directoryInMemory: String? {
     let path = "/dev/shm"
     return FileManager.default.isWritableFile(atPath: path) ? path : nil

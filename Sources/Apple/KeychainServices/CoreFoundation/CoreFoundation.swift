@@ -153,7 +153,7 @@ public func CFErrorCopyUserInfo(_ error: CFError) -> CFDictionary { NSDictionary
 ///
 /// - Parameters:
 ///   - allocator: Not used.
-///   - bytes: May be `nil` where there are none.
+///   - bytes: May be `nil` if there are none.
 ///   - length: A count of bytes.
 /// - Returns: `nil` for a negative length, and where there is a length and no bytes.
 public func CFDataCreate(_ allocator: CFAllocator?, _ bytes: UnsafePointer<UInt8>?, _ length: CFIndex) -> CFData! {

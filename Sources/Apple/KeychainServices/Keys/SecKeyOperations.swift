@@ -13,7 +13,7 @@ import VirtualDevice
 ///   - algorithm: The scheme, and of what a signature is made.
 ///   - dataToSign: What the algorithm's name says: a message, or a digest of its length.
 ///   - error: Receives `errSecParam` where the key or the data is not for this algorithm.
-/// - Returns: `nil` where there is an error.
+/// - Returns: `nil` if there is an error.
 public func SecKeyCreateSignature(
   _ key: SecKey, _ algorithm: SecKeyAlgorithm, _ dataToSign: CFData,
   _ error: UnsafeMutablePointer<Unmanaged<CFError>?>?
@@ -55,7 +55,7 @@ public func SecKeyVerifySignature(
 ///   - algorithm: The scheme.
 ///   - plaintext: The bytes.
 ///   - error: Receives `errSecParam` where the key is not for this algorithm, or the bytes are more than it takes.
-/// - Returns: `nil` where there is an error.
+/// - Returns: `nil` if there is an error.
 public func SecKeyCreateEncryptedData(
   _ key: SecKey, _ algorithm: SecKeyAlgorithm, _ plaintext: CFData,
   _ error: UnsafeMutablePointer<Unmanaged<CFError>?>?
@@ -75,7 +75,7 @@ public func SecKeyCreateEncryptedData(
 ///   - ciphertext: As `SecKeyCreateEncryptedData` gives it.
 ///   - error: Receives `errSecParam` if the key is not for this algorithm or the bytes are not what it encrypts. PKCS#1
 ///     v1.5 does not report the latter: other bytes come out, as in Apple's current `SecKeyAdaptors.m`.
-/// - Returns: `nil` where there is an error.
+/// - Returns: `nil` if there is an error.
 public func SecKeyCreateDecryptedData(
   _ key: SecKey, _ algorithm: SecKeyAlgorithm, _ ciphertext: CFData,
   _ error: UnsafeMutablePointer<Unmanaged<CFError>?>?
@@ -98,7 +98,7 @@ public func SecKeyCreateDecryptedData(
 ///   - parameters: For the algorithms that derive a key: `SecKeyKeyExchangeParameter.requestedSize`, a number of bytes, and
 ///     `.sharedInfo`, data or nothing.
 ///   - error: Receives `errSecParam` where the keys are not for this algorithm, or no size is asked for.
-/// - Returns: `nil` where there is an error.
+/// - Returns: `nil` if there is an error.
 public func SecKeyCopyKeyExchangeResult(
   _ privateKey: SecKey, _ algorithm: SecKeyAlgorithm, _ publicKey: SecKey, _ parameters: CFDictionary,
   _ error: UnsafeMutablePointer<Unmanaged<CFError>?>?

@@ -136,7 +136,7 @@ open class LAContext: @unchecked Sendable {
     return nil
   }
 
-  /// - Returns: How it failed; `nil` where the person was authenticated.
+  /// - Returns: How it failed; `nil` if the person was authenticated.
   private func evaluate(_ reason: String) -> LAError.Code? {
     if let obstacle { return obstacle }
     if interactionNotAllowed { return .notInteractive }

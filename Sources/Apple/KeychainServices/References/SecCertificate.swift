@@ -26,7 +26,7 @@ extension SecCertificate: Hashable {
 /// - Parameters:
 ///   - allocator: Not used.
 ///   - data: DER.
-/// - Returns: `nil` where the data is not a certificate.
+/// - Returns: `nil` if the data is not a certificate.
 public func SecCertificateCreateWithData(_ allocator: CFAllocator?, _ data: CFData) -> SecCertificate? {
   guard let facts = try? CertificateFacts(der: Array(Data(referencing: data))) else { return nil }
   return SecCertificate(KeychainItem(facts))

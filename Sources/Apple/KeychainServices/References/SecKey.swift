@@ -52,7 +52,7 @@ extension SecKey: Hashable {
 ///   - keyData: PKCS#1 of an RSA key; 04‖X‖Y of a public key on a curve, followed by K for a private one.
 ///   - attributes: At least `kSecAttrKeyType` and `kSecAttrKeyClass`.
 ///   - error: Receives `errSecParam` where the data is no such key.
-/// - Returns: `nil` where there is an error.
+/// - Returns: `nil` if there is an error.
 public func SecKeyCreateWithData(
   _ keyData: CFData, _ attributes: CFDictionary, _ error: UnsafeMutablePointer<Unmanaged<CFError>?>?
 ) -> SecKey? {

@@ -16,7 +16,7 @@ import VirtualDevice
 ///     it signs, agrees and decrypts there and on no other device, and is not given out.
 ///   - error: Receives `errSecParam` for a type or size that is not made, `errSecUnimplemented` for another token, and what
 ///     `SecItemAdd` ends with.
-/// - Returns: The private key, `nil` where there is an error.
+/// - Returns: The private key, `nil` if there is an error.
 public func SecKeyCreateRandomKey(
   _ parameters: CFDictionary, _ error: UnsafeMutablePointer<Unmanaged<CFError>?>?
 ) -> SecKey? {

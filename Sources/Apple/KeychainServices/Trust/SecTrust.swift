@@ -96,7 +96,7 @@ public func SecTrustSetAnchorCertificatesOnly(_ trust: SecTrust, _ anchorCertifi
   return errSecSuccess
 }
 
-/// Gives the anchors that were set, `nil` where none are.
+/// Gives the anchors that were set, `nil` if none are.
 @discardableResult
 public func SecTrustCopyCustomAnchorCertificates(
   _ trust: SecTrust, _ anchors: UnsafeMutablePointer<CFArray?>
@@ -152,7 +152,7 @@ private func policyList(_ value: CFTypeRef?) -> [SecPolicy]? {
 
 /// One object, or an array of them.
 ///
-/// - Returns: `nil` where there is one of another kind.
+/// - Returns: `nil` if there is one of another kind.
 private func objects<Object: AnyObject>(_ value: CFTypeRef, of type: Object.Type) -> [Object]? {
   if let object = value as? Object { return [object] }
   guard let array = value as? NSArray else { return nil }

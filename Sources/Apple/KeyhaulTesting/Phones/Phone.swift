@@ -33,7 +33,7 @@ public final class Phone: Sendable {
   /// The names of the phone's apps, as `run(as:)` takes them.
   public var apps: [String] { installedApps.map(\.name) }
 
-  /// The phone's passcode; `nil` where none is set.
+  /// The phone's passcode; `nil` if none is set.
   public internal(set) var passcode: String? {
     get { knownPasscode.withLock { $0 } }
     set { knownPasscode.withLock { $0 = newValue } }

@@ -45,7 +45,7 @@ public struct Fate: Sendable, Equatable {
   /// The phone holds items, and none has the name.
   public static let absent = Fate(.absent)
 
-  /// Why the item does not arrive; `nil` where it does, and where there is no single item to speak of.
+  /// Why the item does not arrive; `nil` if it does, and where there is no single item to speak of.
   public var reason: Reason? {
     switch kind {
     case .staysBehind(let reason), .neverInBackup(let reason), .unreadable(let reason): reason

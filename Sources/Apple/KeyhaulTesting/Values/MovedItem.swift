@@ -6,7 +6,7 @@ import Reports
 
 /// One item of a phone and what becomes of it in a move. Never its secret.
 public struct MovedItem: Sendable {
-  /// `kSecAttrLabel`; `nil` where the item has none or does not open, like the other names.
+  /// `kSecAttrLabel`; `nil` if the item has none or does not open, like the other names.
   public let label: String?
   /// `kSecAttrAccount`.
   public let account: String?

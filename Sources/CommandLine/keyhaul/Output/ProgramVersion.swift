@@ -8,13 +8,13 @@ enum ProgramVersion {
   /// Who makes a page.
   static var signature: String { "keyhaul \(number)" }
 
-  /// The commit that the program was built from; `nil` where the build was not told.
+  /// The commit that the program was built from; `nil` if the build was not told.
   static var commit: String? {
     let text = String(cString: keyhaul_build_commit())
     return text.isEmpty ? nil : text
   }
 
-  /// The libraries that do what is not ours, with the versions that this process has; `nil` where one is not there.
+  /// The libraries that do what is not ours, with the versions that this process has; `nil` if one is not there.
   static var libraries: [(name: String, version: String?)] {
     [
       ("SQLite", DefensiveConnection.libraryVersion), ("OpenSSL", Digest.libraryVersion),

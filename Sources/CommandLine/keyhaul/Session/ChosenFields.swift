@@ -46,7 +46,7 @@ struct ChosenFields: Sendable {
   let names: [String]
 
   /// - Parameters:
-  ///   - table: `nil` where the result has no rows.
+  ///   - table: `nil` if the result has no rows.
   ///   - advice: What has rows then.
   init?(
     _ options: FieldOptions, of table: FieldTable?, otherwise advice: String = "--json"

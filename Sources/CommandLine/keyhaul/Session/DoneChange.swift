@@ -36,7 +36,7 @@ extension Session {
 
   /// Says of a backup that was replaced where it still stands, with everything that was to be changed in it.
   ///
-  /// - Parameter replaced: Its path; `nil` where it was removed.
+  /// - Parameter replaced: Its path; `nil` if it was removed.
   func settleReplaced(_ replaced: String?) {
     guard let replaced else { return }
     warn(

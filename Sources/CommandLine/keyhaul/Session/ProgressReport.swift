@@ -39,7 +39,7 @@ final class StatusLines {
     write(JSONValue.object(fields).compactText() + "\n")
   }
 
-  /// How much of the work is done, in whole steps; `nil` where nobody knows how much there is, and a person reads.
+  /// How much of the work is done, in whole steps; `nil` if nobody knows how much there is, and a person reads.
   private func step(done: Int, total: Int?) -> Int? {
     guard let total else { return isOnTerminal ? nil : done }
     let steps = isOnTerminal ? 4.0 : 100.0

@@ -32,11 +32,11 @@ struct SubjectFacts: Equatable, Sendable {
   /// The name that its owner gave the device; hostile.
   var deviceName: String?
   var date: KeychainDate?
-  /// `nil` where nothing says it.
+  /// `nil` if nothing says it.
   var isEncrypted: Bool?
-  /// "finished", "unfinished" or "damaged"; `nil` where nothing says it.
+  /// "finished", "unfinished" or "damaged"; `nil` if nothing says it.
   var state: String?
-  /// Of its manifest, its list of files and its keychain; `nil` where it was not opened.
+  /// Of its manifest, its list of files and its keychain; `nil` if it was not opened.
   var digest: String?
 
   init() {}

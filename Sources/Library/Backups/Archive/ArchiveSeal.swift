@@ -9,20 +9,20 @@ extension BackupArchive {
   /// Whether the code over a keyed seal fits.
   ///
   /// - Parameter keys: The backup's keybag, unlocked.
-  /// - Returns: `nil` where it does, or where there is no keyed seal to ask about.
+  /// - Returns: `nil` if it does, or where there is no keyed seal to ask about.
   /// - Throws: As `fileList(with:)` where the key of the list of files cannot be had.
   public func sealBreak(with keys: borrowing ClassKeys) throws(BackupArchiveError) -> SealBreak? {
     guard takesKeyedSeal, let list = seal?.list, list.form == .keyed else { return nil }
     return try SealMaker(of: self, with: keys).fits(list) ? nil : SealBreak(StoredPart.seal.path, .forged)
   }
 
-  /// A meter for a payload that is read, to hold it against the seal; `nil` where nothing of a seal can be read.
+  /// A meter for a payload that is read, to hold it against the seal; `nil` if nothing of a seal can be read.
   package func sealMeter() throws(BackupArchiveError) -> SealMeter? { seal?.list == nil ? nil : try SealMeter() }
 
   /// Whether a payload that was read is what was sealed.
   ///
   /// - Parameter meter: What has watched it.
-  /// - Returns: `nil` where nothing is stored and nothing was sealed.
+  /// - Returns: `nil` if nothing is stored and nothing was sealed.
   package func isSealed(_ payload: StoredPayload, by meter: SealMeter) throws(BackupArchiveError) -> Bool? {
     let path = layout.storedPath(of: payload.fileIdentifier)
     let found = try meter.entry(of: payload, at: path)
@@ -52,7 +52,7 @@ extension BackupArchive {
   ///   - removed: What is left out, by its path in the backup.
   ///   - maker: Of this backup.
   ///   - keepsOld: Whether the files are listed as they were too, which the manifest alone may be.
-  /// - Returns: `nil` where there is no seal.
+  /// - Returns: `nil` if there is no seal.
   /// - Throws: `.damaged` for a seal that cannot be read, or whose code does not fit.
   package func renewedSeal(
     for files: [String: [UInt8]], without removed: [String] = [], by maker: SealMaker, keepsOld: Bool = false
@@ -109,7 +109,7 @@ package final class SealCheck {
   /// How many files, the parts among them, are what was sealed.
   package private(set) var rightCount = 0
 
-  /// - Returns: `nil` where nothing of a seal can be read.
+  /// - Returns: `nil` if nothing of a seal can be read.
   package init?(_ archive: BackupArchive) throws(BackupArchiveError) {
     guard let list = archive.seal?.list else { return nil }
     self.archive = archive
@@ -133,7 +133,7 @@ package final class SealCheck {
   /// Takes in a payload that was read.
   ///
   /// - Parameter entry: What a `SealMeter` found.
-  /// - Returns: How it is not what was sealed; `nil` where it is.
+  /// - Returns: How it is not what was sealed; `nil` if it is.
   @discardableResult
   package func take(_ entry: SealList.Entry) -> SealBreak? {
     take(entry, at: entry.path, isEntered: entry.path == archive.layout.keychainPart.path)

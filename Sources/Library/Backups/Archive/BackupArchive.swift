@@ -11,7 +11,7 @@ import SystemPackage
 public struct BackupArchive: Sendable {
   /// What `Manifest.plist` says.
   public let manifest: BackupManifest
-  /// `nil` where there is no `Status.plist`, or none that can be read.
+  /// `nil` if there is no `Status.plist`, or none that can be read.
   public let status: BackupStatus?
   /// What the list of files is, and where payloads lie.
   public let layout: BackupLayout
@@ -22,7 +22,7 @@ public struct BackupArchive: Sendable {
   /// The same for the same backup as a directory, a tar or a zip: `sha256:` and 64 hexadecimal digits.
   public let digest: String
 
-  /// What its seal says; `nil` where it has none, so that changes can go unseen.
+  /// What its seal says; `nil` if it has none, so that changes can go unseen.
   public let seal: BackupSeal?
 
   package let parts: StoredParts
@@ -55,11 +55,11 @@ public struct BackupArchive: Sendable {
   }
   /// Whether each record in the list of files is sealed with a key of the password, as iOS 10.0 alone wrote it.
   public var hasSealedRecords: Bool { recordSalt != nil }
-  /// Whether the device had a passcode when the backup was made; `nil` where the manifest doesn't say.
+  /// Whether the device had a passcode when the backup was made; `nil` if the manifest doesn't say.
   public var wasPasscodeSet: Bool? { manifest.wasPasscodeSet }
   /// Whether the keychain's file is stored. Known without a password, because its stored name is the same everywhere.
   public var hasKeychain: Bool { parts.contains(layout.keychainPart) }
-  /// What `Info.plist` says; the computer writes it, and nothing depends on it. `nil` where it is not there, or cannot be
+  /// What `Info.plist` says; the computer writes it, and nothing depends on it. `nil` if it is not there, or cannot be
   /// read.
   public let computerProperties: ComputerProperties?
 
@@ -210,7 +210,7 @@ public struct BackupArchive: Sendable {
     }
   }
 
-  /// What a property list says that nothing depends on; `nil` where it is not there or cannot be read, which is entered.
+  /// What a property list says that nothing depends on; `nil` if it is not there or cannot be read, which is entered.
   private static func propertyList<Value>(
     _ part: StoredPart, of parts: StoredParts, _ unreadable: inout [UnreadablePropertyList],
     _ parse: ([UInt8]) throws(BackupArchiveError) -> Value
@@ -337,7 +337,7 @@ extension BackupArchive {
     return try fileKey(field, of: "the keychain file", keys: keys)
   }
 
-  /// The key that the keychain's file is encrypted with; `nil` where files are not encrypted.
+  /// The key that the keychain's file is encrypted with; `nil` if files are not encrypted.
   package func keychainKey(in list: FileList, with keys: borrowing ClassKeys) throws(BackupArchiveError) -> Secret? {
     areFilesEncrypted ? try keychainKey(try keychainRecord(in: list), with: keys) : nil
   }

@@ -10,13 +10,13 @@ public enum BackupDirectory {
     public let name: String
     /// The identifier of the device, from its own manifest or else from the directory's name.
     public let identifier: String?
-    /// The name that its owner gave the device; hostile. `nil` where `Info.plist` and the manifest don't say.
+    /// The name that its owner gave the device; hostile. `nil` if `Info.plist` and the manifest don't say.
     public let deviceName: String?
-    /// When the backup was made; `nil` where nothing says it.
+    /// When the backup was made; `nil` if nothing says it.
     public let date: KeychainDate?
-    /// `nil` where the manifest cannot be read.
+    /// `nil` if the manifest cannot be read.
     public let isEncrypted: Bool?
-    /// `nil` where nothing says whether it was finished.
+    /// `nil` if nothing says whether it was finished.
     public let state: State?
     /// Whether it is a copy that was put aside; the directory's name then ends in a date and a time.
     public let isArchivedCopy: Bool
@@ -91,7 +91,7 @@ public enum BackupDirectory {
     return entries.sorted { $0.name < $1.name }
   }
 
-  /// What the property lists of one directory say; `nil` where it has no manifest or cannot be read.
+  /// What the property lists of one directory say; `nil` if it has no manifest or cannot be read.
   public static func entry(of path: String, limits: ArchiveLimits = .standard) -> Entry? {
     let system = FileSystem.real
     guard let directory = try? system.openDirectory(path) else { return nil }
@@ -107,7 +107,7 @@ public enum BackupDirectory {
   ///   - entries: The backups of the directory, as `entries` lists them.
   /// A link to a backup that is beside it is no second one.
   ///
-  /// - Returns: `nil` where none has it.
+  /// - Returns: `nil` if none has it.
   /// - Throws: `.unsupported` where several backups are of that device: then only a directory's name chooses.
   public static func backup(
     _ choice: String, among entries: [Entry]
@@ -149,7 +149,7 @@ public enum BackupDirectory {
 }
 
 extension DirectorySource {
-  /// What a directory's own property lists say; `nil` where it has no manifest.
+  /// What a directory's own property lists say; `nil` if it has no manifest.
   fileprivate func entry(
     named name: String, isLink: Bool, in directory: borrowing Descriptor
   ) -> BackupDirectory.Entry? {

@@ -43,7 +43,7 @@ struct FoundEncryption {
     }
   }
 
-  /// - Returns: `nil` where the stored list is not a database in clear, or one that cannot be read: whoever reads it says
+  /// - Returns: `nil` if the stored list is not a database in clear, or one that cannot be read: whoever reads it says
   ///   why.
   private static func clearList(_ parts: StoredParts) throws(BackupArchiveError) -> ClearList? {
     guard let database = parts.database else { return nil }

@@ -109,7 +109,7 @@ extension StoredParts {
     return .pages(pages, restByteCount: rest)
   }
 
-  /// - Returns: `nil` where the stored bytes do not begin as an unencrypted database does.
+  /// - Returns: `nil` if the stored bytes do not begin as an unencrypted database does.
   private static func pageByteCount(of database: StoredBytes) throws(BackupArchiveError) -> Int? {
     guard database.byteCount >= 18 else { return nil }
     let start = try [UInt8](count: 18) { (buffer) throws(BackupArchiveError) in try database.read(at: 0, into: buffer) }

@@ -8,7 +8,7 @@ public struct PayloadReading: Sendable, Hashable {
   public var storedByteCount: Int64
   /// Without its padding where it is encrypted: the padding decides, never the recorded size.
   public var plainByteCount: Int64
-  /// Of the stored bytes, 20 bytes; `nil` where nobody needed it.
+  /// Of the stored bytes, 20 bytes; `nil` if nobody needed it.
   public var storedSHA1: [UInt8]?
   /// Of what it decrypts to, where that was read and the record has a digest; `nil` for what is stored in clear.
   public var plainSHA1: [UInt8]?
@@ -18,7 +18,7 @@ public struct PayloadReading: Sendable, Hashable {
   /// Whether a record's digest is of these bytes: of the stored ones, as most lists of encrypted backups have it, or of
   /// the plain ones.
   ///
-  /// - Returns: `nil` where the record has none: then a changed byte cannot be seen.
+  /// - Returns: `nil` if the record has none: then a changed byte cannot be seen.
   public func fits(_ digest: [UInt8]?) -> Bool? {
     digest.map { $0 == storedSHA1 || $0 == plainSHA1 }
   }

@@ -9,7 +9,7 @@ package protocol ByteFeed: AnyObject {
   func next() throws(BackupArchiveError) -> UnsafeRawBufferPointer
   /// Passes over up to `count` bytes where that is cheaper than reading them; returns how many.
   func skip(_ count: Int64) throws(BackupArchiveError) -> Int64
-  /// Moves to an offset and returns it, or `nil` where that can't be done.
+  /// Moves to an offset and returns it, or `nil` if that can't be done.
   func seek(_ offset: Int64, _ origin: SeekOrigin) throws(BackupArchiveError) -> Int64?
   /// Whether `next` has come to the end.
   var hasEnded: Bool { get }

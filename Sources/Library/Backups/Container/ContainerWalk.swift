@@ -83,7 +83,7 @@ package final class ContainerWalk {
 
 /// libarchive, which is there or is not: on Linux it is opened when the first container is read or written.
 package enum ContainerLibrary {
-  /// The version that this process has; `nil` where the library is not there.
+  /// The version that this process has; `nil` if the library is not there.
   package static var version: String? {
     let number = archive_version_number()
     return number == 0 ? nil : "\(number / 1_000_000).\(number / 1000 % 1000).\(number % 1000)"
@@ -96,7 +96,7 @@ package enum ContainerLibrary {
 
   private static let noMemory = "out of memory"
 
-  /// `nil` where it is there.
+  /// `nil` if it is there.
   private static var missing: BackupArchiveError? {
     keyhaul_archive_absence().map { BackupArchiveError(.libraryMissing, String(cString: $0)) }
   }

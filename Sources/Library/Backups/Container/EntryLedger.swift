@@ -57,7 +57,7 @@ struct EntryLedger {
 
   /// Enters one entry.
   ///
-  /// - Returns: What to keep of it, or `nil` where its bytes can be passed over.
+  /// - Returns: What to keep of it, or `nil` if its bytes can be passed over.
   mutating func admit(name: EntryName, kind: Kind, byteCount: Int64) throws(BackupArchiveError) -> Wanted? {
     entryCount += 1
     guard entryCount <= limits.entryCount else {

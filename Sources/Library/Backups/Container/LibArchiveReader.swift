@@ -21,7 +21,7 @@ final class LibArchiveReader {
 
   /// One entry's header.
   struct Entry {
-    /// `nil` where libarchive cannot give it.
+    /// `nil` if libarchive cannot give it.
     let name: EntryName?
     let kind: EntryLedger.Kind
     let byteCount: Int64

@@ -80,7 +80,7 @@ public struct StoredPayloads: Sendable, Equatable {
   /// How many payloads are stored.
   public var count: Int { byteCounts.count }
 
-  /// The stored size of a payload; `nil` where it isn't there.
+  /// The stored size of a payload; `nil` if it isn't there.
   public func byteCount(of fileIdentifier: some StringProtocol) -> Int64? {
     Name(fileIdentifier).flatMap { byteCounts[$0] }
   }
@@ -183,7 +183,7 @@ package struct StoredParts: Sendable {
 
   package func contains(_ part: StoredPart) -> Bool { small[part] != nil || large[part] != nil }
 
-  /// What the list of files says that the backup is; `nil` where it has none.
+  /// What the list of files says that the backup is; `nil` if it has none.
   package var layout: BackupLayout? { BackupLayout.allCases.first { contains($0.listPart) } }
 
   /// Forgets what belongs to another layout: a device that was updated may have left its old list behind.

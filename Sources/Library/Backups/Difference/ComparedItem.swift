@@ -34,7 +34,7 @@ public struct ComparedItem: Sendable {
     }
   }
 
-  /// The class that protects it; `nil` where nothing says it.
+  /// The class that protects it; `nil` if nothing says it.
   public var protection: ProtectionClass? { surroundings.protection }
   /// What both keychains may call it by, beside its content: as stored in an archive, 12 or 20 bytes.
   public var persistentReference: [UInt8]? { surroundings.persistentReference }
@@ -64,7 +64,7 @@ public struct ComparedItem: Sendable {
     !scope.tellsSecret && other.item?.secret != nil || !other.scope.tellsSecret && item?.secret != nil
   }
 
-  /// `nil` where it does not open.
+  /// `nil` if it does not open.
   public var item: KeychainItem? {
     switch content {
     case .archived(let archived): archived.item
@@ -72,7 +72,7 @@ public struct ComparedItem: Sendable {
     case .sealed: nil
     }
   }
-  /// Why it does not open; `nil` where it does.
+  /// Why it does not open; `nil` if it does.
   public var reason: Reason? { if case .sealed(_, let reason, _) = content { reason } else { nil } }
   /// Whether it does not open.
   var isSealed: Bool { if case .sealed = content { true } else { false } }
@@ -97,7 +97,7 @@ public struct ComparedItem: Sendable {
   /// - Parameters:
   ///   - index: Its position in its list, from 0.
   ///   - item: The item in clear.
-  ///   - persistentReference: The reference beside it, 12 or 20 bytes; `nil` where there is none.
+  ///   - persistentReference: The reference beside it, 12 or 20 bytes; `nil` if there is none.
   ///   - protection: What the blob says, where that is available; otherwise what the item says.
   public init(
     index: Int, item: KeychainItem, persistentReference: [UInt8]? = nil, protection: ProtectionClass? = nil

@@ -18,9 +18,9 @@ public struct ItemChange: Sendable, Equatable {
   public let attributes: [AttributeCode]
   /// Whether the secret differs: `v_Data`, or what an internet password holds besides.
   public let isSecretChanged: Bool
-  /// The date of the last change in the first list; `nil` where it has none.
+  /// The date of the last change in the first list; `nil` if it has none.
   public let modifiedBefore: KeychainDate?
-  /// The date of the last change in the second list; `nil` where it has none.
+  /// The date of the last change in the second list; `nil` if it has none.
   public let modifiedAfter: KeychainDate?
 
   /// Only the date of the last change differs.
@@ -35,7 +35,7 @@ public struct ItemChange: Sendable, Equatable {
     return Amounts.list((isSecretChanged ? ["secret"] : []) + names) + " changed"
   }
 
-  /// - Returns: `nil` where the two are the same.
+  /// - Returns: `nil` if the two are the same.
   init?(_ before: ComparedItem, _ old: KeychainItem, _ after: ComparedItem, _ new: KeychainItem) {
     let attributes = Self.differingAttributes(old, before.scope, new, after.scope)
     let isSecretChanged = !before.leavesSecretOpen(beside: after) && !Self.haveSameSecrets(old, new)

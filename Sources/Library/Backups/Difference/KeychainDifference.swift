@@ -30,9 +30,9 @@ public struct KeychainDifference: Sendable {
     public let index: Int
     /// The names that it is known by.
     public let identity: ItemIdentity
-    /// The class that protects it; `nil` where nothing says it.
+    /// The class that protects it; `nil` if nothing says it.
     public let protection: ProtectionClass?
-    /// The date of the last change; `nil` where it is sealed or has none.
+    /// The date of the last change; `nil` if it is sealed or has none.
     public let modified: KeychainDate?
     /// What tells it from others that are new or gone under the same names: "port 8443", "not synced". Hostile; values of
     /// its primary key, never of a secret.

@@ -17,7 +17,7 @@ struct ExtractedRecord {
 
   let file: ListedFile
   let record: FileRecord?
-  /// Where it is, relative to the folder; `nil` where nothing was written.
+  /// Where it is, relative to the folder; `nil` if nothing was written.
   let path: String?
   let outcome: Outcome
 

@@ -19,7 +19,7 @@ enum ClearList {
   /// Rows of files that are looked at. In an encrypted backup each has a key.
   static let maximumRowCount = 100
 
-  /// - Returns: `nil` where the stored list is not a database: then it is encrypted itself, or damaged.
+  /// - Returns: `nil` if the stored list is not a database: then it is encrypted itself, or damaged.
   init?(_ stored: StoredBytes, replacing pages: ReplacedPages?) throws(BackupArchiveError) {
     let magic = DatabaseBytes.magic
     guard stored.byteCount >= magic.count else { return nil }

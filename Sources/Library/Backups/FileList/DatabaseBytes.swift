@@ -60,7 +60,7 @@ package final class DatabaseBytes: Sendable {
     notes = (isPadded || header.isTrailed || header.isCut ? [] : [.databaseUnpadded]) + header.notes
   }
 
-  /// Why its last pages cannot be read; `nil` where all of them are there.
+  /// Why its last pages cannot be read; `nil` if all of them are there.
   package var cut: String? {
     guard presentByteCount < byteCount, replaced == nil else { return nil }
     return "the manifest database has \(Amounts.grouped(Int64(presentByteCount))) of its "

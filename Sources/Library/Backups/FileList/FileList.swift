@@ -193,7 +193,7 @@ public final class FileList: Sendable {
 
     fileprivate init(_ form: Form) { self.form = form }
 
-    /// Returns the file at a place; `nil` where there is none.
+    /// Returns the file at a place; `nil` if there is none.
     ///
     /// - Throws: `.damaged` where what stands there is no record.
     public func file(at place: FilePlace) throws(BackupArchiveError) -> ListedFile? {

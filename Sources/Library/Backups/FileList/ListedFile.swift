@@ -120,7 +120,7 @@ public struct ListedFile: Sendable, Hashable {
 }
 
 extension ListedFile {
-  /// A row `fileID, domain, relativePath, flags, file`; `nil` where it has no identifier.
+  /// A row `fileID, domain, relativePath, flags, file`; `nil` if it has no identifier.
   init?(_ row: borrowing ForeignRow, _ reader: RecordReader) {
     guard let identifier = row.text(0), isFileIdentifier(identifier) else { return nil }
     fileIdentifier = identifier

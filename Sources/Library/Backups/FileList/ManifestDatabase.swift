@@ -71,7 +71,7 @@ final class ManifestDatabase: Sendable {
     check.withLock { $0 = .failed(rows) }
   }
 
-  /// What the check found first; `nil` where it found nothing.
+  /// What the check found first; `nil` if it found nothing.
   private static func firstFault(of connection: DefensiveConnection) throws(BackupArchiveError) -> String? {
     var result: String?
     do throws(BackupArchiveError) {

@@ -132,7 +132,7 @@ package final class ManifestWorkingCopy {
     BackupArchiveError(.unreadable, "no memory for a copy of the manifest database")
   }
 
-  /// The keyed archive that describes a stored file; `nil` where the list does not have it.
+  /// The keyed archive that describes a stored file; `nil` if the list does not have it.
   package func archive(of fileIdentifier: String) throws(BackupArchiveError) -> [UInt8]? {
     try statement("SELECT file FROM Files WHERE fileID = ?1", fileIdentifier) {
       (statement) throws(BackupArchiveError) in

@@ -6,7 +6,7 @@ import KeychainFormats
 struct ReadableRows: Sendable {
   /// The numbers of the rows that can be read, ascending.
   let numbers: [Int64]
-  /// Rows that an index names, or the table itself, and that cannot be read; `nil` where neither can be gone through.
+  /// Rows that an index names, or the table itself, and that cannot be read; `nil` if neither can be gone through.
   let lostCount: Int?
   /// What the database's own check found first.
   let reason: String
@@ -58,7 +58,7 @@ struct ReadableRows: Sendable {
   }
 
   /// - Throws: As `isReadable` does.
-  /// - Returns: `nil` where they cannot be read to their end, or are more than a list may have.
+  /// - Returns: `nil` if they cannot be read to their end, or are more than a list may have.
   private static func numbers(
     of connection: DefensiveConnection, _ order: String
   ) throws(BackupArchiveError) -> Set<Int64>? {
@@ -105,7 +105,7 @@ enum RecordSalt: Sendable, Equatable {
 
 /// Reads what a row says of its file: a keyed archive in clear, or one that iOS 10.0 sealed.
 struct RecordReader: Sendable {
-  /// `nil` where no record can be opened.
+  /// `nil` if no record can be opened.
   let key: RecordKey?
 
   /// What stands in a row's last column.
@@ -132,7 +132,7 @@ struct RecordReader: Sendable {
     }
   }
 
-  /// What the record says of the file; `nil` where there is none, or a damaged one.
+  /// What the record says of the file; `nil` if there is none, or a damaged one.
   func file(in row: borrowing ForeignRow, _ column: Int32) -> FileRecord? {
     guard case .archive(let bytes) = record(in: row, column) else { return nil }
     return try? FileRecord(archive: bytes)

@@ -13,7 +13,7 @@ public struct ArchiveKey: ~Copyable, Sendable {
   package let passcodeKey: Secret
   /// In which of its Unicode forms the password fitted.
   public let passwordForm: PasswordForm
-  /// Why the keybag opens nothing, of a backup whose files need none of its keys; `nil` where it opens.
+  /// Why the keybag opens nothing, of a backup whose files need none of its keys; `nil` if it opens.
   public let keybagFault: String?
   /// Whether a password opened the keybag.
   public let isOfPassword: Bool
@@ -216,7 +216,7 @@ public struct HardwareProof: Sendable, Hashable {
   }
 
   /// Whether the key is that of the device which made the archive: `true` where every class with items that need
-  /// hardware is proven, `false` where none is; `nil` where there is none to try, or where some are and others are not.
+  /// hardware is proven, `false` where none is; `nil` if there is none to try, or where some are and others are not.
   public var isSameDevice: Bool? {
     if isDivided { return nil }
     return proven.isEmpty ? (unproven.isEmpty ? nil : false) : true

@@ -130,7 +130,7 @@ extension ArchivedItem {
     return items
   }
 
-  /// The class that a sealed item names; `nil` where it is none that is read.
+  /// The class that a sealed item names; `nil` if it is none that is read.
   private static func keyClass(of blob: [UInt8]) -> KeyClass? {
     (try? ItemBlob(parsing: blob))?.keyClass ?? (try? LegacyItemBlob(parsing: blob))?.keyClass
   }

@@ -7,7 +7,7 @@ public import KeychainRules
 public struct ArchivedItem: Sendable {
   /// Its position in the archive, counting genp, inet, cert, keys in that order from 0.
   public let index: Int
-  /// How far the key of its class was available; `nil` where the blob names no class.
+  /// How far the key of its class was available; `nil` if the blob names no class.
   public let classKey: ClassKeyAvailability?
   private let source: Source
 
@@ -72,11 +72,11 @@ public struct ArchivedItem: Sendable {
 
   /// The kind whose array it stands in.
   public var kind: ItemKind { if case .reopened(_, let marks) = source { marks.kind } else { contents.kind } }
-  /// The class its blob names; `nil` where the blob doesn't say.
+  /// The class its blob names; `nil` if the blob doesn't say.
   public var protection: ProtectionClass? {
     if case .reopened(_, let marks) = source { marks.protection } else { contents.protection }
   }
-  /// The class of the keybag whose key it is sealed with; `nil` where the blob doesn't say.
+  /// The class of the keybag whose key it is sealed with; `nil` if the blob doesn't say.
   public var keyClass: KeyClass? {
     if case .reopened(_, let marks) = source { marks.keyClass } else { contents.keyClass }
   }
@@ -86,7 +86,7 @@ public struct ArchivedItem: Sendable {
   public var blob: BlobPlace? { contents.blob }
   /// What came of trying to open it.
   public var opening: Opening { if case .shut(_, let other) = source { other.opening } else { contents.opening } }
-  /// Why it stayed shut; `nil` where it opened. Asked for of each item: none is opened again for it.
+  /// Why it stayed shut; `nil` if it opened. Asked for of each item: none is opened again for it.
   public var failure: Failure? {
     switch source {
     case .held(let contents), .shut(_, let contents): contents.failure
@@ -216,7 +216,7 @@ public struct ArchivedItem: Sendable {
   /// Who opens it again; `nil` of an item that is held.
   var reopening: ReopenedItems? { if case .reopened(let items, _) = source { items } else { nil } }
 
-  /// The item in clear; `nil` where it does not open.
+  /// The item in clear; `nil` if it does not open.
   public var item: KeychainItem? {
     switch opening {
     case .opened(let item): item
@@ -225,7 +225,7 @@ public struct ArchivedItem: Sendable {
   }
 
   /// What the item says about its class key, which went through the hardware key that was tried: `true` where the item's
-  /// own key, which is wrapped with check bytes, came off under it; `false` where it did not; `nil` where it was no
+  /// own key, which is wrapped with check bytes, came off under it; `false` where it did not; `nil` if it was no
   /// matter of hardware.
   public var provesHardware: Bool? {
     guard classKey == .availableThroughDevice else { return nil }
@@ -240,7 +240,7 @@ public struct ArchivedItem: Sendable {
 }
 
 extension ArchivedItem {
-  /// Why the item does not open here, as every report names it; `nil` where it opens.
+  /// Why the item does not open here, as every report names it; `nil` if it opens.
   ///
   /// - Parameters:
   ///   - hardware: What all items of the archive prove about the hardware key that was tried.

@@ -12,7 +12,7 @@ package final class EditedKeychain {
   private let now: KeychainDate
   private let random: any RandomSource
   private var file: KeychainBackupFile
-  /// Of each entry: the item in clear, `nil` where it does not open.
+  /// Of each entry: the item in clear, `nil` if it does not open.
   private var items: [KeychainItem?]
   /// Entries that are taken out: they go last, so that positions stay what they are.
   private var removed: Set<Int> = []

@@ -63,7 +63,7 @@ public struct ItemIdentity: Sendable, Hashable {
     set { source = .held(Box(newValue)) }
   }
 
-  /// `nil` where the item is sealed or has no such attribute.
+  /// `nil` if the item is sealed or has no such attribute.
   public var label: String? {
     get { known.label }
     set { known.label = newValue }
@@ -227,9 +227,9 @@ package struct ItemFingerprint: Sendable, Hashable, Comparable {
 public struct KnownItem: Sendable, Hashable {
   /// The names that it is known by; sealed where nothing at hand opens it.
   public let identity: ItemIdentity
-  /// Whether it is marked to synchronize; `nil` where that is sealed.
+  /// Whether it is marked to synchronize; `nil` if that is sealed.
   public let isSynchronizable: Bool?
-  /// Whether its value has the form of a key of the Secure Enclave; `nil` where that is sealed.
+  /// Whether its value has the form of a key of the Secure Enclave; `nil` if that is sealed.
   public let holdsEnclaveKey: Bool?
 
   /// Creates what is known of an item.

@@ -88,7 +88,7 @@ public struct ItemPattern: Hashable, Sendable {
     self.pieces = pieces
   }
 
-  /// The one text that it means; `nil` where a star makes it mean several.
+  /// The one text that it means; `nil` if a star makes it mean several.
   public var text: String? { pieces.count == 1 ? String(decoding: pieces[0], as: UTF8.self) : nil }
 
   /// Whether text, data that is text, or a number in decimal is what the pattern says. An absent value is not.

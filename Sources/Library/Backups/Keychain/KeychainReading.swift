@@ -37,7 +37,7 @@ struct KeychainReading: Sendable {
     notes = payload.notes
   }
 
-  /// The file in the archive's private copy; `nil` where it is in memory anyway.
+  /// The file in the archive's private copy; `nil` if it is in memory anyway.
   private static func sections(
     of archive: BackupArchive, _ list: FileList, with keys: borrowing ClassKeys
   ) throws(BackupArchiveError) -> StoredSections? {
@@ -195,7 +195,7 @@ package struct ArchivedItemReader: ~Copyable, Sendable {
     if let failure { throw failure }
   }
 
-  /// Why an item does not open here; `nil` where it opens.
+  /// Why an item does not open here; `nil` if it opens.
   package func reason(of item: ArchivedItem) -> Reason? {
     item.reason(hardware: hardware, backupHasPassword: keychain.hasPassword)
   }
@@ -301,7 +301,7 @@ struct UnlockedKeychain: Sendable {
 }
 
 extension ArchiveFinding {
-  /// What an error in reading the keychain file comes to; `nil` where none was stored, and none is needed.
+  /// What an error in reading the keychain file comes to; `nil` if none was stored, and none is needed.
   ///
   /// - Throws: The error, where no device makes such a file, or the system does not give it; and for a use that cannot do
   ///   without a keychain, where none was stored.

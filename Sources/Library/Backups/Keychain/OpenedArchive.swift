@@ -117,7 +117,7 @@ public struct OpenedArchive: Sendable {
   /// not, as far as the items tell (`HardwareProof.isSameDevice`).
   public var isSameDevice: Bool? { hardware.isSameDevice }
 
-  /// Why an item does not open here; `nil` where it opens.
+  /// Why an item does not open here; `nil` if it opens.
   public func reason(of item: ArchivedItem) -> Reason? {
     item.reason(hardware: hardware, backupHasPassword: hasPassword)
   }
@@ -170,7 +170,7 @@ extension OpenedArchive {
     return damage
   }
 
-  /// The classes of items that the keybag has no key of, as a clause; `nil` where it has the keys of all.
+  /// The classes of items that the keybag has no key of, as a clause; `nil` if it has the keys of all.
   private var missingClassKeys: String? {
     let lost = items.compactMap { if case .noClassKey(let keyClass) = $0.failure { keyClass } else { nil } }
     // Where there is no keybag, that is the finding.

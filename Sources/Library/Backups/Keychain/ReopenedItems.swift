@@ -39,14 +39,14 @@ final class ReopenedItems: Sendable, CustomReflectable {
     }
   }
 
-  /// What a plan needs of an item; `nil` where it has to be opened for one.
+  /// What a plan needs of an item; `nil` if it has to be opened for one.
   func ordinary(at index: Int) -> OrdinaryItem? {
     ordinary.withLock { $0.indices.contains(index) ? $0[index] : nil }
   }
 
   /// Opens an item that opened before.
   ///
-  /// - Returns: `nil` where the system does not give it again.
+  /// - Returns: `nil` if the system does not give it again.
   func item(at index: Int) -> ArchivedItem? {
     recent.withLock { recent in
       let isNext = (recent.next...recent.next + Self.longestGap).contains(index) || index == 0

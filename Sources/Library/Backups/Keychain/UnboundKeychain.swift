@@ -12,7 +12,7 @@ public struct UnboundKeychain: Sendable, Hashable {
 
   /// Looks for class keys without the hardware's layer.
   ///
-  /// - Returns: `nil` where every class key that is there has the layers that a device gives it.
+  /// - Returns: `nil` if every class key that is there has the layers that a device gives it.
   public init?(of keybag: Keybag, backupHasPassword: Bool) {
     classes = BackupKeybag.classesWithoutHardware(of: keybag, hasPassword: backupHasPassword)
     guard !classes.isEmpty else { return nil }
@@ -55,7 +55,7 @@ public struct UnboundKeychain: Sendable, Hashable {
 }
 
 extension BackupArchive {
-  /// What of its keychain's keys no device leaves so; `nil` where there is nothing of it.
+  /// What of its keychain's keys no device leaves so; `nil` if there is nothing of it.
   public var unboundKeychain: UnboundKeychain? {
     UnboundKeychain(of: keybag, backupHasPassword: keybagHasPassword)
   }
@@ -100,7 +100,7 @@ package struct SealedItems {
   /// Items of one kind and class that stay shut for one reason.
   package struct Group: Hashable, Sendable {
     package let kind: ItemKind
-    /// `nil` where their blobs name no known class.
+    /// `nil` if their blobs name no known class.
     package let protection: ProtectionClass?
     package let reason: Reason
     /// How many they are.

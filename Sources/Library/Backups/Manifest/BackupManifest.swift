@@ -6,17 +6,17 @@ public import KeychainFormats
 /// Source: the public readers of iPhone backups (iphone_backup_decrypt, dunhamsteve/ios); a device writes it as a binary
 /// property list.
 public struct BackupManifest: Sendable {
-  /// `10.0` since iOS 10; `nil` where it doesn't say.
+  /// `10.0` since iOS 10; `nil` if it doesn't say.
   public var version: String?
   /// When the backup was made.
   public var date: KeychainDate?
-  /// The only authority on whether the backup has a password; there is a keybag either way. `nil` where it doesn't say.
+  /// The only authority on whether the backup has a password; there is a keybag either way. `nil` if it doesn't say.
   public var isEncrypted: Bool?
-  /// Whether the device had a passcode then; `nil` where it doesn't say.
+  /// Whether the device had a passcode then; `nil` if it doesn't say.
   public var wasPasscodeSet: Bool?
   /// The class keys, wrapped; without any where `keybagFault` says why.
   public var keybag: Keybag
-  /// Why there is no keybag that can be read; `nil` where there is one.
+  /// Why there is no keybag that can be read; `nil` if there is one.
   public private(set) var keybagFault: String?
   /// The manifest database's key: its class as 4 bytes, little-endian, then the wrapped key. Only where it is encrypted.
   public var manifestKey: [UInt8]?
@@ -184,7 +184,7 @@ public struct BackupStatus: Sendable, Equatable {
   public var uuid: String?
   /// When the backup was finished, or broken off.
   public var date: KeychainDate?
-  /// `finished`, or how far the device had come: `uploading`, `moving`, `removing`; `nil` where it doesn't say.
+  /// `finished`, or how far the device had come: `uploading`, `moving`, `removing`; `nil` if it doesn't say.
   public var snapshotState: String?
   /// False where the device sent only what had changed; the backup holds everything all the same.
   public var isFullBackup: Bool?

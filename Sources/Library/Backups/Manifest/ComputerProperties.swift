@@ -7,7 +7,7 @@ package import KeychainFormats
 public struct ComputerProperties: Sendable {
   /// Names it, proves nothing.
   public let device: BackupDevice
-  /// What iTunes, or Finder in its place, calls its version, such as `12.12.9`; `nil` where another program wrote the
+  /// What iTunes, or Finder in its place, calls its version, such as `12.12.9`; `nil` if another program wrote the
   /// backup. Hostile, as are the others.
   public let iTunesVersion: String?
   /// Of the Mac whose Finder made the backup.

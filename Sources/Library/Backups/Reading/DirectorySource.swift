@@ -117,7 +117,7 @@ package struct DirectorySource {
     let byteCount: Int64
   }
 
-  /// Opens a regular file of the backup, one or two names deep; `nil` where nothing is there.
+  /// Opens a regular file of the backup, one or two names deep; `nil` if nothing is there.
   private func open(_ path: String, in directory: borrowing Descriptor) throws(BackupArchiveError) -> OpenFile? {
     let names = path.split(separator: "/").map(String.init)
     guard names.count == 2 else { return try open(path, named: path, in: directory) }
@@ -139,7 +139,7 @@ package struct DirectorySource {
     return OpenFile(path: path, descriptor: file, byteCount: status.byteCount)
   }
 
-  /// What `body` opens, or `nil` where nothing is there.
+  /// What `body` opens, or `nil` if nothing is there.
   private func present(
     _ path: String, _ body: () throws(Errno) -> Descriptor
   ) throws(BackupArchiveError) -> Descriptor? {

@@ -80,7 +80,7 @@ extension BackupRewriter {
   ///   - standing: Where another one stands, which may be anything.
   ///   - destination: Where `convert` would write, and in which form.
   ///   - progress: Told how many bytes are read; where it answers `false` the work ends with `.interrupted`.
-  /// - Returns: The standing copy; `nil` where it differs, or cannot be read. Its times and its entries' order count for
+  /// - Returns: The standing copy; `nil` if it differs, or cannot be read. Its times and its entries' order count for
   ///   nothing.
   /// - Throws: `.interrupted`; what keeps the archive itself from being read.
   public func standingCopy(

@@ -288,7 +288,7 @@ final class ReencryptionPass<Random: RandomSource> {
   private struct LastParts {
     let database: [UInt8]
     let manifest: [UInt8]
-    /// Of the list of files; `nil` where that is in clear.
+    /// Of the list of files; `nil` if that is in clear.
     let key: NewKey?
   }
 

@@ -13,7 +13,7 @@ extension BackupRewriter {
   /// - Parameters:
   ///   - archive: What was opened at `path`; a backup that has changed since is left alone.
   ///   - path: Where it stands: a directory, or one file. No link.
-  ///   - keys: The class keys, unlocked; `nil` where `takesKeyedSeal` says that the seal is a list of digests.
+  ///   - keys: The class keys, unlocked; `nil` if `takesKeyedSeal` says that the seal is a list of digests.
   ///   - progress: Told how many bytes are read; where it answers `false` the work ends with `.interrupted`.
   /// - Returns: How many files are sealed.
   /// - Throws: `.occupied` for one that has a seal; `.keyUnavailable` without the keys that it needs; `.changed` where

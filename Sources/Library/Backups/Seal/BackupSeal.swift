@@ -14,8 +14,8 @@ public struct BackupSeal: Sendable {
   /// Whether only who has the password could make it: then no change goes unseen. Otherwise accidents alone are seen.
   public var isKeyed: Bool { list?.form == .keyed }
 
-  /// - Parameter takesKey: Whether a password makes its code; `nil` where nothing says whether there is one.
-  /// - Returns: `nil` where there is no seal.
+  /// - Parameter takesKey: Whether a password makes its code; `nil` if nothing says whether there is one.
+  /// - Returns: `nil` if there is no seal.
   init?(of parts: StoredParts, layout: BackupLayout, takesKey: Bool?) throws(BackupArchiveError) {
     let name = StoredPart.seal.path
     if let fault = parts.sealFault {
@@ -54,7 +54,7 @@ public struct BackupSeal: Sendable {
 }
 
 extension SealList {
-  /// What is wrong with a file by this list; `nil` where it is what was sealed, or neither there nor listed.
+  /// What is wrong with a file by this list; `nil` if it is what was sealed, or neither there nor listed.
   ///
   /// - Parameter found: `nil` for one that is not there.
   func fact(of found: Entry?, at path: String) -> SealBreak.Reason? {
@@ -73,7 +73,7 @@ extension StoredPart {
 }
 
 extension StoredParts {
-  /// What a seal lists of a part; `nil` where it is not there.
+  /// What a seal lists of a part; `nil` if it is not there.
   func sealEntry(of part: StoredPart) throws(BackupArchiveError) -> SealList.Entry? {
     if let stored = self[large: part] {
       return .init(path: part.path, byteCount: Int64(stored.byteCount), sha256: stored.sha256)
@@ -86,7 +86,7 @@ extension StoredParts {
 package final class SealMaker {
   private let key: SealKey?
 
-  /// - Parameter manifestKey: Of a list of files that is rewritten; `nil` where that is in clear.
+  /// - Parameter manifestKey: Of a list of files that is rewritten; `nil` if that is in clear.
   package init(manifestKey: borrowing Secret?) throws(BackupArchiveError) {
     switch manifestKey {
     case .none: key = nil

@@ -16,9 +16,9 @@ public struct BackupVerification: Sendable, Equatable {
   public internal(set) var found: [ArchiveFinding] = []
   /// What was unusual, and is no fault.
   public internal(set) var notes: [String] = []
-  /// `nil` where the items could not be tried.
+  /// `nil` if the items could not be tried.
   public internal(set) var items: ItemCounts?
-  /// `nil` where payloads were not read.
+  /// `nil` if payloads were not read.
   public internal(set) var files: FileCounts?
   /// What the items prove about the device key at hand.
   public internal(set) var hardware = HardwareProof()
@@ -316,7 +316,7 @@ extension BackupVerification {
   }
 
   /// What the seal shows, as a clause: "2 files are not what was sealed". What the list of files misses too is left out;
-  /// `nil` where nothing else is wrong.
+  /// `nil` if nothing else is wrong.
   public var sealClause: String? {
     guard !faults.contains(where: { $0.check == .seal && $0.file == "Keyhaul.seal" }) else {
       return "its seal has changed"

@@ -7,7 +7,7 @@ extension BackupVerifier {
   /// over what is stored: a payload is held against its digest and its padding as it comes by.
   ///
   /// - Parameter keys: `nil` for what the stored bytes alone say.
-  /// - Returns: The list counted; `nil` where it cannot be read to its end.
+  /// - Returns: The list counted; `nil` if it cannot be read to its end.
   mutating func checkFiles(
     of list: FileList, with keys: borrowing ClassKeys?, progress: BackupVerification.Progress
   ) throws(ArchivedKeychainError) -> FileList.Listing? {
@@ -250,7 +250,7 @@ extension BackupVerifier {
 
   /// A code that cannot be tried though the keys are available vouches for nothing: no seal is written so.
   ///
-  /// - Returns: Why nothing vouches for a keyed seal; `nil` where its code was tried, or where it has none.
+  /// - Returns: Why nothing vouches for a keyed seal; `nil` if its code was tried, or where it has none.
   private mutating func authenticate(with keys: borrowing ClassKeys?) throws(ArchivedKeychainError) -> String? {
     guard archive.seal?.isKeyed == true else { return nil }
     switch keys {

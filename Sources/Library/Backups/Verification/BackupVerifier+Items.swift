@@ -7,7 +7,7 @@ extension BackupVerifier {
   /// The keychain's file: that it is there, ends in its padding, has its digest, follows its format, and was sealed for
   /// this backup's keybag.
   ///
-  /// - Returns: `nil` where there is none to look into.
+  /// - Returns: `nil` if there is none to look into.
   /// - Throws: What the system did not give, which is no fault of the backup.
   mutating func checkKeychain(
     in list: FileList?, with keys: borrowing ClassKeys
@@ -127,7 +127,7 @@ extension BackupVerifier {
     findings.conclude(.items, detail(of: counts, refusedCount: refused.count, first: first))
   }
 
-  /// What keeps a device from taking an item that opens; `nil` where nothing of the item itself does. A plan calls it by the
+  /// What keeps a device from taking an item that opens; `nil` if nothing of the item itself does. A plan calls it by the
   /// same reason.
   private static func refusal(of archived: ArchivedItem) -> BackupVerification.Fault? {
     // A secret without a name, as iOS 4 had them, is no damage.

@@ -135,9 +135,9 @@ final class PayloadExaminer: Sendable {
   struct Examined: Sendable {
     /// What the list has under the payload's name, in the list's order: none for what is not listed.
     let files: [ListedFile]
-    /// As the first of them; `nil` where there is none.
+    /// As the first of them; `nil` if there is none.
     let reading: Result<PayloadReader.Reading, BackupArchiveError>?
-    /// `nil` where there is no seal.
+    /// `nil` if there is no seal.
     let sealEntry: SealList.Entry?
   }
 
@@ -199,12 +199,12 @@ package final class PayloadReader: Sendable {
     package let record: FileRecord?
     /// What came of its bytes.
     package let payload: PayloadReading
-    /// Whether it is what was sealed; `nil` where there is no seal, or nobody held it against one.
+    /// Whether it is what was sealed; `nil` if there is no seal, or nobody held it against one.
     package var isSealed: Bool?
 
     /// Whether it is what was backed up, by the digest in the list and by the seal.
     ///
-    /// - Returns: `nil` where neither says anything of it: then a changed byte cannot be seen.
+    /// - Returns: `nil` if neither says anything of it: then a changed byte cannot be seen.
     package var isRight: Bool? {
       let fits = payload.fits(record?.digest)
       return fits == false || isSealed == false ? false : fits ?? isSealed

@@ -209,7 +209,7 @@ struct BackupVerifier {
 
   /// What shows without a key: a field that is missing, twice there, or of another length.
   ///
-  /// - Returns: The fault that was entered; `nil` where there is none.
+  /// - Returns: The fault that was entered; `nil` if there is none.
   @discardableResult
   private mutating func checkRecords() -> String? {
     do throws(FormatError) {

@@ -50,7 +50,7 @@ extension FileSystem {
   /// Takes a lock without waiting.
   ///
   /// - Parameter file: Closed where it is not locked.
-  /// - Returns: `nil` where another holds it.
+  /// - Returns: `nil` if another holds it.
   package func lock(_ file: consuming Descriptor, _ kind: FileLock.Kind) throws(Errno) -> FileLock? {
     guard try isLocked(file.raw, kind) else { return nil }
     return FileLock(file)

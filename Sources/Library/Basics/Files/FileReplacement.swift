@@ -70,7 +70,7 @@ package struct FileReplacement: Sendable {
     }
   }
 
-  /// Of the file that is replaced; `nil` where nothing stands there.
+  /// Of the file that is replaced; `nil` if nothing stands there.
   private func standing<Failure: Error>(
     in parent: borrowing Descriptor, _ explain: (Refusal) -> Failure
   ) throws(Failure) -> FileStatus? {

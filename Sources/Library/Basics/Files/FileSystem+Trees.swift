@@ -78,7 +78,7 @@ extension FileSystem {
     FileStatus(try perform(.status) { _ in try Stat(file, retryOnInterrupt: false) })
   }
 
-  /// What stands at `name`, a link being what it is; `nil` where nothing does.
+  /// What stands at `name`, a link being what it is; `nil` if nothing does.
   package func status(of name: Name, in parent: borrowing Descriptor) throws(Errno) -> FileStatus? {
     let raw = parent.raw
     do throws(Errno) {
@@ -92,7 +92,7 @@ extension FileSystem {
     }
   }
 
-  /// What stands at a path; `nil` where nothing does, or where what should be a directory of the path is none.
+  /// What stands at a path; `nil` if nothing does, or where what should be a directory of the path is none.
   ///
   /// - Parameter followsLink: Whether a link at the end is what it leads to.
   package func status(of path: String, followsLink: Bool = false) throws(Errno) -> FileStatus? {

@@ -38,7 +38,7 @@ package struct FileSystem: Sendable {
   /// Makes one call, again for as long as signals interrupt it.
   ///
   /// - Parameters:
-  ///   - omitted: The answer of a call that is not made; `nil` where it has to be.
+  ///   - omitted: The answer of a call that is not made; `nil` if it has to be.
   ///   - body: Makes the call, and throws `Errno` alone.
   @discardableResult
   func perform<Answer>(

@@ -3,7 +3,7 @@ package struct PlacePath: Sendable {
   package let parent: String
   package let name: String
 
-  /// - Returns: `nil` where the path has no last part of its own: `/`, `.`, `..`, or nothing.
+  /// - Returns: `nil` if the path has no last part of its own: `/`, `.`, `..`, or nothing.
   package init?(_ path: String) {
     var rest = Substring(path)
     while rest.count > 1, rest.hasSuffix("/") { rest = rest.dropLast() }

@@ -1,12 +1,12 @@
 /// Why bytes are not JSON, or none that is read.
 package struct JSONFault: Error, Equatable {
   package let reason: String
-  /// How far it was read, in bytes from the start; `nil` where it is not known.
+  /// How far it was read, in bytes from the start; `nil` if it is not known.
   package var offset: Int?
   /// Whether it may be JSON, and asks for more than is read.
   package var isOverLimit = false
 
-  /// "line 3, column 7", both counted from 1 and columns in characters of Unicode; `nil` where it is not known.
+  /// "line 3, column 7", both counted from 1 and columns in characters of Unicode; `nil` if it is not known.
   ///
   /// - Parameter bytes: What was read.
   package func place(in bytes: [UInt8]) -> String? {
@@ -52,7 +52,7 @@ extension JSONValue {
     }
   }
 
-  /// The line, counted from 1, on which a value of a document begins, a member with its name; `nil` where there is none
+  /// The line, counted from 1, on which a value of a document begins, a member with its name; `nil` if there is none
   /// or the bytes are no document.
   ///
   /// - Parameter path: The steps to the value from the document's own.

@@ -40,7 +40,7 @@ package enum Timestamp {
   /// The day alone ("2026-11-20"), in UTC.
   package static func day(of date: KeychainDate) -> String { String(text(of: date).prefix(10)) }
 
-  /// - Returns: `nil` where the text is not RFC 3339 or names a day or time that does not exist.
+  /// - Returns: `nil` if the text is not RFC 3339 or names a day or time that does not exist.
   package static func date(from text: String) -> KeychainDate? {
     var cursor = Cursor(bytes: Array(text.utf8))
     guard let year = cursor.number(digits: 4), cursor.take("-"), let month = cursor.number(digits: 2), cursor.take("-"),

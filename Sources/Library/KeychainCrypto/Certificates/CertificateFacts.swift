@@ -15,7 +15,7 @@ public struct CertificateFacts: Sendable, Hashable {
   public let issuer: [UInt8]
   /// The contents of the serial number's INTEGER, its leading zero included.
   public let serialNumber: [UInt8]
-  /// What the certificate's extension says, `nil` where it has none.
+  /// What the certificate's extension says, `nil` if it has none.
   public let subjectKeyID: [UInt8]?
   /// SHA-1 of the public key without its algorithm, 20 bytes: of PKCS#1 or of 04‖X‖Y, and so the `klbl` of its key.
   public let publicKeyHash: [UInt8]
@@ -108,7 +108,7 @@ public struct CertificateFacts: Sendable, Hashable {
     publicKey = try Self.publicKey(certificate.publicKeyInfo())
   }
 
-  /// The certificate's public key in the form in which a keychain stores it, `nil` where keychains store no such key.
+  /// The certificate's public key in the form in which a keychain stores it, `nil` if keychains store no such key.
   public var publicKeyMaterial: KeyMaterial? {
     get throws(MaterialError) {
       let info = try der.withRawBytes { (bytes) throws(MaterialError) in
@@ -166,7 +166,7 @@ extension CertificateFacts {
     return found ?? []
   }
 
-  /// The last common name of the subject; `nil` where it has none. Hostile text.
+  /// The last common name of the subject; `nil` if it has none. Hostile text.
   public var commonName: String? {
     let found = try? der.withRawBytes { (bytes) throws(MaterialError) in
       try X509Certificate(der: bytes).subject().withRawBytes { (name) throws(MaterialError) in

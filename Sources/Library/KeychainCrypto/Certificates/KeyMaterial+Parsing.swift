@@ -375,7 +375,7 @@ struct PEM {
   /// More in one file are refused. A chain has four or so.
   static let maximumBlockCount = 64
 
-  /// - Returns: `nil` where there is no line that begins a block.
+  /// - Returns: `nil` if there is no line that begins a block.
   init?(_ text: UnsafeRawBufferPointer) throws(MaterialError) {
     var blocks: [Block] = []
     var lines = Lines(rest: text)

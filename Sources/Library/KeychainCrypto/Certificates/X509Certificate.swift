@@ -56,7 +56,7 @@ struct X509Certificate: ~Copyable {
     return Array(UnsafeBufferPointer(start: ASN1_STRING_get0_data(bits), count: Int(ASN1_STRING_length(bits))))
   }
 
-  /// The key identifier of its extension; `nil` where it has none that can be read.
+  /// The key identifier of its extension; `nil` if it has none that can be read.
   var subjectKeyID: [UInt8]? {
     guard let identifier = X509_get0_subject_key_id(handle) else { return nil }
     return Array(

@@ -20,7 +20,7 @@ enum Curve25519Wrap {
     return ephemeralPublic + (try KeyWrap.wrap(key, with: wrappingKey))
   }
 
-  /// `nil` where the key does not unwrap, also where its public part is no usable point.
+  /// `nil` if the key does not unwrap, also where its public part is no usable point.
   static func unwrap(
     _ wrapped: [UInt8], privateKey: borrowing Secret, publicKey: [UInt8]
   ) throws(DataProtectionError) -> Secret? {

@@ -21,7 +21,7 @@ package enum KeyWrap {
     return try key.withBytes { (bytes) throws(DataProtectionError) in try wrap(bytes, context) }
   }
 
-  /// Opens a wrapped key; `nil` where its integrity check fails, that is for a wrong key or changed bytes.
+  /// Opens a wrapped key; `nil` if its integrity check fails, that is for a wrong key or changed bytes.
   package static func unwrap(
     _ wrapped: [UInt8], with wrappingKey: borrowing Secret
   ) throws(DataProtectionError) -> Secret? {

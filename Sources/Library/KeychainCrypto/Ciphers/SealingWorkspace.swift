@@ -36,7 +36,7 @@ struct SealingWorkspace: ~Copyable {
     return try gcmEncryption.seal(plaintext, header: header)
   }
 
-  /// `nil` where the tag does not match.
+  /// `nil` if the tag does not match.
   borrowing func openWithNonce(
     _ nonce: [UInt8], header: [UInt8], _ sealed: Sealed, key: borrowing Secret
   ) throws(DataProtectionError) -> SensitiveBytes? {
@@ -84,7 +84,7 @@ struct SealingWorkspace: ~Copyable {
     }
   }
 
-  /// `nil` where the tag does not match; what was decrypted is overwritten then.
+  /// `nil` if the tag does not match; what was decrypted is overwritten then.
   borrowing func openWithEmptyNonce(
     _ sealed: Sealed, key: borrowing Secret
   ) throws(DataProtectionError) -> SensitiveBytes? {

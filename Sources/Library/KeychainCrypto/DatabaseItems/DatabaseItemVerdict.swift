@@ -97,11 +97,11 @@ public struct OpenedDatabaseItem: Sendable {
 
   /// What of it is in clear. Its access control and the text against tampering are not among the attributes.
   public internal(set) var content: Content = .shut
-  /// The class as it stands, key generation included; `nil` where it could not be read.
+  /// The class as it stands, key generation included; `nil` if it could not be read.
   public internal(set) var keyClass: KeyClass?
-  /// The access control; `nil` where attributes are shut, and in versions that have none.
+  /// The access control; `nil` if attributes are shut, and in versions that have none.
   public internal(set) var accessControl: ItemAccessControl?
-  /// Why it is not open; `nil` where it is.
+  /// Why it is not open; `nil` if it is.
   public internal(set) var fault: DatabaseItemFault?
   /// What is worth saying of it.
   public internal(set) var findings: Set<Finding> = []
@@ -109,7 +109,7 @@ public struct OpenedDatabaseItem: Sendable {
   /// How it opened.
   public var verdict: DatabaseItemVerdict { fault?.verdict ?? .open }
 
-  /// The item in clear; `nil` where its attributes are shut.
+  /// The item in clear; `nil` if its attributes are shut.
   public var item: KeychainItem? {
     switch content {
     case .shut: nil

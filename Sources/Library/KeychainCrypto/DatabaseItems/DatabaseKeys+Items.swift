@@ -169,7 +169,7 @@ extension DatabaseKeys {
     }
   }
 
-  /// `nil` where the item holds a value that DER has no form for, which none that was read does.
+  /// `nil` if the item holds a value that DER has no form for, which none that was read does.
   private func computedDigest(of item: KeychainItem) throws(DatabaseItemStop) -> [UInt8]? {
     do throws(ItemSealError) {
       return try item.digest()
@@ -435,7 +435,7 @@ struct BoxWorkspace: ~Copyable {
     return try encryption.seal(plaintext, header: [])
   }
 
-  /// `nil` where the tag does not match.
+  /// `nil` if the tag does not match.
   borrowing func open(
     _ box: ArchivedBox, key: borrowing Secret
   ) throws(DataProtectionError) -> SensitiveBytes? {

@@ -218,7 +218,7 @@ public enum SimulatorKeyStore: Sendable, Hashable, CaseIterable {
     }
   }
 
-  /// Which one wrapped a key; `nil` where neither did. A device's wrap looks so once in 2^63.
+  /// Which one wrapped a key; `nil` if neither did. A device's wrap looks so once in 2^63.
   package static func of(_ wrapped: SensitiveBytes) -> SimulatorKeyStore? {
     wrapped.withBytes { bytes in
       guard bytes.count >= padByteCount else { return nil }

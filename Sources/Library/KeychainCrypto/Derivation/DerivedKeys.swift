@@ -28,7 +28,7 @@ package final class DerivedKeys: Sendable {
   ///   - password: As it was given. The work holds it too, and no copy of it.
   ///   - limit: The most rounds to accept.
   ///   - shouldContinue: Asked every few milliseconds, on the other thread.
-  /// - Returns: The work, which is to be held until the key was asked for; `nil` where the keybag says nothing that could be
+  /// - Returns: The work, which is to be held until the key was asked for; `nil` if the keybag says nothing that could be
   ///   derived, more rounds than any device, or more than are accepted: who asks for the key gets to know.
   package func derivingAhead(
     of keybag: Keybag, password: HeldSecret, acceptingAtMost limit: Int,

@@ -413,7 +413,7 @@ extension PasswordDerivation.Parameters {
   }
 
   /// The count that is furthest from what a real keybag asks for: 10,000 in its last or only round, and 10,000,000 in
-  /// the first of two. `nil` where none is more than five times that.
+  /// the first of two. `nil` if none is more than five times that.
   ///
   /// Source: as `BackupKeybag.standardRounds` and `BackupKeybag.lastRounds`.
   public var unusualRounds: UnusualRounds? {

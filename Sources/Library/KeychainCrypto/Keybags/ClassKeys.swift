@@ -37,7 +37,7 @@ public struct ClassKeys: ~Copyable, Sendable {
 
     init(_ secret: consuming Secret) { self.secret = secret }
 
-    /// Opens a key that is wrapped with this one; `nil` where it is not.
+    /// Opens a key that is wrapped with this one; `nil` if it is not.
     func unwrap(_ wrapped: [UInt8]) throws(DataProtectionError) -> Secret? {
       try unwrapping.withLock { (context) throws(DataProtectionError) in
         if context == nil { context = try KeyWrap.unwrapping(with: secret) }
@@ -84,7 +84,7 @@ public struct ClassKeys: ~Copyable, Sendable {
   /// The classes the keybag has, in ascending order.
   public var classes: [KeyClass] { entries.keys.sorted() }
 
-  /// What is wrong with single classes: "10 of 11 class keys can be unwrapped, class 7 cannot". `nil` where nothing is.
+  /// What is wrong with single classes: "10 of 11 class keys can be unwrapped, class 7 cannot". `nil` if nothing is.
   public var damageReport: String? {
     let damaged = classes.filter { entries[$0]?.availability == .damaged }
     guard !damaged.isEmpty else { return nil }

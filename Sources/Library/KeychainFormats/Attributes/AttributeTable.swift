@@ -91,7 +91,7 @@ public enum AttributeTable {
     }
   }
 
-  /// The definition of a code for a kind, or `nil` where that kind has no such attribute.
+  /// The definition of a code for a kind, or `nil` if that kind has no such attribute.
   public static func definition(of code: AttributeCode, in kind: ItemKind) -> AttributeDefinition? {
     byCode[kind]?[code]
   }

@@ -35,7 +35,7 @@ public enum ProtectionClass: String, Sendable, CaseIterable, Hashable, Codable {
     }
   }
 
-  /// The protection class that a keybag class stands for, whatever its key generation, or `nil` where no keychain item can
+  /// The protection class that a keybag class stands for, whatever its key generation, or `nil` if no keychain item can
   /// have it (1-5, 13 to 15). Which key opens the item the number itself says.
   public init?(keyClass: KeyClass) {
     guard let match = Self.allCases.first(where: { $0.keyClass == keyClass.withoutGeneration }) else { return nil }

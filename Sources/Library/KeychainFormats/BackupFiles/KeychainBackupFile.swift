@@ -272,7 +272,7 @@ extension KeychainBackupFile {
       place = blob.map { UInt32(clamping: $0.lowerBound) } ?? .max
     }
 
-    /// The sealed item, copied out of what was read; `nil` where the file has none, which makes the item unreadable and no
+    /// The sealed item, copied out of what was read; `nil` if the file has none, which makes the item unreadable and no
     /// other.
     public var blob: [UInt8]? {
       get { sealed.bytes(of: source) }

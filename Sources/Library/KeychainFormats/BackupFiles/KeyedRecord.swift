@@ -116,7 +116,7 @@ struct KeyedRecord {
     return place < 0 ? nil : try resolve(place, field.name)
   }
 
-  /// The object of a field, or what it wraps under a key of its own; `nil` where there is neither.
+  /// The object of a field, or what it wraps under a key of its own; `nil` if there is neither.
   private func content(
     _ field: Field, wrappedAs wrapper: StaticString
   ) throws(FormatError) -> BinaryPlistReader.Object? {

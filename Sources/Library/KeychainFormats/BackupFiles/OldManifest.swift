@@ -16,7 +16,7 @@ public struct OldManifest: Sendable {
 
   /// One file, directory or link.
   public struct Entry: Sendable, Hashable {
-    /// `nil` where the record has none. Bytes that are not UTF-8 are spelled `%F5`.
+    /// `nil` if the record has none. Bytes that are not UTF-8 are spelled `%F5`.
     public var domain: String?
     /// The domain's bytes if they are not UTF-8.
     package var undecodedDomain: [UInt8]?

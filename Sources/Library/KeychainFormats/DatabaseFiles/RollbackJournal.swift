@@ -15,7 +15,7 @@ package struct RollbackJournal {
   private static let magic: [UInt8] = [0xD9, 0xD5, 0x05, 0xF9, 0x20, 0xA1, 0x63, 0xD7]
   private static let headerByteCount = 28
 
-  /// - Returns: `nil` where it begins as no journal does: it is empty, its header was zeroed by a finished change, or it
+  /// - Returns: `nil` if it begins as no journal does: it is empty, its header was zeroed by a finished change, or it
   ///   is none.
   package init?(_ bytes: [UInt8]) {
     guard let first = Header(bytes, at: 0), DatabasePage.isByteCount(first.pageByteCount) else { return nil }

@@ -18,7 +18,7 @@ package struct WriteAheadLog {
   private static let headerByteCount = 32
   private static let frameHeaderByteCount = 24
 
-  /// - Returns: `nil` where its header is not one of a log, or its check sum does not fit.
+  /// - Returns: `nil` if its header is not one of a log, or its check sum does not fit.
   package init?(_ bytes: [UInt8]) {
     guard bytes.count >= Self.headerByteCount else { return nil }
     let magic = bytes.bigEndian(at: 0)

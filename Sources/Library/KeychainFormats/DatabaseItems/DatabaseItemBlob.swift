@@ -20,7 +20,7 @@ public struct DatabaseItemBlob: Sendable {
   public struct SecretPart: Sendable {
     /// The archive of the box (`ArchivedBox`).
     public let box: [UInt8]
-    /// How the box's key is kept; `nil` where what the item comes from has the key in another place, or not at all.
+    /// How the box's key is kept; `nil` if what the item comes from has the key in another place, or not at all.
     public let keyWrap: ItemKeyWrap?
     /// The same text as in the other part and inside both boxes: an upper-case UUID.
     public let tamperCheck: String

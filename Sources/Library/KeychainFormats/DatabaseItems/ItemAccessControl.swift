@@ -50,9 +50,9 @@ public struct ItemAccessControl: Sendable, Hashable {
   /// - Throws: `.unencodable` for a member that DER has no form for.
   public func serialized() throws(FormatError) -> [UInt8] { try DERPropertyList.encode(.dictionary(members)) }
 
-  /// The code of the protection class as it stands, `ak` for example; `nil` where a token's takes its place.
+  /// The code of the protection class as it stands, `ak` for example; `nil` if a token's takes its place.
   public var protectionCode: String? { members[Self.protectionKey]?.stringValue }
-  /// The constraints by operation; `nil` where it has none.
+  /// The constraints by operation; `nil` if it has none.
   public var constraints: PropertyDictionary? { members[Self.constraintsKey]?.dictionaryValue }
   /// Whether it says that the item is bound.
   public var isBound: Bool { members[Self.boundKey]?.booleanValue ?? false }

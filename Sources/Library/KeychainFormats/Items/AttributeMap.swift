@@ -38,7 +38,7 @@ public struct AttributeMap<Value: AttributeMapValue> {
   /// The codes, in the order in which they were added.
   @inlinable public var keys: [AttributeCode] { codes }
 
-  /// The value of a code; `nil` where there is none. Setting `nil` removes it.
+  /// The value of a code; `nil` if there is none. Setting `nil` removes it.
   public subscript(code: AttributeCode) -> Value? {
     @inlinable get { place(of: code).map(value) }
     set {
@@ -211,7 +211,7 @@ public protocol PackedAttributeValues: Sendable, Equatable {
   /// What they are.
   associatedtype Value
 
-  /// - Returns: `nil` where one of them cannot be kept so.
+  /// - Returns: `nil` if one of them cannot be kept so.
   init?(_ values: [Value])
 
   /// The value at a place, of which there is one.

@@ -44,7 +44,7 @@ enum EnclaveKeyBlob {
     return pub.contents.remaining == publicKeyByteCount && pub.contents.rest.first == 0x04
   }
 
-  /// The members of a dictionary, all that is in them being of this form as well; `nil` where it is none, or names one
+  /// The members of a dictionary, all that is in them being of this form as well; `nil` if it is none, or names one
   /// twice.
   private static func members(
     of element: DERDecoder.Element, depth: Int, _ decoder: inout DERDecoder

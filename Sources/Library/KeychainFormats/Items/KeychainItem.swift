@@ -39,7 +39,7 @@ public struct KeychainItem: Sendable, CustomStringConvertible, CustomReflectable
   /// Has its values at hand, for whoever asks for all of them more than once.
   package mutating func unpack() { attributes.unpack() }
 
-  /// The value of an attribute that is no secret; `nil` where the item has none. Setting `nil` removes it.
+  /// The value of an attribute that is no secret; `nil` if the item has none. Setting `nil` removes it.
   public subscript(code: AttributeCode) -> PropertyValue? {
     get { attributes[code] }
     set { attributes[code] = newValue }
@@ -51,7 +51,7 @@ public struct KeychainItem: Sendable, CustomStringConvertible, CustomReflectable
     set { secrets[.valueData] = newValue }
   }
 
-  /// The protection class its `pdmn` attribute names; `nil` where it is absent or unknown.
+  /// The protection class its `pdmn` attribute names; `nil` if it is absent or unknown.
   public var protection: ProtectionClass? {
     get { attributes[.protection]?.stringValue.flatMap(ProtectionClass.init(rawValue:)) }
     set { attributes[.protection] = newValue.map { .string($0.rawValue) } }
@@ -217,7 +217,7 @@ extension KeychainItem {
 }
 
 extension PropertyValue {
-  /// A bound, in bytes; `nil` where nothing simple says that the value can be written at all.
+  /// A bound, in bytes; `nil` if nothing simple says that the value can be written at all.
   fileprivate var maximumEncodedByteCount: Int? {
     switch self {
     case .null, .boolean, .integer: 8
@@ -333,7 +333,7 @@ extension KeychainItem {
 }
 
 extension AttributeDefinition {
-  /// What counts where an attribute that may not be absent is; `nil` where it may be.
+  /// What counts where an attribute that may not be absent is; `nil` if it may be.
   ///
   /// Source: Apple `SecDbItem.c` (`SecDbAttrCopyDefaultValue`).
   public var defaultValue: PropertyValue? {
@@ -348,7 +348,7 @@ extension AttributeDefinition {
 }
 
 extension KeychainItem {
-  /// Reads an item into the form in which it is held; `nil` where `init(derDictionary:)` has to be asked.
+  /// Reads an item into the form in which it is held; `nil` if `init(derDictionary:)` has to be asked.
   package init?(packing bytes: UnsafeRawBufferPointer, kind: ItemKind) {
     var all = PlainDER(bytes)
     guard let dictionary = all.next(), dictionary.tag == DERPropertyList.Tag.dictionary, all.rest.isEmpty else {

@@ -104,7 +104,7 @@ public struct PackedPropertyValues: PackedAttributeValues {
     }
   }
 
-  /// How a value is kept, and in how many bytes beside its type; `nil` where it is not kept as bytes.
+  /// How a value is kept, and in how many bytes beside its type; `nil` if it is not kept as bytes.
   private static func form(of value: PropertyValue) -> (tag: Tag, byteCount: Int)? {
     switch value {
     case .boolean(let value): (value ? .yes : .no, 0)

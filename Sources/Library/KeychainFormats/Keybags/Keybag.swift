@@ -89,7 +89,7 @@ public struct Keybag: Sendable, Hashable {
   var records: [Record] { header + classKeys.flatMap(\.records) }
 }
 
-/// Header fields. Reading gives `nil` where the record is absent or has a length that is not the field's.
+/// Header fields. Reading gives `nil` if the record is absent or has a length that is not the field's.
 /// Writing replaces the first record's value in place, adds an absent record, or removes it with `nil`.
 extension Keybag {
   /// `VERS`, 2 to 5 in real bags. No reader decides anything by it.

@@ -58,7 +58,7 @@ extension Keybag {
     public static let curve25519 = KeyType(rawValue: 1)
   }
 
-  /// One class key, wrapped. Reading a field gives `nil` where its record is absent or has another length.
+  /// One class key, wrapped. Reading a field gives `nil` if its record is absent or has another length.
   public struct ClassKey: Sendable, Hashable {
     /// The records of the group as they came, unknown ones among them.
     public internal(set) var records: [Record]

@@ -18,7 +18,7 @@ package enum DERDate {
     }
   }
 
-  /// The GeneralizedTime text of a date, or `nil` where it has none: no number, or outside the years 0 to 9999.
+  /// The GeneralizedTime text of a date, or `nil` if it has none: no number, or outside the years 0 to 9999.
   package static func text(of date: KeychainDate) -> String? {
     encode(date).map { String(decoding: $0, as: UTF8.self) }
   }
@@ -72,7 +72,7 @@ package enum DERDate {
     return encode(date.secondsSinceReferenceDate)
   }
 
-  /// No text of the date, its own or that of its seconds, is longer; `nil` where it may have none.
+  /// No text of the date, its own or that of its seconds, is longer; `nil` if it may have none.
   static func maximumByteCount(of date: KeychainDate) -> Int? {
     secondsWithText.contains(date.secondsSinceReferenceDate)
       ? max(maximumTextByteCount, date.encodedText?.utf8.count ?? 0) : nil
@@ -200,7 +200,7 @@ extension DERDate {
     }
   }
 
-  /// How many bytes the text of a date takes; `nil` where it is none, has other signs, or does not say `date` to the bit.
+  /// How many bytes the text of a date takes; `nil` if it is none, has other signs, or does not say `date` to the bit.
   static func packedByteCount(of text: UnsafeRawBufferPointer, saying date: KeychainDate? = nil) -> Int? {
     guard text.count <= maximumPackedTextByteCount, text.allSatisfy({ place(of: $0) != nil }),
       let said = try? seconds(text), date.map({ $0.secondsSinceReferenceDate.bitPattern == said.bitPattern }) ?? true

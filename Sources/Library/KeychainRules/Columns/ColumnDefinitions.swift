@@ -110,7 +110,7 @@ package enum NumericAffinity {
     return .integer(integer)
   }
 
-  /// `[+-]digits[.digits][e[+-]digits]` between blanks, or `nil` where the text is anything else.
+  /// `[+-]digits[.digits][e[+-]digits]` between blanks, or `nil` if the text is anything else.
   private static func numericLiteral(in bytes: [UInt8]) -> String? {
     var rest = ArraySlice(bytes)
     while let first = rest.first, isBlank(first) { rest.removeFirst() }

@@ -49,7 +49,7 @@ public enum ExportRules {
     ExportRule(reason: .deleted) { $0.item.isTombstone && !$0.deviceSyncs },
   ]
 
-  /// Why an item is left out, or `nil` where it is exported.
+  /// Why an item is left out, or `nil` if it is exported.
   public static func reasonToLeaveOut(_ candidate: ExportCandidate) -> Reason? {
     all.first { $0.leavesOut(candidate) }?.reason
   }

@@ -13,9 +13,9 @@ public enum ImportConflict {
   /// Apple's code adds a millisecond: the same backup merged again then changes nothing.
   ///
   /// - Parameters:
-  ///   - modificationDate: The date of the incoming item, `nil` where it has none that can be read.
+  ///   - modificationDate: The date of the incoming item, `nil` if it has none that can be read.
   ///   - digest: SHA-1 of the incoming item's digest encoding; asked for only where the dates decide nothing.
-  ///   - existing: The row that is there; `nil` where nothing has the primary key.
+  ///   - existing: The row that is there; `nil` if nothing has the primary key.
   public static func resolve<Failure: Error>(
     modificationDate: KeychainDate?, digest: () throws(Failure) -> [UInt8], existing: ExistingRow?
   ) throws(Failure) -> ImportResolution {
@@ -128,7 +128,7 @@ extension ImportResolution {
   /// - Parameters:
   ///   - incoming: The backup's item; its persistent reference goes to the winner.
   ///   - existing: The item of the row that was there.
-  /// - Returns: `nil` where nothing was decided or the winner is not given.
+  /// - Returns: `nil` if nothing was decided or the winner is not given.
   public func storedItem(incoming: KeychainItem, existing: KeychainItem?) -> KeychainItem? {
     let winner: KeychainItem?
     switch outcome {
@@ -151,7 +151,7 @@ extension ImportResolution {
 extension ImportResolution {
   /// The row that stays, with what it takes over from the item of the backup.
   ///
-  /// - Returns: `nil` where it takes over nothing, or is not given.
+  /// - Returns: `nil` if it takes over nothing, or is not given.
   package func keptItem(incoming: IncomingItem, existing: KeychainItem?) -> KeychainItem? {
     guard let existing, let kept = storedItem(incoming: incoming.item, existing: existing) else { return nil }
     let isSame =

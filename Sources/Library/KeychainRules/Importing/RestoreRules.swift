@@ -47,7 +47,7 @@ public enum RestoreRules {
     RestoreRule(reason: .deleted) { item, around in item.isTombstone && !around.targetSyncs },
   ]
 
-  /// Why an item stays behind, or `nil` where it is imported.
+  /// Why an item stays behind, or `nil` if it is imported.
   public static func reasonToLeaveOut(_ item: KeychainItem, _ surroundings: RestoreSurroundings) -> Reason? {
     all.first { $0.leavesOut(item, surroundings) }?.reason
   }

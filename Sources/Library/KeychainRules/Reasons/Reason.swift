@@ -85,7 +85,7 @@ public enum ArrivalWarning: String, Sendable, CaseIterable, Hashable, Codable {
 
   /// The warning for an item that arrives and whose value is a key of the Secure Enclave.
   ///
-  /// - Parameter onSameDevice: Whether the target is the device that made the backup; `nil` where nothing proves it.
+  /// - Parameter onSameDevice: Whether the target is the device that made the backup; `nil` if nothing proves it.
   public init(ofEnclaveKeyOnSameDevice onSameDevice: Bool?) {
     self = onSameDevice == false ? .migratesButUnusable : .useNotKnown
   }

@@ -19,10 +19,10 @@ public struct TransferWays: Sendable, Hashable {
   /// Decides for one item.
   ///
   /// - Parameters:
-  ///   - withPassword: Why a backup with a password does not bring it; `nil` where it does.
+  ///   - withPassword: Why a backup with a password does not bring it; `nil` if it does.
   ///   - withoutPassword: The same of a backup without one.
-  ///   - protection: Its class; `nil` where nothing says it.
-  ///   - isSynchronizable: Whether it is marked to synchronize; `nil` where that is sealed.
+  ///   - protection: Its class; `nil` if nothing says it.
+  ///   - isSynchronizable: Whether it is marked to synchronize; `nil` if that is sealed.
   public init(
     withPassword: Reason?, withoutPassword: Reason?, protection: ProtectionClass?, isSynchronizable: Bool?
   ) {
@@ -44,7 +44,7 @@ public struct TransferWays: Sendable, Hashable {
     }
   }
 
-  /// Why a class leaves its device on no way at all; `nil` where it may.
+  /// Why a class leaves its device on no way at all; `nil` if it may.
   private static func bindingReason(_ protection: ProtectionClass) -> Reason? {
     if protection == .whenPasscodeSetThisDeviceOnly { return .passcodeOnly }
     return protection.isThisDeviceOnly ? .deviceBound : nil

@@ -9,7 +9,7 @@ package import KeychainRules
 /// trigger or a view, is run. Source: Apple `SecItemSchema.c`, `SecItemDb.c`; no database of a real Simulator was
 /// available.
 public struct KeychainDatabase: Sendable {
-  /// The version of its schema; `nil` where the table `tversion` has no row that names one.
+  /// The version of its schema; `nil` if the table `tversion` has no row that names one.
   public let schema: SchemaVersion?
   /// The rows of the item tables in the order genp, inet, cert, keys, each by its row's number.
   public let rows: [Row]

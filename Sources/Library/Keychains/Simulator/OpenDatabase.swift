@@ -60,7 +60,7 @@ final class OpenDatabase: DatabaseRows {
     try run("PRAGMA wal_checkpoint(TRUNCATE)")
   }
 
-  /// Lends the bytes of the file; `nil` where there is no memory for them.
+  /// Lends the bytes of the file; `nil` if there is no memory for them.
   func withImage<Result, Failure: Error>(
     _ body: (UnsafeRawBufferPointer) throws(Failure) -> Result
   ) throws(Failure) -> Result? {

@@ -77,9 +77,9 @@ public struct PlanDocument: Sendable, Equatable {
     public var name: String
     /// UDID of the device that made it, as the archive claims.
     public var device: String?
-    /// When the backup was made, in RFC 3339 and UTC; `nil` where it doesn't say.
+    /// When the backup was made, in RFC 3339 and UTC; `nil` if it doesn't say.
     public var made: String?
-    /// The name that its owner gave the device; `nil` where the archive doesn't say.
+    /// The name that its owner gave the device; `nil` if the archive doesn't say.
     public var deviceName: String?
     /// Whether the backup has a password.
     public var encrypted: Bool
@@ -104,7 +104,7 @@ public struct PlanDocument: Sendable, Equatable {
   public struct Target: Sendable, Equatable {
     /// The name of the virtual device.
     public var name: String
-    /// Whether its hardware is that of the archive's device, proven class by class; `nil` where nothing proves it or
+    /// Whether its hardware is that of the archive's device, proven class by class; `nil` if nothing proves it or
     /// not all.
     public var sameDevice: Bool?
     /// Whether both name the same identifier, which decides nothing.
@@ -178,7 +178,7 @@ public struct PlanDocument: Sendable, Equatable {
     public var index: Int
     /// The item's names.
     public var identity: Identity
-    /// The code of the protection class; `nil` where the blob doesn't say.
+    /// The code of the protection class; `nil` if the blob doesn't say.
     public var protection: String?
     /// `migrates`, `stays-behind` or `unreadable`.
     public var outcome: ItemFate
@@ -257,7 +257,7 @@ public struct PlanDocument: Sendable, Equatable {
 }
 
 extension PlanDocument {
-  /// What differs between a saved plan and one made now, as one sentence; `nil` where they are the same plan.
+  /// What differs between a saved plan and one made now, as one sentence; `nil` if they are the same plan.
   ///
   /// Compares every item, change and removal, not only the counts, so that an edited plan is refused as well.
   public func difference(from now: PlanDocument) -> String? {
@@ -440,9 +440,9 @@ extension PlanDocument {
     public struct Item: Sendable, Equatable {
       /// The item's names.
       public var identity: Identity
-      /// The code of the protection class; `nil` where nothing says it.
+      /// The code of the protection class; `nil` if nothing says it.
       public var protection: String?
-      /// Why no backup holds it; `nil` where one made now would.
+      /// Why no backup holds it; `nil` if one made now would.
       public var reason: String?
     }
 

@@ -94,7 +94,7 @@ public struct PlanFile: Sendable {
     self.isAsSaved = isAsSaved
   }
 
-  /// Why the plan cannot be carried out whatever there is now, as one sentence; `nil` where it may be.
+  /// Why the plan cannot be carried out whatever there is now, as one sentence; `nil` if it may be.
   public var obstacle: String? {
     if document.redacted == true { return "its names were left out, so it can be shown but not carried out" }
     guard hasChecksum else { return "it has no checksum" }

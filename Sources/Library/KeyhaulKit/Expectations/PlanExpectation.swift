@@ -35,7 +35,7 @@ public struct PlanExpectation: Sendable, Hashable {
   public struct Miss: Sendable, Hashable {
     /// The expectation that is not met.
     public let expectation: PlanExpectation
-    /// What becomes of an item that is meant; `nil` where none is known to be.
+    /// What becomes of an item that is meant; `nil` if none is known to be.
     public let item: ExpectedItem?
     /// How many sealed items may be meant, whose names are not known.
     public let sealedCount: Int
@@ -81,7 +81,7 @@ public struct PlanExpectation: Sendable, Hashable {
 public struct ExpectedSetting: Sendable, Hashable {
   /// Whether the backup has a password.
   public let hasPassword: Bool
-  /// Whether the target is the device that made the backup; `nil` where the keys prove neither.
+  /// Whether the target is the device that made the backup; `nil` if the keys prove neither.
   public let onSameDevice: Bool?
 
   /// Creates what is known of a restore.
@@ -97,11 +97,11 @@ public struct ExpectedItem: Sendable, Hashable {
   public let index: Int
   /// The names that it is known by; sealed where it does not open.
   public let identity: ItemIdentity
-  /// The class that protects it; `nil` where the blob doesn't say.
+  /// The class that protects it; `nil` if the blob doesn't say.
   public let protection: ProtectionClass?
   /// What becomes of it.
   public let prospect: Prospect
-  /// What it does on the target; `nil` where it does not arrive, and where there is no target.
+  /// What it does on the target; `nil` if it does not arrive, and where there is no target.
   public let change: MigrationPlan.Change?
   /// A fact worth showing with it; never a value of the item.
   public let detail: String?

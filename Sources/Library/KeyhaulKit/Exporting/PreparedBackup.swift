@@ -39,13 +39,13 @@ public struct ExportReport: Sendable {
   public struct Item: Sendable, Hashable {
     /// The names that it is known by; sealed where its row does not open.
     public let identity: ItemIdentity
-    /// The class that protects it; `nil` where the column has no known one.
+    /// The class that protects it; `nil` if the column has no known one.
     public let protection: ProtectionClass?
     /// Number of its row in the table of its kind.
     public let rowID: Int64
-    /// Whether it is marked to synchronize; `nil` where its row does not open.
+    /// Whether it is marked to synchronize; `nil` if its row does not open.
     public let isSynchronizable: Bool?
-    /// Whether its value has the form of a key of the Secure Enclave; `nil` where its row does not open.
+    /// Whether its value has the form of a key of the Secure Enclave; `nil` if its row does not open.
     public let holdsEnclaveKey: Bool?
 
     /// The same with its names taken from an item that is held as long as this is.

@@ -32,7 +32,7 @@ public struct BackupForecast: ~Copyable, Sendable {
     let report: ExportReport
     /// What the backup would hold, as whoever has every key reads it there.
     let items: [ArchivedItem]
-    /// The same as a restore would store them, whoever opens them; `nil` where one plan alone is made of them.
+    /// The same as a restore would store them, whoever opens them; `nil` if one plan alone is made of them.
     let settled: SettledItems?
   }
 

@@ -10,7 +10,7 @@ public struct KeychainAudit: Sendable {
   public struct Item: Sendable, Hashable {
     /// The item, with all four prospects.
     public let item: MigrationComparison.Item
-    /// Whether it arrives on another device where the backup has a password; `nil` where it cannot be read here.
+    /// Whether it arrives on another device where the backup has a password; `nil` if it cannot be read here.
     public let leavesDevice: Bool?
     /// Why it does not.
     public let reason: Reason?

@@ -15,9 +15,9 @@ public struct MakerItems: Sendable {
   public struct Item: Sendable, Hashable {
     /// The names that it is known by.
     public let identity: ItemIdentity
-    /// The class that protects it; `nil` where nothing says it.
+    /// The class that protects it; `nil` if nothing says it.
     public let protection: ProtectionClass?
-    /// The rule, or the damage of its row, that keeps it out of every backup; `nil` where a backup made now would hold
+    /// The rule, or the damage of its row, that keeps it out of every backup; `nil` if a backup made now would hold
     /// it.
     public let reason: Reason?
 

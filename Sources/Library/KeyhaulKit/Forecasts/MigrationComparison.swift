@@ -16,13 +16,13 @@ public struct MigrationComparison: Sendable {
     public let index: Int
     /// The names that it is known by; sealed where it does not open.
     public let identity: ItemIdentity
-    /// The class that protects it; `nil` where the blob doesn't say.
+    /// The class that protects it; `nil` if the blob doesn't say.
     public let protection: ProtectionClass?
     /// One for each setting.
     public let allProspects: RestoreProspects
-    /// Whether it is marked to synchronize; `nil` where that is sealed.
+    /// Whether it is marked to synchronize; `nil` if that is sealed.
     public let isSynchronizable: Bool?
-    /// Whether its value has the form of a key of the Secure Enclave; `nil` where that is sealed.
+    /// Whether its value has the form of a key of the Secure Enclave; `nil` if that is sealed.
     public let holdsEnclaveKey: Bool?
 
     /// Creates an item of which all is known.
@@ -52,7 +52,7 @@ public struct MigrationComparison: Sendable {
     /// What becomes of the item in one of the four.
     public subscript(setting: RestoreSetting) -> Prospect { allProspects[setting] ?? .unreadable(.malformed) }
 
-    /// What is known against its use where one of the four brings it; `nil` where it does not arrive.
+    /// What is known against its use where one of the four brings it; `nil` if it does not arrive.
     public func warning(in setting: RestoreSetting) -> ArrivalWarning? {
       guard self[setting] == .arrives, holdsEnclaveKey == true else { return nil }
       return ArrivalWarning(ofEnclaveKeyOnSameDevice: setting.onSameDevice)

@@ -45,7 +45,7 @@ public struct MigrationFutures: Sendable {
   ///
   /// - Parameters:
   ///   - archive: The backup, opened with no hardware key.
-  ///   - returning: The same backup, opened with the hardware key of the device that is said to have made it; `nil` where
+  ///   - returning: The same backup, opened with the hardware key of the device that is said to have made it; `nil` if
   ///     none is available. One that opens nothing is another device's, and decides nothing.
   ///   - maker: The items of that device.
   /// - Throws: Category `damaged` for a backup that its device never finished, `refused` for one without a password whose
@@ -130,9 +130,9 @@ extension MigrationFutures {
     public var unreadable = 0
     /// Items that come back and may be of no use there, by the warning.
     public var byWarning: [ArrivalWarning: Int] = [:]
-    /// Items that no backup holds, by a rule; `nil` where nobody knows, because the device is not available.
+    /// Items that no backup holds, by a rule; `nil` if nobody knows, because the device is not available.
     public var never: Int?
-    /// Items of the device that came after the backup was made; `nil` where nobody knows.
+    /// Items of the device that came after the backup was made; `nil` if nobody knows.
     public var since: Int?
 
     /// Items that come back.
@@ -190,16 +190,16 @@ extension MigrationFutures {
     public let index: Int?
     /// The names that it is known by.
     public let identity: ItemIdentity
-    /// The class that protects it; `nil` where nothing says it.
+    /// The class that protects it; `nil` if nothing says it.
     public let protection: ProtectionClass?
     /// Where it comes back to.
     public let outlook: Outlook
     /// Whether it is by its class alone that it is expected back.
     public let isExpected: Bool
-    /// Why it does not reach a new device, or the damage for which it does not come back either; `nil` where it arrives,
+    /// Why it does not reach a new device, or the damage for which it does not come back either; `nil` if it arrives,
     /// and of an item that came after the backup was made.
     public let reason: Reason?
-    /// What is known against its use on a new device; `nil` where it does not get there.
+    /// What is known against its use on a new device; `nil` if it does not get there.
     public let warning: ArrivalWarning?
     /// The same on the device that made it.
     public let warningOnReturn: ArrivalWarning?

@@ -226,7 +226,7 @@ public struct ItemStory: Sendable {
     case device(index: Int)
     /// There as well, as the mark of a deleted item: no backup takes it along, and no plan numbers it.
     case deleted
-    /// On a device and not in the archive, although the device made it; the rule that left it out, or `nil` where none
+    /// On a device and not in the archive, although the device made it; the rule that left it out, or `nil` if none
     /// did: it was not there yet.
     case missing(from: String, rule: Reason?)
     /// On the target alone, which has not made the archive: its own item.
@@ -237,7 +237,7 @@ public struct ItemStory: Sendable {
   public let place: Place
   /// The names that it is known by.
   public let identity: ItemIdentity
-  /// The class that protects it; `nil` where nothing says it.
+  /// The class that protects it; `nil` if nothing says it.
   public let protection: ProtectionClass?
   /// One for each of the four restores; empty where nothing is known of them.
   public let prospects: RestoreProspects
@@ -245,9 +245,9 @@ public struct ItemStory: Sendable {
   public let decision: MigrationPlan.Decision?
   /// What it does on the target that was asked about.
   public let onTarget: MigrationPlan.Decision?
-  /// Whether it is marked to synchronize; `nil` where that is sealed.
+  /// Whether it is marked to synchronize; `nil` if that is sealed.
   public let isSynchronizable: Bool?
-  /// Whether its value has the form of a key of the Secure Enclave; `nil` where there is no value, or it was not opened.
+  /// Whether its value has the form of a key of the Secure Enclave; `nil` if there is no value, or it was not opened.
   public let holdsEnclaveKey: Bool?
 
   /// Creates a story of one item.

@@ -39,7 +39,7 @@ public struct Backup: Sendable {
   public var archive: BackupArchive { opened.archive }
   /// The items in the order of the backup. One that does not open says why by `reason(of:)`.
   public var items: [ArchivedItem] { opened.items }
-  /// Why an item does not open with the available keys; `nil` where it opens.
+  /// Why an item does not open with the available keys; `nil` if it opens.
   public func reason(of item: ArchivedItem) -> Reason? { opened.reason(of: item) }
 
   private static func hardwareKey(of device: VirtualDevice?) throws(MigrationError) -> DeviceKey? {

@@ -25,7 +25,7 @@ extension MigrationPlan {
   /// The decisions about the items that a matcher means, in the archive's order.
   public func decisions(for matcher: ItemMatcher) -> [Decision] { decisions.filter { matcher.matches($0.identity) } }
 
-  /// Why the one item with this name does not arrive; `nil` where it does, or where several or none have the name.
+  /// Why the one item with this name does not arrive; `nil` if it does, or where several or none have the name.
   public func reason(for name: String) -> Reason? {
     let found = decisions(named: name)
     return found.count == 1 ? found[0].outcome.reason : nil
@@ -65,7 +65,7 @@ extension MigrationPlan.Outcome {
     }
   }
 
-  /// Why the item does not arrive; `nil` where it does.
+  /// Why the item does not arrive; `nil` if it does.
   public var reason: Reason? {
     switch self {
     case .migrates: nil
@@ -73,7 +73,7 @@ extension MigrationPlan.Outcome {
     }
   }
 
-  /// What the item does on the target; `nil` where it does not arrive.
+  /// What the item does on the target; `nil` if it does not arrive.
   public var change: MigrationPlan.Change? {
     switch self {
     case .migrates(let change): change

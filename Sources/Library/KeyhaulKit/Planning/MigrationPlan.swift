@@ -23,7 +23,7 @@ public struct MigrationPlan: Sendable {
   /// What happens to the target's own items before anything is imported.
   public let policy: ExistingItemPolicy
   /// Whether the target is the device that made the archive: `true` where its hardware key opens an item of every class
-  /// that needs it, `false` where it opens none; `nil` where there is none to try, or where it opens some classes and not
+  /// that needs it, `false` where it opens none; `nil` if there is none to try, or where it opens some classes and not
   /// others.
   public let isSameDevice: Bool?
   /// What `Restorer` does in its order; every step says what must come of it.
@@ -132,7 +132,7 @@ public struct MigrationPlan: Sendable {
     public let detail: String?
     /// The names that the item is known by; sealed where it does not open.
     public let identity: ItemIdentity
-    /// The class that protects it; `nil` where the blob doesn't say.
+    /// The class that protects it; `nil` if the blob doesn't say.
     public let protection: ProtectionClass?
     /// What happens to it, and why.
     public let outcome: Outcome
@@ -140,9 +140,9 @@ public struct MigrationPlan: Sendable {
     public let overwrites: OverwrittenItem?
     /// Of an item that arrives: what is known against its use there.
     public let warning: ArrivalWarning?
-    /// Whether it is marked to synchronize; `nil` where that is sealed.
+    /// Whether it is marked to synchronize; `nil` if that is sealed.
     public let isSynchronizable: Bool?
-    /// Whether its value has the form of a key of the Secure Enclave; `nil` where that is sealed.
+    /// Whether its value has the form of a key of the Secure Enclave; `nil` if that is sealed.
     public let holdsEnclaveKey: Bool?
 
     /// Creates a decision.

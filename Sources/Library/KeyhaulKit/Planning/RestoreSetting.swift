@@ -40,7 +40,7 @@ public enum Prospect: Sendable, Hashable {
     }
   }
 
-  /// Why it does not arrive; `nil` where it does.
+  /// Why it does not arrive; `nil` if it does.
   public var reason: Reason? {
     switch self {
     case .arrives: nil
@@ -66,8 +66,8 @@ extension TransferWays {
   ///
   /// - Parameters:
   ///   - prospects: What becomes of it in the four restores; one that is not there is damage.
-  ///   - protection: Its class; `nil` where nothing says it.
-  ///   - isSynchronizable: Whether it is marked to synchronize; `nil` where that is sealed.
+  ///   - protection: Its class; `nil` if nothing says it.
+  ///   - isSynchronizable: Whether it is marked to synchronize; `nil` if that is sealed.
   init(prospects: RestoreProspects, protection: ProtectionClass?, isSynchronizable: Bool?) {
     func reason(_ hasPassword: Bool) -> Reason? {
       (prospects[RestoreSetting(hasPassword: hasPassword, onSameDevice: false)] ?? .unreadable(.malformed)).reason
@@ -103,7 +103,7 @@ public struct RestoreProspects: Sendable, Hashable, ExpressibleByDictionaryLiter
     for setting in RestoreSetting.allCases { self[setting] = prospect }
   }
 
-  /// In one of the four; `nil` where that is not known.
+  /// In one of the four; `nil` if that is not known.
   public subscript(setting: RestoreSetting) -> Prospect? {
     get {
       let pair = setting.hasPassword ? withPassword : withoutPassword

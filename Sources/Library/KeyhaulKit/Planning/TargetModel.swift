@@ -72,7 +72,7 @@ struct TargetModel {
   /// meets has a slot then, which counts.
   private var arrived: [OrdinaryItem.KeyHalf: UInt32] = [:]
 
-  /// The keys of all rows of the target; `nil` where OpenSSL does not give them, and where nobody asks.
+  /// The keys of all rows of the target; `nil` if OpenSSL does not give them, and where nobody asks.
   private let rowKeys: Set<OrdinaryItem.KeyHalf>?
 
   /// - Parameters:
@@ -111,7 +111,7 @@ struct TargetModel {
   /// The import of an item that nothing has to be known of, because it meets nothing: no row of the target, and none of the
   /// items that arrived before.
   ///
-  /// - Returns: `nil` where it meets something, or may, so that it has to be opened.
+  /// - Returns: `nil` if it meets something, or may, so that it has to be opened.
   mutating func arriving(_ item: OrdinaryItem, at place: UInt32) -> MigrationPlan.PlannedImport? {
     guard let rowKeys, !rowKeys.contains(item.key), arrived[item.key] == nil else { return nil }
     arrived[item.key] = place
@@ -203,7 +203,7 @@ struct TargetModel {
     }
   }
 
-  /// - Returns: `nil` where no item was there.
+  /// - Returns: `nil` if no item was there.
   private static func overwritten(_ rival: Rival, by incoming: IncomingItem) -> MigrationPlan.OverwrittenItem? {
     switch rival.row.existing.state {
     case .tombstone: return nil
@@ -282,7 +282,7 @@ public struct TargetRow: Sendable {
   public let identity: ItemIdentity
   /// What the decision about a conflict needs of the row.
   public let existing: ExistingRow
-  /// The opened item; `nil` where the row is locked or damaged.
+  /// The opened item; `nil` if the row is locked or damaged.
   public let item: KeychainItem?
   /// `replace` removes the row before it imports anything.
   public let isRemovedByReplace: Bool

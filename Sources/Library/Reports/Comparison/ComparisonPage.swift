@@ -17,8 +17,8 @@ public struct ComparisonPage: HTMLPage {
   ///   - document: The plan that is compared with the other three, as it is saved: where from and where to.
   ///   - apps: What people call the apps, as far as the backup or the device knows.
   ///   - maker: What the device that made the backup has besides, where it was asked.
-  ///   - sourceArgument: What the person types for the source; `nil` where it came from a stream.
-  ///   - targetArgument: What the person types for the target; `nil` where nobody knows.
+  ///   - sourceArgument: What the person types for the source; `nil` if it came from a stream.
+  ///   - targetArgument: What the person types for the target; `nil` if nobody knows.
   ///   - program: Name and version of the program that makes the page.
   public init(
     _ comparison: MigrationComparison, of document: PlanDocument, apps: AppDirectory, maker: MakerItems? = nil,

@@ -244,7 +244,7 @@ extension DifferencePage {
     /// - Parameters:
     ///   - kind: A backup, or a device.
     ///   - name: As messages call it.
-    ///   - argument: What the person types for it; `nil` where it came from a stream.
+    ///   - argument: What the person types for it; `nil` if it came from a stream.
     ///   - deviceName: The device that it is of, as far as it says.
     ///   - itemCount: How many items it has, sealed ones among them.
     ///   - hasKeychain: Whether it has a keychain at all, as a device always has.
@@ -375,7 +375,7 @@ private struct DifferenceSteps {
 }
 
 extension KeychainDifference.SealedCounts {
-  /// "4 of the same are sealed, and stored alike byte for byte."; `nil` where none are.
+  /// "4 of the same are sealed, and stored alike byte for byte."; `nil` if none are.
   package var alikeSentence: String? {
     guard alike > 0 else { return nil }
     let damage = damagedAlike == 0 ? "" : "; \(Amounts.grouped(damagedAlike)) cannot be read in either"

@@ -82,7 +82,7 @@ package struct DumpStatement {
       \.self)
   }
 
-  /// "Of 12 entries 9 are items; 1 identity, ... and 2 entries of unknown tables (a, b) were passed over."; `nil` where
+  /// "Of 12 entries 9 are items; 1 identity, ... and 2 entries of unknown tables (a, b) were passed over."; `nil` if
   /// every entry is an item.
   package var skippedSentence: String? {
     guard dump.skippedCount > 0 else { return nil }

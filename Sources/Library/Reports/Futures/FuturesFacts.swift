@@ -10,7 +10,7 @@ public struct FuturesFacts: Sendable {
   let apps: AppDirectory
   /// What people call the kind of device: "iPhone".
   let model: String
-  /// Whose hardware key was tried; `nil` where none was.
+  /// Whose hardware key was tried; `nil` if none was.
   let hardware: String?
   let isRedacted: Bool
   /// How the backup is protected, where neither "encrypted" nor "no password" is true of it.
@@ -29,7 +29,7 @@ public struct FuturesFacts: Sendable {
   ///   - apps: What people call the apps, as far as the backup or the device knows.
   ///   - productType: Such as `iPhone15,2`; hostile.
   ///   - hardware: The name of the device whose hardware key was tried on a backup, or what else the key is called.
-  ///   - sourceArgument: What the person types for the source; `nil` where it came from a stream.
+  ///   - sourceArgument: What the person types for the source; `nil` if it came from a stream.
   ///   - isRedacted: Whether names are left out.
   public init(
     _ futures: MigrationFutures, of source: PlanDocument.Source, made: String, apps: AppDirectory,

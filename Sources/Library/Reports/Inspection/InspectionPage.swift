@@ -6,11 +6,11 @@ public struct InspectionPage: HTMLPage {
   public struct Facts: Sendable {
     /// As messages call it.
     public var name: String
-    /// What the person types for it; `nil` where it came from a stream.
+    /// What the person types for it; `nil` if it came from a stream.
     public var argument: String?
     /// The device that the archive names; hostile.
     public var device: BackupDevice
-    /// When the backup was made; `nil` where it doesn't say.
+    /// When the backup was made; `nil` if it doesn't say.
     public var made: KeychainDate?
     /// The form of the list of files, by which iOS wrote it.
     public var layout: BackupLayout
@@ -26,9 +26,9 @@ public struct InspectionPage: HTMLPage {
     public var unlockTime: Duration?
     /// How many payloads are stored, and how long they are together, in bytes.
     public var storedFiles: (count: Int, byteCount: Int64)
-    /// The files by domain and directory; `nil` where the list is encrypted and no password was given.
+    /// The files by domain and directory; `nil` if the list is encrypted and no password was given.
     public var files: Files?
-    /// The items; `nil` where no password was given, or there is no keychain.
+    /// The items; `nil` if no password was given, or there is no keychain.
     public var items: [Item]?
     /// Which app an item belongs to.
     public var apps = AppDirectory([])
@@ -38,7 +38,7 @@ public struct InspectionPage: HTMLPage {
     package var findings: [ArchiveFinding] = []
     /// The items that do not open, by kind, class and reason.
     package var sealed: [SealedItems.Group] = []
-    /// How long deriving the password's key took on the machine that makes the page; `nil` where it was not derived.
+    /// How long deriving the password's key took on the machine that makes the page; `nil` if it was not derived.
     package var measuredUnlock: Duration?
     /// Why nothing of its keychain can be read, though there is one.
     package var hiddenKeychain: ArchiveFinding?
@@ -92,8 +92,8 @@ public struct InspectionPage: HTMLPage {
     /// - Parameters:
     ///   - index: The item's position in the archive, from 0.
     ///   - identity: The names that it is known by.
-    ///   - protection: The class that protects it; `nil` where the blob doesn't say.
-    ///   - reason: Why it does not open; `nil` where it does.
+    ///   - protection: The class that protects it; `nil` if the blob doesn't say.
+    ///   - reason: Why it does not open; `nil` if it does.
     ///   - isSecretOnly: Whether it is a secret that nothing names (version 0), which no restore takes.
     public init(
       index: Int, identity: ItemIdentity, protection: ProtectionClass?, reason: Reason?, isSecretOnly: Bool = false

@@ -68,7 +68,7 @@ struct CredentialExchange: ~Copyable {
     words.isEmpty ? [] : [(name, field("string", .string(words)))]
   }
 
-  /// An item's secret as a credential; `nil` where the format has none for it, which is noted.
+  /// An item's secret as a credential; `nil` if the format has none for it, which is noted.
   private static func credential(of item: KeychainItem, _ counts: inout ItemExportCounts) -> JSONValue? {
     func leave(_ reason: String) -> JSONValue? {
       counts.leave(item, reason)

@@ -144,7 +144,7 @@ struct CommandWords: Sendable {
 
   /// - Parameters:
   ///   - document: The plan as it is saved, which may be redacted.
-  ///   - sourceArgument: What the person types for the source; `nil` where it came from a stream.
+  ///   - sourceArgument: What the person types for the source; `nil` if it came from a stream.
   ///   - targetArgument: The same for the target.
   init(_ document: PlanDocument, source sourceArgument: String?, target targetArgument: String?) {
     self.init(

@@ -22,7 +22,7 @@ struct WipeChecklist {
   let phone: String
   /// Where its items go: another phone, or itself after it was wiped; "the new phone" where that is not decided.
   let target: String
-  /// Whether they come back to the phone itself; `nil` where both are thought of.
+  /// Whether they come back to the phone itself; `nil` if both are thought of.
   let isReturn: Bool?
   let backup: BackupState
   /// Whether the losses are those that a backup shows, which is not all that its phone has.

@@ -19,8 +19,8 @@ public struct PlanPage: HTMLPage {
   ///   - document: The same plan as it is saved: where from, where to, and whether names were taken out of it.
   ///   - apps: What people call the apps, as far as the backup or the device knows.
   ///   - maker: What the device that made the backup has besides, where it was asked.
-  ///   - sourceArgument: What the person types for the source; `nil` where it came from a stream.
-  ///   - targetArgument: What the person types for the target; `nil` where nobody knows.
+  ///   - sourceArgument: What the person types for the source; `nil` if it came from a stream.
+  ///   - targetArgument: What the person types for the target; `nil` if nobody knows.
   ///   - program: Name and version of the program that makes the page.
   public init(
     _ plan: MigrationPlan, as document: PlanDocument, apps: AppDirectory, maker: MakerItems? = nil,

@@ -43,7 +43,7 @@ package struct MoveSource {
     return isFalselyEncrypted ? "unencrypted files, although Manifest.plist says that it is encrypted" : nil
   }
 
-  /// What of an archive keeps every restore from taking it, as a clause; `nil` where nothing does.
+  /// What of an archive keeps every restore from taking it, as a clause; `nil` if nothing does.
   package var obstacle: String? { shownFindings.obstacle }
 
   /// Its findings as documents have them, without names where the source is shown to others.
@@ -136,7 +136,7 @@ package struct MoveSource {
 }
 
 extension [PlanDocument.Finding] {
-  /// That no restore takes the backup, and what forbids it; `nil` where nothing does.
+  /// That no restore takes the backup, and what forbids it; `nil` if nothing does.
   var obstacle: String? {
     first { !$0.isRestorable }.map { finding in
       let fact = finding.detail.contains(finding.place) ? finding.detail : "\(finding.place): \(finding.detail)"

@@ -146,7 +146,7 @@ package struct VerificationText {
     return " (\(right), \(others): a change in \(files.unproven == 1 ? "it" : "them") cannot be seen)"
   }
 
-  /// "1 item could not be checked, because it opens only on old-phone"; `nil` where all were.
+  /// "1 item could not be checked, because it opens only on old-phone"; `nil` if all were.
   private var boundItems: String? {
     let bound = verification.items?.deviceBound ?? 0
     guard bound > 0 else { return nil }

@@ -111,7 +111,7 @@ extension MakerItems {
     ].compactMap(\.self)
   }
 
-  /// "4 items on old-phone are never in a backup" and what else is on the device alone; `nil` where the backup holds all.
+  /// "4 items on old-phone are never in a backup" and what else is on the device alone; `nil` if the backup holds all.
   package var absence: String? {
     let parts = [
       (never.count, "never in a backup"), (unreadable.count, "damaged there and never in a backup"),
@@ -126,7 +126,7 @@ extension MakerItems {
 }
 
 extension ItemStory {
-  /// What to do about it; `nil` where nothing is to be done.
+  /// What to do about it; `nil` if nothing is to be done.
   package var action: String? {
     if case .targetOnly(let isRemoved) = place {
       return isRemoved ? ReportTerm.removed.explanation.action : nil

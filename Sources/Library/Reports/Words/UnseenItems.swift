@@ -33,7 +33,7 @@ public enum UnseenItems {
 }
 
 extension Reason {
-  /// What the items are called that no backup holds for this reason; `nil` where a backup may hold them.
+  /// What the items are called that no backup holds for this reason; `nil` if a backup may hold them.
   fileprivate var unseenWords: String? {
     switch self {
     case .passcodeOnly: "passcode-only items"

@@ -31,7 +31,7 @@ public struct DeviceRecord: Sendable, Equatable {
   public internal(set) var productType: String
   /// The version of iOS.
   public internal(set) var productVersion: ProductVersion
-  /// The build of iOS, such as `22B83`; `nil` where it is not known.
+  /// The build of iOS, such as `22B83`; `nil` if it is not known.
   public internal(set) var build: String?
   /// When the device was made; an erase leaves it.
   public internal(set) var created: KeychainDate

@@ -42,12 +42,12 @@ package struct DeviceFiles: Sendable {
     do throws(VirtualDeviceError) { return try body() } catch { throw error.at(.beforeCommit) }
   }
 
-  /// The kind of thing at a path, links not followed; `nil` where nothing is.
+  /// The kind of thing at a path, links not followed; `nil` if nothing is.
   func kind(of path: String) throws(VirtualDeviceError) -> FileStatus.Kind? {
     try calling("look at", path) { () throws(Errno) in try system.status(of: path)?.kind }
   }
 
-  /// The bytes of a regular file, or `nil` where there is none.
+  /// The bytes of a regular file, or `nil` if there is none.
   ///
   /// - Throws: `.damaged` where it is not a regular file or longer than `limit` bytes; `.io`.
   func read(_ path: String, atMost limit: Int) throws(VirtualDeviceError) -> [UInt8]? {
@@ -142,7 +142,7 @@ package struct DeviceFiles: Sendable {
     }
   }
 
-  /// The names in a directory, sorted, or `nil` where there is no directory.
+  /// The names in a directory, sorted, or `nil` if there is no directory.
   func names(in path: String) throws(VirtualDeviceError) -> [String]? {
     do throws(Errno) {
       return try system.names(in: try system.openDirectory(path)).map(\.text).sorted()

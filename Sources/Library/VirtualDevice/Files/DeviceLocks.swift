@@ -73,7 +73,7 @@ struct DeviceFileLock: ~Copyable {
     return VirtualDeviceError(.notFound, device, "its folder is missing")
   }
 
-  /// - Returns: `nil` where another holds it, or where the file was replaced meanwhile.
+  /// - Returns: `nil` if another holds it, or where the file was replaced meanwhile.
   private static func attempt(
     _ path: String, device: String, access: DeviceAccess, _ files: DeviceFiles
   ) throws(VirtualDeviceError) -> DeviceFileLock? {
@@ -211,7 +211,7 @@ struct WaitingTurn: ~Copyable {
   /// Where the file system locks no directories (NFS, for one), everybody is the first: turns are fair, and nothing
   /// else hangs on them.
   ///
-  /// - Returns: `nil` where another waits already.
+  /// - Returns: `nil` if another waits already.
   /// - Throws: `.notFound` where the directory is gone; `.io` where it cannot be opened.
   static func take(
     _ directory: String, device: String, _ files: DeviceFiles

@@ -18,7 +18,7 @@ enum DeviceMemory {
 
   /// The keys in memory.
   ///
-  /// - Returns: `nil` where the bytes are torn, of another chip or of another keybag: memory that cannot be read is
+  /// - Returns: `nil` if the bytes are torn, of another chip or of another keybag: memory that cannot be read is
   ///   memory that lost its power, and the device is as after a restart.
   static func opened(
     _ bytes: [UInt8], with hardware: borrowing HardwareUID, keybagUUID: [UInt8]?

@@ -126,7 +126,7 @@ public enum BundledFixtures {
   /// The seed that all of them have: with a device's name it gives the published keys of the device.
   public static let seed: Int64 = 20_261_120
 
-  /// The JSON document of a description, or `nil` where none has that name.
+  /// The JSON document of a description, or `nil` if none has that name.
   public static func bytes(named name: String) -> [UInt8]? { fixtures[name] }
 
   private static let fixtures: [String: [UInt8]] = {

@@ -33,7 +33,7 @@ extension DeviceSession {
 
   /// `SecItemAdd`, called by whoever has these access groups.
   ///
-  /// - Returns: What the query asks to be returned; `nil` where it asks for nothing.
+  /// - Returns: What the query asks to be returned; `nil` if it asks for nothing.
   /// - Throws: Apple's status; `.notAvailable` or `.ioError` where the device itself cannot be used.
   @discardableResult
   public func secItemAdd(_ attributes: SecItemQuery, by caller: SecItemCaller) throws(SecItemError) -> SecItemValue? {

@@ -2,13 +2,13 @@
 public struct DeviceSummary: Sendable {
   /// Identity and counters, read without the lock.
   public let record: DeviceRecord
-  /// `nil` where another process is changing the device.
+  /// `nil` if another process is changing the device.
   public let state: DeviceState?
-  /// Whether a passcode is set; `nil` where another process is changing the device.
+  /// Whether a passcode is set; `nil` if another process is changing the device.
   public let isPasscodeSet: Bool?
-  /// How many rows the keychain has; `nil` where another process is changing the device.
+  /// How many rows the keychain has; `nil` if another process is changing the device.
   public let itemCount: Int?
-  /// Whether everybody can compute its hardware key; `nil` where another process is changing the device.
+  /// Whether everybody can compute its hardware key; `nil` if another process is changing the device.
   public let isHardwareKeyPublished: Bool?
 
   /// Whether another process was changing the device, so that only its record could be read.

@@ -69,7 +69,7 @@ struct Figure {
   let name: String
   let value: Double
   let unit: String
-  /// `nil` where the machine cannot be expected to reach it, or there is nothing to reach.
+  /// `nil` if the machine cannot be expected to reach it, or there is nothing to reach.
   let limit: Double?
 
   var isReached: Bool { limit.map { value <= $0 } ?? true }

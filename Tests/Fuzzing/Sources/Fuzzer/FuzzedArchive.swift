@@ -60,7 +60,7 @@ enum FuzzedArchive: String, CaseIterable, FuzzedInput {
     }
   }
 
-  /// How many items of a backup open; `nil` where it is not read.
+  /// How many items of a backup open; `nil` if it is not read.
   private func itemsOpen(in name: String, keys: borrowing ClassKeys?) -> Int? {
     guard let archive = try? BackupArchive.open(.path(SampleFolder.shared.path(name)), storage: .memory) else {
       return nil

@@ -6,7 +6,7 @@ enum BackupChoice {
   /// The backup that a path means whose last part is not a file: in a directory of backups, the one of the device with
   /// this identifier. Parts of names mean nothing.
   ///
-  /// - Returns: Its path; `nil` where the path does not lead into a directory of backups.
+  /// - Returns: Its path; `nil` if the path does not lead into a directory of backups.
   /// - Throws: `.notFound` where none of them is meant, `.usage` where several are.
   static func path(
     _ argument: String, backups: (_ parent: String) -> [BackupDirectory.Entry]?
@@ -30,7 +30,7 @@ enum BackupChoice {
   }
 
   /// One of the backups as a command takes it: a finished one rather than one of which nothing is said, and that rather
-  /// than an unfinished or damaged one. `ARCHIVE` where its name cannot be copied; `nil` where there is none.
+  /// than an unfinished or damaged one. `ARCHIVE` where its name cannot be copied; `nil` if there is none.
   static func proposal(among backups: [BackupDirectory.Entry], in directory: String) -> String? {
     let order: [BackupDirectory.Entry.State?] = [.finished, nil, .unfinished, .damaged]
     let best = order.lazy.compactMap { state in backups.first { $0.state == state } }.first

@@ -238,7 +238,7 @@ struct NamedArchive {
     }
   }
 
-  /// What stops every restore of it; `nil` where nothing does.
+  /// What stops every restore of it; `nil` if nothing does.
   var obstacle: ArchiveFinding? { archive.findings.first { $0.forbids(.restoring) } }
 
   /// Says that its keybag asks for another count of rounds than any device's, before somebody types a password that may

@@ -93,7 +93,7 @@ struct ItemAttributeOptions: ParsableArguments {
 extension ItemAttributeOptions {
   /// What the flags say of an item, as attributes.
   ///
-  /// - Parameter kind: The kind of the item; `nil` where it may be any.
+  /// - Parameter kind: The kind of the item; `nil` if it may be any.
   /// - Throws: `.usage` for an attribute that items of this kind do not have, and for an empty access group.
   func attributes(of kind: ItemKind?) throws(CommandFailure) -> AttributeMap<PropertyValue> {
     var values: AttributeMap<PropertyValue> = [:]

@@ -58,7 +58,7 @@ struct OpeningOptions: ParsableArguments {
   /// Where a large list or keychain is kept while it is read.
   var storage: ManifestStorage { memory ? .memory : .temporaryFile }
 
-  /// Where the device key is read from; `nil` where the user names no place.
+  /// Where the device key is read from; `nil` if the user names no place.
   func deviceKeySource() throws(CommandFailure) -> SecretSource? {
     let source = try SecretSource.choose(
       .deviceKey, descriptor: deviceKeyDescriptor, file: deviceKeyFile, command: nil, environment: [:])

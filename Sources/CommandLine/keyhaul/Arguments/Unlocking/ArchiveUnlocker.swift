@@ -56,7 +56,7 @@ final class ArchiveUnlocker {
     }
   }
 
-  /// The key of the first password that fits, of those that are available for one of many backups; `nil` where none is.
+  /// The key of the first password that fits, of those that are available for one of many backups; `nil` if none is.
   private func offeredKey() throws(CommandFailure) -> ArchiveKey? {
     let offered = session.offeredPasswords
     var wrong: CommandFailure?
@@ -163,7 +163,7 @@ final class ArchiveUnlocker {
   /// - Parameters:
   ///   - key: That of the password.
   ///   - hardware: The key of the device that made it, as far as one is available.
-  ///   - device: `nil` where the archive is only looked at: then the maker's key takes its place.
+  ///   - device: `nil` if the archive is only looked at: then the maker's key takes its place.
   func open(
     with key: borrowing ArchiveKey, _ hardware: HardwareKey?, onto device: DeviceSession?
   ) throws -> OpenedForDevice {
@@ -374,7 +374,7 @@ extension ArchiveUnlocker {
     let name: String
     /// The archive, opened with the device's hardware key.
     let returning: OpenedArchive
-    /// `nil` where its items could not be read.
+    /// `nil` if its items could not be read.
     let items: MakerItems?
   }
 

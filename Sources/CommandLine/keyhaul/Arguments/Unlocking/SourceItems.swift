@@ -86,7 +86,7 @@ struct SourceItems {
 }
 
 extension DeviceIdentity {
-  /// Of what a backup says; `nil` where that is not a model or not a version.
+  /// Of what a backup says; `nil` if that is not a model or not a version.
   fileprivate init?(_ device: BackupDevice) {
     guard let type = device.productType, type.wholeMatch(of: /[A-Za-z]{1,20}[0-9]{1,4},[0-9]{1,4}/) != nil,
       let version = device.productVersion.flatMap({ try? ProductVersion($0) })

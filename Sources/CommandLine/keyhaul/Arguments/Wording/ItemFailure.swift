@@ -34,7 +34,7 @@ enum ItemFailure {
 
   /// Refuses an app that the device does not have, and access groups that are not the app's, in a person's words.
   ///
-  /// - Parameter app: `nil` where nobody acts as an app, and every group may be used.
+  /// - Parameter app: `nil` if nobody acts as an app, and every group may be used.
   static func checkGroups(_ groups: [String], of app: String?, on openDevice: DeviceSession)
     throws(CommandFailure)
   {

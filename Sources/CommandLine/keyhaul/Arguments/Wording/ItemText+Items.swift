@@ -39,7 +39,7 @@ extension ItemText {
     return parts.isEmpty ? "key" : parts.joined(separator: ", ")
   }
 
-  /// "RSA, 2,048 bits", "P-256"; `nil` where the item says neither its type nor its size.
+  /// "RSA, 2,048 bits", "P-256"; `nil` if the item says neither its type nor its size.
   private static func material(of item: KeychainItem) -> String? {
     let size = number(.keySizeInBits, of: item).flatMap { $0 > 0 ? $0 : nil }
     let bits = size.map { "\(Amounts.grouped($0)) bits" }
@@ -50,7 +50,7 @@ extension ItemText {
     }
   }
 
-  /// Which half of a pair it is; `nil` where the item doesn't say.
+  /// Which half of a pair it is; `nil` if the item doesn't say.
   private static func half(of item: KeychainItem) -> String? {
     switch number(.keyClass, of: item).flatMap(KeyMaterial.Half.init(rawValue:)) {
     case .publicKey: "public"

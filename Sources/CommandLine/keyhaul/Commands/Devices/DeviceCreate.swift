@@ -96,7 +96,7 @@ struct DeviceCreate: RunnableVerb {
     return .partial
   }
 
-  /// The items that it gets from elsewhere; `nil` where none are meant.
+  /// The items that it gets from elsewhere; `nil` if none are meant.
   private func source(in session: Session) throws -> SourceItems? {
     let unlocking = UnlockingOptions(password: password, opening: opening)
     guard let imported else {

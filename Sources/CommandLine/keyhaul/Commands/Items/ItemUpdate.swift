@@ -311,7 +311,7 @@ struct ItemChangeOptions: ParsableArguments {
     return values
   }
 
-  /// What a person must do from now on before the item opens; `nil` where that stays as it is.
+  /// What a person must do from now on before the item opens; `nil` if that stays as it is.
   private var constraints: [AccessConstraint]? {
     guard newUserPresence != nil || newBiometry != nil else { return nil }
     return (newUserPresence == true ? [.userPresence] : []) + (newBiometry == true ? [.biometryAny] : [])

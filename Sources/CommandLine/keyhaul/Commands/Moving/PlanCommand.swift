@@ -209,7 +209,7 @@ struct PlanCommand: BackupVerb {
     let report: PlanReport
     /// What a command says for the source; `nil` for a stream.
     let word: String?
-    /// Whether the device is the one that is moved from; `nil` where the keys prove neither.
+    /// Whether the device is the one that is moved from; `nil` if the keys prove neither.
     let isSameDevice: Bool?
     let compare: () throws(CommandFailure) -> MigrationComparison
   }

@@ -113,7 +113,7 @@ struct RestoreSelection {
 
   /// Refuses places that the archive does not have, and says which of the items do not arrive anyway.
   ///
-  /// - Parameter session: Where that is said; `nil` where it was said before.
+  /// - Parameter session: Where that is said; `nil` if it was said before.
   func check(against plan: MigrationPlan, _ named: NamedArchive, in session: Session?) throws(CommandFailure) {
     let known = Set(plan.decisions.map(\.index))
     if let unknownIndex = indexes.subtracting(known).min() {

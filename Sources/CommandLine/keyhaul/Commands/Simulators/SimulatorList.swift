@@ -31,7 +31,7 @@ struct SimulatorList: TabularVerb {
   private struct Entry {
     let name: String
     let path: String
-    /// What it holds; `nil` where that cannot be read.
+    /// What it holds; `nil` if that cannot be read.
     let found: FoundSimulator?
     let fault: String?
   }

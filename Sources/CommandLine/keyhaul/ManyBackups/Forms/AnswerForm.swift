@@ -22,7 +22,7 @@ struct AnswerLinesForm: AnswerForm {
 /// `backup-list/1`: one document.
 struct AnswerListForm: AnswerForm {
   let verb: String
-  /// The folder that was named; `nil` where anything else was, or more.
+  /// The folder that was named; `nil` if anything else was, or more.
   let folder: String?
   let hasSummary = true
 

@@ -22,7 +22,7 @@ protocol BackupVerb: TabularVerb, Sendable {
   /// What shapes an answer besides the backup and its password: "--list", "--to new-phone r17".
   func asked(in session: Session) throws -> [String]
 
-  /// The rows of its document about one backup; `nil` where that has none.
+  /// The rows of its document about one backup; `nil` if that has none.
   var rows: FieldTable? { get }
   /// What has rows where that is so.
   static var rowsAdvice: String { get }
@@ -31,7 +31,7 @@ protocol BackupVerb: TabularVerb, Sendable {
   static var takesDevices: Bool { get }
   /// The facts of its documents that stand in a table.
   static var columns: [AnswerColumn] { get }
-  /// The same in a few words for people; `nil` where the document has none.
+  /// The same in a few words for people; `nil` if the document has none.
   static func finding(in document: JSONValue) -> String?
 }
 

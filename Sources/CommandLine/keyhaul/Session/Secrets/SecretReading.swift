@@ -262,7 +262,7 @@ struct SharedPasswords: PasswordOffers {
 }
 
 extension Session {
-  /// The password that a call about many backups names for all of them, read once; `nil` where a prompt would ask: there
+  /// The password that a call about many backups names for all of them, read once; `nil` if a prompt would ask: there
   /// is nobody to answer for each.
   func sharedPassword(_ flags: PasswordFlags) throws(CommandFailure) -> SharedPassword? {
     guard try flags.source(environment: environment) != .prompt else { return nil }

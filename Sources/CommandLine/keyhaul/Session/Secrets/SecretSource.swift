@@ -126,7 +126,7 @@ struct SecretFlags<Name: SecretFamilyName>: ParsableArguments {
   /// Whether the user named a source.
   var isGiven: Bool { file != nil || descriptor != nil || command != nil }
 
-  /// What names a source, as the user knows it; `nil` where nothing does and a prompt would ask.
+  /// What names a source, as the user knows it; `nil` if nothing does and a prompt would ask.
   func givenSource(environment: [String: String]) throws(CommandFailure) -> SecretSource.Named? {
     guard try source(environment: environment) != .prompt else { return nil }
     if isGiven { return .flag("--\(family.flagPrefix)-\(file != nil ? "file" : descriptor != nil ? "fd" : "command")") }

@@ -16,7 +16,7 @@ final class TerminalDevice {
 
   private let descriptor: Int32
 
-  /// - Returns: `nil` where the program has no terminal.
+  /// - Returns: `nil` if the program has no terminal.
   init?(path: String) {
     let opened = open(path, O_RDWR | O_NOCTTY | O_CLOEXEC)
     guard opened >= 0 else { return nil }

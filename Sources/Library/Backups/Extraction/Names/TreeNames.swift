@@ -55,7 +55,7 @@ struct TreeNames {
       || (file.undecodedDomain?.count ?? file.domain?.utf8.count ?? 0) > maximumPathByteCount
   }
 
-  /// Splits a path into that of its directory, `nil` where that is the domain's own, and its own name; `nil` for the
+  /// Splits a path into that of its directory, `nil` if that is the domain's own, and its own name; `nil` for the
   /// domain's own directory.
   static func parts(of path: [UInt8]) -> (parent: ArraySlice<UInt8>?, name: ArraySlice<UInt8>)? {
     guard !path.isEmpty else { return nil }

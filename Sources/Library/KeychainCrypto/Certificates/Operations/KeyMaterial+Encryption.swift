@@ -95,7 +95,7 @@ extension KeyMaterial {
     MaterialError(.mismatch, "the bytes are not what this key and this algorithm encrypt")
   }
 
-  /// The largest number of bytes that fits; `nil` where the scheme has no such limit.
+  /// The largest number of bytes that fits; `nil` if the scheme has no such limit.
   public func maximumPlaintextByteCount(_ scheme: KeyEncryption) -> Int? {
     switch scheme {
     case .rsaRaw: blockSize

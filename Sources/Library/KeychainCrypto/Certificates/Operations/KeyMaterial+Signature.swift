@@ -111,7 +111,7 @@ private enum ECDSASignature {
     return result
   }
 
-  /// The DER of both numbers; `nil` where there are not as many bytes.
+  /// The DER of both numbers; `nil` if there are not as many bytes.
   static func der(of bytes: [UInt8], size: Int) throws(MaterialError) -> [UInt8]? {
     guard bytes.count == 2 * size else { return nil }
     func integer(_ digits: ArraySlice<UInt8>) -> [UInt8] {

@@ -34,7 +34,7 @@ struct KeyOperation: ~Copyable {
     OpaquePointer?, UnsafeMutablePointer<UInt8>?, UnsafeMutablePointer<Int>?, UnsafePointer<UInt8>?, Int
   ) -> Int32
 
-  /// Makes one of OpenSSL's calls that first say how long their output is; `nil` where the key refuses the input.
+  /// Makes one of OpenSSL's calls that first say how long their output is; `nil` if the key refuses the input.
   borrowing func result(of call: Call, _ input: UnsafeRawBufferPointer) throws(MaterialError) -> SensitiveBytes? {
     let bytes = input.baseAddress?.assumingMemoryBound(to: UInt8.self)
     var count = 0

@@ -8,9 +8,9 @@ public struct PKCS12File: Sendable {
   public struct Key: Sendable {
     /// The key itself.
     public let material: KeyMaterial
-    /// Its friendly name; `nil` where it has none. Hostile text.
+    /// Its friendly name; `nil` if it has none. Hostile text.
     public let label: String?
-    /// What links it to its certificate within the file (`localKeyID`); `nil` where it has none.
+    /// What links it to its certificate within the file (`localKeyID`); `nil` if it has none.
     public let localKeyID: [UInt8]?
   }
 
@@ -47,7 +47,7 @@ public struct PKCS12File: Sendable {
     (keys, certificates) = (bags.keys, bags.certificates)
   }
 
-  /// The certificate of a key; `nil` where the file has none.
+  /// The certificate of a key; `nil` if the file has none.
   public func certificate(of key: Key) -> CertificateFacts? {
     certificates.first { $0.publicKeyHash == key.material.applicationLabel }
   }

@@ -44,7 +44,7 @@ public struct TrustEvaluation: Sendable {
 
   /// From the certificate that was asked about to the anchor, in DER; where it fails, as far as it leads.
   public let chain: [[UInt8]]
-  /// `nil` where it is trusted.
+  /// `nil` if it is trusted.
   public let failure: Failure?
 
   /// Certificates of a chain, the anchor's and the first one's besides.

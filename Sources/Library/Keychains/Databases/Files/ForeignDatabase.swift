@@ -111,7 +111,7 @@ protocol DatabaseRows: AnyObject {
 }
 
 extension DatabaseRows {
-  /// The columns of a table that lies in pages of its own and computes nothing; `nil` where it is none, or a view.
+  /// The columns of a table that lies in pages of its own and computes nothing; `nil` if it is none, or a view.
   func columns(of table: String) throws(KeychainDatabaseError) -> Set<String>? {
     var isTable = false
     try forEachRow(

@@ -2,7 +2,7 @@ public import KeychainFormats
 
 /// What is told of a keychain's own database besides its items.
 public struct DatabaseFacts: Sendable, Hashable {
-  /// The version of its schema, "12.11"; `nil` where it names none.
+  /// The version of its schema, "12.11"; `nil` if it names none.
   public let schema: String?
   /// How many rows are of which version of sealing; rows that are too short to name one are of none of them.
   public let versionCounts: [UInt32: Int]

@@ -34,7 +34,7 @@ public struct DumpedItem: Sendable {
   public enum Content: Sendable {
     /// Attributes and secret.
     case open(KeychainItem)
-    /// The attributes alone. Why not the secret: `nil` where the dump simply has none for it.
+    /// The attributes alone. Why not the secret: `nil` if the dump simply has none for it.
     case attributesOnly(KeychainItem, DumpFault?)
     /// Neither; the class where something beside the item says it.
     case shut(DumpFault, protection: ProtectionClass?)
@@ -63,7 +63,7 @@ public struct DumpedItem: Sendable {
     self.isSecretRendered = isSecretRendered
   }
 
-  /// The item in clear, with its secret where that is open; `nil` where the attributes are shut.
+  /// The item in clear, with its secret where that is open; `nil` if the attributes are shut.
   public var item: KeychainItem? {
     switch content {
     case .open(let item), .attributesOnly(let item, _): item
@@ -71,7 +71,7 @@ public struct DumpedItem: Sendable {
     }
   }
 
-  /// Why attributes or secret are shut; `nil` where nothing is, and where the dump has no secret for it.
+  /// Why attributes or secret are shut; `nil` if nothing is, and where the dump has no secret for it.
   public var fault: DumpFault? {
     switch content {
     case .open: nil
@@ -83,7 +83,7 @@ public struct DumpedItem: Sendable {
   /// Whether the secret is there.
   public var hasSecret: Bool { if case .open = content { true } else { false } }
 
-  /// The class that the item names, or what stands beside it; `nil` where nothing names one that is known.
+  /// The class that the item names, or what stands beside it; `nil` if nothing names one that is known.
   public var protection: ProtectionClass? {
     switch content {
     case .open(let item), .attributesOnly(let item, _): item.protection

@@ -107,7 +107,7 @@ public struct KeychainDump: Sendable {
 
   /// Items that do not open whole, of one class and for one reason.
   public struct ShutCount: Sendable, Hashable {
-    /// The class; `nil` where nothing names one that is known.
+    /// The class; `nil` if nothing names one that is known.
     public let protection: ProtectionClass?
     /// Why they do not open.
     public let reason: Reason

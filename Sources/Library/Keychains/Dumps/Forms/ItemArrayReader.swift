@@ -56,12 +56,12 @@ enum ItemArrayReader {
     return secret.stringValue != nil
   }
 
-  /// The table that has one of the attributes to itself; `nil` where none of them is there.
+  /// The table that has one of the attributes to itself; `nil` if none of them is there.
   static func kind(naming isThere: (String) -> Bool) -> ItemKind? {
     marks.first { $0.codes.contains(where: isThere) }?.kind
   }
 
-  /// The table that attributes tell; `nil` where there is none of an item.
+  /// The table that attributes tell; `nil` if there is none of an item.
   private static func kind(of attributes: PropertyDictionary) -> ItemKind? {
     if let kind = kind(naming: { attributes[$0] != nil }) { return kind }
     let isItem = attributes.entries.contains { pair in

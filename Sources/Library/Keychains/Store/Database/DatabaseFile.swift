@@ -52,7 +52,7 @@ struct DatabaseFile {
 
   private static let sidecarSuffixes = ["-wal", "-shm", "-journal"]
 
-  /// Of the thing itself where it is a link; `nil` where there is nothing.
+  /// Of the thing itself where it is a link; `nil` if there is nothing.
   private func status(of path: String) throws(KeychainStoreError) -> FileStatus? {
     try calling("cannot be examined") { () throws(Errno) in try system.status(of: path) }
   }

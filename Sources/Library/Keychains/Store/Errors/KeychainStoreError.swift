@@ -174,7 +174,7 @@ extension Database {
     }
   }
 
-  /// Why the system refused the call about a file that SQLite could not do without; `nil` where none was refused.
+  /// Why the system refused the call about a file that SQLite could not do without; `nil` if none was refused.
   private func systemReason(of error: DatabaseError) -> Errno? {
     guard let sqliteConnection else { return nil }
     switch error.resultCode {

@@ -101,7 +101,7 @@ public struct StoredItem: Sendable {
   public var rowID: Int64 { summary.reference.rowID }
   /// The 16 bytes that a lasting handle names.
   public var persistentReference: [UInt8] { summary.persistentReference }
-  /// Operation to constraint of the access control that guards the item, `nil` where nothing does.
+  /// Operation to constraint of the access control that guards the item, `nil` if nothing does.
   public var accessControl: PropertyDictionary? { item[.accessControl]?.dictionaryValue }
 }
 

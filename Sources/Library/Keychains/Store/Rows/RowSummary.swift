@@ -35,13 +35,13 @@ public struct RowSummary: Sendable {
   public let isAppClip: Bool
   /// Whether a token, such as the Secure Enclave, holds the secret.
   public let hasTokenID: Bool
-  /// The shared group the row is a copy for; `nil` where there is none.
+  /// The shared group the row is a copy for; `nil` if there is none.
   public let sharingGroup: String?
   /// Empty for the single user.
   public let multiUser: [UInt8]
-  /// `mdat`; `nil` where the column holds no number.
+  /// `mdat`; `nil` if the column holds no number.
   public let modificationDate: KeychainDate?
-  /// The stored digest of the item (SHA-1), `nil` where the column holds no bytes.
+  /// The stored digest of the item (SHA-1), `nil` if the column holds no bytes.
   public let digest: [UInt8]?
   /// The item's own UUID in text, where it has one.
   public let uuid: String?
@@ -78,16 +78,16 @@ public struct KeychainRow: Sendable {
     self.content = content
   }
 
-  /// The opened item, `nil` where the row has a fault.
+  /// The opened item, `nil` if the row has a fault.
   public var item: KeychainItem? { if case .item(let item) = content { item } else { nil } }
-  /// Why the row does not open; `nil` where it does.
+  /// Why the row does not open; `nil` if it does.
   public var fault: RowFault? { if case .fault(let fault) = content { fault } else { nil } }
 }
 
 /// A row as it was read: its columns' facts and the sealed item.
 struct RawRow {
   let summary: RowSummary
-  /// The content of `data`, `nil` where it is not a blob.
+  /// The content of `data`, `nil` if it is not a blob.
   let sealedItem: [UInt8]?
 }
 

@@ -135,7 +135,7 @@ struct RowCondition {
 
   /// The rows that a query means.
   ///
-  /// - Returns: `nil` where a query for all kinds asks for an attribute that this kind doesn't have.
+  /// - Returns: `nil` if a query for all kinds asks for an attribute that this kind doesn't have.
   /// - Throws: `.noSuchAttribute` where the query names its kind, `.parameter` for a value that cannot be compared.
   init?(_ query: ItemQuery, kind: ItemKind, limit: Int? = nil) throws(KeychainStoreError) {
     for (code, value) in query.attributes.sorted(by: { $0.key < $1.key }) {

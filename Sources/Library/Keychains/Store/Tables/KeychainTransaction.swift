@@ -50,7 +50,7 @@ package struct KeychainTransaction {
     return rows.first?.first?.integerValue.flatMap { Int(exactly: $0) } ?? 0
   }
 
-  /// - Returns: The new row's number, or `nil` where a row with this primary key is there.
+  /// - Returns: The new row's number, or `nil` if a row with this primary key is there.
   func insert(_ row: WritableRow) throws(KeychainStoreError) -> Int64? {
     do {
       try database.run(KeychainTable.of(row.kind).insertSQL, row.columns)

@@ -14,7 +14,7 @@ package struct InspectionDocument {
   let maker: MakerItems?
   let found: [ArchiveFinding]
 
-  /// `nil` where there is no keychain to count.
+  /// `nil` if there is no keychain to count.
   private var contents: ArchiveContents? {
     archive.hasKeychain && opened?.hiddenKeychain == nil ? opened?.contents : nil
   }
@@ -22,9 +22,9 @@ package struct InspectionDocument {
   /// - Parameters:
   ///   - opened: With its keychain's items tried; `nil` without the password.
   ///   - files: The stored files.
-  ///   - listing: The list of files counted; `nil` where the list stays closed.
-  ///   - domains: The files by domain, the largest first; `nil` where the list stays closed.
-  ///   - tree: The list's domains and directories; `nil` where the list stays closed or nobody asked.
+  ///   - listing: The list of files counted; `nil` if the list stays closed.
+  ///   - domains: The files by domain, the largest first; `nil` if the list stays closed.
+  ///   - tree: The list's domains and directories; `nil` if the list stays closed or nobody asked.
   ///   - unlockTime: How long deriving the password's key is likely to take on this machine, and how long it took.
   ///   - maker: What the device that made the archive has besides, where it was asked.
   ///   - findings: What was gone around.

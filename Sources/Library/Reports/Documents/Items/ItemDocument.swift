@@ -125,7 +125,7 @@ extension KeychainItem {
 package struct ItemRow {
   /// Its place: its table with its number there or, of a backup, with its position among all items.
   package let reference: RowReference
-  /// The item in clear; `nil` where it cannot be read.
+  /// The item in clear; `nil` if it cannot be read.
   package let item: KeychainItem?
   /// What a person knows it by. Hostile.
   package let identity: ItemIdentity

@@ -74,7 +74,7 @@ struct SecItemMatcher {
     }
   }
 
-  /// The item of a row; `nil` where it will never open, or belongs to another group than its column says.
+  /// The item of a row; `nil` if it will never open, or belongs to another group than its column says.
   private mutating func admitted(_ row: KeychainRow, _ query: ItemQuery) throws(KeychainStoreError) -> KeychainItem? {
     switch row.content {
     case .item(let item): return query.admits(item) ? item : nil

@@ -145,7 +145,7 @@ public struct TokenValue: Sendable {
 
   /// What the token calls the object; for a key of the Secure Enclave its private number, wrapped.
   public let objectID: [UInt8]
-  /// Operation to constraint, as an access control keeps it; `nil` where nothing guards the object.
+  /// Operation to constraint, as an access control keeps it; `nil` if nothing guards the object.
   public let accessControl: PropertyDictionary?
   /// What the token shows of the object: of a private key the public one.
   public let value: [UInt8]?

@@ -6,7 +6,7 @@ public import Keychains
 
 /// Apple's four keychain calls on a device's keychain, as its daemon answers them.
 ///
-/// A call gives back what the caller's result pointer would receive, `nil` where that is nothing; every other end than
+/// A call gives back what the caller's result pointer would receive, `nil` if that is nothing; every other end than
 /// `errSecSuccess` is a `SecItemError` with Apple's status.
 /// Source: Apple `SecItem.m`, `SecItemServer.c`, `SecDbQuery.c`, `SecItemDb.c`.
 public struct SecItemService: Sendable {

@@ -84,7 +84,7 @@ public struct AccessRequirement: Sendable, Hashable {
 public struct AccessControl: Sendable, Hashable, CustomStringConvertible {
   /// The class that protects the item beside the constraints.
   public let protection: ProtectionClass
-  /// Operation to constraint, as a sealed item keeps it; `nil` where there is nothing but the protection, as for items
+  /// Operation to constraint, as a sealed item keeps it; `nil` if there is nothing but the protection, as for items
   /// that were added with a class alone.
   public let operations: PropertyDictionary?
 

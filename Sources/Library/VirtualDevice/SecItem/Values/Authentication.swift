@@ -12,7 +12,7 @@ public enum AuthenticationOutcome: String, Sendable, CaseIterable {
   /// Nobody is there, or the dialog cannot be shown.
   case unavailable = "none"
 
-  /// What the call ends with; `nil` where it goes on.
+  /// What the call ends with; `nil` if it goes on.
   var error: SecItemError? {
     switch self {
     case .allow: nil
@@ -47,7 +47,7 @@ public struct AuthenticationRequest: Sendable, Hashable {
 public struct AuthenticationContext: Sendable, Equatable {
   /// False where the app forbids any dialog (`interactionNotAllowed`).
   public var isInteractionAllowed: Bool
-  /// What the person has answered to this context before; `nil` where the device is asked.
+  /// What the person has answered to this context before; `nil` if the device is asked.
   public var outcome: AuthenticationOutcome?
   /// The credential of items with an application password.
   public var applicationPassword: SensitiveBytes?

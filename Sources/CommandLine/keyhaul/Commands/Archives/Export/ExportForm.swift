@@ -34,7 +34,7 @@ struct ExportForm {
     format = .json
   }
 
-  /// By its ending; a stream is JSON unless something else is said. `nil` where the ending says nothing.
+  /// By its ending; a stream is JSON unless something else is said. `nil` if the ending says nothing.
   private static func format(ofFile name: String) -> OutputFormat? {
     if name == "-" { return .json }
     let name = name.lowercased()

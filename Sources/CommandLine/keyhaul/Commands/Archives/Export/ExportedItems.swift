@@ -74,7 +74,7 @@ struct ExportedItems {
     return (formless, asking, tally.count - tally.unreadableCount - asking - formless - written)
   }
 
-  /// "Of 18 items 11 are in it, 3 are of other kinds and 4 have no form as csv."; `nil` where all are, and of a document,
+  /// "Of 18 items 11 are in it, 3 are of other kinds and 4 have no form as csv."; `nil` if all are, and of a document,
   /// which holds all. The numbers add up to the first.
   var balance: String? {
     guard let made, made.count < tally.count else { return nil }

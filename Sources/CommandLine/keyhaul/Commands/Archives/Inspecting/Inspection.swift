@@ -11,15 +11,15 @@ struct Inspection: Report {
   /// What the device that made it has besides, where it is available.
   let maker: MakerItems?
   let files: StoredPayloads
-  /// The list of files counted, with what it names and is not stored; `nil` where the list stays closed.
+  /// The list of files counted, with what it names and is not stored; `nil` if the list stays closed.
   let listing: FileList.Listing?
-  /// The files by domain, the largest first; `nil` where the list stays closed.
+  /// The files by domain, the largest first; `nil` if the list stays closed.
   let domains: [FilesByDomain.Domain]?
   /// Only where it is asked for.
   let tree: DomainTree?
   /// Every file by its name, with `--tree` and `-v`.
   let everyFile: EveryFile?
-  /// How long deriving the password's key is likely to take on this machine; `nil` where the keybag does not say what to
+  /// How long deriving the password's key is likely to take on this machine; `nil` if the keybag does not say what to
   /// derive.
   let unlockTime: Duration?
   /// How long it took, where it was derived.
@@ -112,7 +112,7 @@ struct Inspection: Report {
   /// What of its keychain's keys no device leaves so.
   var unbound: UnboundKeychain? { archive.unboundKeychain }
   var isUnlocked: Bool { opened != nil }
-  /// `nil` where there is no keychain to count.
+  /// `nil` if there is no keychain to count.
   var contents: ArchiveContents? {
     archive.hasKeychain && opened?.hiddenKeychain == nil ? opened?.contents : nil
   }
@@ -156,7 +156,7 @@ extension Inspection {
 extension Inspection {
   /// All that is known of the archive as one HTML file.
   ///
-  /// - Parameter argument: What the person types for it; `nil` where it came from a stream.
+  /// - Parameter argument: What the person types for it; `nil` if it came from a stream.
   func page(argument: String?) -> InspectionPage {
     var facts = InspectionPage.Facts(
       name: name, argument: argument, device: archive.device, made: archive.date,
@@ -227,7 +227,7 @@ extension Inspection {
       : "Most of its items (\(few) of \(total)) \(are) this-device-only: only \(maker) can restore them."
   }
 
-  /// "3 device-bound: 2 generic (when unlocked, this device), 1 key (…)", for each reason; `nil` where all open. What the
+  /// "3 device-bound: 2 generic (when unlocked, this device), 1 key (…)", for each reason; `nil` if all open. What the
   /// items are called, and in which access groups they are, is sealed with them.
   var sealedText: String? {
     let groups = SealedItems(opened).groups

@@ -90,7 +90,7 @@ extension ArchiveUnlocker {
   struct OpenedForFutures {
     let archive: OpenedArchive
     let futures: MigrationFutures
-    /// Whose hardware key was tried; `nil` where none was.
+    /// Whose hardware key was tried; `nil` if none was.
     let hardware: String?
   }
 

@@ -76,7 +76,7 @@ struct PlanReport {
     return isRedacted ? document.redactingNames() : document
   }
 
-  /// Why nobody carries out this very plan, as one sentence; `nil` where that can be done.
+  /// Why nobody carries out this very plan, as one sentence; `nil` if that can be done.
   var obstacle: String? {
     if source.obstacle != nil { return "This backup cannot be restored as it is." }
     if plan.onlyRemoves {
@@ -201,8 +201,8 @@ extension PlanReport {
   /// The plan as one HTML file.
   ///
   /// - Parameters:
-  ///   - sourceArgument: What the person types for the source; `nil` where it came from a stream.
-  ///   - targetArgument: The same for the target; `nil` where there is none.
+  ///   - sourceArgument: What the person types for the source; `nil` if it came from a stream.
+  ///   - targetArgument: The same for the target; `nil` if there is none.
   func page(from sourceArgument: String?, to targetArgument: String?) -> PlanPage {
     PlanPage(
       plan, as: document, apps: source.apps, maker: source.maker, sourceArgument: sourceArgument,
@@ -240,8 +240,8 @@ extension ComparisonReport {
   /// The four restores and the checklist as one HTML file.
   ///
   /// - Parameters:
-  ///   - sourceArgument: What the person types for the source; `nil` where it came from a stream.
-  ///   - targetArgument: The same for the target; `nil` where there is none.
+  ///   - sourceArgument: What the person types for the source; `nil` if it came from a stream.
+  ///   - targetArgument: The same for the target; `nil` if there is none.
   func page(from sourceArgument: String?, to targetArgument: String?) -> ComparisonPage {
     ComparisonPage(
       comparison, of: report.document, apps: report.source.apps, maker: report.source.maker,

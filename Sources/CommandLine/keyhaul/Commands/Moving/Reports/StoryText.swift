@@ -120,7 +120,7 @@ struct StoryText {
     return leftOut(because: reason) + (decision.detail.map { [("Found", $0)] } ?? [])
   }
 
-  /// - Parameter rule: `nil` where none keeps the item out of a backup.
+  /// - Parameter rule: `nil` if none keeps the item out of a backup.
   private func facts(ofItemOn device: String, leftOutBy rule: Reason?) -> [(String, String)] {
     let place = "not in \(source.name); on \(device)"
     guard let rule = rule?.explanation else {
