@@ -2,10 +2,10 @@ import Basics
 import KeychainFormats
 
 extension StoredParts {
-  /// Combines the list of files with the log or the journal beside it, as SQLite would: a log's last commit, or what
-  /// the list was before a change that was not finished. Beside a log a journal is not looked at.
+  /// Combines the manifest with the log or the journal next to it, as SQLite would: up to the log's last commit, or as it
+  /// was before an unfinished change. If there is a log, the journal is ignored.
   ///
-  /// - Returns: What was read with the list, and each file of which something is not read.
+  /// - Returns: A note for the file that was read, and a finding for each file that was not read in full.
   mutating func readJournals() throws(BackupArchiveError) -> [ArchiveNote] {
     guard let database else { return [] }
     var notes: [ArchiveNote] = []
@@ -31,7 +31,8 @@ extension StoredParts {
         use = (pages, part)
         if restByteCount > 0 {
           leave(
-            part, Int64(restByteCount), "they are not a finished change; what it had finished before them is read")
+            part, Int64(restByteCount),
+            "they are not part of a finished change; the finished changes before them are read")
         }
       }
     }
@@ -45,7 +46,7 @@ extension StoredParts {
     return [.listJournalRead(name: use.part.path)] + notes
   }
 
-  /// The list of files, if it is an unencrypted database, with what a log or a journal changes in it.
+  /// The manifest, if it is an unencrypted database, with the changes of its log or journal.
   func clearDatabase() throws(BackupArchiveError) -> DatabaseBytes {
     guard let database else {
       throw BackupArchiveError(.payloadMissing, "it has no \(StoredPart.database.path)")
@@ -53,9 +54,9 @@ extension StoredParts {
     return try DatabaseBytes(database, replacing: replacedPages?.pages)
   }
 
-  /// Whether the list of files is an unencrypted database whose rows can be read without a password.
+  /// Whether the manifest is an unencrypted database whose rows can be read without a password.
   ///
-  /// - Throws: What the system did not give.
+  /// - Throws: An error of the system, such as an unreadable file.
   func hasPlaintextList() throws(BackupArchiveError) -> Bool {
     var parts = self
     do throws(BackupArchiveError) {
@@ -75,7 +76,7 @@ extension StoredParts {
     /// There is nothing in it.
     case none
     case unfit(String)
-    /// - Parameter restByteCount: What stands behind the last commit and is none.
+    /// - Parameter restByteCount: The number of bytes after the last commit.
     case pages(ReplacedPages, restByteCount: Int)
   }
 
@@ -109,7 +110,7 @@ extension StoredParts {
     return .pages(pages, restByteCount: rest)
   }
 
-  /// - Returns: `nil` if the stored bytes do not begin as an unencrypted database does.
+  /// - Returns: `nil` if the stored bytes do not begin like an unencrypted database.
   private static func pageByteCount(of database: StoredBytes) throws(BackupArchiveError) -> Int? {
     guard database.byteCount >= 18 else { return nil }
     let start = try [UInt8](count: 18) { (buffer) throws(BackupArchiveError) in try database.read(at: 0, into: buffer) }
@@ -118,7 +119,7 @@ extension StoredParts {
     return size == 1 ? 65_536 : size
   }
 
-  /// Whether it is a list of files, and SQLite finds nothing wrong with its pages.
+  /// Whether the database has a manifest's tables, and SQLite finds no error in its pages.
   private static func isSound(_ bytes: DatabaseBytes) throws(BackupArchiveError) -> Bool {
     do throws(BackupArchiveError) {
       return try ManifestDatabase(bytes).isSound()

@@ -1,7 +1,7 @@
 import Basics
 import KeychainFormats
 
-/// Pages that stand for those of a stored database: what its log has committed, or what its journal takes back.
+/// Pages that replace pages of a stored database: committed by its log, or restored from its journal.
 struct ReplacedPages: Sendable {
   /// Of the log or the journal.
   private let bytes: [UInt8]
@@ -20,13 +20,13 @@ struct ReplacedPages: Sendable {
     (starts, pageCount, pageByteCount) = (journal.pageStarts, journal.pageCount, journal.pageByteCount)
   }
 
-  /// How many bytes the database has with them. Pages that neither file holds are missing, and none of zeros: else a few
-  /// bytes that name a page far behind would ask for all before it.
+  /// The size of the database with these pages. Pages that neither file contains are missing, not zeros. Otherwise a log
+  /// of a few bytes that names a page far behind would claim all pages before it.
   func databaseByteCount(over storedByteCount: Int) -> Int {
     min(pageCount, storedByteCount / pageByteCount + starts.count) * pageByteCount
   }
 
-  /// Puts the pages over those that were read.
+  /// Copies the pages over the ones that were read.
   ///
   /// - Parameters:
   ///   - buffer: A part of the database.
@@ -44,7 +44,7 @@ struct ReplacedPages: Sendable {
     }
   }
 
-  /// Whether the stored database has all of them already, as it does once a log was written back to it.
+  /// Whether the stored database already contains all of these pages, as it does after a checkpoint of its log.
   func areStored(in stored: StoredBytes) throws(BackupArchiveError) -> Bool {
     guard pageCount * pageByteCount == stored.byteCount else { return false }
     for (page, start) in starts where page <= pageCount {

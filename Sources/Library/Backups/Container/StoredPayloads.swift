@@ -67,11 +67,11 @@ public struct StoredPayloads: Sendable, Equatable {
   private var irregular: Set<Name> = []
   /// Of all payloads together.
   public private(set) var byteCount: Int64 = 0
-  /// Where payloads lie that have another name than a device gives them, relative to the backup's directory.
+  /// The paths of payloads with other names than a device gives them, relative to the backup's directory.
   private(set) var otherPaths: [Name: String] = [:]
-  /// Other names of payloads, until all names are known.
+  /// Files with other names of payloads, until all files are known.
   private var candidates: [Name: [(path: String, byteCount: Int64)]] = [:]
-  /// Files with another name of a payload that are not read for it.
+  /// Files with another name of a payload that are not read.
   private var unread: Set<String> = []
 
   /// Creates a list of no payload.
@@ -97,20 +97,20 @@ public struct StoredPayloads: Sendable, Equatable {
 
   func contains(_ name: Name) -> Bool { byteCounts[name] != nil }
 
-  /// Where a payload lies that has another name than a device gives it; `nil` for every other one.
+  /// The path of a payload with another name than a device gives it; `nil` for every other payload.
   package func otherPath(of fileIdentifier: some StringProtocol) -> String? {
     otherPaths.isEmpty ? nil : Name(fileIdentifier).flatMap { otherPaths[$0] }
   }
 
-  /// Whether a file has another name of a payload and is not read for it.
+  /// Whether a file has another name of a payload and is not read.
   package func isUnread(_ path: String) -> Bool { unread.contains(path) }
 
-  /// Where a payload lies, or would.
+  /// The path at which a payload is stored, or would be.
   func path(of fileIdentifier: String, in layout: BackupLayout) -> String {
     otherPath(of: fileIdentifier) ?? layout.storedPath(of: fileIdentifier)
   }
 
-  /// What is to be said of other names; `nil` if every payload has its own.
+  /// The finding about other names; `nil` if every payload has its own.
   public var finding: ArchiveFinding? {
     guard let first = otherPaths.values.min() ?? unread.min() else { return nil }
     return .payloadsRenamed(count: otherPaths.count, unread: unread.count, first: first)
@@ -118,14 +118,14 @@ public struct StoredPayloads: Sendable, Equatable {
 
   var notes: [ArchiveNote] { finding.map { [.finding($0)] } ?? [] }
 
-  /// Enters a regular file with another name of a payload.
+  /// Adds a regular file with another name of a payload.
   mutating func addCandidate(_ path: String, for fileIdentifier: String, byteCount: Int64) {
     guard let name = Name(fileIdentifier) else { return }
     candidates[name, default: []].append((path, byteCount))
   }
 
-  /// Decides between the names, once all of them are entered: a payload's own name goes first, whatever stands there. Of
-  /// several other names nothing tells which is right, so that none is read.
+  /// Chooses the file of each payload after all files are known. A payload's own name wins, even if it is not a file. If
+  /// several files have other names of a payload, none is read, because nothing shows which one is right.
   mutating func settle() {
     for (name, files) in candidates {
       if files.count == 1, byteCounts[name] == nil, !irregular.contains(name) {
