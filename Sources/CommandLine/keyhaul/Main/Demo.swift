@@ -18,7 +18,7 @@ struct Demo: RunnableVerb {
 
   @Option(help: ArgumentHelp("Keep the devices and backups in this folder.", valueName: "dir"), completion: .directory)
   var keep: String?
-  @OptionGroup(title: "Flags of all commands") var common: CommonOptions
+  @OptionGroup(title: "Options for all commands") var common: CommonOptions
 
   /// A part of the story: a sentence, then commands as a person would type them.
   private struct Scene {

@@ -10,7 +10,7 @@ struct Version: RunnableVerb {
     flags: ["--json"])
   static let configuration = described(as: "version")
 
-  @OptionGroup(title: "Flags of all commands") var common: CommonOptions
+  @OptionGroup(title: "Options for all commands") var common: CommonOptions
 
   func perform(in session: Session) throws -> CommandStatus {
     if session.isJSON {
@@ -35,7 +35,7 @@ struct Completions: RunnableVerb {
   static let configuration = described(as: "completions")
 
   @Argument(help: "bash, zsh or fish.") var shell: CompletionScript.Shell
-  @OptionGroup(title: "Flags of all commands") var common: CommonOptions
+  @OptionGroup(title: "Options for all commands") var common: CommonOptions
 
   func perform(in session: Session) throws -> CommandStatus {
     let script = CompletionScript(of: Keyhaul.self, for: shell).text

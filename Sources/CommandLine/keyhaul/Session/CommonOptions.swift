@@ -58,8 +58,8 @@ struct CommonOptions: ParsableArguments {
   @Flag(
     name: .shortAndLong,
     help: ArgumentHelp(
-      "Confirm changes and deletions without asking. Keyhaul still asks about damage and "
-        + "slow work."))
+      "Answer yes to questions about changes and deletions. Keyhaul still asks before it "
+        + "accepts damage or starts a slow operation."))
   var yes = false
 
   init() {}

@@ -204,7 +204,7 @@ extension ItemFate {
       Explanation(
         id: rawValue, headline: "several items match, and their results differ",
         rule: "If a name matches several items, Keyhaul answers only if the result is the same for all of them.",
-        effect: "An expectation with such a name is not met.", action: "Ask for a single item.")
+        effect: "An expectation that uses such a name always fails.", action: "Ask for a single item.")
     }
   }
 }

@@ -14,9 +14,9 @@ extension TransferWay {
   /// The page about all ways together.
   package static let explanation = Explanation(
     id: "ways", headline: "how an item can move to another device",
-    rule: "A restore moves the items that its keys can decrypt. A direct transfer (Quick Start) needs no password, "
-      + "and moves items that do not sync, unless their class is this-device-only. iCloud Keychain moves items that "
-      + "are flagged to sync. It needs no backup, and works only while it is turned on.",
+    rule: "Restoring a backup moves the items that the target can decrypt. A direct transfer (Quick Start) needs no "
+      + "password. It moves the items that do not sync, except those in a this-device-only class. iCloud Keychain "
+      + "needs no backup. It moves the items flagged to sync, but only while it is turned on.",
     effect: "A this-device-only item cannot move. For some items Apple has not published what a direct transfer does, "
       + "so the answer is \"not known\": items that sync, items with an access control or a token, and items of the "
       + "system, a group or an App Clip.",

@@ -18,7 +18,7 @@ struct Explain: RunnableVerb {
       valueName: "topic"),
     completion: .list(Explanation.all.map(\.id)))
   var topic: String?
-  @OptionGroup(title: "Flags of all commands") var common: CommonOptions
+  @OptionGroup(title: "Options for all commands") var common: CommonOptions
 
   func perform(in session: Session) throws -> CommandStatus {
     guard let topic else {

@@ -46,7 +46,7 @@ struct DeviceCreate: RunnableVerb {
   @OptionGroup var databaseKeys: DatabaseKeyOptions
   @OptionGroup var wait: WaitOptions
   @OptionGroup var dryRun: DryRunOptions
-  @OptionGroup(title: "Flags of all commands") var common: CommonOptions
+  @OptionGroup(title: "Options for all commands") var common: CommonOptions
 
   func perform(in session: Session) throws -> CommandStatus {
     let (home, deviceName) = try place(in: session)

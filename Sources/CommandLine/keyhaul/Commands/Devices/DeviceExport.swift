@@ -18,7 +18,7 @@ struct DeviceExport: RunnableVerb {
     completion: .file())
   var output: String
   @OptionGroup var target: TargetDevice
-  @OptionGroup(title: "Flags of all commands") var common: CommonOptions
+  @OptionGroup(title: "Options for all commands") var common: CommonOptions
 
   func perform(in session: Session) throws -> CommandStatus {
     if output == "-" {

@@ -19,7 +19,7 @@ struct DeviceList: TabularVerb {
     ])
 
   @OptionGroup var chosen: FieldOptions
-  @OptionGroup(title: "Flags of all commands") var common: CommonOptions
+  @OptionGroup(title: "Options for all commands") var common: CommonOptions
 
   func perform(in session: Session) throws -> CommandStatus {
     session.chosen = try ChosenFields(chosen, of: Self.table)
@@ -93,7 +93,7 @@ struct DeviceShow: RunnableVerb {
   static let configuration = described(as: "show")
 
   @OptionGroup var target: TargetDevice
-  @OptionGroup(title: "Flags of all commands") var common: CommonOptions
+  @OptionGroup(title: "Options for all commands") var common: CommonOptions
 
   func perform(in session: Session) throws -> CommandStatus {
     let device = try target.find(in: session)

@@ -11,7 +11,7 @@ struct DeviceLock: RunnableVerb {
   static let configuration = described(as: "lock")
 
   @OptionGroup var target: TargetDevice
-  @OptionGroup(title: "Flags of all commands") var common: CommonOptions
+  @OptionGroup(title: "Options for all commands") var common: CommonOptions
 
   func perform(in session: Session) throws -> CommandStatus {
     let device = try target.find(in: session)
@@ -44,7 +44,7 @@ struct DeviceUnlock: RunnableVerb {
 
   @OptionGroup(title: "The passcode") var passcode: PasscodeFlags
   @OptionGroup var target: TargetDevice
-  @OptionGroup(title: "Flags of all commands") var common: CommonOptions
+  @OptionGroup(title: "Options for all commands") var common: CommonOptions
 
   func perform(in session: Session) throws -> CommandStatus {
     let device = try target.find(in: session)
@@ -83,7 +83,7 @@ struct DeviceRestart: RunnableVerb {
   static let configuration = described(as: "restart")
 
   @OptionGroup var target: TargetDevice
-  @OptionGroup(title: "Flags of all commands") var common: CommonOptions
+  @OptionGroup(title: "Options for all commands") var common: CommonOptions
 
   func perform(in session: Session) throws -> CommandStatus {
     let device = try target.find(in: session)

@@ -191,7 +191,7 @@ struct DeviceFixtureVerb: RunnableVerb {
     help: ArgumentHelp("\(FixtureSource.bundledNames).", valueName: "name"),
     completion: .list(BundledFixtures.names))
   var name: String
-  @OptionGroup(title: "Flags of all commands") var common: CommonOptions
+  @OptionGroup(title: "Options for all commands") var common: CommonOptions
 
   func perform(in session: Session) throws -> CommandStatus {
     guard let bytes = BundledFixtures.bytes(named: name) else {

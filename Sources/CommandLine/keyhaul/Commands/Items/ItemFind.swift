@@ -42,10 +42,10 @@ struct ItemFind: TabularVerb {
   var output: String?
   @OptionGroup var target: TargetKeychain
   @OptionGroup(title: "The backup's password") var password: PasswordFlags
-  @OptionGroup(title: "Opening") var opening: OpeningOptions
+  @OptionGroup(title: "Opening the backup") var opening: OpeningOptions
   @OptionGroup var databaseKeys: DatabaseKeyOptions
   @OptionGroup var chosen: FieldOptions
-  @OptionGroup(title: "Flags of all commands") var common: CommonOptions
+  @OptionGroup(title: "Options for all commands") var common: CommonOptions
 
   /// The members of each of `items` in `keychain-items/1`, and those of `attributes`, which may be named alone.
   static let table = FieldTable(

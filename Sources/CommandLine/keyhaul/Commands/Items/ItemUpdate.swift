@@ -27,8 +27,8 @@ struct ItemUpdate: RunnableVerb {
   @OptionGroup var dryRun: DryRunOptions
   @OptionGroup var target: TargetKeychain
   @OptionGroup(title: "The backup's password") var password: PasswordFlags
-  @OptionGroup(title: "Opening") var opening: OpeningOptions
-  @OptionGroup(title: "Flags of all commands") var common: CommonOptions
+  @OptionGroup(title: "Opening the backup") var opening: OpeningOptions
+  @OptionGroup(title: "Options for all commands") var common: CommonOptions
 
   var chosen: ChosenItems { ChosenItems(kind: kind, attributes: attributes) }
 

@@ -25,7 +25,7 @@ struct SimulatorList: TabularVerb {
   static let table = FieldTable("simulators", ["name", "path", "items", "schema", "fault"])
 
   @OptionGroup var chosen: FieldOptions
-  @OptionGroup(title: "Flags of all commands") var common: CommonOptions
+  @OptionGroup(title: "Options for all commands") var common: CommonOptions
 
   /// A Simulator of the list.
   private struct Entry {

@@ -25,11 +25,11 @@ struct SimulatorSeed: RunnableVerb {
   var app: [String] = []
   @Flag(help: "Keep existing items. (By default, items with the same primary key are replaced.)") var keep = false
   @OptionGroup(title: "The backup's password") var password: PasswordFlags
-  @OptionGroup(title: "Opening") var opening: OpeningOptions
+  @OptionGroup(title: "Opening the backup") var opening: OpeningOptions
   @OptionGroup var databaseKeys: DatabaseKeyOptions
   @OptionGroup var dryRun: DryRunOptions
   @OptionGroup var wait: WaitOptions
-  @OptionGroup(title: "Flags of all commands") var common: CommonOptions
+  @OptionGroup(title: "Options for all commands") var common: CommonOptions
 
   func perform(in session: Session) throws -> CommandStatus {
     let simulator = try target.find(in: session)

@@ -18,7 +18,7 @@ struct SimulatorSnapshot: RunnableVerb {
       "The file to write, with mode 0600. It contains the whole keychain, unencrypted.", valueName: "file"),
     completion: .file())
   var output: String
-  @OptionGroup(title: "Flags of all commands") var common: CommonOptions
+  @OptionGroup(title: "Options for all commands") var common: CommonOptions
 
   func perform(in session: Session) throws -> CommandStatus {
     let simulator = try target.find(in: session)
@@ -58,10 +58,11 @@ struct SimulatorReset: RunnableVerb {
   static let configuration = described(as: "reset")
 
   @OptionGroup var target: SimulatorArgument
-  @Option(help: ArgumentHelp("The app's access group, as its items name it; may be repeated.", valueName: "group"))
+  @Option(
+    help: ArgumentHelp("The app's access group, as it appears in its items. May be repeated.", valueName: "group"))
   var app: [String]
   @OptionGroup var dryRun: DryRunOptions
-  @OptionGroup(title: "Flags of all commands") var common: CommonOptions
+  @OptionGroup(title: "Options for all commands") var common: CommonOptions
 
   func perform(in session: Session) throws -> CommandStatus {
     let simulator = try target.find(in: session)

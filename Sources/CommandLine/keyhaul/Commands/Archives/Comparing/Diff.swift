@@ -27,10 +27,10 @@ struct Diff: RunnableVerb {
   @OptionGroup var report: ReportOptions
   @OptionGroup(title: "The backups' password") var password: PasswordFlags
   @OptionGroup(title: "The second backup's password, if it differs") var otherPassword: OtherPasswordFlags
-  @OptionGroup(title: "Opening") var opening: OpeningOptions
+  @OptionGroup(title: "Opening the backup") var opening: OpeningOptions
   @OptionGroup var databaseKeys: DatabaseKeyOptions
   @OptionGroup var wait: WaitOptions
-  @OptionGroup(title: "Flags of all commands") var common: CommonOptions
+  @OptionGroup(title: "Options for all commands") var common: CommonOptions
 
   func perform(in session: Session) throws -> CommandStatus {
     let finder = try ArgumentFinder(session, databaseKeys)

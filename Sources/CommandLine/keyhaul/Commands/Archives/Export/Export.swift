@@ -56,11 +56,11 @@ struct Export: RunnableVerb {
     completion: .directory)
   var files: String?
   @OptionGroup(title: "The backup's password") var password: PasswordFlags
-  @OptionGroup(title: "Opening") var opening: OpeningOptions
+  @OptionGroup(title: "Opening the backup") var opening: OpeningOptions
   @OptionGroup var databaseKeys: DatabaseKeyOptions
   @OptionGroup var dryRun: DryRunOptions
   @OptionGroup var wait: WaitOptions
-  @OptionGroup(title: "Flags of all commands") var common: CommonOptions
+  @OptionGroup(title: "Options for all commands") var common: CommonOptions
 
   init() {}
 

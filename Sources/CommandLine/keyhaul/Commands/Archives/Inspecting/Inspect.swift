@@ -42,11 +42,11 @@ struct Inspect: BackupVerb {
   @Flag var part: Part?
   @OptionGroup var report: ReportOptions
   @OptionGroup(title: "The backup's password") var password: PasswordFlags
-  @OptionGroup(title: "Opening") var opening: OpeningOptions
+  @OptionGroup(title: "Opening the backup") var opening: OpeningOptions
   @OptionGroup var databaseKeys: DatabaseKeyOptions
   @OptionGroup(title: "Many backups") var many: ManyBackupsOptions
   @OptionGroup var chosen: FieldOptions
-  @OptionGroup(title: "Flags of all commands") var common: CommonOptions
+  @OptionGroup(title: "Options for all commands") var common: CommonOptions
 
   var unlocking: UnlockingOptions { UnlockingOptions(password: password, opening: opening) }
 

@@ -29,7 +29,7 @@ struct BackupCommand: RunnableVerb {
   @OptionGroup(title: "The new backup's password") var password: PasswordFlags
   @OptionGroup var dryRun: DryRunOptions
   @OptionGroup var wait: WaitOptions
-  @OptionGroup(title: "Flags of all commands") var common: CommonOptions
+  @OptionGroup(title: "Options for all commands") var common: CommonOptions
 
   func perform(in session: Session) throws -> CommandStatus {
     try checkFlags(session)
@@ -100,7 +100,7 @@ struct BackupCommand: RunnableVerb {
     if noPassword, isPublished { return try prepared(device, nil, in: session) }
     if noPassword {
       session.warn(
-        "only \(device.name) can decrypt this backup's keychain",
+        "only \(device.name) can decrypt the keychain in this backup",
         why: "without a password every keychain key also needs that device's hardware key",
         try: "leave --no-password out if its items should move")
       return try prepared(device, nil, in: session)

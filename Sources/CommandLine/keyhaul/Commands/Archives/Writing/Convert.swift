@@ -31,9 +31,9 @@ struct Convert: RunnableVerb {
   @Flag(help: "With --decrypted, also write the items with their secrets, in plain text, next to the copy.")
   var reveal = false
   @OptionGroup(title: "The backup's password") var password: PasswordFlags
-  @OptionGroup(title: "Opening") var opening: OpeningOptions
+  @OptionGroup(title: "Opening the backup") var opening: OpeningOptions
   @OptionGroup var dryRun: DryRunOptions
-  @OptionGroup(title: "Flags of all commands") var common: CommonOptions
+  @OptionGroup(title: "Options for all commands") var common: CommonOptions
 
   func perform(in session: Session) throws -> CommandStatus {
     let unlocking = UnlockingOptions(password: password, opening: opening)

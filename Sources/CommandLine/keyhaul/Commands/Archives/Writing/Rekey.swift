@@ -31,9 +31,9 @@ struct Rekey: RunnableVerb {
   var rounds: RoundCount?
   @OptionGroup(title: "The backup's password") var password: PasswordFlags
   @OptionGroup(title: "Its new password") var newPassword: NewPasswordFlags
-  @OptionGroup(title: "Opening") var opening: OpeningOptions
+  @OptionGroup(title: "Opening the backup") var opening: OpeningOptions
   @OptionGroup var dryRun: DryRunOptions
-  @OptionGroup(title: "Flags of all commands") var common: CommonOptions
+  @OptionGroup(title: "Options for all commands") var common: CommonOptions
 
   /// What becomes of the password.
   enum Change {
@@ -269,7 +269,7 @@ struct HardwareRekey {
     if hardware.isPublished, let maker = hardware.homeDevice {
       session.warnOfPublishedKey(of: maker, "anyone can decrypt the keychain in \(named.name) without its password")
     }
-    let reach = hardware.isPublished ? "" : " From now on, only \(device) can decrypt its keychain."
+    let reach = hardware.isPublished ? "" : " From now on, only \(device) can decrypt the keychain in this backup."
     try verb.report(
       named, keybag,
       did: "Removed the password of \(name).\(reach)",

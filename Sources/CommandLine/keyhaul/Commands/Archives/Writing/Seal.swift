@@ -23,9 +23,9 @@ struct Seal: RunnableVerb {
         + "sealed.)"), completion: .file())
   var archive: String
   @OptionGroup(title: "The backup's password") var password: PasswordFlags
-  @OptionGroup(title: "Opening") var opening: OpeningOptions
+  @OptionGroup(title: "Opening the backup") var opening: OpeningOptions
   @OptionGroup var dryRun: DryRunOptions
-  @OptionGroup(title: "Flags of all commands") var common: CommonOptions
+  @OptionGroup(title: "Options for all commands") var common: CommonOptions
 
   func perform(in session: Session) throws -> CommandStatus {
     // Beside a link stands another file than beside what it points to.

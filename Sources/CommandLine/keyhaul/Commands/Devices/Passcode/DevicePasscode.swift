@@ -15,7 +15,7 @@ struct DevicePasscodeSet: RunnableVerb {
   @OptionGroup(title: "The new passcode") var newPasscode: NewPasscodeFlags
   @OptionGroup var dryRun: DryRunOptions
   @OptionGroup var target: TargetDevice
-  @OptionGroup(title: "Flags of all commands") var common: CommonOptions
+  @OptionGroup(title: "Options for all commands") var common: CommonOptions
 
   func perform(in session: Session) throws -> CommandStatus {
     let device = try target.find(in: session)
@@ -60,7 +60,7 @@ struct DevicePasscodeChange: RunnableVerb {
   @OptionGroup(title: "The new passcode") var newPasscode: NewPasscodeFlags
   @OptionGroup var dryRun: DryRunOptions
   @OptionGroup var target: TargetDevice
-  @OptionGroup(title: "Flags of all commands") var common: CommonOptions
+  @OptionGroup(title: "Options for all commands") var common: CommonOptions
 
   func perform(in session: Session) throws -> CommandStatus {
     let device = try target.find(in: session)
@@ -104,7 +104,7 @@ struct DevicePasscodeRemove: RunnableVerb {
   @OptionGroup(title: "The passcode") var passcode: PasscodeFlags
   @OptionGroup var dryRun: DryRunOptions
   @OptionGroup var target: TargetDevice
-  @OptionGroup(title: "Flags of all commands") var common: CommonOptions
+  @OptionGroup(title: "Options for all commands") var common: CommonOptions
 
   func perform(in session: Session) throws -> CommandStatus {
     let device = try target.find(in: session)
