@@ -3,14 +3,6 @@ import Basics
 public import KeychainFormats
 public import KeychainRules
 
-/// What a restore does with the items that are on the target already.
-public enum ExistingItemPolicy: String, Sendable, CaseIterable, Codable {
-  /// What iOS does: everything that is not synchronized is removed first.
-  case replace
-  /// Everything stays; of two items with the same key the newer one wins.
-  case merge
-}
-
 /// What restoring one archive onto one device would do, decided without changing either.
 ///
 /// Computed from what the keys open and from the target's rows, never from a name or an identifier; the same value is
