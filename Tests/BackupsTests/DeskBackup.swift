@@ -101,7 +101,7 @@ extension Keybag {
 
 extension BackupArchive {
   /// Every file's plain bytes by domain and path, with what reading it gave.
-  func plainFiles(_ keys: borrowing ClassKeys) throws -> [String: (
+  func plainFiles(_ keys: ClassKeys) throws -> [String: (
     bytes: [UInt8], reading: PayloadReading, record: FileRecord
   )] {
     var listed: [ListedFile] = []

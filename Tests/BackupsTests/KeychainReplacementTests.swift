@@ -12,7 +12,7 @@ struct KeychainReplacementTests {
   static let places = ["b/", "b.tar", "b.tar.gz", "b.tar.zst", "b.zip"]
 
   /// A keychain file of the backup with an item more.
-  private func longer(_ archive: BackupArchive, _ keys: borrowing ClassKeys) throws -> [UInt8] {
+  private func longer(_ archive: BackupArchive, _ keys: ClassKeys) throws -> [UInt8] {
     var file = try archive.keychainFile(with: keys).file
     file.entries.append(
       .init(kind: .key, blob: try SeededRandomSource(seed: "more").bytes(500), persistentReference: nil))

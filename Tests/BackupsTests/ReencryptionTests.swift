@@ -117,8 +117,8 @@ struct ReencryptionTests {
     }
     #expect(archive.manifest.others == original.manifest.others)
     // The class keys are those that they were: with the hardware all open, and one wraps what the other opens.
-    let old = try desk.keybag.unlock(password: .empty, deviceKey: desk.deviceKey.copy())
-    let new = try bare.unlock(password: .empty, deviceKey: desk.deviceKey.copy())
+    let old = try desk.keybag.unlock(password: .empty, deviceKey: desk.deviceKey)
+    let new = try bare.unlock(password: .empty, deviceKey: desk.deviceKey)
     for keyClass in (1...11).map({ KeyClass(rawValue: $0) }) {
       let field = try old.wrapFileKey(Secret(utf8: String(repeating: "k", count: 32)), keyClass: keyClass)
       let size = try new.unwrapFileKey(field).count

@@ -84,8 +84,8 @@ struct RekeyTests {
     let keybag = try desk.protected("one")
     let again = try BackupKeybag.rewrap(keybag, from: Secret(utf8: "one"), to: Secret(utf8: "two"))
     // A key wrapped under a device-bound class by the old bag opens under the new one, with the available hardware key.
-    let old = try keybag.unlock(password: Secret(utf8: "one"), deviceKey: desk.deviceKey.copy())
-    let new = try again.unlock(password: Secret(utf8: "two"), deviceKey: desk.deviceKey.copy())
+    let old = try keybag.unlock(password: Secret(utf8: "one"), deviceKey: desk.deviceKey)
+    let new = try again.unlock(password: Secret(utf8: "two"), deviceKey: desk.deviceKey)
     for keyClass in (1...11).map({ KeyClass(rawValue: $0) }) {
       let field = try old.wrapFileKey(Secret(utf8: String(repeating: "k", count: 32)), keyClass: keyClass)
       let isSame = try new.unwrapFileKey(field).matches(Secret(utf8: String(repeating: "k", count: 32)))

@@ -33,7 +33,7 @@ struct SampleBackup: ~Copyable {
         buildVersion: "22B83", serialNumber: "F2LXK0AB12"),
       date: Self.date, keybag: keybag, isEncrypted: hasPassword, wasPasscodeSet: true,
       keychainFile: try file.serialized())
-    keys = made.takeClassKeys()
+    keys = made.classKeys
   }
 
   @discardableResult

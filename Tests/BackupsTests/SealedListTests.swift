@@ -56,7 +56,7 @@ struct SealedListTests {
   /// The backup's class keys with the key of its records, as a password gives them.
   private func keys(of archive: BackupArchive, _ password: String = SampleBackup.password) throws -> ClassKeys {
     var keys = try archive.keybag.unlock(password: Secret(utf8: password), deviceKey: nil)
-    keys.recordKey = try archive.recordKey(password: Secret(utf8: password))
+    keys = keys.with(recordKey: try archive.recordKey(password: Secret(utf8: password)))
     return keys
   }
 

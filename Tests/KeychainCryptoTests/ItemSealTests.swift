@@ -76,7 +76,7 @@ struct ItemOpeningTests {
     #expect(try kek.revealed == vector["kek_hex"].bytes)
 
     let entry = ClassKeys.Entry(availability: .available, key: .init(privateKey.copy()), publicKey: publicKey)
-    let keys = try ClassKeys(keybagUUID: [], entries: [.whenUnlocked: entry], wrappedCount: 1, unwrappedCount: 1)
+    let keys = ClassKeys(keybagUUID: [], entries: [.whenUnlocked: entry], wrappedCount: 1, unwrappedCount: 1)
     let blob = try ItemBlob(parsing: vector["v_Data_hex"].bytes)
     #expect(blob.wrappedKey.count == 72)
     #expect(try keys.unwrap(blob.wrappedKey, keyClass: .whenUnlocked).revealed == vector["item_key_hex"].bytes)
@@ -125,7 +125,7 @@ struct ItemOpeningTests {
     let classKey = Secret(copying: [UInt8](repeating: 5, count: 32))
     let wrapped = try KeyWrap.wrap(Secret(vector["bulk_key"]), with: classKey)
     let entry = ClassKeys.Entry(availability: .available, key: .init(consume classKey))
-    let keys = try ClassKeys(
+    let keys = ClassKeys(
       keybagUUID: [], entries: [.alwaysThisDeviceOnly: entry], wrappedCount: 0, unwrappedCount: 0)
     let rewrapped = try ItemBlob(
       version: .v2, hasStaticIV: false, keyClass: blob.keyClass, wrappedKey: wrapped, ciphertext: blob.ciphertext,
@@ -193,7 +193,7 @@ final class ItemSealingTests {
     refused[0].protection = nil
     refused[1].attributes[.valueData] = .data([1])
     var locked = try ClassKeys(importing: keys.exported())
-    locked.drop([.whenUnlocked])
+    locked = locked.dropping([.whenUnlocked])
     for item in refused {
       let refusal = fault { _ = try keys.seal(item, as: .backup) }
       #expect(refusal != "none" && fault { _ = try keys.plaintextToSeal(of: item) } == refusal)
@@ -292,7 +292,7 @@ final class ItemSealingTests {
   func locked() throws {
     let blob = try keys.seal(item(), as: .device, random: random)
     var locked = try ClassKeys(importing: keys.exported())
-    locked.drop([.whenUnlocked])
+    locked = locked.dropping([.whenUnlocked])
     do throws(ItemSealError) {
       _ = try locked.open(blob)
       Issue.record("it opened")
@@ -332,7 +332,7 @@ final class ItemSealingTests {
   private final class SharedKeys: Sendable {
     let keys: ClassKeys
 
-    init(_ keys: consuming ClassKeys) { self.keys = keys }
+    init(_ keys: ClassKeys) { self.keys = keys }
   }
 }
 

@@ -340,7 +340,7 @@ struct ClassKeyMemoryTests {
     let revealed = [keys.revealed(6), keys.revealed(7)]
     let dropped = try #require(revealed[0])
     let kept = try #require(revealed[1])
-    keys.drop([.whenUnlocked, .whenUnlockedThisDeviceOnly, .whenPasscodeSetThisDeviceOnly])
+    keys = keys.dropping([.whenUnlocked, .whenUnlockedThisDeviceOnly, .whenPasscodeSetThisDeviceOnly])
     #expect(keys[6] == .locked)
     #expect(keys[9] == .locked)
     #expect(keys[7] == .available)
@@ -360,7 +360,7 @@ struct ClassKeyMemoryTests {
     let entry = ClassKeys.Entry(
       availability: .available, key: .init(try Secret(vector["class_private"])),
       publicKey: try vector["class_public"].bytes)
-    let keys = try ClassKeys(
+    let keys = ClassKeys(
       keybagUUID: [UInt8](repeating: 0, count: 16), entries: [.fileCompleteUnlessOpen: entry], wrappedCount: 1,
       unwrappedCount: 1)
     let back = try ClassKeys(importing: keys.exported())

@@ -10,7 +10,7 @@ struct LegacyItemTests {
   private let secret = Array("hunter2".utf8)
 
   /// Version, class, wrapped key, ciphertext, written by hand.
-  private func blob(_ keys: borrowing ClassKeys) throws -> [UInt8] {
+  private func blob(_ keys: ClassKeys) throws -> [UInt8] {
     let key = try Secret(count: 32, from: SeededRandomSource(seed: "legacy"))
     let field = try keys.wrapFileKey(key, keyClass: .whenUnlocked)
     return [0, 0, 0, 0] + field + (try FileCipher.encrypt(secret, key: key))

@@ -20,7 +20,7 @@ private struct Needles {
   }
 
   /// All keys of the needles' owner.
-  mutating func add(_ name: String, _ keys: borrowing ClassKeys) {
+  mutating func add(_ name: String, _ keys: ClassKeys) {
     for keyClass in keys.classes {
       let key = keys.entries[keyClass]?.key?.secret.withBytes { Array($0) }
       if let key { add("\(name)'s key of class \(keyClass.rawValue)", key) }

@@ -15,7 +15,7 @@ struct DamagedItem {
       let device = try DeviceKey(Secret(copying: [UInt8](repeating: 5, count: 16)))
       maker = try BackupKeybag.make(
         password: secret("pw"), deviceKey: device, rounds: 1, random: SeededRandomSource(seed: "damage")
-      ).takeClassKeys()
+      ).classKeys
     }
 
     func entry(_ item: KeychainItem) throws -> KeychainBackupFile.Entry {

@@ -14,7 +14,7 @@ struct HardwareClassTests {
   private static let classes: [ProtectionClass] = TwoPhones.migratable + TwoPhones.deviceOnly
 
   /// A backup's bag for a phone. Two of them have the same class keys and salts: both are made from the same bytes.
-  private func bag(_ password: String?, _ key: borrowing DeviceKey) throws -> UnlockedKeybag {
+  private func bag(_ password: String?, _ key: DeviceKey) throws -> UnlockedKeybag {
     try BackupKeybag.make(
       password: secret(password), deviceKey: key, rounds: 1, random: SeededRandomSource(seed: "two devices"))
   }
@@ -43,7 +43,7 @@ struct HardwareClassTests {
     let password = hasPassword ? Desk.password : nil
     let makers = try bag(password, old.deviceKey())
     let makersBag = makers.keybag
-    let makersKeys = makers.takeClassKeys()
+    let makersKeys = makers.classKeys
     let targetsBag = try bag(password, new.deviceKey()).keybag
     let passcodeKey = try makersBag.passcodeKey(password: secret(password) ?? Secret(utf8: ""))
     var count = 0
@@ -62,7 +62,7 @@ struct HardwareClassTests {
 
   private func check(
     _ items: [KeychainItem], _ own: Set<ProtectionClass>, _ damage: [(ProtectionClass, Int)],
-    _ maker: borrowing ClassKeys, _ target: borrowing ClassKeys, bound: [ProtectionClass], hasPassword: Bool,
+    _ maker: ClassKeys, _ target: ClassKeys, bound: [ProtectionClass], hasPassword: Bool,
     on session: DeviceSession
   ) throws {
     var damaged: Set<Int> = []

@@ -20,13 +20,15 @@ def main():
     compiler = pathlib.Path(shutil.which("swiftc")).resolve().parent
     with tempfile.TemporaryDirectory() as folder:
         folder = pathlib.Path(folder)
-        (folder / "password").write_text("correct horse battery\n")
+        for name, text in [("old.pin", "135790\n"), ("new.pin", "2468\n"), ("password", "correct horse\n")]:
+            (folder / name).touch(mode=0o600)
+            (folder / name).write_text(text)
         home = ["--home", str(folder / "devices")]
         archive = str(folder / "family.backup")
         password = ["--password-file", str(folder / "password")]
         calls = [
-            ["device", "create", "old-phone", "--fixture", "old-phone"],
-            ["device", "create", "new-phone", "--fixture", "new-phone"],
+            ["device", "create", "old-phone", "--from", "old-phone", "--passcode-file", str(folder / "old.pin")],
+            ["device", "create", "new-phone", "--from", "new-phone", "--passcode-file", str(folder / "new.pin")],
             ["backup", "old-phone", "-o", archive, "--rounds", "1000", *password],
             ["plan", archive, "--to", "new-phone", *password],
             ["restore", archive, "--to", "new-phone", "--yes", *password],
@@ -34,7 +36,7 @@ def main():
         for call in calls:
             profile = folder / (call[0] + ".profraw")
             done = subprocess.run(
-                [program, *home, *call], env={**os.environ, "LLVM_PROFILE_FILE": str(profile)}, stdout=subprocess.PIPE,
+                [program, *call, *home, "--no-input"], env={**os.environ, "LLVM_PROFILE_FILE": str(profile)}, stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT, text=True)
             if done.returncode != 0:
                 sys.exit(f"error: {' '.join(call)} ended with {done.returncode}\n{done.stdout}")

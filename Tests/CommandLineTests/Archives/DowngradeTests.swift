@@ -24,7 +24,7 @@ struct DowngradeTests {
     }
     let keybag = try Keybag(
       type: .backup, uuid: random.bytes(16), salt: salt, iterations: 10, secondRound: second, classKeys: records)
-    let keys = try keybag.unlock(passcodeKey: passcodeKey.copy(), deviceKey: hardware.copy())
+    let keys = try keybag.unlock(passcodeKey: passcodeKey.copy(), deviceKey: hardware)
     let entries = try [ProtectionClass.whenUnlocked, .afterFirstUnlock, .whenUnlockedThisDeviceOnly].map { protection in
       var item = KeychainItem(
         kind: .genericPassword,

@@ -62,7 +62,7 @@
           } else {
             key = try ArchiveKey(of: archive, password: nil)
           }
-          let keys = try key.classKeys(deviceKey: hardware.copy())
+          let keys = try key.classKeys(deviceKey: hardware)
           for keyClass in keys.classes {
             let bytes = keys.entries[keyClass]?.key?.secret.withBytes(Array.init) ?? []
             found.append(MemoryScan.Needle(name: "class key \(keyClass.rawValue) of \(name)", bytes: bytes))

@@ -55,7 +55,7 @@ struct SecretReadingTests {
     "takes a device key of exactly its bytes, or none at all",
     arguments: [(16, true), (15, false), (17, false), (0, false)])
   func deviceKey(count: Int, isKey: Bool) throws {
-    func isThere(_ key: consuming DeviceKey?) -> Bool { if case .some = key { true } else { false } }
+    func isThere(_ key: DeviceKey?) -> Bool { if case .some = key { true } else { false } }
     let world = try TestSession()
     let path = try world.file("key", [UInt8](repeating: 0x0A, count: count))
     let options = try OpeningOptions.parse(["--device-key-file", path])

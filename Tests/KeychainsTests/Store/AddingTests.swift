@@ -74,7 +74,7 @@ struct Adding {
   @Test("can be rehearsed: the same answer, and not a row changed")
   func rehearsal() throws {
     let keychain = try Keychain()
-    func rehearse(_ item: KeychainItem, keys: borrowing ClassKeys) throws -> StoredItem {
+    func rehearse(_ item: KeychainItem, keys: ClassKeys) throws -> StoredItem {
       try keychain.store.rehearseAdding(item, keys: keys, now: .seconds(1), random: keychain.random)
     }
     let locked = try keychain.lockedKeys()

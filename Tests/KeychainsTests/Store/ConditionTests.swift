@@ -25,11 +25,11 @@ struct ConditionTests {
     try keychain.find(ItemQuery()).map { $0.item[.account]?.stringValue }
   }
 
-  private func delete(_ keychain: Keychain, keys: borrowing ClassKeys) throws -> Int {
+  private func delete(_ keychain: Keychain, keys: ClassKeys) throws -> Int {
     try keychain.store.delete(query, keys: keys, now: .seconds(2000), random: keychain.random)
   }
 
-  private func update(_ keychain: Keychain, keys: borrowing ClassKeys) throws -> Int {
+  private func update(_ keychain: Keychain, keys: ClassKeys) throws -> Int {
     try keychain.store.update(
       query, with: ItemChanges(attributes: [.label: .string("new")]), keys: keys, now: .seconds(2000),
       random: keychain.random)

@@ -17,7 +17,7 @@ struct DamagedRows {
     return keychain
   }
 
-  private func faults(_ keychain: Keychain, keys: borrowing ClassKeys) throws -> [Bool] {
+  private func faults(_ keychain: Keychain, keys: ClassKeys) throws -> [Bool] {
     try keychain.store.rows(includingTombstones: false, keys: keys).map { $0.fault?.isPermanent ?? false }
   }
 

@@ -29,14 +29,14 @@ final class Keychain {
       passcode: Secret(utf8: passcode), hardware: HardwareUID(from: SeededRandomSource(seed: hardwareSeed)), rounds: 1,
       random: random)
     keybag = made.keybag
-    keys = made.takeClassKeys()
+    keys = made.classKeys
   }
 
   /// What is in memory after a lock: nothing of class A.
   func lockedKeys() throws -> ClassKeys {
     var keys = try keybag.unlock(
       passcode: Secret(utf8: Keychain.passcode), hardware: HardwareUID(from: SeededRandomSource(seed: hardwareSeed)))
-    keys.drop([.fileComplete, .whenUnlocked, .whenUnlockedThisDeviceOnly, .whenPasscodeSetThisDeviceOnly])
+    keys = keys.dropping([.fileComplete, .whenUnlocked, .whenUnlockedThisDeviceOnly, .whenPasscodeSetThisDeviceOnly])
     return keys
   }
 

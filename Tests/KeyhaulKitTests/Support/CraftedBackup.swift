@@ -32,7 +32,7 @@ struct CraftedBackup {
     }
     let keybag = try Keybag(
       type: .backup, uuid: random.bytes(16), salt: salt, iterations: 10, secondRound: second, classKeys: records)
-    let keys = try keybag.unlock(passcodeKey: passcodeKey.copy(), deviceKey: hardware.copy())
+    let keys = try keybag.unlock(passcodeKey: passcodeKey.copy(), deviceKey: hardware)
     let entries = try items.map { item in
       KeychainBackupFile.Entry(kind: item.kind, blob: try keys.seal(item, as: .backup, random: random).serialized())
     }

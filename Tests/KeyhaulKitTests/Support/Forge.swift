@@ -23,7 +23,7 @@ struct Forge {
   }
 
   func write(
-    _ prepared: borrowing PreparedBackup, named name: String, changing edit: (inout BackupContents) throws -> Void
+    _ prepared: PreparedBackup, named name: String, changing edit: (inout BackupContents) throws -> Void
   ) throws -> String {
     var contents = prepared.contents
     try edit(&contents)

@@ -25,7 +25,7 @@ struct HeldKeychain {
 
   init(_ session: DeviceSession) throws { try self.init(session.device, keys: session.classKeys) }
 
-  init(_ phone: VirtualDevice, keys: borrowing ClassKeys) throws {
+  init(_ phone: VirtualDevice, keys: ClassKeys) throws {
     var rows: [Row] = []
     for (kind, row) in try Self.queue(of: phone).read(Self.allRows) {
       var columns: [String: DatabaseValue] = [:]

@@ -58,7 +58,7 @@ final class SecItemPhone {
     factoryKeybag = made.keybag
     factoryMemory = try made.classKeys.exported()
     factoryPasscode = passcode
-    keys = made.takeClassKeys()
+    keys = made.classKeys
   }
 
   /// An empty keychain on a device as it was made, without the cost of making one.
@@ -87,7 +87,7 @@ final class SecItemPhone {
   /// Nothing locks a device without a passcode.
   func lock() {
     guard state == .unlocked, !passcode.isEmpty else { return }
-    keys.drop([.fileComplete, .whenUnlocked, .whenUnlockedThisDeviceOnly, .whenPasscodeSetThisDeviceOnly])
+    keys = keys.dropping([.fileComplete, .whenUnlocked, .whenUnlockedThisDeviceOnly, .whenPasscodeSetThisDeviceOnly])
     state = .locked
     isAsMade = false
   }
@@ -110,7 +110,7 @@ final class SecItemPhone {
     let changed = try keybag.changingPasscode(
       from: Secret(utf8: passcode), to: Secret(utf8: new), hardware: hardware(), random: random)
     keybag = changed.keybag
-    keys = changed.takeClassKeys()
+    keys = changed.classKeys
     passcode = new
     isAsMade = false
     if new.isEmpty { try store.removeAll(protectedBy: .whenPasscodeSetThisDeviceOnly) }

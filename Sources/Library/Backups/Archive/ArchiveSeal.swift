@@ -11,7 +11,7 @@ extension BackupArchive {
   /// - Parameter keys: The backup's keybag, unlocked.
   /// - Returns: `nil` if it does, or where there is no keyed seal to ask about.
   /// - Throws: As `fileList(with:)` where the key of the list of files cannot be had.
-  public func sealBreak(with keys: borrowing ClassKeys) throws(BackupArchiveError) -> SealBreak? {
+  public func sealBreak(with keys: ClassKeys) throws(BackupArchiveError) -> SealBreak? {
     guard takesKeyedSeal, let list = seal?.list, list.form == .keyed else { return nil }
     return try SealMaker(of: self, with: keys).fits(list) ? nil : SealBreak(StoredPart.seal.path, .forged)
   }
@@ -75,7 +75,7 @@ extension BackupArchive {
 
 extension SealMaker {
   /// - Parameter keys: The backup's keybag, unlocked; not used for a list of digests.
-  package convenience init(of archive: BackupArchive, with keys: borrowing ClassKeys) throws(BackupArchiveError) {
+  package convenience init(of archive: BackupArchive, with keys: ClassKeys) throws(BackupArchiveError) {
     guard archive.takesKeyedSeal, let field = archive.manifest.manifestKey else {
       try self.init(manifestKey: nil)
       return
@@ -86,7 +86,7 @@ extension SealMaker {
   /// The same where there may be no keys.
   ///
   /// - Throws: `.keyUnavailable` without the keys that it needs.
-  package convenience init(of archive: BackupArchive, keys: borrowing ClassKeys?) throws(BackupArchiveError) {
+  package convenience init(of archive: BackupArchive, keys: ClassKeys?) throws(BackupArchiveError) {
     switch keys {
     case .none:
       guard !archive.takesKeyedSeal else {

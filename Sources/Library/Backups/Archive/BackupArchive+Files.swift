@@ -8,7 +8,7 @@ extension BackupArchive {
   /// - Parameter keys: The backup's keybag, unlocked with its password; not needed where the list is not encrypted.
   /// - Throws: `.keyUnavailable` where the list's class key is not available, `.damaged` and `.truncated` for a list whose
   ///   bytes are not what was written, `.hostile` for one that no device makes.
-  public func fileList(with keys: borrowing ClassKeys) throws(BackupArchiveError) -> FileList {
+  public func fileList(with keys: ClassKeys) throws(BackupArchiveError) -> FileList {
     if hasSealedRecords { return try sealedList(with: keys) }
     guard isListEncrypted else { return try plainList() }
     return FileList(try ManifestDatabase(try databaseBytes(with: keys)))
@@ -23,7 +23,7 @@ extension BackupArchive {
     return try RecordKey(password: password, salt: salt)
   }
 
-  private func sealedList(with keys: borrowing ClassKeys) throws(BackupArchiveError) -> FileList {
+  private func sealedList(with keys: ClassKeys) throws(BackupArchiveError) -> FileList {
     if case .unusable(let reason) = recordSalt { throw BackupArchiveError(.damaged, reason) }
     guard let key = keys.recordKey else {
       throw BackupArchiveError(.keyUnavailable, "the records in its manifest are encrypted with its password")
@@ -32,7 +32,7 @@ extension BackupArchive {
   }
 
   /// The manifest database's plain bytes, read from the private copy.
-  package func databaseBytes(with keys: borrowing ClassKeys) throws(BackupArchiveError) -> DatabaseBytes {
+  package func databaseBytes(with keys: ClassKeys) throws(BackupArchiveError) -> DatabaseBytes {
     guard isListFileEncrypted, let field = manifest.manifestKey else { return try parts.clearDatabase() }
     let key = try fileKey(field, of: "the manifest database", keys: keys)
     guard let stored = parts.database else { return try parts.clearDatabase() }
@@ -65,7 +65,7 @@ extension BackupArchive {
 
   /// - Parameter field: The class as 4 bytes, little-endian, then the wrapped key.
   package func fileKey(
-    _ field: [UInt8], of part: String, keys: borrowing ClassKeys
+    _ field: [UInt8], of part: String, keys: ClassKeys
   ) throws(BackupArchiveError) -> Secret {
     let wrapped = try explained("the key of \(part)") { () throws(FormatError) in try ClassWrappedKey(parsing: field) }
     do throws(DataProtectionError) {
@@ -102,7 +102,7 @@ extension BackupArchive {
   ///   `.damaged` for a file without a key in an encrypted backup; `.unsupported` for what is not a file, and where the
   ///   backup came as a stream, which is gone; and what `portion` throws.
   public func readPayload(
-    of file: ListedFile, with keys: borrowing ClassKeys,
+    of file: ListedFile, with keys: ClassKeys,
     portion: (UnsafeRawBufferPointer) throws(BackupArchiveError) -> Void
   ) throws(BackupArchiveError) -> PayloadReading {
     try PayloadPass(of: file, in: self, with: keys).run(try payload(of: file), portion)
@@ -183,7 +183,7 @@ extension BackupArchive {
   ///   - portion: Takes the plain bytes in their order; the pointer must not leave it.
   /// - Throws: As `readPayload(of:with:portion:)`.
   public func read(
-    _ payload: StoredPayload, as file: ListedFile, with keys: borrowing ClassKeys?,
+    _ payload: StoredPayload, as file: ListedFile, with keys: ClassKeys?,
     portion: (UnsafeRawBufferPointer) throws(BackupArchiveError) -> Void
   ) throws(BackupArchiveError) -> PayloadReading {
     switch keys {

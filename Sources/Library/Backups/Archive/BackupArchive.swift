@@ -313,13 +313,13 @@ extension BackupArchive {
   /// - Parameter keys: The backup's keybag, unlocked with its password, or with the empty one where it has none.
   /// - Throws: `.noKeychain` where none was stored, `.damaged` where one is and the list does not name it, whose key is lost
   ///   with its row, `.payloadMissing` where the list names it but it isn't there, and as `fileList(with:)`.
-  public func keychainFile(with keys: borrowing ClassKeys) throws(BackupArchiveError) -> KeychainPayload {
+  public func keychainFile(with keys: ClassKeys) throws(BackupArchiveError) -> KeychainPayload {
     try keychainFile(in: try fileList(with: keys), with: keys)
   }
 
   /// The same with the list of files, where it was opened before.
   public func keychainFile(
-    in list: FileList, with keys: borrowing ClassKeys
+    in list: FileList, with keys: ClassKeys
   ) throws(BackupArchiveError) -> KeychainPayload {
     let record = try keychainRecord(in: list)
     let stored = try storedKeychain()
@@ -330,7 +330,7 @@ extension BackupArchive {
     return try payload(try plain(of: stored, key: key), storedAs: stored, record: record, list: list)
   }
 
-  private func keychainKey(_ record: FileRecord, with keys: borrowing ClassKeys) throws(BackupArchiveError) -> Secret {
+  private func keychainKey(_ record: FileRecord, with keys: ClassKeys) throws(BackupArchiveError) -> Secret {
     guard let field = record.encryptionKey?.serialized() else {
       throw BackupArchiveError(.damaged, "the manifest has no key for the keychain file")
     }
@@ -338,7 +338,7 @@ extension BackupArchive {
   }
 
   /// The key that the keychain's file is encrypted with; `nil` if files are not encrypted.
-  package func keychainKey(in list: FileList, with keys: borrowing ClassKeys) throws(BackupArchiveError) -> Secret? {
+  package func keychainKey(in list: FileList, with keys: ClassKeys) throws(BackupArchiveError) -> Secret? {
     areFilesEncrypted ? try keychainKey(try keychainRecord(in: list), with: keys) : nil
   }
 

@@ -49,7 +49,7 @@ package struct PayloadPass {
   }
 
   package init(
-    of file: ListedFile, in archive: BackupArchive, with keys: borrowing ClassKeys
+    of file: ListedFile, in archive: BackupArchive, with keys: ClassKeys
   ) throws(BackupArchiveError) {
     let record = try Self.record(of: file, in: archive)
     guard archive.areFilesEncrypted else {

@@ -192,7 +192,7 @@ extension ExtractionWorker {
       let source: StoredPayload
       if let payload { source = payload } else { source = try job.archive.payload(of: file) }
       let digest = try explained("SHA-256") { () throws(DataProtectionError) in try DigestStream(.sha256) }
-      let reading = try job.reader.read(source, as: file, with: job.keys.keys) {
+      let reading = try job.reader.read(source, as: file, with: job.keys) {
         (portion) throws(BackupArchiveError) -> Void in
         guard !job.journal.hasStopped else { throw BackupArchiveError(.interrupted, "it was stopped") }
         do throws(Errno) {

@@ -62,7 +62,7 @@ package struct FileExtractor: Sendable {
   /// - Throws: `.occupied` for a folder that is not ours, `.noSpace`, `.unwritable`, `.interrupted`; what is wrong with
   ///   single files is in the result.
   package func extract(
-    _ request: Request, from archive: BackupArchive, list: FileList, keys: consuming ClassKeys?,
+    _ request: Request, from archive: BackupArchive, list: FileList, keys: ClassKeys?,
     progress: Progress
   ) throws(BackupArchiveError) -> ExtractedFiles {
     try check(request, of: archive)
@@ -75,7 +75,7 @@ package struct FileExtractor: Sendable {
       return (known, try makeJournal(in: folder, header: header, count: request.plan.entries.count))
     }
     let job = ExtractionJob(
-      archive: archive, reader: PayloadReader(archive), list: list, keys: HeldKeys(keys),
+      archive: archive, reader: PayloadReader(archive), list: list, keys: keys,
       plan: request.plan, folder: folder, known: known, journal: journal)
     run(job, progress)
     var result = try journal.finish()
@@ -169,16 +169,9 @@ struct ExtractionJob: Sendable {
   let archive: BackupArchive
   let reader: PayloadReader
   let list: FileList
-  let keys: HeldKeys
+  let keys: ClassKeys?
   let plan: ExtractionPlan
   let folder: ExtractionFolder
   let known: KnownFiles
   let journal: ExtractionJournal
-}
-
-/// Class keys with an owner that several workers share.
-final class HeldKeys: Sendable {
-  let keys: ClassKeys?
-
-  init(_ keys: consuming ClassKeys?) { self.keys = keys }
 }

@@ -7,7 +7,7 @@ public import KeychainFormats
 ///
 /// Every reading that needs a password begins here, so that all of them try the same forms of it and refuse the same
 /// keybags.
-public struct ArchiveKey: ~Copyable, Sendable {
+public final class ArchiveKey: Sendable {
   private let keybag: Keybag
   /// What the class keys are wrapped with, to wrap them again.
   package let passcodeKey: Secret
@@ -31,7 +31,7 @@ public struct ArchiveKey: ~Copyable, Sendable {
   /// - Throws: Category `wrongPassword` where none was given and one is needed, or none of the class keys unwraps;
   ///   `refused` over the limit, and where a password is given for a backup without one; `damaged` where the keybag is
   ///   not what was written and files are encrypted: where they are in clear, `keybagFault` says it.
-  public init(
+  public convenience init(
     of archive: BackupArchive, password: borrowing Secret?, acceptingAtMost limit: Int = RoundLimit.standard,
     progress: PasswordDerivation.Progress = { _, _ in true }
   ) throws(ArchivedKeychainError) {
@@ -86,12 +86,11 @@ public struct ArchiveKey: ~Copyable, Sendable {
   /// - Parameter deviceKey: Of the device whose hardware is available. Nothing but an item that opens proves that it is the
   ///   one that made the backup.
   /// - Throws: Category `damaged` where the keybag cannot be used.
-  public borrowing func classKeys(deviceKey: borrowing DeviceKey?) throws(ArchivedKeychainError) -> ClassKeys {
+  public func classKeys(deviceKey: DeviceKey?) throws(ArchivedKeychainError) -> ClassKeys {
     do throws(DataProtectionError) {
-      guard keybagFault == nil else { return try ClassKeys.none() }
-      var keys = try keybag.unlock(passcodeKey: passcodeKey.copy(), deviceKey: deviceKey)
-      keys.recordKey = recordKey
-      return keys
+      guard keybagFault == nil else { return ClassKeys.none() }
+      let keys = try keybag.unlock(passcodeKey: passcodeKey.copy(), deviceKey: deviceKey)
+      return recordKey == nil ? keys : keys.with(recordKey: recordKey)
     } catch {
       throw ArchivedKeychainError(error)
     }

@@ -13,7 +13,7 @@ extension ArchivedItem {
   ///
   /// - Throws: `ArchivedKeychainError` where the cryptography itself fails, which is no item's fault.
   public static func openAll(
-    in file: KeychainBackupFile, with keys: borrowing ClassKeys
+    in file: KeychainBackupFile, with keys: ClassKeys
   ) throws(ArchivedKeychainError) -> [ArchivedItem] {
     try openAll(in: KeychainIndex(file), with: keys, knowing: [])
   }
@@ -23,7 +23,7 @@ extension ArchivedItem {
   ///
   /// - Parameter known: All items of the same file, or none.
   static func openAll(
-    in file: KeychainIndex, with keys: borrowing ClassKeys, knowing known: [ArchivedItem]
+    in file: KeychainIndex, with keys: ClassKeys, knowing known: [ArchivedItem]
   ) throws(ArchivedKeychainError) -> [ArchivedItem] {
     var items: [ArchivedItem] = []
     items.reserveCapacity(file.count)
@@ -35,9 +35,9 @@ extension ArchivedItem {
 
   /// The same where no item is held that opens: it is opened again whenever somebody asks for it.
   static func openAllAgainAndAgain(
-    in file: KeychainIndex, with keys: borrowing ClassKeys
+    in file: KeychainIndex, with keys: ClassKeys
   ) throws(ArchivedKeychainError) -> [ArchivedItem] {
-    let source = try explained { () throws(DataProtectionError) in try ReopenedItems(file, keys) }
+    let source = ReopenedItems(file, keys)
     var items: [ArchivedItem] = []
     items.reserveCapacity(file.count)
     try openPortions(
@@ -58,7 +58,7 @@ extension ArchivedItem {
   ///   - availability: Only the items of classes whose key is available in this way; `nil` for all.
   ///   - shouldContinue: Asked before each portion; where it answers `false` no further one is given.
   static func openPortions(
-    of file: KeychainIndex, with keys: borrowing ClassKeys, knowing known: [ArchivedItem] = [],
+    of file: KeychainIndex, with keys: ClassKeys, knowing known: [ArchivedItem] = [],
     areHeld: Bool = false, only availability: ClassKeyAvailability? = nil, shouldContinue: () -> Bool = { true },
     _ body: ([ArchivedItem]) -> Void
   ) throws(ArchivedKeychainError) {
@@ -71,7 +71,7 @@ extension ArchivedItem {
   ///
   /// - Parameter make: Called on any thread.
   private static func openPortions<Portion: Sendable>(
-    of file: KeychainIndex, with keys: borrowing ClassKeys, knowing known: [ArchivedItem] = [],
+    of file: KeychainIndex, with keys: ClassKeys, knowing known: [ArchivedItem] = [],
     areHeld: Bool = false, only availability: ClassKeyAvailability? = nil, shouldContinue: () -> Bool = { true },
     making make: @escaping @Sendable ([ArchivedItem]) -> Portion, _ body: (Portion) -> Void
   ) throws(ArchivedKeychainError) {
@@ -80,7 +80,6 @@ extension ArchivedItem {
       return body(
         make(try open(range, of: file, with: keys, knowing: known, areHeld: areHeld, only: availability)))
     }
-    let shared = try explained { () throws(DataProtectionError) in try SharedClassKeys(keys) }
     var start = 0
     try ParallelMap.run(
       jobs: ParallelMap.standardJobCount,
@@ -92,15 +91,14 @@ extension ArchivedItem {
       },
       shouldContinue: shouldContinue,
       work: { (range) throws(ArchivedKeychainError) -> Portion in
-        let keys = try explained { () throws(DataProtectionError) in try shared.own() }
-        return make(try open(range, of: file, with: keys, knowing: known, areHeld: areHeld, only: availability))
+        make(try open(range, of: file, with: keys.sharing(), knowing: known, areHeld: areHeld, only: availability))
       },
       deliver: { (portion) throws(ArchivedKeychainError) in body(portion) })
   }
 
   /// Items that stand side by side.
   static func open(
-    _ range: Range<Int>, of file: KeychainIndex, with keys: borrowing ClassKeys, knowing known: [ArchivedItem] = [],
+    _ range: Range<Int>, of file: KeychainIndex, with keys: ClassKeys, knowing known: [ArchivedItem] = [],
     areHeld: Bool = false, only availability: ClassKeyAvailability? = nil
   ) throws(ArchivedKeychainError) -> [ArchivedItem] {
     func isKnown(_ index: Int) -> Bool { known.indices.contains(index) && known[index].classKey == .available }
@@ -149,7 +147,7 @@ extension ArchivedItem {
 
   /// What is known of the items that did not open for want of hardware, as far as these keys open them.
   static func known(
-    of items: [ArchivedItem], in file: KeychainIndex, with keys: borrowing ClassKeys
+    of items: [ArchivedItem], in file: KeychainIndex, with keys: ClassKeys
   ) throws(ArchivedKeychainError) -> [Int: KnownItem] {
     var known: [Int: KnownItem] = [:]
     for item in items where item.isClosedByHardware {
@@ -173,7 +171,7 @@ extension ArchivedItem {
   /// - Parameter blob: The entry's, which is copied out of the file each time that the entry is asked for it.
   private static func open(
     _ entry: KeychainBackupFile.Entry, _ blob: [UInt8]?, _ fingerprint: ItemFingerprint?, index: Int,
-    with keys: borrowing ClassKeys, isHeld: Bool = false
+    with keys: ClassKeys, isHeld: Bool = false
   ) throws(ArchivedKeychainError) -> ArchivedItem {
     let reference = entry.persistentReference
     guard let bytes = blob else {
@@ -207,7 +205,7 @@ extension ArchivedItem {
 
   private static func openLegacy(
     _ bytes: [UInt8], of entry: KeychainBackupFile.Entry, _ fingerprint: ItemFingerprint?, index: Int,
-    place: BlobPlace?, with keys: borrowing ClassKeys
+    place: BlobPlace?, with keys: ClassKeys
   ) throws(ArchivedKeychainError) -> ArchivedItem {
     let blob: LegacyItemBlob
     do throws(FormatError) {

@@ -26,7 +26,7 @@ package final class EditedKeychain {
   ///   - now: The date of what is changed.
   /// - Throws: `.unknownContent` where its keychain file holds what would not be written again.
   package init(
-    _ opened: OpenedArchive, keys: consuming ClassKeys, now: KeychainDate,
+    _ opened: OpenedArchive, keys: ClassKeys, now: KeychainDate,
     random: any RandomSource = SystemRandomSource()
   ) throws(ItemEditError) {
     self.opened = opened

@@ -19,7 +19,7 @@ struct KeychainReading: Sendable {
   ///   - list: The archive's list of files.
   ///   - keys: Of its keybag.
   /// - Throws: As `keychainFile(in:with:)`, and `.unreadable` where the system does not give the private copy.
-  init(of archive: BackupArchive, in list: FileList, with keys: borrowing ClassKeys) throws(BackupArchiveError) {
+  init(of archive: BackupArchive, in list: FileList, with keys: ClassKeys) throws(BackupArchiveError) {
     let sections = try Self.sections(of: archive, list, with: keys)
     if let sections, let reading = try Self(placedIn: sections, of: archive, list) {
       self = reading
@@ -39,7 +39,7 @@ struct KeychainReading: Sendable {
 
   /// The file in the archive's private copy; `nil` if it is in memory anyway.
   private static func sections(
-    of archive: BackupArchive, _ list: FileList, with keys: borrowing ClassKeys
+    of archive: BackupArchive, _ list: FileList, with keys: ClassKeys
   ) throws(BackupArchiveError) -> StoredSections? {
     guard let stored = archive.storedLargeKeychain else { return nil }
     return StoredSections(of: stored, key: try archive.keychainKey(in: list, with: keys), called: "the keychain file")
@@ -138,7 +138,7 @@ struct KeychainIndex: Sendable {
 
 /// A backup after its keys were tried on it, as `OpenedArchive` is, but that no item is held: each is opened when it is
 /// its turn, for whoever looks at it and goes on.
-package struct ArchivedItemReader: ~Copyable, Sendable {
+package struct ArchivedItemReader: Sendable {
   private let keychain: UnlockedKeychain
   private let keys: ClassKeys
   /// What the items prove about the device key that was tried on them; nothing where none was tried, or no item needs one.
@@ -151,7 +151,7 @@ package struct ArchivedItemReader: ~Copyable, Sendable {
   ///   - use: What it is opened for.
   /// - Throws: As of `OpenedArchive`.
   package init(
-    _ archive: BackupArchive, key: borrowing ArchiveKey, deviceKey: borrowing DeviceKey?, for use: ArchiveUse
+    _ archive: BackupArchive, key: ArchiveKey, deviceKey: DeviceKey?, for use: ArchiveUse
   ) throws(ArchivedKeychainError) {
     let keys = try key.classKeys(deviceKey: deviceKey)
     let keychain = try UnlockedKeychain(archive, key: key, keys: keys, for: use)
@@ -161,7 +161,7 @@ package struct ArchivedItemReader: ~Copyable, Sendable {
   }
 
   private static func proof(
-    of file: KeychainIndex, with keys: borrowing ClassKeys
+    of file: KeychainIndex, with keys: ClassKeys
   ) throws(ArchivedKeychainError) -> HardwareProof {
     var proof = HardwareProof()
     guard keys.classes.contains(where: { keys.availability(of: $0) == .availableThroughDevice }) else { return proof }
@@ -180,7 +180,7 @@ package struct ArchivedItemReader: ~Copyable, Sendable {
   ///   - translate: Makes an error of the archive one of the caller's.
   ///   - body: Takes a portion; where it throws, no further one comes.
   /// - Throws: What `body` throws, and what the system did not give of the archive.
-  package borrowing func forEachPortion<Failure: Error>(
+  package func forEachPortion<Failure: Error>(
     translating translate: (ArchivedKeychainError) -> Failure, _ body: ([ArchivedItem]) throws(Failure) -> Void
   ) throws(Failure) {
     var failure: Failure?
@@ -223,7 +223,7 @@ struct UnlockedKeychain: Sendable {
   ///   - known: The same archive as it was read before with the same password.
   /// - Throws: Category `damaged` where the list of files cannot be read, and where the use forbids what was found.
   init(
-    _ archive: BackupArchive, key: borrowing ArchiveKey, keys: borrowing ClassKeys, for use: ArchiveUse,
+    _ archive: BackupArchive, key: ArchiveKey, keys: ClassKeys, for use: ArchiveUse,
     knowing known: UnlockedKeychain? = nil
   ) throws(ArchivedKeychainError) {
     // What was read of the keychain with the same password is not read again.
@@ -240,7 +240,7 @@ struct UnlockedKeychain: Sendable {
   }
 
   /// Whether no hardware had a part in reading its list and its keychain file, as none has in what a device writes.
-  private func isReadWithPasswordAlone(_ keys: borrowing ClassKeys) -> Bool {
+  private func isReadWithPasswordAlone(_ keys: ClassKeys) -> Bool {
     let file = try? fileList.file(domain: KeychainPayload.domain, relativePath: KeychainPayload.relativePath)
     for field in [archive.manifest.manifestKey, (try? file?.record())?.encryptionKey?.serialized()] {
       guard let field, let wrapped = try? ClassWrappedKey(parsing: field) else { continue }
@@ -268,7 +268,7 @@ struct UnlockedKeychain: Sendable {
   }
 
   private static func keychain(
-    of archive: BackupArchive, with keys: borrowing ClassKeys, keybagFault: String?, for use: ArchiveUse
+    of archive: BackupArchive, with keys: ClassKeys, keybagFault: String?, for use: ArchiveUse
   ) throws(ArchivedKeychainError) -> (KeychainIndex, FileList, [ArchiveNote]) {
     do throws(BackupArchiveError) {
       let list = try archive.fileList(with: keys)

@@ -44,8 +44,8 @@ public struct OpenedArchive: Sendable {
   ///   - progress: Told how far the derivation is; where it answers `false` it ends.
   /// - Throws: As `ArchiveKey` and the initializer that takes one.
   public init(
-    _ archive: BackupArchive, password: borrowing Secret?, deviceKey: borrowing DeviceKey?,
-    makerKey: borrowing DeviceKey? = nil, for use: ArchiveUse = .restoring,
+    _ archive: BackupArchive, password: borrowing Secret?, deviceKey: DeviceKey?,
+    makerKey: DeviceKey? = nil, for use: ArchiveUse = .restoring,
     acceptingAtMost limit: Int = RoundLimit.standard, progress: PasswordDerivation.Progress = { _, _ in true }
   ) throws(ArchivedKeychainError) {
     let key = try ArchiveKey(of: archive, password: password, acceptingAtMost: limit, progress: progress)
@@ -57,8 +57,8 @@ public struct OpenedArchive: Sendable {
   ///
   /// - Throws: Category `damaged` where the list of files cannot be read, and where the use forbids what was found.
   public init(
-    _ archive: BackupArchive, key: borrowing ArchiveKey, deviceKey: borrowing DeviceKey?,
-    makerKey: borrowing DeviceKey? = nil, for use: ArchiveUse = .restoring
+    _ archive: BackupArchive, key: ArchiveKey, deviceKey: DeviceKey?,
+    makerKey: DeviceKey? = nil, for use: ArchiveUse = .restoring
   ) throws(ArchivedKeychainError) {
     try self.init(
       archive, key: key, deviceKey: deviceKey, makerKey: makerKey, for: use, holdsItems: true, again: nil)
@@ -67,8 +67,8 @@ public struct OpenedArchive: Sendable {
   /// The same that holds no item which opens: each is opened again whenever it is asked for, with class keys that stay in
   /// memory for as long as the archive is open. For whoever goes through large ones.
   package init(
-    _ archive: BackupArchive, key: borrowing ArchiveKey, deviceKey: borrowing DeviceKey?,
-    makerKey: borrowing DeviceKey?, for use: ArchiveUse, holdsItems: Bool
+    _ archive: BackupArchive, key: ArchiveKey, deviceKey: DeviceKey?,
+    makerKey: DeviceKey?, for use: ArchiveUse, holdsItems: Bool
   ) throws(ArchivedKeychainError) {
     try self.init(
       archive, key: key, deviceKey: deviceKey, makerKey: makerKey, for: use, holdsItems: holdsItems, again: nil)
@@ -76,15 +76,15 @@ public struct OpenedArchive: Sendable {
 
   /// The same archive with the same key of its password, as other hardware opens it.
   package init(
-    _ opened: OpenedArchive, key: borrowing ArchiveKey, deviceKey: borrowing DeviceKey?, for use: ArchiveUse
+    _ opened: OpenedArchive, key: ArchiveKey, deviceKey: DeviceKey?, for use: ArchiveUse
   ) throws(ArchivedKeychainError) {
     try self.init(
       opened.archive, key: key, deviceKey: deviceKey, makerKey: nil, for: use, holdsItems: true, again: opened)
   }
 
   private init(
-    _ archive: BackupArchive, key: borrowing ArchiveKey, deviceKey: borrowing DeviceKey?,
-    makerKey: borrowing DeviceKey?, for use: ArchiveUse, holdsItems: Bool, again opened: OpenedArchive?
+    _ archive: BackupArchive, key: ArchiveKey, deviceKey: DeviceKey?,
+    makerKey: DeviceKey?, for use: ArchiveUse, holdsItems: Bool, again opened: OpenedArchive?
   ) throws(ArchivedKeychainError) {
     let keys = try key.classKeys(deviceKey: deviceKey)
     keychain = try UnlockedKeychain(archive, key: key, keys: keys, for: use, knowing: opened?.keychain)
@@ -96,7 +96,7 @@ public struct OpenedArchive: Sendable {
     hardware = HardwareProof(items)
     switch makerKey {
     case .some(let makerKey):
-      knownSealed = try ArchivedItem.known(of: items, in: index, with: try key.classKeys(deviceKey: makerKey.copy()))
+      knownSealed = try ArchivedItem.known(of: items, in: index, with: try key.classKeys(deviceKey: makerKey))
     case .none: knownSealed = [:]
     }
     contents = ArchiveContents(items)

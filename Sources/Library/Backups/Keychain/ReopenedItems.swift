@@ -7,7 +7,7 @@ package import KeychainRules
 /// whoever goes through all of them opens each once.
 final class ReopenedItems: Sendable, CustomReflectable {
   private let file: KeychainIndex
-  private let keys: SharedClassKeys
+  private let keys: ClassKeys
   private let recent = Locked(Recent())
   /// Known when all were opened for the first time.
   private let ordinary = Locked<[OrdinaryItem?]>([])
@@ -26,9 +26,9 @@ final class ReopenedItems: Sendable, CustomReflectable {
   /// By how much whoever goes through them may go ahead: what did not open is not asked for again.
   private static let longestGap = 64
 
-  init(_ file: KeychainIndex, _ keys: borrowing ClassKeys) throws(DataProtectionError) {
+  init(_ file: KeychainIndex, _ keys: ClassKeys) {
     self.file = file
-    self.keys = try SharedClassKeys(keys)
+    self.keys = keys.sharing()
   }
 
   /// What the first opening of them showed, of the next ones in their order.
@@ -64,7 +64,7 @@ final class ReopenedItems: Sendable, CustomReflectable {
   }
 
   private func opened(_ range: Range<Int>) -> [ArchivedItem]? {
-    try? ArchivedItem.open(range, of: file, with: keys.keys)
+    try? ArchivedItem.open(range, of: file, with: keys)
   }
 
   /// A dump shows no item in clear.

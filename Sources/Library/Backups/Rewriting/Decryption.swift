@@ -18,7 +18,7 @@ extension BackupRewriter {
   /// - Throws: `.unsupported` for a backup of iOS 9 and earlier, `.sealedList` for one of iOS 10.0; as `BackupWriter` does;
   ///   `.interrupted` where `progress` said so.
   public func decrypt(
-    _ archive: BackupArchive, at path: String, to destination: ArchiveDestination, keys: consuming ClassKeys,
+    _ archive: BackupArchive, at path: String, to destination: ArchiveDestination, keys: ClassKeys,
     replace: Bool = false, progress: @escaping Progress = { _, _ in true }
   ) throws(BackupArchiveError) -> DecryptedBackup {
     try Self.checkReencryption(of: archive)
@@ -72,7 +72,7 @@ final class DecryptionPass {
   }
 
   init(
-    _ archive: BackupArchive, keys: consuming ClassKeys, meter: CopyMeter
+    _ archive: BackupArchive, keys: ClassKeys, meter: CopyMeter
   ) throws(BackupArchiveError) {
     list = try ManifestWorkingCopy(try archive.databaseBytes(with: keys))
     self.archive = archive

@@ -16,7 +16,7 @@ final class KeychainReplacement {
   ///
   /// - Parameter keys: The backup's, unlocked; every class key that the list and the keychain file need is among them.
   init(
-    _ plain: [UInt8], in archive: BackupArchive, keys: consuming ClassKeys, random: some RandomSource
+    _ plain: [UInt8], in archive: BackupArchive, keys: ClassKeys, random: some RandomSource
   ) throws(BackupArchiveError) {
     self.archive = archive
     self.keys = keys
@@ -56,7 +56,7 @@ final class KeychainReplacement {
   }
 
   private static func encrypted(
-    _ plain: [UInt8], _ own: KeyClass, with keys: borrowing ClassKeys, _ random: some RandomSource
+    _ plain: [UInt8], _ own: KeyClass, with keys: ClassKeys, _ random: some RandomSource
   ) throws(BackupArchiveError) -> ([UInt8], ClassWrappedKey) {
     let part = "the keychain file"
     let (stored, field) = try explained(part) { () throws(DataProtectionError) in
@@ -130,7 +130,7 @@ extension BackupRewriter {
   ///   a decrypted copy; `.noKeychain`; `.occupied` where its directory holds other things, which would be lost; else as
   ///   `BackupWriter` does.
   public func replaceKeychain(
-    of archive: BackupArchive, at path: String, with file: [UInt8], keys: consuming ClassKeys,
+    of archive: BackupArchive, at path: String, with file: [UInt8], keys: ClassKeys,
     random: some RandomSource = SystemRandomSource(), progress: @escaping Progress = { _, _ in true }
   ) throws(BackupArchiveError) -> RewrittenBackup {
     try Self.checkReencryption(of: archive)

@@ -29,7 +29,7 @@ extension BackupRewriter {
   /// - Throws: `.unsupported` for a backup of iOS 9 and earlier; `.occupied` where its directory holds other things,
   ///   which would be lost; `.damaged` where a file cannot be decrypted to its end; else as `BackupWriter` does.
   public func reencrypt(
-    _ archive: BackupArchive, at path: String, with keybag: Keybag, keys: consuming ClassKeys,
+    _ archive: BackupArchive, at path: String, with keybag: Keybag, keys: ClassKeys,
     random: some RandomSource = SystemRandomSource(),
     progress: @escaping Progress = { _, _ in true }
   ) throws(BackupArchiveError) -> RewrittenBackup {
@@ -77,7 +77,7 @@ final class ReencryptionPass<Random: RandomSource> {
   private static var fileClass: KeyClass { .fileUntilFirstUserAuthentication }
 
   init(
-    _ archive: BackupArchive, keybag: Keybag, keys: consuming ClassKeys, random: Random, meter: CopyMeter
+    _ archive: BackupArchive, keybag: Keybag, keys: ClassKeys, random: Random, meter: CopyMeter
   ) throws(BackupArchiveError) {
     list = try ManifestWorkingCopy(try archive.databaseBytes(with: keys))
     self.archive = archive

@@ -35,7 +35,7 @@ extension BackupRewriter {
   ///   `.interrupted` where `progress` said so.
   @discardableResult
   public func replaceKeybag(
-    of archive: BackupArchive, at path: String, with keybag: Keybag, keys: borrowing ClassKeys? = nil,
+    of archive: BackupArchive, at path: String, with keybag: Keybag, keys: ClassKeys? = nil,
     progress: @escaping Progress = { _, _ in true }
   ) throws(BackupArchiveError) -> Bool {
     try Self.checkRekeying(of: archive)
@@ -141,7 +141,7 @@ private struct RenewedSeals {
   /// - Returns: `nil` for a backup without a seal.
   /// - Throws: `.keyUnavailable` where it has one and there are no keys, `.damaged` where it is not what was sealed.
   init?(
-    of archive: BackupArchive, manifest: [UInt8], keys: borrowing ClassKeys?
+    of archive: BackupArchive, manifest: [UInt8], keys: ClassKeys?
   ) throws(BackupArchiveError) {
     guard let old = archive.parts[.seal] else { return nil }
     self.old = old

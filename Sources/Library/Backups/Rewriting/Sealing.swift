@@ -19,7 +19,7 @@ extension BackupRewriter {
   /// - Throws: `.occupied` for one that has a seal; `.keyUnavailable` without the keys that it needs; `.changed` where
   ///   the backup changed in the meantime; `.noSpace` and `.unwritable` where the system refuses; `.interrupted`.
   public func seal(
-    _ archive: BackupArchive, at path: String, keys: borrowing ClassKeys?,
+    _ archive: BackupArchive, at path: String, keys: ClassKeys?,
     progress: @escaping Progress = { _, _ in true }
   ) throws(BackupArchiveError) -> Int {
     try archive.require(.copying)

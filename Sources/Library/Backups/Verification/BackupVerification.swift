@@ -334,7 +334,7 @@ extension BackupArchive {
   /// does not check it. Clauses for a sentence, such as "2 listed files are not stored"; none where nothing is wrong.
   ///
   /// - Parameter keys: As `fileList(with:)` takes them.
-  public func visibleLosses(with keys: borrowing ClassKeys) -> [String] {
+  public func visibleLosses(with keys: ClassKeys) -> [String] {
     do throws(BackupArchiveError) {
       let list = try fileList(with: keys)
       return try losses(listedIn: list, with: keys)
@@ -344,7 +344,7 @@ extension BackupArchive {
   }
 
   private func losses(
-    listedIn list: FileList, with keys: borrowing ClassKeys
+    listedIn list: FileList, with keys: ClassKeys
   ) throws(BackupArchiveError) -> [String] {
     var losses: [String] = []
     let missing = try list.listing(against: try storedFiles()).missingCount

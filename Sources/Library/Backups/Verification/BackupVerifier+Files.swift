@@ -9,7 +9,7 @@ extension BackupVerifier {
   /// - Parameter keys: `nil` for what the stored bytes alone say.
   /// - Returns: The list counted; `nil` if it cannot be read to its end.
   mutating func checkFiles(
-    of list: FileList, with keys: borrowing ClassKeys?, progress: BackupVerification.Progress
+    of list: FileList, with keys: ClassKeys?, progress: BackupVerification.Progress
   ) throws(ArchivedKeychainError) -> FileList.Listing? {
     let stored: StoredPayloads
     do throws(BackupArchiveError) {
@@ -205,7 +205,7 @@ extension BackupVerifier {
 
   /// Says what the seal shows: which files are not what was sealed, and whether it is the one that was made.
   mutating func checkSeal(
-    with keys: borrowing ClassKeys?, progress: BackupVerification.Progress
+    with keys: ClassKeys?, progress: BackupVerification.Progress
   ) throws(ArchivedKeychainError) {
     guard let seal = archive.seal else { return findings.leaveOut(.seal, unsealedText) }
     if !arePayloadsSealChecked { try readPayloads(progress) }
@@ -251,7 +251,7 @@ extension BackupVerifier {
   /// A code that cannot be tried though the keys are available vouches for nothing: no seal is written so.
   ///
   /// - Returns: Why nothing vouches for a keyed seal; `nil` if its code was tried, or where it has none.
-  private mutating func authenticate(with keys: borrowing ClassKeys?) throws(ArchivedKeychainError) -> String? {
+  private mutating func authenticate(with keys: ClassKeys?) throws(ArchivedKeychainError) -> String? {
     guard archive.seal?.isKeyed == true else { return nil }
     switch keys {
     case .none: return "checking whether the seal is genuine needs the password"

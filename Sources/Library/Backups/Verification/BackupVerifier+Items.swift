@@ -10,7 +10,7 @@ extension BackupVerifier {
   /// - Returns: `nil` if there is none to look into.
   /// - Throws: What the system did not give, which is no fault of the backup.
   mutating func checkKeychain(
-    in list: FileList?, with keys: borrowing ClassKeys
+    in list: FileList?, with keys: ClassKeys
   ) throws(ArchivedKeychainError) -> KeychainIndex? {
     do throws(BackupArchiveError) {
       let opened = if let list { list } else { try archive.fileList(with: keys) }
@@ -92,7 +92,7 @@ extension BackupVerifier {
 
   /// Tries every item.
   mutating func checkItems(
-    of file: KeychainIndex?, with keys: borrowing ClassKeys
+    of file: KeychainIndex?, with keys: ClassKeys
   ) throws(ArchivedKeychainError) {
     guard let file else {
       if findings.faultCount[.keychain] != nil { findings.leaveOut(.items, "the keychain file cannot be read") }

@@ -10,7 +10,7 @@ extension BackupVerifier {
   /// Reads every payload and holds it against its record and the seal. Where each is a file of its own several are read at
   /// once; what is found is the same.
   mutating func checkPayloads(
-    _ stored: StoredPayloads, as files: PayloadFiles, with keys: borrowing ClassKeys?, _ tally: inout FileTally,
+    _ stored: StoredPayloads, as files: PayloadFiles, with keys: ClassKeys?, _ tally: inout FileTally,
     progress: BackupVerification.Progress
   ) throws(BackupArchiveError) {
     let examiner = try PayloadExaminer(archive, isSealed: sealCheck != nil, keys: keys)
@@ -127,7 +127,7 @@ final class PayloadExaminer: Sendable {
   /// Whether each payload is measured for a seal too.
   private let isSealed: Bool
   /// `nil` for what the stored bytes alone say.
-  private let keys: SharedClassKeys?
+  private let keys: ClassKeys?
   private let isToldToStop = Atomic(false)
   private let reader: PayloadReader
 
@@ -142,16 +142,12 @@ final class PayloadExaminer: Sendable {
   }
 
   init(
-    _ archive: BackupArchive, isSealed: Bool, keys: borrowing ClassKeys?
+    _ archive: BackupArchive, isSealed: Bool, keys: ClassKeys?
   ) throws(BackupArchiveError) {
     self.archive = archive
     reader = PayloadReader(archive)
     self.isSealed = isSealed
-    switch keys {
-    case .none: self.keys = nil
-    case .some(let keys):
-      self.keys = try explained("the class keys") { () throws(DataProtectionError) in try SharedClassKeys(keys) }
-    }
+    self.keys = keys?.sharing()
   }
 
   /// Ends what is being read; it comes to an error that nobody asks for.
@@ -175,7 +171,7 @@ final class PayloadExaminer: Sendable {
   private func read(_ payload: StoredPayload, as file: ListedFile) throws(BackupArchiveError) -> PayloadReader.Reading {
     switch keys {
     case .none: return try reader.measure(payload, as: file, whileReading: goOn)
-    case .some(let keys): return try reader.measure(payload, as: file, with: keys.keys, whileReading: goOn)
+    case .some(let keys): return try reader.measure(payload, as: file, with: keys, whileReading: goOn)
     }
   }
 
@@ -218,7 +214,7 @@ package final class PayloadReader: Sendable {
   ///
   /// - Throws: As `BackupArchive.readPayload(of:with:portion:)`.
   package func read(
-    _ payload: StoredPayload, as file: ListedFile, with keys: borrowing ClassKeys,
+    _ payload: StoredPayload, as file: ListedFile, with keys: ClassKeys,
     _ portion: (UnsafeRawBufferPointer) throws(BackupArchiveError) -> Void
   ) throws(BackupArchiveError) -> Reading {
     try read(payload, as: file, portion) { () throws(BackupArchiveError) in
@@ -228,7 +224,7 @@ package final class PayloadReader: Sendable {
 
   /// The same of the bytes as they are stored, where there are no keys.
   package func read(
-    _ payload: StoredPayload, as file: ListedFile, with keys: borrowing ClassKeys?,
+    _ payload: StoredPayload, as file: ListedFile, with keys: ClassKeys?,
     _ portion: (UnsafeRawBufferPointer) throws(BackupArchiveError) -> Void
   ) throws(BackupArchiveError) -> Reading {
     try read(payload, as: file, portion) { () throws(BackupArchiveError) in try pass(over: file, with: keys) }
@@ -254,7 +250,7 @@ package final class PayloadReader: Sendable {
   ///
   /// - Parameter whileReading: Called for every portion, and ends the reading with an error.
   package func measure(
-    _ payload: StoredPayload, as file: ListedFile, with keys: borrowing ClassKeys,
+    _ payload: StoredPayload, as file: ListedFile, with keys: ClassKeys,
     whileReading: () throws(BackupArchiveError) -> Void
   ) throws(BackupArchiveError) -> Reading {
     try measure(payload, as: file, whileReading) { () throws(BackupArchiveError) in
@@ -312,7 +308,7 @@ package final class PayloadReader: Sendable {
   }
 
   private func pass(
-    over file: ListedFile, with keys: borrowing ClassKeys?
+    over file: ListedFile, with keys: ClassKeys?
   ) throws(BackupArchiveError) -> PayloadPass {
     switch keys {
     case .none: try PayloadPass(storedBytesOf: file, in: archive)

@@ -71,7 +71,7 @@ struct BackupVerifier {
 
   /// Makes every check. Without keys there is nothing that this could do.
   mutating func check(
-    with unlocked: borrowing ClassKeys?, progress: BackupVerification.Progress
+    with unlocked: ClassKeys?, progress: BackupVerification.Progress
   ) throws(ArchivedKeychainError) {
     switch unlocked {
     case .none: return
@@ -102,14 +102,14 @@ struct BackupVerifier {
   }
 
   private mutating func checkFiles(
-    ifOpen list: FileList?, with keys: borrowing ClassKeys?, progress: BackupVerification.Progress
+    ifOpen list: FileList?, with keys: ClassKeys?, progress: BackupVerification.Progress
   ) throws(ArchivedKeychainError) -> FileList.Listing? {
     if let list { return try checkFiles(of: list, with: keys, progress: progress) }
     findings.leaveOut(.files, "the manifest cannot be read")
     return nil
   }
 
-  private mutating func checkKeybag(with keys: borrowing ClassKeys) {
+  private mutating func checkKeybag(with keys: ClassKeys) {
     if let fault = archive.manifest.keybagFault {
       addKeybagFault(fault)
     } else if let damage = keys.damageReport {
@@ -257,7 +257,7 @@ extension BackupVerification {
   ///   - progress: Told how far the reading of payloads is; where it answers `false` the whole ends with `.cancelled`.
   /// - Throws: Only where payloads cannot be listed, the cryptographic library fails, or `progress` ends it.
   public init(
-    _ archive: BackupArchive, keys: borrowing ClassKeys?, keybagFault: String? = nil, jobs: Int? = nil,
+    _ archive: BackupArchive, keys: ClassKeys?, keybagFault: String? = nil, jobs: Int? = nil,
     progress: Progress = { _, _ in true }
   ) throws(ArchivedKeychainError) {
     let isQuick =

@@ -25,7 +25,7 @@ public struct BackupWriter: Sendable {
   ///   system refuses, `.noTemporarySpace` where it gives no room for a large keychain meanwhile. After an error what
   ///   stood there before stands there still, and nothing else was left.
   public func write(
-    _ contents: BackupContents, keys: borrowing ClassKeys, random: some RandomSource = SystemRandomSource(),
+    _ contents: BackupContents, keys: ClassKeys, random: some RandomSource = SystemRandomSource(),
     to destination: ArchiveDestination, replace: Bool = false
   ) throws(BackupArchiveError) -> WrittenBackup {
     let backup = try BackupAssembly(contents: contents, system: placement.system).assemble(keys: keys, random: random)
@@ -59,7 +59,7 @@ struct BackupAssembly {
 
   /// Draws from `random` always in the same order, so that the same source gives the same bytes.
   func assemble(
-    keys: borrowing ClassKeys, random: some RandomSource
+    keys: ClassKeys, random: some RandomSource
   ) throws(BackupArchiveError) -> StoredBackup {
     let directoryName = try directoryName()
     guard let time = Int64(exactly: contents.date.secondsSince1970.rounded(.down)), time >= 0 else {
@@ -94,7 +94,7 @@ struct BackupAssembly {
   }
 
   private func seal(
-    of files: [StoredFile], _ manifestKey: ClassWrappedKey?, keys: borrowing ClassKeys
+    of files: [StoredFile], _ manifestKey: ClassWrappedKey?, keys: ClassKeys
   ) throws(BackupArchiveError) -> SealList {
     let entries = files.map {
       SealList.Entry(path: $0.path, byteCount: Int64($0.stored.byteCount), sha256: $0.stored.sha256)
@@ -115,7 +115,7 @@ struct BackupAssembly {
   ///   - expected: How many bytes there are at least.
   ///   - forEachPortion: Lends the bytes in their order.
   private func protect(
-    leastByteCount expected: Int, keys: borrowing ClassKeys, random: some RandomSource,
+    leastByteCount expected: Int, keys: ClassKeys, random: some RandomSource,
     _ forEachPortion: ((UnsafeRawBufferPointer) throws(BackupArchiveError) -> Void) throws(BackupArchiveError) -> Void
   ) throws(BackupArchiveError) -> Protected {
     var collector = try StoredBytesCollector(.temporaryFile, system: system, expecting: Int64(expected))

@@ -2,7 +2,7 @@
 ///
 /// Wraps the 32 bytes of a class key with AES-CBC and a zero IV. That layer has no check value: with another device's
 /// key it silently opens to other bytes. Source: iphone-dataprotection, `IOAESAccelerator.c`, `keybag.py`.
-public struct DeviceKey: ~Copyable, Sendable {
+public final class DeviceKey: Sendable {
   /// 16 bytes: the device layer is AES-128.
   public static let size = 16
   private let key: Secret
@@ -18,29 +18,24 @@ public struct DeviceKey: ~Copyable, Sendable {
     self.key = key
   }
 
-  private init(copyOf other: borrowing DeviceKey) { key = other.key.copy() }
-
-  /// A second owner of the same key.
-  public borrowing func copy() -> DeviceKey { DeviceKey(copyOf: self) }
-
   /// Adds the device layer to a class key.
-  borrowing func wrap(_ classKey: borrowing Secret) throws(DataProtectionError) -> Secret {
+  func wrap(_ classKey: borrowing Secret) throws(DataProtectionError) -> Secret {
     try classKey.withBytes { (bytes) throws(DataProtectionError) in try transform(bytes, .encrypt) }
   }
 
   /// Takes the device layer off.
-  borrowing func unwrap(_ wrapped: UnsafeRawBufferPointer) throws(DataProtectionError) -> Secret {
+  func unwrap(_ wrapped: UnsafeRawBufferPointer) throws(DataProtectionError) -> Secret {
     try transform(wrapped, .decrypt)
   }
 
   /// For the key wrap of a system keybag's HMAC key.
-  borrowing func withKey<Result: ~Copyable>(
+  func withKey<Result: ~Copyable>(
     _ body: (borrowing Secret) throws(DataProtectionError) -> Result
   ) throws(DataProtectionError) -> Result {
     try body(key)
   }
 
-  private borrowing func transform(
+  private func transform(
     _ input: UnsafeRawBufferPointer, _ direction: CipherContext.Direction
   ) throws(DataProtectionError) -> Secret {
     let context = try CipherContext(.aes128CBC, direction)

@@ -15,7 +15,7 @@ public struct AccessControlledItem: Sendable {
 /// our own that binds the constraints to the item's key (`ReferenceKey`), because the blob authenticates its header only.
 extension ClassKeys {
   /// Seals an item for its own protection class together with its constraints, in the device's form.
-  public borrowing func sealAccessControlled(
+  public func sealAccessControlled(
     _ item: KeychainItem, constraints: PropertyDictionary, random: some RandomSource = SystemRandomSource()
   ) throws(ItemSealError) -> AccessControlBlob {
     guard let protection = item.protection else { throw ItemSealError(.malformed(.noProtection)) }
@@ -44,7 +44,7 @@ extension ClassKeys {
   ///
   /// - Throws: `.unsupportedVersion` for a reference key that is not ours: only the key store that made it opens it;
   ///   `.tagMismatch` where the constraints were changed.
-  public borrowing func open(
+  public func open(
     _ blob: AccessControlBlob, kind: ItemKind
   ) throws(ItemSealError) -> AccessControlledItem {
     guard let protection = ProtectionClass(rawValue: blob.protection) else {

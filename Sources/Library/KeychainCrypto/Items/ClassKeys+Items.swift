@@ -3,7 +3,7 @@ public import KeychainFormats
 
 extension ClassKeys {
   /// Opens an item's blob and returns its plaintext, a property list (v2) or a DER dictionary (v3).
-  public borrowing func open(
+  public func open(
     _ blob: ItemBlob, numbering: ClassNumbering = .exact
   ) throws(ItemSealError) -> SensitiveBytes {
     let keyClass = numbering.keyClass(of: blob.keyClass)
@@ -20,14 +20,14 @@ extension ClassKeys {
   ///
   /// - Throws: Also `.malformed` for bytes after the dictionary, and where the item's own `pdmn` does not name the blob's
   ///   class, as Apple's importer refuses it.
-  public borrowing func open(
+  public func open(
     _ blob: ItemBlob, kind: ItemKind, numbering: ClassNumbering = .exact
   ) throws(ItemSealError) -> KeychainItem {
     try open(blob, kind: kind, numbering: numbering, packs: true)
   }
 
   /// The same of an item that need not be held (`KeychainItem.pack`).
-  package borrowing func open(
+  package func open(
     _ blob: ItemBlob, kind: ItemKind, numbering: ClassNumbering = .exact, packs: Bool
   ) throws(ItemSealError) -> KeychainItem {
     try Self.item(
@@ -57,7 +57,7 @@ extension ClassKeys {
   }
 
   /// Reads a blob and opens the item in it.
-  public borrowing func open(
+  public func open(
     blob bytes: [UInt8], kind: ItemKind, numbering: ClassNumbering = .exact
   ) throws(ItemSealError) -> KeychainItem {
     let blob: ItemBlob
@@ -75,7 +75,7 @@ extension ClassKeys {
   /// Seals an item for its own protection class, under a new key of its own.
   ///
   /// - Throws: `.malformed` for an item without a protection class or with a value that DER cannot hold.
-  public borrowing func seal(
+  public func seal(
     _ item: KeychainItem, as form: ItemForm, random: some RandomSource = SystemRandomSource()
   ) throws(ItemSealError) -> ItemBlob {
     let (plaintext, keyClass) = try Self.plaintext(of: item)
@@ -85,7 +85,7 @@ extension ClassKeys {
   /// What `seal` seals of an item, for whoever asks what comes out again: the ciphers between change no byte of it.
   ///
   /// - Throws: As `seal` does, also where the key of the item's class is not available.
-  package borrowing func plaintextToSeal(
+  package func plaintextToSeal(
     of item: KeychainItem
   ) throws(ItemSealError) -> (plaintext: SensitiveBytes, keyClass: KeyClass) {
     let (plaintext, _) = try Self.plaintext(of: item)
@@ -95,7 +95,7 @@ extension ClassKeys {
   /// The class that `seal` seals an item for, whose plaintext nobody asks for.
   ///
   /// - Throws: As `seal` does for an item without a protection class, or where the key of its class is not available.
-  package borrowing func classToSeal(for item: KeychainItem) throws(ItemSealError) -> KeyClass {
+  package func classToSeal(for item: KeychainItem) throws(ItemSealError) -> KeyClass {
     guard let keyClass = item.protection?.keyClass else { throw ItemSealError(.malformed(.noProtection)) }
     do throws(ItemFault) { try requireKey(of: keyClass) } catch { throw ItemSealError(error, keyClass: keyClass) }
     return keyClass
@@ -111,7 +111,7 @@ extension ClassKeys {
   }
 
   /// Seals the DER dictionary of an item (version 3).
-  public borrowing func seal(
+  public func seal(
     _ plaintext: SensitiveBytes, keyClass: KeyClass, as form: ItemForm,
     random: some RandomSource = SystemRandomSource()
   ) throws(ItemSealError) -> ItemBlob {
@@ -148,7 +148,7 @@ extension ClassKeys {
   }
 
   /// Opens with the fixed IV and `header` as authenticated data, or without a header with the empty IV.
-  borrowing func open(
+  func open(
     _ sealed: Sealed, header: [UInt8]?, key: borrowing Secret
   ) throws(ItemFault) -> SensitiveBytes {
     let plaintext: SensitiveBytes?
@@ -165,7 +165,7 @@ extension ClassKeys {
   }
 
   /// Seals with the fixed IV and `header` as authenticated data, or without a header with the empty IV.
-  borrowing func seal(
+  func seal(
     _ plaintext: SensitiveBytes, header: [UInt8]?, key: borrowing Secret
   ) throws(ItemFault) -> Sealed {
     do throws(DataProtectionError) {
@@ -189,7 +189,7 @@ extension ClassKeys {
   /// Opens the secret of an item that iOS 4 sealed. All that proves it is its padding.
   ///
   /// - Throws: `.malformed` for a padding that is none: damage, or a key that is another one.
-  public borrowing func openSecret(of blob: LegacyItemBlob) throws(ItemSealError) -> SensitiveBytes {
+  public func openSecret(of blob: LegacyItemBlob) throws(ItemSealError) -> SensitiveBytes {
     do throws(ItemFault) {
       let key = try unwrap(blob.wrappedKey, keyClass: blob.keyClass)
       let plain = try decrypted(blob.ciphertext, key: key)
@@ -208,7 +208,7 @@ extension ClassKeys {
     }
   }
 
-  private borrowing func decrypted(
+  private func decrypted(
     _ ciphertext: [UInt8], key: borrowing Secret
   ) throws(ItemFault) -> SensitiveBytes {
     do throws(DataProtectionError) {

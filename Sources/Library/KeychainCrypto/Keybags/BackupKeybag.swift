@@ -2,14 +2,11 @@ import Basics
 public import KeychainFormats
 
 /// A keybag together with the keys it holds.
-public struct UnlockedKeybag: ~Copyable, Sendable {
+public struct UnlockedKeybag: Sendable {
   /// The bag as the manifest has it, with every key wrapped.
   public let keybag: Keybag
   /// The keys that its password, and the device's key where it was available, opened.
   public let classKeys: ClassKeys
-
-  /// Gives up the keys to a new owner.
-  public consuming func takeClassKeys() -> ClassKeys { classKeys }
 }
 
 /// Making the keybag of a new backup, and giving it another password.
@@ -37,7 +34,7 @@ public enum BackupKeybag {
   ///   - progress: Told how far the derivation is; where it answers `false` it ends with `.cancelled`.
   /// - Throws: `.unsupported` for an empty password or a count of rounds that readers refuse.
   public static func make(
-    password: borrowing Secret?, deviceKey: borrowing DeviceKey, rounds: Int = standardRounds,
+    password: borrowing Secret?, deviceKey: DeviceKey, rounds: Int = standardRounds,
     random: some RandomSource = SystemRandomSource(), progress: PasswordDerivation.Progress = { _, _ in true }
   ) throws(DataProtectionError) -> UnlockedKeybag {
     let uuid = try random.bytes(16)
@@ -142,7 +139,7 @@ public enum BackupKeybag {
 
   private static func assemble(
     _ recipes: [ClassKeyRecipe], uuid: [UInt8], salt: [UInt8], secondRound: Keybag.SecondRound?,
-    passcodeKey: consuming Secret, deviceKey: borrowing DeviceKey, random: some RandomSource
+    passcodeKey: consuming Secret, deviceKey: DeviceKey, random: some RandomSource
   ) throws(DataProtectionError) -> UnlockedKeybag {
     var records: [Keybag.ClassKey] = []
     for recipe in recipes {
@@ -152,7 +149,7 @@ public enum BackupKeybag {
       try Keybag(
         type: .backup, uuid: uuid, salt: salt, iterations: lastRounds, secondRound: secondRound, classKeys: records)
     }
-    let classKeys = try keybag.unlock(passcodeKey: consume passcodeKey, deviceKey: deviceKey.copy())
+    let classKeys = try keybag.unlock(passcodeKey: consume passcodeKey, deviceKey: deviceKey)
     return UnlockedKeybag(keybag: keybag, classKeys: classKeys)
   }
 
@@ -267,7 +264,7 @@ extension BackupKeybag {
   ///   refuse.
   public static func protect(
     _ keybag: Keybag, passcodeKey oldKey: borrowing Secret, with password: borrowing Secret,
-    deviceKey: borrowing DeviceKey, rounds: Int?,
+    deviceKey: DeviceKey, rounds: Int?,
     random: some RandomSource = SystemRandomSource(), progress: PasswordDerivation.Progress = { _, _ in true }
   ) throws(DataProtectionError) -> Keybag {
     try check(password)
@@ -306,7 +303,7 @@ extension BackupKeybag {
   /// - Throws: `.wrongPassword`; `.damagedKeybag` where a class key does not unwrap; `.hardwareLayerMissing` for a bag
   ///   whose this-device-only classes lack that layer, which without a password would be open to everybody.
   public static func unprotect(
-    _ keybag: Keybag, passcodeKey oldKey: borrowing Secret, deviceKey: borrowing DeviceKey,
+    _ keybag: Keybag, passcodeKey oldKey: borrowing Secret, deviceKey: DeviceKey,
     random: some RandomSource = SystemRandomSource()
   ) throws(DataProtectionError) -> Keybag {
     try requireHardwareLayers(of: keybag, hasPassword: true)
@@ -334,7 +331,7 @@ struct ClassKeyRecipe: Sendable, Equatable {
 
   /// Makes a random class key and its record: the device's layer inside, the password's outside.
   func makeRecord(
-    passcodeKey: borrowing Secret, deviceKey: borrowing DeviceKey, random: some RandomSource
+    passcodeKey: borrowing Secret, deviceKey: DeviceKey, random: some RandomSource
   ) throws(DataProtectionError) -> Keybag.ClassKey {
     let uuid = try random.bytes(16)
     let key = try Secret(count: ClassKeys.keySize, from: random)

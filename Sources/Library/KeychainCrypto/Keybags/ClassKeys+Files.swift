@@ -7,7 +7,7 @@ extension ClassKeys {
   ///
   /// - Throws: `.malformed` for a wrong length, `.keyUnavailable` where the class has no key at hand,
   ///   `.keyUnwrapFailed` where it does not open with it.
-  public borrowing func unwrapFileKey(_ field: [UInt8]) throws(DataProtectionError) -> Secret {
+  public func unwrapFileKey(_ field: [UInt8]) throws(DataProtectionError) -> Secret {
     let prefixSize = 4
     let sizes = [ClassKeys.keySize + KeyWrap.overhead, Curve25519Wrap.wrappedSize].map { $0 + prefixSize }
     guard sizes.contains(field.count) else {
@@ -24,7 +24,7 @@ extension ClassKeys {
   }
 
   /// Makes the field that `unwrapFileKey` opens.
-  public borrowing func wrapFileKey(
+  public func wrapFileKey(
     _ key: borrowing Secret, keyClass: KeyClass, random: some RandomSource = SystemRandomSource()
   ) throws(DataProtectionError) -> [UInt8] {
     do throws(ItemFault) {

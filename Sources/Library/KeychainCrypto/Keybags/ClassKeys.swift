@@ -1,23 +1,23 @@
 import Basics
 public import KeychainFormats
 
-/// The class keys of one keybag, as far as they could be opened.
+/// The class keys of one keybag, as far as they could be unwrapped.
 ///
-/// Keys never leave it but as keys of items and files, and, for a device's memory, all at once as a `Secret`. May be used
-/// from several threads; they take turns.
-public struct ClassKeys: ~Copyable, Sendable {
+/// Shared by reference and overwritten with the last reference. The keys leave it only as keys of items and files, and, for
+/// a device's memory, all at once as a `Secret`. Threads that share it take turns; see `sharing()`.
+public final class ClassKeys: Sendable {
   /// The 16 bytes of the keybag's UUID.
   public let keybagUUID: [UInt8]
   /// How many class keys are wrapped with the password.
   public let wrappedCount: Int
   /// How many of these unwrapped. Fewer than `wrappedCount` mean damage, or that no password was given.
   public let unwrappedCount: Int
-  /// The key of the records in a list of files of iOS 10.0, where the backup is such a one: `BackupArchive.recordKey`
-  /// makes it.
-  public var recordKey: RecordKey?
+  /// The key of the records in a manifest of iOS 10.0; `nil` for every other backup. `BackupArchive.recordKey` derives it.
+  public let recordKey: RecordKey?
 
-  private(set) var entries: [KeyClass: Entry]
-  private let workspace: Locked<SealingWorkspace>
+  let entries: [KeyClass: Entry]
+  /// Made ready at the first use.
+  private let workspace = Locked<SealingWorkspace?>(nil)
 
   /// One class of the keybag.
   struct Entry: Sendable {
@@ -50,36 +50,40 @@ public struct ClassKeys: ~Copyable, Sendable {
   }
 
   init(
-    keybagUUID: [UInt8], entries: [KeyClass: Entry], wrappedCount: Int, unwrappedCount: Int
-  ) throws(DataProtectionError) {
-    let workspace = try SealingWorkspace()
+    keybagUUID: [UInt8], entries: [KeyClass: Entry], wrappedCount: Int, unwrappedCount: Int,
+    recordKey: RecordKey? = nil
+  ) {
     self.keybagUUID = keybagUUID
     self.entries = entries
     self.wrappedCount = wrappedCount
     self.unwrappedCount = unwrappedCount
-    self.workspace = Locked(workspace)
+    self.recordKey = recordKey
   }
 
-  /// The same keys with ciphers of their own, for another thread: it takes turns with nobody. No key is copied.
-  borrowing func sharing() throws(DataProtectionError) -> ClassKeys {
-    var keys = try ClassKeys(
-      keybagUUID: keybagUUID, entries: entries, wrappedCount: wrappedCount, unwrappedCount: unwrappedCount)
-    keys.recordKey = recordKey
-    return keys
+  /// The same keys with ciphers of their own, for another thread, which then waits for nobody. No key is copied.
+  package func sharing() -> ClassKeys { with(entries, recordKey) }
+
+  /// The same keys for a backup of iOS 10.0, whose manifest has encrypted records.
+  package func with(recordKey: RecordKey?) -> ClassKeys { with(entries, recordKey) }
+
+  private func with(_ entries: [KeyClass: Entry], _ recordKey: RecordKey?) -> ClassKeys {
+    ClassKeys(
+      keybagUUID: keybagUUID, entries: entries, wrappedCount: wrappedCount, unwrappedCount: unwrappedCount,
+      recordKey: recordKey)
   }
 
   /// Those of a keybag of which nothing opens.
-  package static func none() throws(DataProtectionError) -> ClassKeys {
-    try ClassKeys(keybagUUID: [], entries: [:], wrappedCount: 0, unwrappedCount: 0)
+  package static func none() -> ClassKeys {
+    ClassKeys(keybagUUID: [], entries: [:], wrappedCount: 0, unwrappedCount: 0)
   }
 
   /// Returns whether the key of a class is available, and why not where it isn't.
-  public borrowing func availability(of keyClass: KeyClass) -> ClassKeyAvailability {
+  public func availability(of keyClass: KeyClass) -> ClassKeyAvailability {
     entries[keyClass]?.availability ?? .absent
   }
 
   /// Whether a key of this class is available.
-  public borrowing func hasKey(of keyClass: KeyClass) -> Bool { entries[keyClass]?.key != nil }
+  public func hasKey(of keyClass: KeyClass) -> Bool { entries[keyClass]?.key != nil }
 
   /// The classes the keybag has, in ascending order.
   public var classes: [KeyClass] { entries.keys.sorted() }
@@ -98,32 +102,29 @@ public struct ClassKeys: ~Copyable, Sendable {
   /// What could be opened, in a line: "11 of 11 class keys can be unwrapped", or the damage report.
   public var summary: String { damageReport ?? "\(unwrappedCount) of \(wrappedCount) class keys can be unwrapped" }
 
-  /// Forgets keys, as locking a device does. The keys are overwritten; the classes are `.locked` from now on.
-  public mutating func drop(_ keyClasses: some Sequence<KeyClass>) {
+  /// What is left after a device is locked: these classes are `.locked`. Their keys are overwritten once nothing refers to
+  /// this object any more.
+  public func dropping(_ keyClasses: some Sequence<KeyClass>) -> ClassKeys {
+    var entries = entries
     for keyClass in keyClasses where entries[keyClass]?.key != nil {
       entries[keyClass]?.key = nil
       entries[keyClass]?.availability = .locked
     }
+    return with(entries, recordKey)
   }
 
   /// Lends the ciphers to one caller at a time.
-  borrowing func withWorkspace<Result: ~Copyable, Failure: Error>(
-    _ body: (borrowing SealingWorkspace) throws(Failure) -> sending Result
-  ) throws(Failure) -> Result {
-    try workspace.withLock { (workspace) throws(Failure) in try body(workspace) }
+  func withWorkspace<Result: ~Copyable>(
+    _ body: (borrowing SealingWorkspace) throws(DataProtectionError) -> sending Result
+  ) throws(DataProtectionError) -> Result {
+    try workspace.withLock { (kept) throws(DataProtectionError) in
+      let ready: SealingWorkspace
+      if let workspace = kept.take() { ready = workspace } else { ready = try SealingWorkspace() }
+      let result = try body(ready)
+      kept = consume ready
+      return result
+    }
   }
-}
-
-/// The keys of an unlocked keybag for work that several threads do.
-package final class SharedClassKeys: Sendable {
-  /// Whoever opens items with them takes turns with the others.
-  package let keys: ClassKeys
-
-  /// Shares keys that their owner keeps. No key is copied.
-  package init(_ keys: borrowing ClassKeys) throws(DataProtectionError) { self.keys = try keys.sharing() }
-
-  /// The same keys with ciphers of their own, which wait for nobody.
-  package func own() throws(DataProtectionError) -> ClassKeys { try keys.sharing() }
 }
 
 /// The form in which a device keeps its unlocked keys in memory: a header, one record of fixed size for each class, and
@@ -137,7 +138,7 @@ extension ClassKeys {
   static let maximumClassCount = 64
 
   /// All keys that are held, with what is known of the classes that are not. Whoever has these bytes has the keys.
-  public borrowing func exported() throws(DataProtectionError) -> Secret {
+  public func exported() throws(DataProtectionError) -> Secret {
     let numbers = classes
     let bodySize = Self.headerSize + numbers.count * Self.recordSize
     return try Secret(count: bodySize + Self.checkSize) { (output) throws(DataProtectionError) in
@@ -164,9 +165,9 @@ extension ClassKeys {
   /// The keys that `exported()` wrote.
   ///
   /// - Throws: `.malformed` for bytes that are not whole or not of this form.
-  public init(importing memory: borrowing Secret) throws(DataProtectionError) {
+  public convenience init(importing memory: borrowing Secret) throws(DataProtectionError) {
     let contents = try memory.withBytes { (bytes) throws(DataProtectionError) in try Self.parse(bytes) }
-    try self.init(
+    self.init(
       keybagUUID: contents.uuid, entries: contents.entries, wrappedCount: contents.wrapped,
       unwrappedCount: contents.unwrapped)
   }
@@ -206,7 +207,7 @@ extension DataProtectionError {
 
 extension ClassKeys {
   /// Opens the key of an item or file that is wrapped to a class.
-  borrowing func unwrap(_ wrapped: [UInt8], keyClass: KeyClass) throws(ItemFault) -> Secret {
+  func unwrap(_ wrapped: [UInt8], keyClass: KeyClass) throws(ItemFault) -> Secret {
     let entry = try usableEntry(keyClass)
     let key: Secret?
     do throws(DataProtectionError) {
@@ -225,7 +226,7 @@ extension ClassKeys {
   }
 
   /// Wraps the key of an item or file to a class: 40 bytes, or 72 where the class key is of type Curve25519.
-  borrowing func wrap(
+  func wrap(
     _ key: borrowing Secret, keyClass: KeyClass, random: some RandomSource
   ) throws(ItemFault) -> [UInt8] {
     let entry = try usableEntry(keyClass)
@@ -243,9 +244,9 @@ extension ClassKeys {
   static var keySize: Int { 32 }
 
   /// - Throws: What `wrap` throws where the key of a class is not available.
-  borrowing func requireKey(of keyClass: KeyClass) throws(ItemFault) { _ = try usableEntry(keyClass) }
+  func requireKey(of keyClass: KeyClass) throws(ItemFault) { _ = try usableEntry(keyClass) }
 
-  private borrowing func usableEntry(_ keyClass: KeyClass) throws(ItemFault) -> (held: HeldKey, publicKey: [UInt8]?) {
+  private func usableEntry(_ keyClass: KeyClass) throws(ItemFault) -> (held: HeldKey, publicKey: [UInt8]?) {
     guard let entry = entries[keyClass] else { throw .noClassKey }
     guard let held = entry.key else {
       switch entry.availability {

@@ -16,7 +16,7 @@ extension Keybag {
   ///
   /// Source: Apple Platform Security, "Keybags for Data Protection"; iphone-dataprotection, `keystore/keybag.py`.
   public func unlock(
-    password: borrowing Secret?, deviceKey: borrowing DeviceKey?, acceptingAtMost limit: Int = RoundLimit.standard,
+    password: borrowing Secret?, deviceKey: DeviceKey?, acceptingAtMost limit: Int = RoundLimit.standard,
     progress: PasswordDerivation.Progress = { _, _ in true }
   ) throws(DataProtectionError) -> ClassKeys {
     switch password {
@@ -106,7 +106,7 @@ extension Keybag {
 
   /// Opens the class keys with a passcode key that was derived before.
   public func unlock(
-    passcodeKey: borrowing Secret?, deviceKey: borrowing DeviceKey?
+    passcodeKey: borrowing Secret?, deviceKey: DeviceKey?
   ) throws(DataProtectionError) -> ClassKeys {
     try openClassKeys(passcodeKey: passcodeKey, deviceKey: deviceKey, wrong: .wrongPassword)
   }
@@ -123,7 +123,7 @@ extension Keybag {
 
   /// Opens every class by its own rules; `code` says what it means that none unwraps.
   func openClassKeys(
-    passcodeKey: borrowing Secret?, deviceKey: borrowing DeviceKey?, wrong code: DataProtectionError.Code
+    passcodeKey: borrowing Secret?, deviceKey: DeviceKey?, wrong code: DataProtectionError.Code
   ) throws(DataProtectionError) -> ClassKeys {
     guard let uuid else { throw DataProtectionError(.missingField, "it has no UUID of 16 bytes") }
     var entries: [KeyClass: ClassKeys.Entry] = [:]
@@ -148,7 +148,7 @@ extension Keybag {
       }
       throw DataProtectionError(code, Self.noneUnwraps(of: triedCount))
     }
-    return try ClassKeys(
+    return ClassKeys(
       keybagUUID: uuid, entries: entries, wrappedCount: classKeys.count { $0.isPasswordWrapped },
       unwrappedCount: unwrappedCount)
   }

@@ -11,7 +11,7 @@ extension Keybag.ClassKey {
 
     /// Takes in what is below the password's layer: the key itself, or the key under the device's layer.
     fileprivate mutating func openDeviceLayer(
-      _ inner: consuming Secret, _ wrap: Keybag.WrapFlags, _ deviceKey: borrowing DeviceKey?
+      _ inner: consuming Secret, _ wrap: Keybag.WrapFlags, _ deviceKey: DeviceKey?
     ) throws(DataProtectionError) {
       guard wrap.contains(.device) else { return try entry.accept(inner, as: .available) }
       switch deviceKey {
@@ -27,7 +27,7 @@ extension Keybag.ClassKey {
 
   /// Takes off the password's layer (RFC 3394, which has a check value), then the device's (AES-CBC, which has none).
   func open(
-    passcodeKey: borrowing Secret?, deviceKey: borrowing DeviceKey?
+    passcodeKey: borrowing Secret?, deviceKey: DeviceKey?
   ) throws(DataProtectionError) -> Opened {
     let shape: Shape
     switch checkedShape() {

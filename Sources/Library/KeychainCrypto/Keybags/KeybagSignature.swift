@@ -8,7 +8,7 @@ internal import KeychainFormats
 enum KeybagSignature {
   /// A random HMAC key of 32 bytes, wrapped: 40 bytes.
   static func makeWrappedKey(
-    deviceKey: borrowing DeviceKey, random: some RandomSource
+    deviceKey: DeviceKey, random: some RandomSource
   ) throws(DataProtectionError) -> [UInt8] {
     let key = try Secret(count: 32, from: random)
     return try deviceKey.withKey { (wrappingKey) throws(DataProtectionError) in
@@ -16,19 +16,19 @@ enum KeybagSignature {
     }
   }
 
-  static func make(_ keybag: Keybag, deviceKey: borrowing DeviceKey) throws(DataProtectionError) -> [UInt8] {
+  static func make(_ keybag: Keybag, deviceKey: DeviceKey) throws(DataProtectionError) -> [UInt8] {
     try sign(keybag.serialized(), of: keybag, deviceKey)
   }
 
   /// - Throws: `.damagedKeybag` where the bag was changed, or made by other hardware.
-  static func verify(_ signed: SignedKeybag, deviceKey: borrowing DeviceKey) throws(DataProtectionError) {
+  static func verify(_ signed: SignedKeybag, deviceKey: DeviceKey) throws(DataProtectionError) {
     let expected = try sign(signed.signedBytes, of: signed.keybag, deviceKey)
     let matches = expected.withRawBytes { left in signed.signature.withRawBytes { constantTimeEquals(left, $0) } }
     guard matches else { throw DataProtectionError(.damagedKeybag, "its signature does not match its bytes") }
   }
 
   private static func sign(
-    _ bytes: [UInt8], of keybag: Keybag, _ deviceKey: borrowing DeviceKey
+    _ bytes: [UInt8], of keybag: Keybag, _ deviceKey: DeviceKey
   ) throws(DataProtectionError) -> [UInt8] {
     guard let wrapped = keybag.hmacKey else { throw DataProtectionError(.missingField, "it has no HMCK") }
     let unwrapped = try deviceKey.withKey { (wrappingKey) throws(DataProtectionError) -> Secret? in

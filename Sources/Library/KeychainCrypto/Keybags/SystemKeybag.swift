@@ -21,7 +21,7 @@ public struct SystemKeybag: Sendable, Equatable {
   /// Reads the bytes that `serialized()` gave. Whether the signature is right shows at unlocking.
   public init(parsing bytes: [UInt8]) throws(FormatError) { signed = try SignedKeybag(parsing: bytes) }
 
-  private init(_ keybag: Keybag, deviceKey: borrowing DeviceKey) throws(DataProtectionError) {
+  private init(_ keybag: Keybag, deviceKey: DeviceKey) throws(DataProtectionError) {
     let signature = try KeybagSignature.make(keybag, deviceKey: deviceKey)
     do throws(FormatError) {
       signed = try SignedKeybag(keybag, signature: signature)
@@ -137,7 +137,7 @@ public struct SystemKeybag: Sendable, Equatable {
   }
 
   private func verifiedPasscodeKey(
-    _ passcode: borrowing Secret, _ hardware: borrowing HardwareUID, _ deviceKey: borrowing DeviceKey,
+    _ passcode: borrowing Secret, _ hardware: borrowing HardwareUID, _ deviceKey: DeviceKey,
     acceptingAtMost limit: Int, progress: PasswordDerivation.Progress
   ) throws(DataProtectionError) -> Secret {
     try KeybagSignature.verify(signed, deviceKey: deviceKey)
@@ -156,12 +156,9 @@ public struct SystemKeybag: Sendable, Equatable {
 }
 
 /// A device's keybag together with the keys it holds.
-public struct UnlockedSystemKeybag: ~Copyable, Sendable {
+public struct UnlockedSystemKeybag: Sendable {
   /// The bag, with every key wrapped.
   public let keybag: SystemKeybag
   /// The keys that the passcode and the hardware opened.
   public let classKeys: ClassKeys
-
-  /// Gives up the keys to a new owner.
-  public consuming func takeClassKeys() -> ClassKeys { classKeys }
 }

@@ -16,7 +16,7 @@ extension KeychainStore {
   ///   unfinished and somebody else has it open.
   package func provision(
     _ items: some Collection<KeychainItem>, keepsIdentifiers: Bool = false, isUnfinished: Bool = false,
-    keys: borrowing ClassKeys,
+    keys: ClassKeys,
     random: any RandomSource
   ) throws(KeychainStoreError) {
     guard isUnfinished else {
@@ -34,7 +34,7 @@ extension KeychainStore {
   }
 
   private func provision(
-    _ items: some Collection<KeychainItem>, _ keepsIdentifiers: Bool, _ keys: borrowing ClassKeys,
+    _ items: some Collection<KeychainItem>, _ keepsIdentifiers: Bool, _ keys: ClassKeys,
     _ random: any RandomSource
   ) throws(KeychainStoreError) {
     try write(isBulk: true) { (transaction) throws(KeychainStoreError) in
@@ -72,7 +72,7 @@ extension KeychainStore {
   /// - Returns: The item as it would be stored; its dates and identifiers are of this attempt alone.
   /// - Throws: What `add` throws.
   public func rehearseAdding(
-    _ item: KeychainItem, keys: borrowing ClassKeys, now: KeychainDate, random: any RandomSource
+    _ item: KeychainItem, keys: ClassKeys, now: KeychainDate, random: any RandomSource
   ) throws(KeychainStoreError) -> StoredItem {
     try rehearse { (transaction) throws(KeychainStoreError) in
       try transaction.add(item, keys: keys, now: now, random: random)
@@ -86,7 +86,7 @@ extension KeychainStore {
   /// - Throws: What `update` throws.
   @discardableResult
   public func rehearseUpdating(
-    _ query: ItemQuery, with changes: ItemChanges, keys: borrowing ClassKeys, now: KeychainDate,
+    _ query: ItemQuery, with changes: ItemChanges, keys: ClassKeys, now: KeychainDate,
     tombstones: TombstonePolicy = .forbid, random: any RandomSource
   ) throws(KeychainStoreError) -> Int {
     let count = try rehearse { (transaction) throws(KeychainStoreError) in

@@ -256,7 +256,7 @@ extension KeychainStore {
   ///   needs a passcode on a device without one; `.parameter`.
   @discardableResult
   public func add(
-    _ item: KeychainItem, keys: borrowing ClassKeys, now: KeychainDate, random: any RandomSource
+    _ item: KeychainItem, keys: ClassKeys, now: KeychainDate, random: any RandomSource
   ) throws(KeychainStoreError) -> StoredItem {
     try write { (transaction) throws(KeychainStoreError) in
       try transaction.add(item, keys: keys, now: now, random: random)
@@ -265,7 +265,7 @@ extension KeychainStore {
 
   /// Adds all of the items or, where one cannot be added, none.
   public func add(
-    contentsOf items: [KeychainItem], keys: borrowing ClassKeys, now: KeychainDate, random: any RandomSource
+    contentsOf items: [KeychainItem], keys: ClassKeys, now: KeychainDate, random: any RandomSource
   ) throws(KeychainStoreError) {
     try write(isBulk: true) { (transaction) throws(KeychainStoreError) in
       for item in items { _ = try transaction.addRow(item, keys: keys, now: now, random: random) }
@@ -275,7 +275,7 @@ extension KeychainStore {
 
 extension KeychainTransaction {
   func add(
-    _ item: KeychainItem, keys: borrowing ClassKeys, now: KeychainDate, random: any RandomSource
+    _ item: KeychainItem, keys: ClassKeys, now: KeychainDate, random: any RandomSource
   ) throws(KeychainStoreError) -> StoredItem {
     let row = try addRow(item, keys: keys, now: now, random: random)
     guard let raw = try self.row(row.kind, primaryKey: row.primaryKey) else {
@@ -285,7 +285,7 @@ extension KeychainTransaction {
   }
 
   fileprivate func addRow(
-    _ item: KeychainItem, keys: borrowing ClassKeys, now: KeychainDate, random: any RandomSource
+    _ item: KeychainItem, keys: ClassKeys, now: KeychainDate, random: any RandomSource
   ) throws(KeychainStoreError) -> WritableRow {
     let prepared = try byRule(try NewItem.prepared(item, now: now, random: random))
     let row = try WritableRow(sealing: prepared, keys: keys, random: random)
@@ -295,7 +295,7 @@ extension KeychainTransaction {
 
   /// The row in the way has to be a tombstone or corrupt, else the item is a duplicate.
   private func replaceDeadRow(
-    with row: WritableRow, keys: borrowing ClassKeys, random: any RandomSource
+    with row: WritableRow, keys: ClassKeys, random: any RandomSource
   ) throws(KeychainStoreError) -> WritableRow {
     guard let existing = try self.row(row.kind, primaryKey: row.primaryKey) else {
       throw KeychainStoreError(.damaged, "a row is in the way that cannot be found")
@@ -324,7 +324,7 @@ extension KeychainStore {
   /// a device. An item whose sealed access group is not among the asked-for ones does not count, whatever its column says.
   ///
   /// - Throws: `.interactionNotAllowed`, `.noSuchAttribute`, `.parameter`. Finding nothing is no error.
-  public func find(_ query: ItemQuery, keys: borrowing ClassKeys) throws(KeychainStoreError) -> FoundItems {
+  public func find(_ query: ItemQuery, keys: ClassKeys) throws(KeychainStoreError) -> FoundItems {
     try read { (transaction) throws(KeychainStoreError) in
       var items: [StoredItem] = []
       var undecodable: [KeychainRow] = []
@@ -347,7 +347,7 @@ extension KeychainStore {
   ///
   /// - Throws: `.interactionNotAllowed` where the query has a condition and the key of a row is locked.
   public func rows(
-    matching query: ItemQuery, keys: borrowing ClassKeys
+    matching query: ItemQuery, keys: ClassKeys
   ) throws(KeychainStoreError) -> [KeychainRow] {
     try read { (transaction) throws(KeychainStoreError) in
       try transaction.rowsToDelete(query, keys: keys).map { row in
@@ -368,7 +368,7 @@ extension KeychainStore {
   ///   changed item meets another; `.interactionNotAllowed`, `.authFailed`, `.noSuchAttribute`, `.parameter`, `.cancelled`.
   @discardableResult
   public func update(
-    _ query: ItemQuery, with changes: ItemChanges, keys: borrowing ClassKeys, now: KeychainDate,
+    _ query: ItemQuery, with changes: ItemChanges, keys: ClassKeys, now: KeychainDate,
     tombstones: TombstonePolicy = .forbid, random: any RandomSource
   ) throws(KeychainStoreError) -> Int {
     let count = try write { (transaction) throws(KeychainStoreError) in
@@ -393,7 +393,7 @@ private struct UpdateStep {
 extension KeychainTransaction {
   /// - Returns: How many items were changed.
   func update(
-    _ query: ItemQuery, with changes: ItemChanges, keys: borrowing ClassKeys, now: KeychainDate,
+    _ query: ItemQuery, with changes: ItemChanges, keys: ClassKeys, now: KeychainDate,
     tombstones: TombstonePolicy, random: any RandomSource
   ) throws(KeychainStoreError) -> Int {
     var query = query
@@ -423,7 +423,7 @@ extension KeychainTransaction {
 
   /// An item that gets another primary key may leave a tombstone under the old one, and then becomes a new record.
   fileprivate func carryOut(
-    _ step: UpdateStep, keys: borrowing ClassKeys, now: KeychainDate, tombstones: TombstonePolicy,
+    _ step: UpdateStep, keys: ClassKeys, now: KeychainDate, tombstones: TombstonePolicy,
     random: any RandomSource
   ) throws(KeychainStoreError) {
     var new = step.new
@@ -443,7 +443,7 @@ extension KeychainTransaction {
 
   /// A tombstone or corrupt row that an update runs into goes; a living item is a duplicate.
   private func removeConflictingRow(
-    for row: WritableRow, except rowID: Int64, keys: borrowing ClassKeys
+    for row: WritableRow, except rowID: Int64, keys: ClassKeys
   ) throws(KeychainStoreError) {
     guard let existing = try self.row(row.kind, primaryKey: row.primaryKey),
       existing.summary.reference.rowID != rowID
@@ -464,7 +464,7 @@ extension KeychainStore {
   /// - Throws: `.itemNotFound` where there was none; `.cancelled`.
   @discardableResult
   public func delete(
-    _ query: ItemQuery, keys: borrowing ClassKeys, now: KeychainDate, tombstones: TombstonePolicy = .forbid,
+    _ query: ItemQuery, keys: ClassKeys, now: KeychainDate, tombstones: TombstonePolicy = .forbid,
     random: any RandomSource
   ) throws(KeychainStoreError) -> Int {
     try write { (transaction) throws(KeychainStoreError) in
@@ -504,7 +504,7 @@ extension KeychainStore {
 
 extension KeychainTransaction {
   fileprivate func delete(
-    _ row: KeychainRow, keys: borrowing ClassKeys, now: KeychainDate, tombstones: TombstonePolicy,
+    _ row: KeychainRow, keys: ClassKeys, now: KeychainDate, tombstones: TombstonePolicy,
     random: any RandomSource
   ) throws(KeychainStoreError) {
     let reference = row.summary.reference
@@ -520,7 +520,7 @@ extension KeychainStore {
   /// Walks through all rows of the single user, opened: generic passwords, internet passwords, certificates, keys, each
   /// in the order of its row numbers. A row that does not open is handed over with its fault.
   public func forEachRow(
-    includingTombstones: Bool, keys: borrowing ClassKeys, _ body: (KeychainRow) throws(KeychainStoreError) -> Void
+    includingTombstones: Bool, keys: ClassKeys, _ body: (KeychainRow) throws(KeychainStoreError) -> Void
   ) throws(KeychainStoreError) {
     try read { (transaction) throws(KeychainStoreError) in
       try transaction.forEachOpenedRow(.singleUser(includingTombstones: includingTombstones), keys: keys, body)
@@ -529,7 +529,7 @@ extension KeychainStore {
 
   /// The same of every user, tombstones included: all rows that a restore can remove or meet.
   public func forEachRowOfEveryUser(
-    keys: borrowing ClassKeys, _ body: (KeychainRow) throws(KeychainStoreError) -> Void
+    keys: ClassKeys, _ body: (KeychainRow) throws(KeychainStoreError) -> Void
   ) throws(KeychainStoreError) {
     try read { (transaction) throws(KeychainStoreError) in
       try transaction.forEachOpenedRow(RowCondition(), keys: keys, body)
@@ -537,7 +537,7 @@ extension KeychainStore {
   }
 
   /// The same rows at once. Their secrets stay in memory as long as the array does.
-  public func rows(includingTombstones: Bool, keys: borrowing ClassKeys) throws(KeychainStoreError) -> [KeychainRow] {
+  public func rows(includingTombstones: Bool, keys: ClassKeys) throws(KeychainStoreError) -> [KeychainRow] {
     var rows: [KeychainRow] = []
     try forEachRow(includingTombstones: includingTombstones, keys: keys) { rows.append($0) }
     return rows
@@ -582,7 +582,7 @@ extension KeychainStore {
 
 extension KeychainTransaction {
   func forEachOpenedRow(
-    _ condition: RowCondition, keys: borrowing ClassKeys, _ body: (KeychainRow) throws(KeychainStoreError) -> Void
+    _ condition: RowCondition, keys: ClassKeys, _ body: (KeychainRow) throws(KeychainStoreError) -> Void
   ) throws(KeychainStoreError) {
     for kind in ItemKind.allCases {
       try forEachRow(kind, condition) { (raw) throws(KeychainStoreError) in

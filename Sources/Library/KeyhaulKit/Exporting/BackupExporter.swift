@@ -48,7 +48,7 @@ public enum BackupExporter {
     }
     let isEncrypted = password != nil
     let keybag = bag.keybag
-    let keys = bag.takeClassKeys()
+    let keys = bag.classKeys
     let spool = try spooling { () throws(BackupArchiveError) in try SealedItemSpool(system: system) }
     let export = try export(
       session, sealing: keys, keeping: .sealed(in: spool, isListed: listsExported), random: environment.random)
@@ -64,7 +64,7 @@ public enum BackupExporter {
   ///
   /// - Throws: Category `locked` where a row is: the keys may have gone since the device was looked at.
   static func export(
-    _ session: DeviceSession, sealing keys: borrowing ClassKeys, keeping form: Export.Form,
+    _ session: DeviceSession, sealing keys: ClassKeys, keeping form: Export.Form,
     besides known: [ArchivedItem] = [], random: any RandomSource
   ) throws(MigrationError) -> Export {
     var export = Export(random: random, deviceSyncs: session.record.isSyncing, keeping: form)
@@ -133,7 +133,7 @@ public enum BackupExporter {
       self.form = form
     }
 
-    mutating func take(_ row: KeychainRow, sealing keys: borrowing ClassKeys) {
+    mutating func take(_ row: KeychainRow, sealing keys: ClassKeys) {
       switch row.content {
       case .fault(let fault):
         let item = ExportReport.Item(
@@ -156,7 +156,7 @@ public enum BackupExporter {
     ///
     /// - Parameter reference: The sixteen bytes that a backup has beside it; none for another number of them.
     mutating func take(
-      _ candidate: ExportCandidate, _ entry: ExportReport.Item, reference: [UInt8], sealing keys: borrowing ClassKeys
+      _ candidate: ExportCandidate, _ entry: ExportReport.Item, reference: [UInt8], sealing keys: ClassKeys
     ) {
       guard spoolFailure == nil else { return }
       let item = candidate.item
@@ -197,7 +197,7 @@ extension BackupExporter.Export {
 
   /// What comes out of an item's blob. Where that is certainly the item itself, nothing is written and read for it.
   private mutating func opening(
-    of item: KeychainItem, sealing keys: borrowing ClassKeys
+    of item: KeychainItem, sealing keys: ClassKeys
   ) throws(ItemSealError) -> (KeyClass, ArchivedItem.Opening) {
     if item.certainlySurvivesEncoding { return (try keys.classToSeal(for: item), .opened(known.shared(item))) }
     let (plaintext, keyClass) = try keys.plaintextToSeal(of: item)

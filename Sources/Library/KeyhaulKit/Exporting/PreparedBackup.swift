@@ -5,7 +5,7 @@ public import KeychainFormats
 public import KeychainRules
 
 /// A keychain sealed for a new keybag, ready to be written.
-public struct PreparedBackup: ~Copyable, Sendable {
+public struct PreparedBackup: Sendable {
   /// What is about to be written: the device, the keybag and the sealed keychain.
   public let contents: BackupContents
   /// What the backup takes along and what it leaves.
@@ -15,13 +15,13 @@ public struct PreparedBackup: ~Copyable, Sendable {
   /// Writes it, whole or not at all.
   ///
   /// - Throws: What the writer reports: something stands there, no space, no permission.
-  public borrowing func write(
+  public func write(
     to destination: ArchiveDestination, replace: Bool = false, random: some RandomSource = SystemRandomSource()
   ) throws(MigrationError) -> WrittenBackup {
     try write(with: BackupWriter(), to: destination, replace: replace, random: random)
   }
 
-  package borrowing func write(
+  package func write(
     with writer: BackupWriter, to destination: ArchiveDestination, replace: Bool,
     random: some RandomSource = SystemRandomSource()
   ) throws(MigrationError) -> WrittenBackup {

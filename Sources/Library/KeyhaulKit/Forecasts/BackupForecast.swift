@@ -13,7 +13,7 @@ public import VirtualDevice
 /// read again, unless it certainly comes out as it is; the ciphers between change no byte, and are left out. What opens on
 /// another device is found out with a backup keybag that exists in memory alone: one item of each protection class is
 /// sealed for it and opened there. The key of its class is all that an item needs, and all that can be wanting.
-public struct BackupForecast: ~Copyable, Sendable {
+public final class BackupForecast: Sendable {
   /// Whether the backup is thought of with a password.
   public let hasPassword: Bool
   private let contents: Contents
@@ -53,23 +53,23 @@ public struct BackupForecast: ~Copyable, Sendable {
   ///   - hasPassword: Whether the backup would be made with a password; which one does not matter.
   /// - Throws: As a backup does: category `locked` where a row is locked, `refused` for a system that writes another
   ///   kind of backup.
-  public init(of session: DeviceSession, hasPassword: Bool) throws(MigrationError) {
+  public convenience init(of session: DeviceSession, hasPassword: Bool) throws(MigrationError) {
     try self.init(of: session, hasPassword: hasPassword, plannedOnce: false)
   }
 
   /// - Parameter plannedOnce: Whether one plan alone is made of it, so that nothing is kept for others.
-  package init(of session: DeviceSession, hasPassword: Bool, plannedOnce: Bool) throws(MigrationError) {
+  package convenience init(of session: DeviceSession, hasPassword: Bool, plannedOnce: Bool) throws(MigrationError) {
     try self.init(of: session, hasPassword: hasPassword, .opened, besides: [], plannedOnce: plannedOnce)
   }
 
   /// The same without a list of what is exported, for whoever looks at the items alone.
   ///
   /// - Parameter known: Items that are held meanwhile: the device's own ones that are the same take no memory again.
-  init(itemsOf session: DeviceSession, besides known: [ArchivedItem]) throws(MigrationError) {
+  convenience init(itemsOf session: DeviceSession, besides known: [ArchivedItem]) throws(MigrationError) {
     try self.init(of: session, hasPassword: true, .openedAlone, besides: known)
   }
 
-  private init(
+  private convenience init(
     of session: DeviceSession, hasPassword: Bool, _ form: BackupExporter.Export.Form, besides known: [ArchivedItem],
     plannedOnce: Bool = false
   ) throws(MigrationError) {
@@ -82,10 +82,10 @@ public struct BackupForecast: ~Copyable, Sendable {
   }
 
   /// Takes what an export gives, which keeps its items opened.
-  init(
-    of source: String, hasPassword: Bool, deviceKey: borrowing DeviceKey, keepsPlaces: Bool = false,
+  convenience init(
+    of source: String, hasPassword: Bool, deviceKey: DeviceKey, keepsPlaces: Bool = false,
     plannedOnce: Bool = false,
-    _ export: (borrowing ClassKeys, SystemRandomSource) throws(MigrationError) -> BackupExporter.Export
+    _ export: (ClassKeys, SystemRandomSource) throws(MigrationError) -> BackupExporter.Export
   ) throws(MigrationError) {
     try self.init(hasPassword: hasPassword, deviceKey: deviceKey) { (keys, random) throws(MigrationError) in
       let export = try export(keys, random)
@@ -99,16 +99,16 @@ public struct BackupForecast: ~Copyable, Sendable {
   /// The same backup thought of with a password, or without one: nothing is read again.
   ///
   /// - Parameter deviceKey: Of the device that it would be made of.
-  borrowing func thought(
-    withPassword hasPassword: Bool, deviceKey: borrowing DeviceKey
+  func thought(
+    withPassword hasPassword: Bool, deviceKey: DeviceKey
   ) throws(MigrationError) -> BackupForecast {
     let contents = contents
     return try BackupForecast(hasPassword: hasPassword, deviceKey: deviceKey) { (_, _) in contents }
   }
 
   private init(
-    hasPassword: Bool, deviceKey: borrowing DeviceKey,
-    _ read: (borrowing ClassKeys, SystemRandomSource) throws(MigrationError) -> Contents
+    hasPassword: Bool, deviceKey: DeviceKey,
+    _ read: (ClassKeys, SystemRandomSource) throws(MigrationError) -> Contents
   ) throws(MigrationError) {
     let random = SystemRandomSource()
     let password = try reporting { () throws(DataProtectionError) in
@@ -121,7 +121,7 @@ public struct BackupForecast: ~Copyable, Sendable {
       try bag.keybag.passcodeKey(password: password)
     }
     let keybag = bag.keybag
-    let keys = bag.takeClassKeys()
+    let keys = bag.classKeys
     let contents = try read(keys, random)
     witnesses = try Self.witnesses(of: contents.items, sealing: keys, for: keybag, random)
     leftOut = contents.report.missing
@@ -133,7 +133,7 @@ public struct BackupForecast: ~Copyable, Sendable {
   }
 
   private static func keybag(
-    _ password: consuming Secret?, _ deviceKey: borrowing DeviceKey, _ random: SystemRandomSource
+    _ password: consuming Secret?, _ deviceKey: DeviceKey, _ random: SystemRandomSource
   ) throws(DataProtectionError) -> UnlockedKeybag {
     try BackupKeybag.make(
       password: password, deviceKey: deviceKey, rounds: BackupForecast.rounds, random: random)
@@ -141,7 +141,7 @@ public struct BackupForecast: ~Copyable, Sendable {
 
   /// Nothing but a class key can keep one of them shut.
   private static func witnesses(
-    of items: [ArchivedItem], sealing keys: borrowing ClassKeys, for keybag: Keybag, _ random: SystemRandomSource
+    of items: [ArchivedItem], sealing keys: ClassKeys, for keybag: Keybag, _ random: SystemRandomSource
   ) throws(MigrationError) -> KeychainBackupFile {
     var entries: [KeychainBackupFile.Entry] = []
     var seen: Set<KeyClass> = []
@@ -165,10 +165,10 @@ public struct BackupForecast: ~Copyable, Sendable {
   /// What of it opens on a device.
   ///
   /// - Parameter deviceKey: The device's hardware key.
-  public borrowing func items(openedWith deviceKey: borrowing DeviceKey) throws(MigrationError) -> [ArchivedItem] {
+  public func items(openedWith deviceKey: DeviceKey) throws(MigrationError) -> [ArchivedItem] {
     let keys: ClassKeys
     do throws(DataProtectionError) {
-      keys = try keybag.unlock(passcodeKey: passcodeKey.copy(), deviceKey: deviceKey.copy())
+      keys = try keybag.unlock(passcodeKey: passcodeKey.copy(), deviceKey: deviceKey)
     } catch {
       throw MigrationError(error)
     }
@@ -196,8 +196,8 @@ public struct BackupForecast: ~Copyable, Sendable {
   /// - Parameters:
   ///   - rows: All that the device has.
   ///   - deviceKey: Its hardware key.
-  borrowing func plan(
-    onto rows: [TargetRow], openedWith deviceKey: borrowing DeviceKey, policy: ExistingItemPolicy, targetSyncs: Bool,
+  func plan(
+    onto rows: [TargetRow], openedWith deviceKey: DeviceKey, policy: ExistingItemPolicy, targetSyncs: Bool,
     for use: ArchiveUse
   ) throws(MigrationError) -> MigrationPlan {
     let items = try items(openedWith: deviceKey)
@@ -211,13 +211,13 @@ public struct BackupForecast: ~Copyable, Sendable {
   }
 
   /// Whether the value of the item at a place of the backup has the form of a key of the Secure Enclave; `nil` beyond it.
-  borrowing func holdsEnclaveKey(at position: Int) -> Bool? {
+  func holdsEnclaveKey(at position: Int) -> Bool? {
     exported.indices.contains(position) ? exported[position].holdsEnclaveKey : nil
   }
 
   /// The decisions of a plan for the items that the backup would hold, their names added, and after them one for each
   /// item that stays on the device by a rule of the backup: those count on from the backup's last position.
-  borrowing func completing(_ plan: MigrationPlan) -> MigrationPlan {
+  func completing(_ plan: MigrationPlan) -> MigrationPlan {
     let exported = exported
     let staying = leftOut.enumerated().map { offset, left in
       MigrationPlan.Decision(
@@ -255,7 +255,7 @@ extension Restorer {
   ///   - use: `.restoring` for a plan that is carried out; any other makes one to be looked at.
   /// - Throws: What the target's keychain reports.
   public static func plan(
-    _ forecast: borrowing BackupForecast, onto target: DeviceSession, policy: ExistingItemPolicy,
+    _ forecast: BackupForecast, onto target: DeviceSession, policy: ExistingItemPolicy,
     for use: ArchiveUse = .restoring
   ) throws(MigrationError) -> MigrationPlan {
     let deviceKey = try reporting { () throws(VirtualDeviceError) in try target.deviceKey() }
@@ -275,7 +275,7 @@ extension BackupForecast {
   ///   - name: What reports call it.
   ///   - hasPassword: Whether the backup would be made with a password.
   /// - Throws: What the cryptographic library reports.
-  public init(of dump: KeychainDump, named name: String, hasPassword: Bool) throws(MigrationError) {
+  public convenience init(of dump: KeychainDump, named name: String, hasPassword: Bool) throws(MigrationError) {
     let someKey = try MigrationComparison.keyOfSomeDevice()
     try self.init(of: name, hasPassword: hasPassword, deviceKey: someKey, keepsPlaces: true) { (keys, random) in
       var export = BackupExporter.Export(random: random, deviceSyncs: false, keeping: .opened)
@@ -286,7 +286,7 @@ extension BackupForecast {
 }
 
 extension BackupExporter.Export {
-  mutating func take(_ dumped: DumpedItem, sealing keys: borrowing ClassKeys) {
+  mutating func take(_ dumped: DumpedItem, sealing keys: ClassKeys) {
     guard let item = dumped.item else {
       let entry = ExportReport.Item(
         identity: ItemIdentity(sealed: dumped.kind), protection: dumped.protection, rowID: Int64(dumped.index),

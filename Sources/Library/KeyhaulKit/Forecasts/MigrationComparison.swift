@@ -153,17 +153,17 @@ public struct MigrationComparison: Sendable {
 
   /// The same where one of the two backups that are compared was thought of already: the device is read once less.
   package init(
-    of source: DeviceSession, onto target: DeviceSession, knowing forecast: borrowing BackupForecast
+    of source: DeviceSession, onto target: DeviceSession, knowing forecast: BackupForecast
   ) throws(MigrationError) {
     let sameKey = try reporting { () throws(VirtualDeviceError) in try source.deviceKey() }
     let isItself = source.device.directory == target.device.directory
     let otherKey = isItself ? try Self.keyOfSomeDevice() : try Self.key(of: target)
     var prospects: [RestoreProspects] = []
     var decisions: [MigrationPlan.Decision] = []
-    func enter(_ forecast: borrowing BackupForecast) throws(MigrationError) {
+    func enter(_ forecast: BackupForecast) throws(MigrationError) {
       for onSameDevice in [true, false] {
         let plan = try Restorer.plan(
-          forecast, ontoEmpty: onSameDevice ? sameKey.copy() : otherKey.copy(),
+          forecast, ontoEmpty: onSameDevice ? sameKey : otherKey,
           targetSyncs: (onSameDevice ? source : target).record.isSyncing)
         let setting = RestoreSetting(hasPassword: forecast.hasPassword, onSameDevice: onSameDevice)
         if prospects.isEmpty { prospects = Array(repeating: [:], count: plan.decisions.count) }

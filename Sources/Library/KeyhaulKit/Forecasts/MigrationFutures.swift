@@ -257,7 +257,7 @@ extension Restorer {
   ///   - targetSyncs: Whether it synchronizes its keychain.
   /// - Throws: What opening the forecast's items reports.
   public static func plan(
-    _ forecast: borrowing BackupForecast, ontoEmpty deviceKey: borrowing DeviceKey, targetSyncs: Bool = false
+    _ forecast: BackupForecast, ontoEmpty deviceKey: DeviceKey, targetSyncs: Bool = false
   ) throws(MigrationError) -> MigrationPlan {
     try forecast.plan(onto: [], openedWith: deviceKey, policy: .replace, targetSyncs: targetSyncs, for: .planning)
   }

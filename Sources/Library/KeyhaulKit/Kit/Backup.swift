@@ -11,7 +11,7 @@ public import VirtualDevice
 public struct Backup: Sendable {
   /// The backup with every item tried that the password, and the hardware key where one was given, can open.
   public let opened: OpenedArchive
-  private let key: DerivedKey
+  private let key: ArchiveKey
 
   /// Reads a backup and opens it.
   ///
@@ -28,11 +28,11 @@ public struct Backup: Sendable {
   ) throws(MigrationError) {
     let archive = try reporting { () throws(BackupArchiveError) in try BackupArchive.open(.path(path)) }
     do throws(ArchivedKeychainError) {
-      key = DerivedKey(try ArchiveKey(of: archive, password: password, acceptingAtMost: limit))
+      key = try ArchiveKey(of: archive, password: password, acceptingAtMost: limit)
     } catch {
       throw MigrationError(error)
     }
-    opened = try key.open(archive, with: try Self.hardwareKey(of: maker))
+    opened = try Self.open(archive, key, with: try Self.hardwareKey(of: maker))
   }
 
   /// Everything that the backup shows without its password.
@@ -58,7 +58,7 @@ public struct Backup: Sendable {
   public func plan(
     onto device: VirtualDevice, existing policy: ExistingItemPolicy = .replace
   ) throws(MigrationError) -> Plan {
-    let archive = try key.open(archive, with: try Self.hardwareKey(of: device))
+    let archive = try Self.open(archive, key, with: try Self.hardwareKey(of: device))
     let session = try reporting { () throws(VirtualDeviceError) in try device.openSession(.reading, verb: "plan") }
     defer { session.end() }
     return Plan(
@@ -85,15 +85,10 @@ public struct Backup: Sendable {
     return try Backup(
       path: written.path ?? path, password: password, maker: device, acceptingAtMost: max(rounds, RoundLimit.standard))
   }
-}
 
-/// The key of a backup's password, shared by the copies of a backup.
-private final class DerivedKey: Sendable {
-  private let key: ArchiveKey
-
-  init(_ key: consuming ArchiveKey) { self.key = key }
-
-  func open(_ archive: BackupArchive, with deviceKey: borrowing DeviceKey?) throws(MigrationError) -> OpenedArchive {
+  private static func open(
+    _ archive: BackupArchive, _ key: ArchiveKey, with deviceKey: DeviceKey?
+  ) throws(MigrationError) -> OpenedArchive {
     do throws(ArchivedKeychainError) {
       return try OpenedArchive(archive, key: key, deviceKey: deviceKey, for: .reading)
     } catch {

@@ -10,7 +10,7 @@ enum DeviceMemory {
   private static let magic = Array("keyhaul-memory/1\n".utf8)
 
   static func sealed(
-    _ keys: borrowing ClassKeys, with hardware: borrowing HardwareUID
+    _ keys: ClassKeys, with hardware: borrowing HardwareUID
   ) throws(DataProtectionError) -> [UInt8] {
     let contents = try keys.exported()
     return magic + (try KeyWrap.wrap(contents, with: hardware.withBytes { Secret(copying: $0) }))

@@ -22,7 +22,7 @@ extension DeviceSession {
     guard state == .unlocked else { return }
     if lockDeadline == nil { device.protectedData.tell(.willBecomeUnavailable(at: environment.clock.now())) }
     lockDeadline = nil
-    classKeys.drop(Self.droppedByLock)
+    classKeys = classKeys.dropping(Self.droppedByLock)
     try storeMemory()
     device.protectedData.tell(.didBecomeUnavailable)
   }
@@ -119,7 +119,7 @@ extension DeviceSession {
     return "\(attempts); after \(limit) the device erases itself"
   }
 
-  func memory(of keys: borrowing ClassKeys) throws(VirtualDeviceError) -> [UInt8] {
+  func memory(of keys: ClassKeys) throws(VirtualDeviceError) -> [UInt8] {
     do throws(DataProtectionError) {
       return try DeviceMemory.sealed(keys, with: hardware)
     } catch {
@@ -186,13 +186,11 @@ extension DeviceSession {
 
   func dropLockedKeys() {
     lockDeadline = nil
-    classKeys.drop(Self.droppedByLock)
+    classKeys = classKeys.dropping(Self.droppedByLock)
     device.protectedData.tell(.didBecomeUnavailable)
   }
 
   private func memoryAfterLock() throws(VirtualDeviceError) -> [UInt8] {
-    var keys = try reporting { () throws(DataProtectionError) in try ClassKeys(importing: try classKeys.exported()) }
-    keys.drop(Self.droppedByLock)
-    return try memory(of: keys)
+    try memory(of: classKeys.dropping(Self.droppedByLock))
   }
 }

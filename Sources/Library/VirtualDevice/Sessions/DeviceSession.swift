@@ -111,7 +111,7 @@ public final class DeviceSession {
     try? store?.close()
     store = nil
     lockDeadline = nil
-    classKeys.drop(classKeys.classes)
+    classKeys = classKeys.dropping(classKeys.classes)
     hold = nil
   }
 
@@ -200,7 +200,7 @@ public final class DeviceSession {
 
   /// Changes items: raises the revision, then runs the closure with the keychain and the keys in memory.
   public func changeItems<Value>(
-    _ body: (KeychainStore, borrowing ClassKeys) throws(KeychainStoreError) -> Value
+    _ body: (KeychainStore, ClassKeys) throws(KeychainStoreError) -> Value
   ) throws(VirtualDeviceError) -> Value {
     let store = try willChangeItems()
     return try reporting { () throws(KeychainStoreError) in try body(store, classKeys) }
@@ -388,7 +388,7 @@ extension DeviceSession {
   /// - Parameter edit: What else changes in the record.
   @discardableResult
   func adopt(
-    _ unlocked: consuming UnlockedSystemKeybag, keychain: DeviceChange.KeychainAction,
+    _ unlocked: UnlockedSystemKeybag, keychain: DeviceChange.KeychainAction,
     edit: (inout DeviceRecord) -> Void = { _ in }
   ) throws(VirtualDeviceError) -> Int {
     var changed = record
@@ -404,7 +404,7 @@ extension DeviceSession {
     let count = try carryOut(change)
     record = changed
     self.keybag = keybag
-    classKeys = unlocked.takeClassKeys()
+    classKeys = unlocked.classKeys
     lockDeadline = nil
     return count
   }

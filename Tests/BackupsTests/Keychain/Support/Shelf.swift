@@ -62,7 +62,7 @@ final class Shelf {
     let made = try BackupKeybag.make(
       password: password, deviceKey: try hardware.deviceKey(), rounds: 1, random: random)
     keybag = made.keybag
-    let keys = made.takeClassKeys()
+    let keys = made.classKeys
 
     var listed = files
     if hasKeychain {
@@ -95,7 +95,7 @@ final class Shelf {
   }
 
   private func store(
-    _ file: File, keys: borrowing ClassKeys, random: SeededRandomSource
+    _ file: File, keys: ClassKeys, random: SeededRandomSource
   ) throws -> ListedRow {
     let identifier = try file.identifier ?? ListedFile.fileIdentifier(domain: file.domain, relativePath: file.path)
     var stored = file.bytes
@@ -122,7 +122,7 @@ final class Shelf {
   }
 
   private func writeList(
-    _ rows: [(File, ListedRow)], keys: borrowing ClassKeys, random: SeededRandomSource
+    _ rows: [(File, ListedRow)], keys: ClassKeys, random: SeededRandomSource
   ) throws {
     var manifestKey: [UInt8]?
     switch layout {

@@ -89,7 +89,7 @@ enum ManyItemsBenchmark {
     let password: Secret? = Secret(utf8: Self.password)
     let made = try BackupKeybag.make(
       password: password, deviceKey: try HardwareUID(from: random).deviceKey(), rounds: 1, random: random)
-    return made.takeClassKeys()
+    return made.classKeys
   }
 
   private static func write(to url: URL) throws -> Int {

@@ -35,7 +35,7 @@ struct ManyRowsBackup {
     let made = try BackupKeybag.make(
       password: password, deviceKey: try HardwareUID(from: random).deviceKey(), rounds: 1, random: random)
     let keybag = made.keybag
-    let keys = made.takeClassKeys()
+    let keys = made.classKeys
     try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
     for prefix in 0..<256 {
       try FileManager.default.createDirectory(
@@ -56,7 +56,7 @@ struct ManyRowsBackup {
   }
 
   private func writeList(
-    to url: URL, directory: URL, keys: borrowing ClassKeys, random: some RandomSource
+    to url: URL, directory: URL, keys: ClassKeys, random: some RandomSource
   ) throws {
     var connection: OpaquePointer?
     guard sqlite3_open(url.path(percentEncoded: false), &connection) == SQLITE_OK else { throw failure(connection) }
@@ -110,7 +110,7 @@ struct ManyRowsBackup {
   }
 
   private func insertKeychain(
-    into directory: URL, keys: borrowing ClassKeys, random: some RandomSource,
+    into directory: URL, keys: ClassKeys, random: some RandomSource,
     _ insert: (String, String, String, Int32, [UInt8]) throws -> Void
   ) throws {
     let keychain = try KeychainBackupFile(keybagUUID: nil, entries: []).serialized()
@@ -124,7 +124,7 @@ struct ManyRowsBackup {
 
   /// Stores a file under a key of its own.
   private func write(
-    _ bytes: [UInt8], path: String, to url: URL, keys: borrowing ClassKeys, random: some RandomSource
+    _ bytes: [UInt8], path: String, to url: URL, keys: ClassKeys, random: some RandomSource
   ) throws -> FileRecord {
     let key = try Secret(count: 32, from: random)
     let field = try keys.wrapFileKey(key, keyClass: .fileUntilFirstUserAuthentication, random: random)

@@ -61,7 +61,7 @@ enum FuzzedArchive: String, CaseIterable, FuzzedInput {
   }
 
   /// How many items of a backup open; `nil` if it is not read.
-  private func itemsOpen(in name: String, keys: borrowing ClassKeys?) -> Int? {
+  private func itemsOpen(in name: String, keys: ClassKeys?) -> Int? {
     guard let archive = try? BackupArchive.open(.path(SampleFolder.shared.path(name)), storage: .memory) else {
       return nil
     }
@@ -77,7 +77,7 @@ enum FuzzedArchive: String, CaseIterable, FuzzedInput {
   }
 
   @discardableResult
-  private func verify(_ name: String, keys: borrowing ClassKeys? = nil) -> BackupArchive? {
+  private func verify(_ name: String, keys: ClassKeys? = nil) -> BackupArchive? {
     guard let archive = try? BackupArchive.open(.path(SampleFolder.shared.path(name)), storage: .memory) else {
       return nil
     }
@@ -134,7 +134,7 @@ final class SampleFolder: Sendable {
       if let bytes = FileManager.default.contents(atPath: "\(path)/b/\(name)") { files[name] = Array(bytes) }
     }
     self.files = files
-    keys = try Self.keybag(hasPassword: true).takeClassKeys()
+    keys = try Self.keybag(hasPassword: true).classKeys
     atexit { try? FileManager.default.removeItem(at: SampleFolder.shared.directory) }
   }
 
@@ -148,7 +148,7 @@ final class SampleFolder: Sendable {
   private static func write(to destination: ArchiveDestination, hasPassword: Bool) throws {
     let made = try keybag(hasPassword: hasPassword)
     let keybag = made.keybag
-    let keys = made.takeClassKeys()
+    let keys = made.classKeys
     let entries = try SealedItems.secrets.map { secret in
       let blob = try keys.seal(SealedItems.item(secret), as: .backup, random: CountedBytes())
       return KeychainBackupFile.Entry(kind: .genericPassword, blob: blob.serialized(), persistentReference: nil)

@@ -15,7 +15,7 @@ enum SealedItems {
       let made = try BackupKeybag.make(
         password: Secret(utf8: "fuzzed"), deviceKey: try hardware.deviceKey(), rounds: 1, random: CountedBytes())
       keybag = made.keybag
-      keys = made.takeClassKeys()
+      keys = made.classKeys
     }
   }
 

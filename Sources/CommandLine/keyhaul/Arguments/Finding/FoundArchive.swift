@@ -175,7 +175,7 @@ struct NamedArchive {
   /// Says that the seal is not the one that was made for the backup, as far as its keys show that.
   ///
   /// - Throws: What keeps a seal from being tried, for which it is damaged.
-  func warn(ofSealBreakWith keys: borrowing ClassKeys, in session: Session) throws(CommandFailure) {
+  func warn(ofSealBreakWith keys: ClassKeys, in session: Session) throws(CommandFailure) {
     do throws(BackupArchiveError) {
       if let fault = try archive.sealBreak(with: keys) { warn(of: .sealBroken(fault), in: session) }
     } catch {

@@ -120,11 +120,11 @@ final class ArchiveUnlocker {
   ///
   /// - Parameter use: What it is opened for; all but a look at it needs a keychain.
   func open(
-    with key: borrowing ArchiveKey, _ hardware: HardwareKey?, for use: ArchiveUse = .reading
+    with key: ArchiveKey, _ hardware: HardwareKey?, for use: ArchiveUse = .reading
   ) throws(CommandFailure) -> OpenedArchive {
     let hardware = fitting(hardware, with: key)
     let opened = try tried { () throws(ArchivedKeychainError) in
-      try OpenedArchive(archive, key: key, deviceKey: hardware?.key(), for: use)
+      try OpenedArchive(archive, key: key, deviceKey: hardware?.key, for: use)
     }
     if !opened.hardware.proven.isEmpty { tell(ofProven: hardware) }
     return opened
@@ -140,11 +140,11 @@ final class ArchiveUnlocker {
 
   /// The same with a key that is available.
   func reader(
-    with key: borrowing ArchiveKey, _ hardware: HardwareKey?, for use: ArchiveUse
+    with key: ArchiveKey, _ hardware: HardwareKey?, for use: ArchiveUse
   ) throws(CommandFailure) -> ArchivedItemReader {
     let hardware = fitting(hardware, with: key)
     let reader = try explained { () throws(ArchivedKeychainError) in
-      try ArchivedItemReader(archive, key: key, deviceKey: hardware?.key(), for: use)
+      try ArchivedItemReader(archive, key: key, deviceKey: hardware?.key, for: use)
     }
     for note in reader.notes { tell(note) }
     if !reader.hardware.proven.isEmpty { tell(ofProven: hardware) }
@@ -165,7 +165,7 @@ final class ArchiveUnlocker {
   ///   - hardware: The key of the device that made it, as far as one is available.
   ///   - device: `nil` if the archive is only looked at: then the maker's key takes its place.
   func open(
-    with key: borrowing ArchiveKey, _ hardware: HardwareKey?, onto device: DeviceSession?
+    with key: ArchiveKey, _ hardware: HardwareKey?, onto device: DeviceSession?
   ) throws -> OpenedForDevice {
     guard let device else {
       return OpenedForDevice(archive: try open(with: key, hardware, for: .planning), maker: nil)
@@ -179,23 +179,23 @@ final class ArchiveUnlocker {
   ///   - use: A plan of a restore, or the restore.
   ///   - holdsItems: Whether the items stay in memory: for whoever asks for more than to restore them.
   func open(
-    with key: borrowing ArchiveKey, _ hardware: HardwareKey?, onto target: HardwareKey, for use: ArchiveUse,
+    with key: ArchiveKey, _ hardware: HardwareKey?, onto target: HardwareKey, for use: ArchiveUse,
     holdsItems: Bool = true
   ) throws(CommandFailure) -> OpenedForDevice {
     let maker = fitting(hardware, with: key)
     let opened = try tried { () throws(ArchivedKeychainError) in
       try OpenedArchive(
-        archive, key: key, deviceKey: target.key(), makerKey: maker?.key(), for: use, holdsItems: holdsItems)
+        archive, key: key, deviceKey: target.key, makerKey: maker?.key, for: use, holdsItems: holdsItems)
     }
     return OpenedForDevice(archive: opened, maker: maker?.homeDevice)
   }
 
   /// The class keys of the archive, for its files.
-  func classKeys(with key: borrowing ArchiveKey, _ hardware: HardwareKey? = nil) throws(CommandFailure)
+  func classKeys(with key: ArchiveKey, _ hardware: HardwareKey? = nil) throws(CommandFailure)
     -> ClassKeys
   {
     do throws(ArchivedKeychainError) {
-      return try key.classKeys(deviceKey: hardware?.key())
+      return try key.classKeys(deviceKey: hardware?.key)
     } catch {
       throw CommandFailure(archive: error, name: name)
     }
@@ -302,7 +302,7 @@ extension ArchiveUnlocker {
   func hardwareKey(
     comparedWith compared: HardwareKey? = nil, besides target: DeviceSession? = nil
   ) throws(CommandFailure) -> HardwareKey? {
-    let guessed = compared.map { HardwareKey($0.source, $0.key(), otherwise: makersKey(besides: target)) }
+    let guessed = compared.map { HardwareKey($0.source, $0.key, otherwise: makersKey(besides: target)) }
     guard let key = try options.deviceKey(of: name, in: session) else {
       return guessed ?? makersKey(besides: target, isNeeded: true)
     }
@@ -311,7 +311,7 @@ extension ArchiveUnlocker {
 
   /// The hardware key to go on with, once the password's key is there to try it: where one opens none of the
   /// items that need it, the key that would be used without it takes its place; of one that the user gave that is said.
-  func fitting(_ hardware: HardwareKey?, with key: borrowing ArchiveKey) -> HardwareKey? {
+  func fitting(_ hardware: HardwareKey?, with key: ArchiveKey) -> HardwareKey? {
     guard let hardware, !hardware.isGuess || hardware.otherwise != nil else { return hardware }
     // What keeps the archive from being opened at all is told by whoever opens it.
     guard let proof = try? proof(of: hardware, with: key), proof.isSameDevice == false else { return hardware }
@@ -320,9 +320,9 @@ extension ArchiveUnlocker {
   }
 
   private func proof(
-    of hardware: HardwareKey, with key: borrowing ArchiveKey
+    of hardware: HardwareKey, with key: ArchiveKey
   ) throws(ArchivedKeychainError) -> HardwareProof {
-    try ArchivedItemReader(archive, key: key, deviceKey: hardware.key(), for: .reading).hardware
+    try ArchivedItemReader(archive, key: key, deviceKey: hardware.key, for: .reading).hardware
   }
 
   func warnOfForeignKey() {
@@ -384,7 +384,7 @@ extension ArchiveUnlocker {
   /// - Parameter opened: The archive as it was opened with the same key.
   /// - Throws: What keeps the device that the user names from being read, and `.usage` where it is not the maker.
   func maker(
-    of opened: OpenedArchive, named: DeviceSession?, orTarget target: DeviceSession?, with key: borrowing ArchiveKey
+    of opened: OpenedArchive, named: DeviceSession?, orTarget target: DeviceSession?, with key: ArchiveKey
   ) throws -> Maker? {
     ProcessMemory.giveBackFreeMemory()
     if let named { return try proven(named, opened, with: key) }
@@ -409,7 +409,7 @@ extension ArchiveUnlocker {
   }
 
   private func opened(
-    _ opened: OpenedArchive, with key: borrowing ArchiveKey, _ device: DeviceSession
+    _ opened: OpenedArchive, with key: ArchiveKey, _ device: DeviceSession
   ) throws -> OpenedArchive {
     let deviceKey: DeviceKey? = try device.deviceKey()
     do throws(ArchivedKeychainError) {
@@ -422,7 +422,7 @@ extension ArchiveUnlocker {
   /// The device that the user says made the archive: its key proves it, or where none of the items needs one, its
   /// identifier says the same as the archive's.
   private func proven(
-    _ device: DeviceSession, _ opened: OpenedArchive, with key: borrowing ArchiveKey
+    _ device: DeviceSession, _ opened: OpenedArchive, with key: ArchiveKey
   ) throws -> Maker {
     let returning = try self.opened(opened, with: key, device)
     let isClaimed = isClaimed(by: device)

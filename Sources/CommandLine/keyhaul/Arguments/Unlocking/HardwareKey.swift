@@ -12,17 +12,15 @@ final class HardwareKey: Sendable {
   }
 
   let source: Source
+  let key: DeviceKey
   /// The key that would be used had the user given none.
   let otherwise: HardwareKey?
-  private let stored: DeviceKey
 
-  init(_ source: Source, _ key: consuming DeviceKey, otherwise: HardwareKey? = nil) {
+  init(_ source: Source, _ key: DeviceKey, otherwise: HardwareKey? = nil) {
     self.source = source
     self.otherwise = otherwise
-    stored = key
+    self.key = key
   }
-
-  func key() -> DeviceKey { stored.copy() }
 
   /// Whether nobody said that the key is the maker's.
   var isGuess: Bool { if case .given = source { false } else { true } }
@@ -37,13 +35,4 @@ final class HardwareKey: Sendable {
 /// Seeds that everybody has: with the name of a device they give the published hardware key.
 enum PublishedSeeds {
   static let all = [BundledFixtures.seed]
-}
-
-/// Keys on their way through closures that may be called once.
-final class HandedOver {
-  private var keys: ClassKeys?
-
-  init(_ keys: consuming ClassKeys?) { self.keys = keys }
-
-  func take() -> ClassKeys? { keys.take() }
 }

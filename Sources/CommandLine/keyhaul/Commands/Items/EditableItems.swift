@@ -50,13 +50,8 @@ struct BackupItems: EditableItems {
   private let path: String
   private let opened: OpenedArchive
   private let unlocker: ArchiveUnlocker
-  private let key: HeldKey
+  private let key: ArchiveKey
   private let hardware: HardwareKey?
-
-  private final class HeldKey: Sendable {
-    let key: ArchiveKey
-    init(_ key: consuming ArchiveKey) { self.key = key }
-  }
 
   /// - Throws: What keeps the backup from being opened, and from being rewritten.
   init(_ found: FoundArchive, _ unlocking: UnlockingOptions, to verb: String, in session: Session)
@@ -73,8 +68,8 @@ struct BackupItems: EditableItems {
     }
     unlocker = ArchiveUnlocker(named, unlocking.opening, in: session)
     let given = try unlocker.hardwareKey()
-    key = HeldKey(try unlocker.key(unlocking.password))
-    opened = try unlocker.open(with: key.key, given, for: .rewriting)
+    key = try unlocker.key(unlocking.password)
+    opened = try unlocker.open(with: key, given, for: .rewriting)
     try Self.requireKeychainAsRecorded(opened, named.name)
     hardware = opened.isSameDevice == false ? given?.otherwise : given
     items = ListedItems(opened, named: named.name)
@@ -109,7 +104,7 @@ struct BackupItems: EditableItems {
     _ edit: ItemEdit, isRehearsed: Bool, _ done: DoneChange, in session: Session
   ) throws(CommandFailure) -> [(row: ItemRow, index: Int?)] {
     let bytes: [UInt8]
-    let keys = try unlocker.classKeys(with: key.key, hardware)
+    let keys = try unlocker.classKeys(with: key, hardware)
     var changed: [(row: ItemRow, index: Int?)] = []
     do throws(ItemEditError) {
       let environment = DeviceEnvironment.interruptible
@@ -135,23 +130,18 @@ struct BackupItems: EditableItems {
   }
 
   private func write(_ bytes: [UInt8], _ done: DoneChange, in session: Session) throws(CommandFailure) {
-    try Interruption.check()
-    let keys = HandedOver(try unlocker.classKeys(with: key.key, hardware))
-    do throws(BackupArchiveError) {
-      try session.progress("Writing \(name)", phase: "write") { (report) throws(BackupArchiveError) in
-        try session.changing(done) { () throws(BackupArchiveError) in
-          guard let keys = keys.take() else { return }
-          let written = try BackupRewriter().replaceKeychain(
-            of: named.archive, at: path, with: bytes, keys: keys, progress: report.orInterrupted)
-          session.settleReplaced(written.leftover)
-        }
+    let keys = try unlocker.classKeys(with: key, hardware)
+    let written = try session.rewriting(
+      "Writing \(name)", phase: "write", done,
+      failure: { error in
+        var failure = CommandFailure(archive: error, name: name)
+        if error.code == .occupied { failure.advice = "move it out of the folder" }
+        return failure
       }
-    } catch {
-      try Interruption.check()
-      var failure = CommandFailure(archive: error, name: name)
-      if error.code == .occupied { failure.advice = "move it out of the folder" }
-      throw failure
+    ) { (rewriter, progress) throws(BackupArchiveError) in
+      try rewriter.replaceKeychain(of: named.archive, at: path, with: bytes, keys: keys, progress: progress)
     }
+    session.settleReplaced(written.leftover)
   }
 }
 

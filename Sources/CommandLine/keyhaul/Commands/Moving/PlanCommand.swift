@@ -166,12 +166,11 @@ struct PlanCommand: BackupVerb {
     of openDevice: DeviceSession, _ word: String?, onto device: DeviceSession, _ expectations: [PlanExpectation]?,
     in session: Session
   ) throws -> CommandStatus {
-    let (plan, forecast): (MigrationPlan, SharedForecast)
+    let (plan, forecast): (MigrationPlan, BackupForecast)
     do throws(MigrationError) {
       let isCompared = view == .compare || view == .audit
-      forecast = SharedForecast(
-        try BackupForecast(of: openDevice, hasPassword: !noPassword, plannedOnce: !isCompared))
-      plan = try Restorer.plan(forecast.forecast, onto: device, policy: move.policy, for: .planning)
+      forecast = try BackupForecast(of: openDevice, hasPassword: !noPassword, plannedOnce: !isCompared)
+      plan = try Restorer.plan(forecast, onto: device, policy: move.policy, for: .planning)
     } catch {
       throw CommandFailure(error, device: openDevice.name)
     }
@@ -180,19 +179,12 @@ struct PlanCommand: BackupVerb {
     let isItself = openDevice.device.directory == device.device.directory
     let outlook = Outlook(report: report, word: word, isSameDevice: isItself) { () throws(CommandFailure) in
       do throws(MigrationError) {
-        return try MigrationComparison(of: openDevice, onto: device, knowing: forecast.forecast)
+        return try MigrationComparison(of: openDevice, onto: device, knowing: forecast)
       } catch {
         throw CommandFailure(error, device: openDevice.name)
       }
     }
     return try finish(outlook, expectations, isDamaged: false, in: session)
-  }
-
-  /// What a plan was made of, for the comparison that may follow.
-  private final class SharedForecast {
-    let forecast: BackupForecast
-
-    init(_ forecast: consuming BackupForecast) { self.forecast = forecast }
   }
 
   func report(

@@ -71,7 +71,7 @@ public struct RestoreTransaction: ~Copyable {
   ///   `.notAvailable` where the device has no key of the item's class; `.cancelled` where the keychain was told to stop.
   @discardableResult
   public borrowing func importItem(
-    _ incoming: IncomingItem, keys: borrowing ClassKeys, random: any RandomSource
+    _ incoming: IncomingItem, keys: ClassKeys, random: any RandomSource
   ) throws(KeychainStoreError) -> ImportResolution {
     try transaction.requireGoingOn()
     var item = incoming.item
@@ -106,7 +106,7 @@ extension KeychainStore {
   ///
   /// - Returns: `false` with the first that would store or change something.
   public func wouldChangeNothing(
-    importing items: [IncomingItem], keys: borrowing ClassKeys
+    importing items: [IncomingItem], keys: ClassKeys
   ) throws(KeychainStoreError) -> Bool {
     try read { (transaction) throws(KeychainStoreError) in
       for incoming in items {

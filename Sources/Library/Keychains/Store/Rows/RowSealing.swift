@@ -12,7 +12,7 @@ enum RowSealing {
   /// - Throws: `.interactionNotAllowed` where the class is locked, `.authFailed` where the class that needs a passcode
   ///   has no key, `.notAvailable` where another class has none, `.parameter` for an item that has no encoding.
   static func seal(
-    _ item: KeychainItem, keys: borrowing ClassKeys, random: any RandomSource
+    _ item: KeychainItem, keys: ClassKeys, random: any RandomSource
   ) throws(KeychainStoreError) -> [UInt8] {
     let accessControl = item[.accessControl]
     var plain = item
@@ -40,7 +40,7 @@ enum RowSealing {
   /// Opens a row, or says why it does not open.
   ///
   /// - Throws: `.notAvailable` where it is neither the row's nor the lock's fault.
-  static func open(_ raw: RawRow, keys: borrowing ClassKeys) throws(KeychainStoreError) -> KeychainRow {
+  static func open(_ raw: RawRow, keys: ClassKeys) throws(KeychainStoreError) -> KeychainRow {
     guard let sealed = raw.sealedItem else {
       return KeychainRow(summary: raw.summary, content: .fault(.undecodable(reason: "the row has no encrypted item")))
     }
@@ -53,7 +53,7 @@ enum RowSealing {
   }
 
   private static func openedItem(
-    _ sealed: [UInt8], kind: ItemKind, keys: borrowing ClassKeys
+    _ sealed: [UInt8], kind: ItemKind, keys: ClassKeys
   ) throws(ItemSealError) -> KeychainItem {
     guard ItemBlob.versionNumber(of: sealed) == AccessControlBlob.version else {
       var item = try keys.open(blob: sealed, kind: kind, numbering: .withGenerations)

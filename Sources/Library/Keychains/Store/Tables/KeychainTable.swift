@@ -108,7 +108,7 @@ struct WritableRow {
   /// - Throws: `.interactionNotAllowed`, `.authFailed` or `.notAvailable` where the class key is missing, `.parameter`
   ///   for a value that its attribute cannot have.
   init(
-    sealing item: KeychainItem, keys: borrowing ClassKeys, random: any RandomSource
+    sealing item: KeychainItem, keys: ClassKeys, random: any RandomSource
   ) throws(KeychainStoreError) {
     var item = item
     item.unpack()

@@ -123,7 +123,7 @@ extension KeychainTransaction {
 }
 
 extension KeychainTransaction {
-  func rowsToDelete(_ query: ItemQuery, keys: borrowing ClassKeys) throws(KeychainStoreError) -> [KeychainRow] {
+  func rowsToDelete(_ query: ItemQuery, keys: ClassKeys) throws(KeychainStoreError) -> [KeychainRow] {
     var query = query
     query.limit = nil
     var rows: [KeychainRow] = []
@@ -144,7 +144,7 @@ extension KeychainTransaction {
 
   /// Opens the rows that a query means, kind by kind.
   package func forEachRow(
-    matching query: ItemQuery, keys: borrowing ClassKeys, _ body: (KeychainRow) throws(KeychainStoreError) -> Void
+    matching query: ItemQuery, keys: ClassKeys, _ body: (KeychainRow) throws(KeychainStoreError) -> Void
   ) throws(KeychainStoreError) {
     try walkRows(matching: query, keys: keys) { (row) throws(KeychainStoreError) in
       try body(row)
@@ -154,7 +154,7 @@ extension KeychainTransaction {
 
   /// The same until the closure returns false.
   package func walkRows(
-    matching query: ItemQuery, keys: borrowing ClassKeys, _ body: (KeychainRow) throws(KeychainStoreError) -> Bool
+    matching query: ItemQuery, keys: ClassKeys, _ body: (KeychainRow) throws(KeychainStoreError) -> Bool
   ) throws(KeychainStoreError) {
     var remaining = query.limit
     var shouldContinue = true

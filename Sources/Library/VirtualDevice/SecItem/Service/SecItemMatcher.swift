@@ -35,7 +35,7 @@ struct SecItemMatcher {
   /// not match is not kept, so that memory grows with the matches alone.
   /// - Throws: `.interactionNotAllowed` at the first row that is locked.
   mutating func matches(
-    in transaction: KeychainTransaction, keys: borrowing ClassKeys
+    in transaction: KeychainTransaction, keys: ClassKeys
   ) throws(KeychainStoreError) -> Found {
     guard rowLimit != 0 else { return Found(matches: [], undecodable: []) }
     let filter = MatchFilter(query, groups: groups)
@@ -86,7 +86,7 @@ struct SecItemMatcher {
   }
 
   private mutating func item(
-    _ reference: RowReference, in transaction: KeychainTransaction, keys: borrowing ClassKeys
+    _ reference: RowReference, in transaction: KeychainTransaction, keys: ClassKeys
   ) throws(KeychainStoreError) -> KeychainItem? {
     let query = ItemQuery(kind: reference.kind, accessGroups: groups, tombstones: .included, row: reference)
     var found: KeychainItem?
@@ -157,7 +157,7 @@ struct MatchFilter {
   /// The names that a certificate's issuer may have: those that the query lists, and those of the certificates that
   /// they issued, directly or through others. Certificates that the caller does not see are no link.
   func acceptedIssuers(
-    in transaction: KeychainTransaction, keys: borrowing ClassKeys
+    in transaction: KeychainTransaction, keys: ClassKeys
   ) throws(KeychainStoreError) -> Set<[UInt8]> {
     var accepted = Set((conditions.issuers ?? []).compactMap(CertificateFacts.normalizedName))
     var latest = accepted

@@ -12,7 +12,7 @@ extension SecItemService {
   ///   class that needs a passcode, and what a malformed query gives.
   @discardableResult
   public func add(
-    _ attributes: SecItemQuery, caller: SecItemCaller, keys: borrowing ClassKeys, environment: SecItemEnvironment
+    _ attributes: SecItemQuery, caller: SecItemCaller, keys: ClassKeys, environment: SecItemEnvironment
   ) throws(SecItemError) -> SecItemValue? {
     if let halves = attributes.identityReference {
       return try addIdentity(attributes, halves, caller: caller, keys: keys, environment: environment)
@@ -31,7 +31,7 @@ extension SecItemService {
   /// Source: Apple `SecItem.m` (`explode_identity`).
   private func addIdentity(
     _ attributes: SecItemQuery, _ halves: (certificate: SecItemReference, key: SecItemReference),
-    caller: SecItemCaller, keys: borrowing ClassKeys, environment: SecItemEnvironment
+    caller: SecItemCaller, keys: ClassKeys, environment: SecItemEnvironment
   ) throws(SecItemError) -> SecItemValue? {
     var result: SecItemValue?
     var isCertificateThere = false

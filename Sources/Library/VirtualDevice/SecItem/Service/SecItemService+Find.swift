@@ -11,7 +11,7 @@ extension SecItemService {
   /// - Throws: `.itemNotFound`; `.interactionNotAllowed` where a matching item is locked, or asks for a person who may
   ///   not be asked; `.authFailed`, `.userCanceled`; `.missingEntitlement`; what a malformed query gives.
   public func copyMatching(
-    _ query: SecItemQuery, caller: SecItemCaller, keys: borrowing ClassKeys, environment: SecItemEnvironment
+    _ query: SecItemQuery, caller: SecItemCaller, keys: ClassKeys, environment: SecItemEnvironment
   ) throws(SecItemError) -> SecItemValue? {
     let search = try search(query, caller: caller, keys: keys, environment: environment)
     if !search.undecodable.isEmpty {
@@ -24,7 +24,7 @@ extension SecItemService {
   ///
   /// - Throws: What is wrong with the query itself, or the caller.
   package func search(
-    _ query: SecItemQuery, caller: SecItemCaller, keys: borrowing ClassKeys, environment: SecItemEnvironment
+    _ query: SecItemQuery, caller: SecItemCaller, keys: ClassKeys, environment: SecItemEnvironment
   ) throws(SecItemError) -> SecItemSearch {
     if let halves = query.identityReference {
       return try searchIdentity(query, halves, caller: caller, keys: keys, environment: environment)
@@ -66,7 +66,7 @@ extension SecItemService {
   /// An identity is there where both halves are; its persistent reference is all that can be asked of it, or itself.
   private func searchIdentity(
     _ query: SecItemQuery, _ halves: (certificate: SecItemReference, key: SecItemReference), caller: SecItemCaller,
-    keys: borrowing ClassKeys, environment: SecItemEnvironment
+    keys: ClassKeys, environment: SecItemEnvironment
   ) throws(SecItemError) -> SecItemSearch {
     let certificate = try search(
       query.naming(half: halves.certificate), caller: caller, keys: keys, environment: environment)

@@ -11,7 +11,7 @@ extension SecItemService {
   ///   locked, or the class it would get is; `.authFailed`, `.userCanceled`; `.noSuchAttribute` for a change that is no
   ///   attribute; `.missingEntitlement`; what a malformed query gives.
   public func update(
-    _ query: SecItemQuery, changes: SecItemQuery, caller: SecItemCaller, keys: borrowing ClassKeys,
+    _ query: SecItemQuery, changes: SecItemQuery, caller: SecItemCaller, keys: ClassKeys,
     environment: SecItemEnvironment
   ) throws(SecItemError) {
     if let halves = query.halves {
@@ -50,7 +50,7 @@ extension SecItemService {
   /// - Throws: `.itemNotFound`; `.authFailed`, `.userCanceled` and `.interactionNotAllowed` where an item's access control
   ///   guards its deletion; `.missingEntitlement`; what a malformed query gives.
   public func delete(
-    _ query: SecItemQuery, caller: SecItemCaller, keys: borrowing ClassKeys, environment: SecItemEnvironment
+    _ query: SecItemQuery, caller: SecItemCaller, keys: ClassKeys, environment: SecItemEnvironment
   ) throws(SecItemError) {
     if query.namesIdentityPersistently {
       let search = query.replacing("class", with: .string(QueryClass.identityName)).replacing("r_Ref", with: true)
@@ -88,7 +88,7 @@ extension SecItemService {
   ///
   /// - Returns: The query itself; for a token's object, which no column tells, its rows.
   private func rows(
-    of query: ParsedQuery, groups: ItemQuery.AccessGroups, keys: borrowing ClassKeys,
+    of query: ParsedQuery, groups: ItemQuery.AccessGroups, keys: ClassKeys,
     asking ask: ([KeychainItem]) throws(SecItemError) -> Void
   ) throws(SecItemError) -> [ItemQuery] {
     guard let kind = query.kind else { throw SecItemError(.parameter, "an identity is changed by its halves") }
@@ -115,7 +115,7 @@ extension SecItemService {
 
   /// Whether another certificate makes an identity with the key of one that was deleted by reference.
   private func isKeyInUse(
-    _ query: SecItemQuery, caller: SecItemCaller, keys: borrowing ClassKeys, environment: SecItemEnvironment
+    _ query: SecItemQuery, caller: SecItemCaller, keys: ClassKeys, environment: SecItemEnvironment
   ) throws(SecItemError) -> Bool {
     guard case .identity(_, let key)? = query["v_Ref"]?.referenceValue, let label = key[.applicationLabel]?.dataValue
     else { return false }

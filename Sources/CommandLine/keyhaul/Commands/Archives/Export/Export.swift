@@ -164,7 +164,7 @@ struct Export: RunnableVerb {
   // MARK: The result
 
   private func export(
-    _ source: borrowing ExportSource, _ form: ExportForm, in session: Session
+    _ source: ExportSource, _ form: ExportForm, in session: Session
   ) throws(CommandFailure) -> ExportedItems {
     var items = ExportedItems(of: source.origin, as: form)
     if !dryRun.isOn, reveal || form.format == .json {

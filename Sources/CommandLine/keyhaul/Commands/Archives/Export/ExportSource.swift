@@ -2,24 +2,19 @@ import KeyhaulKit
 import Reports
 
 /// The items that an export is about, one after the other. Those of an archive are opened when it is their turn.
-struct ExportSource: ~Copyable {
+struct ExportSource {
   let origin: ExportOrigin
   private let items: Items
   private let selection: ItemSelection
 
-  private enum Items: ~Copyable {
-    case sealed(SealedItems)
+  private enum Items {
+    case sealed(ArchivedItemReader, NamedArchive)
     case held([ItemDocument.Entry])
   }
 
-  private struct SealedItems: ~Copyable {
-    let reader: ArchivedItemReader
-    let named: NamedArchive
-  }
-
-  init(_ reader: consuming ArchivedItemReader, of named: NamedArchive, _ selection: ItemSelection) {
+  init(_ reader: ArchivedItemReader, of named: NamedArchive, _ selection: ItemSelection) {
     origin = ExportOrigin(kind: .archive, name: named.name, isRestricted: selection.isRestricted)
-    items = .sealed(SealedItems(reader: reader, named: named))
+    items = .sealed(reader, named)
     self.selection = selection
   }
 
@@ -44,15 +39,15 @@ struct ExportSource: ~Copyable {
   /// Gives every item that is meant, in the order of the source.
   ///
   /// - Throws: What `body` throws, and what the system did not give of an archive.
-  borrowing func forEachEntry(
+  func forEachEntry(
     in session: Session, _ body: (ItemDocument.Entry) throws(CommandFailure) -> Void
   ) throws(CommandFailure) {
     switch items {
     case .held(let entries):
       for entry in entries { try body(entry) }
-    case .sealed(let sealed):
-      var details = OpeningDetails(of: sealed.named, in: session)
-      let name = sealed.named.name
+    case .sealed(let reader, let named):
+      var details = OpeningDetails(of: named, in: session)
+      let name = named.name
       func failure(_ error: ArchivedKeychainError) -> CommandFailure {
         var failure = CommandFailure(archive: error, name: name)
         // Of what standard output has taken nothing can be taken back.
@@ -61,11 +56,11 @@ struct ExportSource: ~Copyable {
         }
         return failure
       }
-      try sealed.reader.forEachPortion(translating: failure) {
+      try reader.forEachPortion(translating: failure) {
         (portion) throws(CommandFailure) in
         details.take(portion)
         for item in portion {
-          if let entry = entry(item, reason: sealed.reader.reason(of: item)) { try body(entry) }
+          if let entry = entry(item, reason: reader.reason(of: item)) { try body(entry) }
         }
       }
       details.say()
@@ -73,7 +68,7 @@ struct ExportSource: ~Copyable {
   }
 
   /// - Returns: `nil` for an item that is not meant.
-  private borrowing func entry(_ archived: ArchivedItem, reason: Reason?) -> ItemDocument.Entry? {
+  private func entry(_ archived: ArchivedItem, reason: Reason?) -> ItemDocument.Entry? {
     let content: ItemDocument.Entry.Content
     if let item = archived.item {
       guard selection.admits(item) else { return nil }

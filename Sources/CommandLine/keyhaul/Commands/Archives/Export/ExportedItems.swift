@@ -21,7 +21,7 @@ struct ExportedItems {
   ///
   /// - Parameter portion: Takes what is written, some kilobytes at a time; lent, for there may be secrets in it.
   mutating func write(
-    from source: borrowing ExportSource, revealingSecrets revealsSecrets: Bool, in session: Session,
+    from source: ExportSource, revealingSecrets revealsSecrets: Bool, in session: Session,
     to portion: (UnsafeRawBufferPointer) throws(CommandFailure) -> Void
   ) throws(CommandFailure) {
     guard let exported = form.exported else {
@@ -222,7 +222,7 @@ struct ExportedItems {
 enum ItemsInClear {
   /// Writes it while the items go by, and says which of them cannot be read.
   static func write(
-    _ reader: consuming ArchivedItemReader, of named: NamedArchive, to path: String, _ common: CommonOptions,
+    _ reader: ArchivedItemReader, of named: NamedArchive, to path: String, _ common: CommonOptions,
     in session: Session
   ) throws {
     let form = try ExportForm(common, output: path, reveals: true)

@@ -95,17 +95,16 @@ struct FilesExport {
   }
 
   private func extract(
-    _ request: FileExtractor.Request, _ named: NamedArchive, _ list: FileList, keys: consuming ClassKeys?,
+    _ request: FileExtractor.Request, _ named: NamedArchive, _ list: FileList, keys: ClassKeys?,
     in session: Session
   ) throws(CommandFailure) -> ExtractedFiles {
     try Interruption.check()
-    let keys = HandedOver(keys)
     do throws(BackupArchiveError) {
       return try session.progress("Writing files to \(folder)", phase: "extract", unit: .byte) {
         (report) throws(BackupArchiveError) in
         try session.changing(DoneChange("the files were written to \(folder)")) { () throws(BackupArchiveError) in
           try FileExtractor().extract(
-            request, from: named.archive, list: list, keys: keys.take(), progress: report.orInterrupted)
+            request, from: named.archive, list: list, keys: keys, progress: report.orInterrupted)
         }
       }
     } catch {
@@ -221,7 +220,7 @@ struct FileExport {
   }
 
   private func find(
-    in named: NamedArchive, keys: borrowing ClassKeys
+    in named: NamedArchive, keys: ClassKeys
   ) throws(CommandFailure) -> ListedFile {
     let near: NearFile
     let shown: [ListedFile]
@@ -258,7 +257,7 @@ struct FileExport {
   // MARK: Reading
 
   private func read(
-    _ file: ListedFile, of named: NamedArchive, keys: borrowing ClassKeys, in session: Session
+    _ file: ListedFile, of named: NamedArchive, keys: ClassKeys, in session: Session
   ) throws(CommandFailure) -> PayloadReader.Reading {
     if verb.dryRun.isOn { return try pass(file, of: named, keys) { _ in } }
     if verb.output == "-" {
@@ -275,7 +274,7 @@ struct FileExport {
   }
 
   private func pass(
-    _ file: ListedFile, of named: NamedArchive, _ keys: borrowing ClassKeys,
+    _ file: ListedFile, of named: NamedArchive, _ keys: ClassKeys,
     _ write: (UnsafeRawBufferPointer) throws(CommandFailure) -> Void
   ) throws(CommandFailure) -> PayloadReader.Reading {
     var failure: CommandFailure?

@@ -170,7 +170,7 @@ struct Verify: BackupVerb {
   }
 
   private func verification(
-    of named: NamedArchive, with keys: borrowing ClassKeys?, _ keybagFault: String?, in session: Session
+    of named: NamedArchive, with keys: ClassKeys?, _ keybagFault: String?, in session: Session
   ) throws(CommandFailure) -> BackupVerification {
     do throws(ArchivedKeychainError) {
       return try session.progress("Reading files", phase: "verify") { (report) throws(ArchivedKeychainError) in

@@ -46,7 +46,7 @@ struct BackupCommand: RunnableVerb {
       let backup = try prepare(device, isPublished: isPublished, in: session)
       guard !dryRun.isOn else {
         try report(backup.report, device, isPublished: isPublished, outcome: nil, in: session)
-        session.note("Nothing was written (--dry-run).")
+        session.noteDryRun(dryRun)
         return Self.status(of: backup.report)
       }
       try Interruption.check()

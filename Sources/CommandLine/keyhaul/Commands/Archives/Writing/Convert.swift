@@ -55,26 +55,18 @@ struct Convert: RunnableVerb {
     }
     guard !dryRun.isOn else {
       try report(named, outcome: nil, in: session)
-      session.note("Nothing was written (--dry-run).")
+      session.noteDryRun(dryRun)
       return .ok
     }
-    try Interruption.check()
-    let outcome: RewrittenBackup
     let done =
       output == "-"
       ? DoneChange("\(named.name) was copied to standard output")
       : DoneChange("\(named.name) was copied to \(output)", look: "keyhaul inspect \(ShellWord.quoted(output))")
-    do throws(BackupArchiveError) {
-      outcome = try session.progress("Copying \(named.name)", phase: "copy") {
-        (report) throws(BackupArchiveError) in
-        try session.changing(done) { () throws(BackupArchiveError) in
-          try BackupRewriter().convert(
-            named.archive, at: path, to: destination, replace: replaces, progress: report.orInterrupted)
-        }
-      }
-    } catch {
-      try Interruption.check()
-      throw ArchiveOutput.failure(error, writing: output, reading: named.name)
+    let outcome = try session.rewriting(
+      "Copying \(named.name)", phase: "copy", done,
+      failure: { ArchiveOutput.failure($0, writing: output, reading: named.name) }
+    ) { (rewriter, progress) throws(BackupArchiveError) in
+      try rewriter.convert(named.archive, at: path, to: destination, replace: replaces, progress: progress)
     }
     session.settleReplaced(outcome.leftover)
     warn(ofForeign: outcome.foreignFiles, in: session)
@@ -224,7 +216,6 @@ struct DecryptedConversion {
       try report(nil, in: session)
       return damage.isEmpty ? .ok : .partial
     }
-    try Interruption.check()
     let written = try decrypt(keys, in: session)
     if verb.reveal, named.archive.hasKeychain {
       let reader = try unlocker.reader(with: key, hardware, for: .exporting)
@@ -236,7 +227,7 @@ struct DecryptedConversion {
   }
 
   /// What shows that the original is not as its device wrote it.
-  private func damage(with key: borrowing ArchiveKey) throws(CommandFailure) -> [ArchiveDamage] {
+  private func damage(with key: ArchiveKey) throws(CommandFailure) -> [ArchiveDamage] {
     do throws(ArchivedKeychainError) {
       return try OpenedArchive(named.archive, key: key, deviceKey: nil, for: .reading).damage
     } catch {
@@ -251,21 +242,14 @@ struct DecryptedConversion {
     return "\(name).keychain.json"
   }
 
-  private func decrypt(_ keys: consuming ClassKeys, in session: Session) throws(CommandFailure) -> DecryptedBackup {
-    let keys = HandedOver(keys)
-    let done = DoneChange("\(named.name) was copied unencrypted to \(verb.output)")
-    do throws(BackupArchiveError) {
-      return try session.progress("Decrypting \(named.name)", phase: "copy", unit: .byte) {
-        (report) throws(BackupArchiveError) in
-        try session.changing(done) { () throws(BackupArchiveError) in
-          guard let keys = keys.take() else { throw BackupArchiveError(.keyUnavailable, "the keys were used before") }
-          return try BackupRewriter().decrypt(
-            named.archive, at: path, to: destination, keys: keys, replace: replaces, progress: report.orInterrupted)
-        }
-      }
-    } catch {
-      try Interruption.check()
-      throw ArchiveOutput.failure(error, writing: verb.output, reading: named.name)
+  private func decrypt(_ keys: ClassKeys, in session: Session) throws(CommandFailure) -> DecryptedBackup {
+    try session.rewriting(
+      "Decrypting \(named.name)", phase: "copy", unit: .byte,
+      DoneChange("\(named.name) was copied unencrypted to \(verb.output)"),
+      failure: { ArchiveOutput.failure($0, writing: verb.output, reading: named.name) }
+    ) { (rewriter, progress) throws(BackupArchiveError) in
+      try rewriter.decrypt(
+        named.archive, at: path, to: destination, keys: keys, replace: replaces, progress: progress)
     }
   }
 
@@ -301,7 +285,7 @@ struct DecryptedConversion {
     session.note(
       "Anyone can read its files. Its keychain items are still encrypted with the password"
         + (verb.reveal ? ", but \(itemsPath) contains them in plain text." : "."))
-    if verb.dryRun.isOn { session.note("Nothing was written (--dry-run).") }
+    session.noteDryRun(verb.dryRun)
   }
 
   private func warn(of written: DecryptedBackup, in session: Session) {

@@ -146,7 +146,11 @@ struct Rekey: RunnableVerb {
       try renewed.rewrapped(fromPasscodeKey: old.key.passcodeKey, to: new, progress: progress)
     }
     if !dryRun.isOn {
-      try replaceKeybag(of: named, at: path, with: changed, keys: try unlocker.classKeys(with: old.key), in: session)
+      let keys = try unlocker.classKeys(with: old.key)
+      _ = try session.rewriting(named, Self.done("\(named.name) has the new password", named)) {
+        (rewriter, progress) throws(BackupArchiveError) in
+        try rewriter.replaceKeybag(of: named.archive, at: path, with: changed, keys: keys, progress: progress)
+      }
     }
     try report(
       named, changed,
@@ -159,7 +163,7 @@ struct Rekey: RunnableVerb {
   }
 
   /// Refuses a list of files that is not what its device wrote. One that cannot be read at all is a loss to warn of.
-  private func requireSoundList(of named: NamedArchive, keys: borrowing ClassKeys) throws(CommandFailure) {
+  private func requireSoundList(of named: NamedArchive, keys: ClassKeys) throws(CommandFailure) {
     guard let list = try? named.archive.fileList(with: keys),
       let finding = list.findings.first(where: { $0.forbids(.rewriting) })
     else { return }
@@ -167,29 +171,11 @@ struct Rekey: RunnableVerb {
   }
 
   /// Another password heals nothing.
-  private func warnOfLosses(of named: NamedArchive, keys: borrowing ClassKeys, in session: Session) {
+  private func warnOfLosses(of named: NamedArchive, keys: ClassKeys, in session: Session) {
     for loss in named.archive.visibleLosses(with: keys) {
       session.warn(
         "\(named.name) is damaged; changing the password does not repair it", why: loss,
         try: "keyhaul verify \(ShellWord.quoted(named.name)) shows what can be saved")
-    }
-  }
-
-  private func replaceKeybag(
-    of named: NamedArchive, at path: String, with keybag: Keybag, keys: borrowing ClassKeys?, in session: Session
-  ) throws(CommandFailure) {
-    try Interruption.check()
-    do throws(BackupArchiveError) {
-      try session.progress("Writing \(named.name)", phase: "write") { (report) throws(BackupArchiveError) in
-        try session.changing(Self.done("\(named.name) has the new password", named)) {
-          () throws(BackupArchiveError) in
-          _ = try BackupRewriter().replaceKeybag(
-            of: named.archive, at: path, with: keybag, keys: keys, progress: report.orInterrupted)
-        }
-      }
-    } catch {
-      try Interruption.check()
-      throw CommandFailure(archive: error, name: named.name)
     }
   }
 
@@ -211,7 +197,7 @@ struct Rekey: RunnableVerb {
       ])
     }
     try session.announce(dryRun.isOn ? would : did)
-    if dryRun.isOn { session.note("Nothing was written (--dry-run).") }
+    session.noteDryRun(dryRun)
   }
 }
 
@@ -240,7 +226,7 @@ struct HardwareRekey {
     let keybag = try unlocker.deriving(rounds: rounds + Int(BackupKeybag.lastRounds)) {
       (progress) throws(DataProtectionError) in
       try BackupKeybag.protect(
-        named.archive.keybag, passcodeKey: old.passcodeKey, with: new, deviceKey: hardware.key(), rounds: rounds,
+        named.archive.keybag, passcodeKey: old.passcodeKey, with: new, deviceKey: hardware.key, rounds: rounds,
         progress: progress)
     }
     try rewrite(with: keybag, old, in: session)
@@ -259,7 +245,7 @@ struct HardwareRekey {
     let keybag: Keybag
     do throws(DataProtectionError) {
       keybag = try BackupKeybag.unprotect(
-        named.archive.keybag, passcodeKey: old.passcodeKey, deviceKey: hardware.key())
+        named.archive.keybag, passcodeKey: old.passcodeKey, deviceKey: hardware.key)
     } catch {
       throw CommandFailure(archive: error, name: named.name)
     }
@@ -302,11 +288,11 @@ struct HardwareRekey {
 
   /// Goes on only with a key that opened an item; what a wrong one would write, no device could ever open.
   private func proven(
-    _ hardware: HardwareKey, _ key: borrowing ArchiveKey, in session: Session
+    _ hardware: HardwareKey, _ key: ArchiveKey, in session: Session
   ) throws -> HardwareKey {
     let opened: OpenedArchive
     do throws(ArchivedKeychainError) {
-      opened = try OpenedArchive(named.archive, key: key, deviceKey: hardware.key(), for: .rewriting)
+      opened = try OpenedArchive(named.archive, key: key, deviceKey: hardware.key, for: .rewriting)
     } catch {
       throw CommandFailure(archive: error, name: named.name)
     }
@@ -347,30 +333,14 @@ struct HardwareRekey {
   // MARK: Writing
 
   private func rewrite(
-    with keybag: Keybag, _ key: borrowing ArchiveKey, in session: Session
+    with keybag: Keybag, _ key: ArchiveKey, in session: Session
   ) throws {
     guard !verb.dryRun.isOn else { return }
-    // Handed over inside of a closure, which a value without copies can only do out of an optional.
-    var keys: ClassKeys?
-    keys = try unlocker.classKeys(with: key)
-    try Interruption.check()
-    let outcome: RewrittenBackup
-    do throws(BackupArchiveError) {
-      outcome = try session.progress("Writing \(named.name)", phase: "write") {
-        (report) throws(BackupArchiveError) -> RewrittenBackup in
-        let what = verb.noPassword ? "no longer has a password" : "has the new password"
-        return try session.changing(Rekey.done("\(named.name) \(what)", named)) {
-          () throws(BackupArchiveError) -> RewrittenBackup in
-          guard let keys = keys.take() else {
-            throw BackupArchiveError(.keyUnavailable, "its class keys were used before")
-          }
-          return try BackupRewriter().reencrypt(
-            named.archive, at: path, with: keybag, keys: keys, progress: report.orInterrupted)
-        }
-      }
-    } catch {
-      try Interruption.check()
-      throw CommandFailure(archive: error, name: named.name)
+    let keys = try unlocker.classKeys(with: key)
+    let what = verb.noPassword ? "no longer has a password" : "has the new password"
+    let outcome = try session.rewriting(named, Rekey.done("\(named.name) \(what)", named)) {
+      (rewriter, progress) throws(BackupArchiveError) in
+      try rewriter.reencrypt(named.archive, at: path, with: keybag, keys: keys, progress: progress)
     }
     session.settleReplaced(outcome.leftover)
     if let first = outcome.foreignFiles.first {

@@ -48,7 +48,7 @@ struct Seal: RunnableVerb {
     }
     guard !dryRun.isOn else {
       try report(named, fileCount: nil, in: session)
-      session.note("Nothing was written (--dry-run).")
+      session.noteDryRun(dryRun)
       return .ok
     }
     let count = try write(named, at: path, keys: try unlocker.classKeys(with: key), in: session)
@@ -57,25 +57,20 @@ struct Seal: RunnableVerb {
   }
 
   private func write(
-    _ named: NamedArchive, at path: String, keys: borrowing ClassKeys?, in session: Session
+    _ named: NamedArchive, at path: String, keys: ClassKeys?, in session: Session
   ) throws(CommandFailure) -> Int {
-    try Interruption.check()
-    let done = DoneChange("\(named.name) is sealed", look: "keyhaul verify \(ShellWord.quoted(named.name))")
-    do throws(BackupArchiveError) {
-      return try session.progress("Sealing \(named.name)", phase: "seal") { (report) throws(BackupArchiveError) in
-        try session.changing(done) { () throws(BackupArchiveError) in
-          try BackupRewriter().seal(named.archive, at: path, keys: keys, progress: report.orInterrupted)
-        }
-      }
-    } catch {
-      try Interruption.check()
-      throw CommandFailure(archive: error, name: named.name)
+    try session.rewriting(
+      "Sealing \(named.name)", phase: "seal",
+      DoneChange("\(named.name) is sealed", look: "keyhaul verify \(ShellWord.quoted(named.name))"),
+      failure: { CommandFailure(archive: $0, name: named.name) }
+    ) { (rewriter, progress) throws(BackupArchiveError) in
+      try rewriter.seal(named.archive, at: path, keys: keys, progress: progress)
     }
   }
 
   /// A seal that is there stays, unless it shows at once that something was changed since.
   private func keep(
-    _ seal: BackupSeal, of named: NamedArchive, keys: borrowing ClassKeys, in session: Session
+    _ seal: BackupSeal, of named: NamedArchive, keys: ClassKeys, in session: Session
   ) throws -> CommandStatus {
     var fault = seal.breaks.first
     do throws(BackupArchiveError) {

@@ -102,13 +102,13 @@ extension ArchiveUnlocker {
   ///   - hardware: The hardware key that the user gave, or one that may be the maker's.
   ///   - named: The device that the user says made it.
   func openForFutures(
-    with key: borrowing ArchiveKey, _ hardware: HardwareKey?, maker named: DeviceSession?
+    with key: ArchiveKey, _ hardware: HardwareKey?, maker named: DeviceSession?
   ) throws -> OpenedForFutures {
     let opened = try open(with: key, nil, for: .planning)
     let maker = try maker(of: opened, named: named, orTarget: nil, with: key)
     var (returning, name) = (maker?.returning, maker?.name)
     if let given = fitting(hardware, with: key), !given.isGuess {
-      returning = try? OpenedArchive(archive, key: key, deviceKey: given.key(), for: .planning)
+      returning = try? OpenedArchive(archive, key: key, deviceKey: given.key, for: .planning)
       name = "the device whose key was given"
     }
     do throws(MigrationError) {
