@@ -108,15 +108,15 @@ struct BackupDirectoryTests {
     try directory.write(Array("not a backup".utf8), to: "shelf/notes.txt")
     #expect(reason(directory.path("shelf")) == "it has no Manifest.plist")
     try directory.write(try SampleBackup().packed(as: .tar), to: "shelf/family.backup")
-    #expect(reason(directory.path("shelf")) == "it has no Manifest.plist; \"family.backup\" in it may be one")
+    #expect(reason(directory.path("shelf")) == "it has no Manifest.plist; \"family.backup\" in it may be a backup")
     for file in try SampleBackup().storedFiles() {
       try directory.write(file.bytes, to: "shelf/Backup/\(SampleBackup.udid)/\(file.path)")
     }
     #expect(
       reason(directory.path("shelf"))
-        == "it has no Manifest.plist; \"family.backup\" in it may be one; backups are in \"Backup\"")
+        == "it has no Manifest.plist; \"family.backup\" in it may be a backup; backups are in \"Backup\"")
     for name in ["a", "b", "c"] { try directory.write(try SampleBackup().packed(as: .zip), to: "shelf/\(name)") }
-    #expect(reason(directory.path("shelf"))?.contains("\"a\", \"b\", \"c\", ... in it may be one") == true)
+    #expect(reason(directory.path("shelf"))?.contains("\"a\", \"b\", \"c\", ... in it may be a backup") == true)
   }
 
   @Test("gives one by its folder's name or its device's identifier, and never by a part of either")

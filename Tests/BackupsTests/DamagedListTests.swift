@@ -122,7 +122,7 @@ struct DamagedListTests {
       Issue.record("\(database.notes)")
       return
     }
-    #expect(reason == "the manifest database has \(present) of its \(grouped(whole.count)) bytes")
+    #expect(reason == "the manifest database has only \(present) of its \(grouped(whole.count)) bytes")
     #expect(readable > 0 && lost.map { readable + $0 == Self.rowCount } ?? true)
     let found = try paths(of: database)
     #expect(found.count == readable && found.isSubset(of: (1...Self.rowCount).map(Self.path)))

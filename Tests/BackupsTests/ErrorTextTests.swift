@@ -40,7 +40,7 @@ struct ErrorTextTests {
     arguments: [
       (ArchiveNote.statusMissing, "there is no Status.plist to show that the backup was finished"),
       (
-        .encryptionNotStated, "Manifest.plist does not say whether there is a password; its contents decide"
+        .encryptionNotStated, "Manifest.plist does not say whether there is a password; Keyhaul looks at its contents"
       ),
       (
         .encryptionClaimed,

@@ -260,7 +260,7 @@ struct ExtractionTests {
       }
     }
     let since =
-      "contains other files: it was started with other flags, from another backup, or before this backup "
+      "contains files from a run with other flags, from another backup, or from before this backup "
       + "changed"
     #expect(try refusal("other") == "\"other\" contains other files")
     #expect(try tree(directory.path("other")) == before)

@@ -125,7 +125,7 @@ struct HostileArchiveTests {
     tar.add("51", type: "2", link: "../../.ssh")
     tar.add("51/authorized_keys", Array("mine".utf8))
     for file in try sample.storedFiles() { tar.add(file.path, file.bytes) }
-    try expectRefusal(tar.finished(), .hostile, "entry 1 is named \"51\"; is a symbolic link")
+    try expectRefusal(tar.finished(), .hostile, "entry 1 is named \"51\"; it is a symbolic link")
   }
 
   @Test("with two names that differ only in their Unicode form")
@@ -147,7 +147,7 @@ struct HostileArchiveTests {
   func namesThatAreNotText(name: [UInt8], shown: String) throws {
     var tar = TinyTar()
     tar.add(nameBytes: name + Array("/../x".utf8), [1])
-    try expectRefusal(tar.finished(), .hostile, "entry 1 is named \"\(shown)/../x\"; its name has a part \"..\"")
+    try expectRefusal(tar.finished(), .hostile, "entry 1 is named \"\(shown)/../x\"; a part of its name is \"..\"")
   }
 
   @Test("with a hard link, or a symbolic one, to a name beyond ASCII", arguments: ["1", "2"])
@@ -189,7 +189,7 @@ struct HostileArchiveTests {
     let error = try #require(try failure(opening: bytes))
     #expect(error.code == .damaged)
     #expect(error.reason.contains("CRC"))
-    try expectRefusal(zip.withoutDirectory(), .truncated, "directory is missing")
+    try expectRefusal(zip.withoutDirectory(), .truncated, "the directory at the end of the zip is missing")
   }
 
   @Test("comes through a pipe as a zip, whose directory cannot be reached there")

@@ -70,9 +70,9 @@ struct HostileDatabaseTests {
     HostileSchema("nothing at all", "PRAGMA user_version = 2", .damaged, "no table Files"),
     HostileSchema(
       "other columns", "CREATE TABLE Files (fileID TEXT, domain TEXT, path TEXT, flags INTEGER, file BLOB)", .damaged,
-      "other columns"),
-    HostileSchema("a column too many", files + "flags INTEGER, file BLOB, more TEXT)", .damaged, "other columns"),
-    HostileSchema("columns in another order", files + "file BLOB, flags INTEGER)", .damaged, "other columns"),
+      "unexpected columns"),
+    HostileSchema("a column too many", files + "flags INTEGER, file BLOB, more TEXT)", .damaged, "unexpected columns"),
+    HostileSchema("columns in another order", files + "file BLOB, flags INTEGER)", .damaged, "unexpected columns"),
     HostileSchema(
       "a thousand columns", "CREATE TABLE Files (\((0..<1000).map { "c\($0)" }.joined(separator: ", ")))", .damaged,
       "too many columns"),

@@ -98,7 +98,7 @@ struct JournalTests {
     let archive = try open(directory)
     let found = try unread(archive)
     #expect(found.name == Self.log && found.byteCount == Int64(log.count))
-    #expect(found.reason == "the frames do not have the salts of the header")
+    #expect(found.reason == "the frames' salts do not match the header's")
     #expect(try paths(archive) == Self.early && readJournals(archive).isEmpty)
     #expect(ArchiveUse.allCases.filter(archive.findings[0].forbids) == [.restoring, .rewriting])
     #expect(archive.findings[0].isDamage && !archive.findings[0].isLoss)
@@ -117,7 +117,8 @@ struct JournalTests {
     #expect(
       try unread(archive).reason
         == (pageByteCount == 1_024
-          ? "their pages have 1,024 bytes, those of the manifest 4,096" : "with them the manifest fails its check"))
+          ? "their pages have 1,024 bytes, but the manifest has 4,096"
+          : "if they are read, the manifest fails its check"))
     #expect(try paths(archive) == Self.early)
   }
 
@@ -178,7 +179,7 @@ struct JournalTests {
     try directory.write([UInt8](repeating: 1, count: 5_000), to: "backup/\(Self.journal)")
     let found = try unread(try open(directory))
     #expect(found.name == Self.journal && found.byteCount == 5_000)
-    #expect(found.reason == "they do not begin like a journal of SQLite")
+    #expect(found.reason == "they do not begin like an SQLite journal")
     try directory.write([1], to: "backup/Info.db-wal")
     #expect(try open(directory).findings.count == 1)
   }

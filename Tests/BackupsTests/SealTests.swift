@@ -109,7 +109,7 @@ struct SealTests {
       bytes[bytes.count - 1] ^= 1
       try directory.write(bytes, to: "b/\(name)")
     }
-    #expect(found.map(\.file) == [name] && found.map(\.reason) == ["it has changed since it was sealed"])
+    #expect(found.map(\.file) == [name] && found.map(\.reason) == ["it has changed since the backup was sealed"])
   }
 
   @Test("shows a part that was taken away, and one that was put in")

@@ -92,7 +92,7 @@ struct DatabaseItemFormatTests {
       #expect(try archive { root, _ in root[name] = nil }?.code == .malformed)
     }
     #expect(try archive { root, _ in root["$top"] = .dictionary(["root": .uid(2)]) }?.code == .malformed)
-    #expect(try archive { _, objects in objects[3] = .data([1, 2]) }?.reason == "the tag is 2 bytes; it has 16")
+    #expect(try archive { _, objects in objects[3] = .data([1, 2]) }?.reason == "the tag has 2 bytes, not 16")
     #expect(try archive { _, objects in objects[4] = .data([]) }?.code == .malformed)
     #expect(try archive { _, objects in objects[4] = .data([UInt8](repeating: 0, count: 129)) }?.code == .malformed)
   }

@@ -48,7 +48,7 @@ struct FileRecordEditingTests {
     let before = try FileRecord(archive: bytes)
     #expect(before.undecodedPath != nil && before.undecodedTarget == [0x61, 0xFF, 0x6D])
     // A new record of it would have another name.
-    #expect(throws: FormatError(.fileRecord, .unencodable, "a name that is not UTF-8")) { try before.archived() }
+    #expect(throws: FormatError(.fileRecord, .unencodable, "a name in it is not UTF-8")) { try before.archived() }
     #expect(throws: FormatError.self) { try BinaryPlist.decode(bytes) }
     let changed = try FileRecord.replacing(encryptionKey: key, digest: digest, in: bytes)
     var expected = before

@@ -89,7 +89,7 @@ struct JSONReadingTests {
     let bytes = Array("[1,[2],{\"a\":3}]".utf8)
     _ = try JSONValue(parsing: bytes, acceptingAtMost: 6)
     let fault = #expect(throws: JSONFault.self) { try JSONValue(parsing: bytes, acceptingAtMost: 5) }
-    #expect(fault?.reason == "it has more values than are read")
+    #expect(fault?.reason == "it has more values than Keyhaul reads")
   }
 
   private func reread(_ text: String, atMost limit: Int = 100) throws -> JSONValue {

@@ -86,7 +86,7 @@ struct AccessControlTests {
     #expect(phone.device.person.requests.count == 1)
   }
 
-  @Test("an access control beside a class of its own is -50, also one beside a synchronised item")
+  @Test("an access control beside a class of its own is -50, also one beside a synchronized item")
   func conflicts() throws {
     #expect(try add([.userPresence], [kSecAttrAccessible: kSecAttrAccessibleWhenUnlocked]) == errSecParam)
     #expect(try add([.userPresence], [kSecAttrSynchronizable: true]) == errSecParam)

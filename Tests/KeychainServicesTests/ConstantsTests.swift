@@ -129,7 +129,7 @@ struct ConstantsTests {
     let sentences = try numbers.keys.map { try #require(SecCopyErrorMessageString($0, nil)) as String }
     #expect(Set(sentences).count == 26)
     #expect(sentences.allSatisfy { $0.hasSuffix(".") && !$0.contains("SecItem") })
-    #expect(SecCopyErrorMessageString(-7, nil) == "The status -7 is none of the keychain's.")
+    #expect(SecCopyErrorMessageString(-7, nil) == "The status -7 is not a keychain status.")
   }
 
   /// What a person reads in an app that shows it, whole.

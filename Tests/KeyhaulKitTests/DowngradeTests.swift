@@ -67,7 +67,7 @@ struct DowngradeTests {
     let opened = try desk.open(path, password: Desk.password, on: session)
     let unbound = try #require(opened.archive.unboundKeychain)
     #expect(unbound.classes.map(\.rawValue) == [9, 11] && !unbound.isRefused)
-    #expect(unbound.meaning == "with the password their this-device-only items can be decrypted on any device")
+    #expect(unbound.meaning == "with the password, their this-device-only items can be decrypted on any device")
     #expect(try session.restore(opened).summary.migrates == 5)
   }
 

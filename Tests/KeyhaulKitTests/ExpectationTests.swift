@@ -213,7 +213,7 @@ struct ExpectationListTests {
     for (added, isOver) in [(0, false), (1, true)] {
       let zeros = String(repeating: "0,", count: count + added - 1) + "0"
       let found = try #require(reason(#"{"format": "plan-expectations/1", "expectations": [\#(zeros)]}"#))
-      #expect(found.hasPrefix("it has more values than are read") == isOver, "\(found)")
+      #expect(found.hasPrefix("it has more values than Keyhaul reads") == isOver, "\(found)")
     }
   }
 
@@ -244,7 +244,7 @@ struct ExpectationListTests {
       (#"{"kind": "generic", "expect": "migrates"}"#, #""generic" is not a kind; "generic-password" is similar"#),
       (
         #"{"account": "x", "expect": "migrates", "reason": "deleted"}"#,
-        "only stays-behind has a reason"
+        "only stays-behind can have a reason"
       ),
       (
         #"{"account": "x", "expect": "stays-behind", "reason": "because"}"#,
@@ -299,7 +299,7 @@ struct ExpectationListTests {
     let deep = String(repeating: "[", count: 101)
     #expect(reason(#"{"format": \#(deep)"#)?.hasPrefix("it is nested more than 100 deep (line 1, ") == true)
     let many = "[" + String(repeating: "1,", count: PlanExpectations.maximumValueCount) + "1]"
-    #expect(reason(many)?.hasPrefix("it has more values than are read") == true)
+    #expect(reason(many)?.hasPrefix("it has more values than Keyhaul reads") == true)
     #expect(throws: MigrationError.self) { try PlanExpectations(parsing: [0x22, 0xFF, 0x22]) }
   }
 }

@@ -55,8 +55,8 @@ struct NotReady {
     let error = try migrationError { _ = try BackupExporter.prepare(session, password: nil) }
     #expect(error?.code == .deviceLocked)
     #expect(error?.category == .locked)
-    let rest = afterRestart ? ", 1 more with other classes" : ""
-    #expect(error?.reason == "2 items are protected \"when unlocked\"\(rest); their keys are not in memory")
+    let rest = afterRestart ? ", and 1 more has another class" : ""
+    #expect(error?.reason == "2 items are in the class \"when unlocked\"\(rest); their keys are not in memory")
     #expect(error?.meaning.remedy == .unlock(device: "phone"))
   }
 
@@ -72,7 +72,7 @@ struct NotReady {
     clock.jump(afterLooks: looksBefore)
     let error = try migrationError { _ = try BackupExporter.prepare(session, password: nil) }
     #expect(error?.code == .deviceLocked)
-    #expect(error?.reason == "1 item is protected \"when unlocked\"; its key is not in memory")
+    #expect(error?.reason == "1 item is in the class \"when unlocked\"; its key is not in memory")
   }
 
   @Test("a locked phone without any item is not backed up either")

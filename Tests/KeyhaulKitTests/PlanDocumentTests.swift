@@ -169,7 +169,8 @@ struct PlanDifferences {
   @Test("differs by archive, phone, revision, policy or proof")
   func circumstances() {
     #expect(
-      PlanDocument.sample(digest: "sha256:00").difference(from: now) == "the backup is another one or has changed")
+      PlanDocument.sample(digest: "sha256:00").difference(from: now)
+        == "it was made from another backup, or the backup has changed")
     #expect(
       PlanDocument.sample(revision: "r16").difference(from: now)
         == "new-phone has changed since (revision r16, now r17)")
@@ -195,14 +196,14 @@ struct PlanDifferences {
     for edit in edits {
       var saved = now
       edit(&saved.items[0])
-      #expect(saved.difference(from: now) == "item 0 is decided differently now")
+      #expect(saved.difference(from: now) == "the decision on item 0 is different now")
     }
     var swapped = now
     swapped.items.swapAt(1, 2)
-    #expect(swapped.difference(from: now) == "item 1 is decided differently now")
+    #expect(swapped.difference(from: now) == "the decision on item 1 is different now")
     var shorter = now
     shorter.items.removeLast()
-    #expect(shorter.difference(from: now) == "it lists 3 items, the backup has 4")
+    #expect(shorter.difference(from: now) == "it lists 3 items, but the backup has 4")
   }
 
   @Test("is the same plan where only one of the two knew the name of what stays sealed")
@@ -215,8 +216,8 @@ struct PlanDifferences {
     }
     #expect(sealed.difference(from: now) == nil && now.difference(from: sealed) == nil)
     sealed.items[2].identity.kind = "key"
-    #expect(sealed.difference(from: now) == "item 2 is decided differently now")
-    #expect(named.difference(from: now) == "item 2 is decided differently now")
+    #expect(sealed.difference(from: now) == "the decision on item 2 is different now")
+    #expect(named.difference(from: now) == "the decision on item 2 is different now")
   }
 
   @Test("differs by every edit of what would be removed")
@@ -227,7 +228,7 @@ struct PlanDifferences {
     for edit in edits {
       var saved = now
       edit(&saved.removed)
-      #expect(saved.difference(from: now) == "other items would be removed")
+      #expect(saved.difference(from: now) == "different items would be removed now")
     }
   }
 

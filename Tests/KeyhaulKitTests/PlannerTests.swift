@@ -276,8 +276,8 @@ struct SameDevice {
       plan.decisions.map(\.outcome) == [.staysBehind(.deviceBound), .migrates(.new), .unreadable(.tagMismatch)])
     #expect(
       plan.decisions[0].detail == """
-        this device's hardware key decrypts other items, but none of its class. Its key needs another device's \
-        hardware key, or the item is damaged; Keyhaul cannot tell which; 312 bytes at 7,994
+        this device's hardware key decrypts other items, but none of this item's class. Either the item's key needs \
+        another device's hardware key, or the item is damaged; Keyhaul cannot tell which; 312 bytes at 7,994
         """)
     #expect(self.plan([closed, proving(1, .alwaysThisDeviceOnly)]).decisions[0].outcome == .unreadable(.tagMismatch))
   }

@@ -64,7 +64,7 @@ struct WholeOrNothing {
     for count in [0, 2, 4] {
       let error = try migrationError { try Restorer.restore(plan(whole, cleared: count), onto: halfway.session) }
       #expect(error?.code == .stalePlan)
-      #expect(error?.reason == "3 items would be removed, the plan says \(count)")
+      #expect(error?.reason == "3 items would be removed, but the plan says \(count)")
       try halfway.expectUnchanged()
     }
   }

@@ -45,7 +45,7 @@ struct StoryTests {
     #expect(move["session token"] != .staysBehind(.deviceBound))
     #expect(
       "\(typo)" == """
-        no item of the phone is called "sesion token"; "session token" is near
+        no item on the phone is called "sesion token"; "session token" is near
           there are:
             generic password "org.example.app/session token" (after first unlock)
             generic password "org.example.app/device id" (when unlocked, this device)
@@ -59,7 +59,7 @@ struct StoryTests {
     #expect(
       "\(empty["password"])".hasPrefix(
         "the phone's keychain is empty: the app stored nothing in it. Check the "
-          + "status of its keychain calls, and that they ran inside phone.run, not before it and not on another queue or "
+          + "status of its keychain calls. The calls must run inside phone.run, not before it and not on another queue or "
           + "thread"))
     #expect("\(empty)" == "\(empty["password"])")
     #expect(empty.items.isEmpty)
@@ -68,7 +68,7 @@ struct StoryTests {
   @Test("is each item that a name means: they share a fate, or the answer is equal to nothing")
   func several() throws {
     #expect(!(move["org.example.app"] == .migrates) && !(move["org.example.app"] != .migrates))
-    #expect("\(move["org.example.app"])".hasPrefix("2 items are called \"org.example.app\", and not all share a fate"))
+    #expect("\(move["org.example.app"])".hasPrefix("2 items are called \"org.example.app\", with different fates; "))
     #expect(move["org.example.app"].reason == nil)
     #expect(move["org.example.app/device id"] == .staysBehind(.deviceBound))
 
@@ -81,8 +81,8 @@ struct StoryTests {
     #expect(elsewhere == .absent)
     #expect(
       "\(elsewhere)" == """
-        no item of the phone is called "session token" in the access group "team.app2"; \
-        it is in "team.app", "team.shared"
+        no item on the phone is called "session token" in the access group "team.app2"; \
+        the name occurs in "team.app", "team.shared"
         """)
   }
 
@@ -111,7 +111,7 @@ struct StoryTests {
     #expect(move["device id"] == .staysBehind(.deviceBound))
     let lost = move["session token"]
     #expect(!(lost == .absent) && !(lost != .migrates) && !(lost == .unreadable(.malformed)))
-    #expect("\(lost)".hasSuffix("\n  1 cannot be read, so their names are unknown"))
+    #expect("\(lost)".hasSuffix("\n  items whose names cannot be read: 1"))
   }
 
   @Test("is four times the same of a mistyped name, where a test asks for all moves")
@@ -122,7 +122,7 @@ struct StoryTests {
     let moves = try phone.moves()
     #expect(moves["session token"] == right && moves["device id"] != right)
     #expect(!(moves["sesion token"] == right) && !(moves["sesion token"] != right))
-    #expect("\(moves["sesion token"])".contains("\nsamePhone: no item of the phone is called \"sesion token\"; "))
+    #expect("\(moves["sesion token"])".contains("\nsamePhone: no item on the phone is called \"sesion token\"; "))
   }
 
   @Test("has no secret in it")

@@ -79,7 +79,7 @@ struct ComparisonPageTests {
     #expect(
       entries(page, 2) == [
         "org.example.chat | Sign in or set it up again.",
-        "If you use iCloud Keychain, turn it on on the new phone and wait until your passwords have arrived.",
+        "If you use iCloud Keychain, enable it on the new phone and wait until your passwords have arrived.",
       ])
     #expect(entries(page, 3) == ["Every app that you need works on new-phone. Only then wipe the old phone."])
   }
@@ -114,10 +114,10 @@ struct ComparisonPageTests {
     // What is of this device only comes back to it.
     #expect(
       entries(page, 2) == [
-        "If you use iCloud Keychain, turn it on on the new phone and wait until your "
-          + "passwords have arrived."
+        "If you use iCloud Keychain, enable it on the new phone and wait until your passwords have arrived."
       ])
-    #expect(entries(page, 3) == ["A copy of the backup is somewhere other than old-phone, and you know its password."])
+    #expect(
+      entries(page, 3) == ["You have a copy of the backup that is not on old-phone, and you know its password."])
   }
 
   @Test("names what is damaged, and puts all that names no app together")

@@ -138,7 +138,7 @@ struct DifferencePageTests {
     let page = try page(open([item("anna")]) + [copy], open([item("anna")]) + [copy])
     #expect(page.verdict == "Nothing differs: 2 items on both sides.")
     let words = try PageReader(page.html()).words
-    #expect(words.contains("1 of the same is encrypted, and stored identically byte for byte."))
+    #expect(words.contains("1 of the same items is encrypted and stored identically, byte for byte."))
     #expect(!words.contains("could not be compared"))
   }
 

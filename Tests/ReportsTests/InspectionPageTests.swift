@@ -66,7 +66,7 @@ struct InspectionPageTests {
     facts.measuredUnlock = .seconds(2)
     let html = try page(facts).html()
     #expect(html.contains("8,192 bytes follow its last page. Nothing is lost."))
-    #expect(html.contains(#"a\u{1B}b. Part of it is lost in this copy, but such a backup cannot be restored."#))
+    #expect(html.contains(#"a\u{1B}b. Part of it is lost in this copy; such a backup cannot be restored."#))
     #expect(html.contains("Encrypted items") && html.contains("<td>3</td>"))
     #expect(html.contains("2.0 s on the machine that made this page"))
   }

@@ -36,7 +36,7 @@ struct NextStepTests {
     ("To keep the items on new-phone", ["keyhaul plan family.backup --to new-phone --existing merge"])
   ]
   private static let withPassword: Steps = [
-    ("Make a new backup with a password. Then the item", ["keyhaul backup old-phone -o with-password.backup"]),
+    ("Make a new backup with a password. The item that", ["keyhaul backup old-phone -o with-password.backup"]),
     (
       "Plan with that backup",
       [
@@ -129,7 +129,7 @@ struct NextStepTests {
       (
         "without a password nothing would move",
         page([decision(0, .staysBehind(.backupNotEncrypted))], encrypted: false),
-        [("Make a backup with a password. Then the item", backup[0].commands)] + restore()
+        [("Make a backup with a password. The item that", backup[0].commands)] + restore()
       ),
       (
         "without a password all comes back to itself", page([new], encrypted: false, same: true),
@@ -160,7 +160,7 @@ struct NextStepTests {
     let plan: Steps = [("See what a restore to a device would do", ["keyhaul plan family.backup --to DEVICE"])]
     let password: Steps = [
       (
-        "To move it to another device, make a new backup with a "
+        "To move the keychain to another device, make a new backup with a "
           + "password.", ["keyhaul backup old-phone -o with-password.backup"]
       )
     ]
@@ -235,7 +235,7 @@ struct NextStepTests {
         ),
         (
           "what is sealed may be the same", monday, [sealed], family, bound,
-          [("Compare again with the key", ["keyhaul diff monday family --device-key-file PATH"])]
+          [("To see which encrypted items are the same", ["keyhaul diff monday family --device-key-file PATH"])]
         ),
       ]
     for (situation, first, before, second, after, steps) in table {

@@ -163,7 +163,7 @@ def check_genp_plist(checks, program):
     formless = left["genp"] - len(passwords)
     others = len(expected) - left["genp"]
     kinds = f"{left['inet']} internet passwords, {left['cert']} certificates and {left['keys']} keys"
-    sentence = f"Of {len(expected)} items {len(passwords)} are in it"
+    sentence = f"Of {len(expected)} items, {len(passwords)} are in it"
     checks.check(
         result.returncode == 0 and sentence in said and f"{others} are of other kinds ({kinds})" in said,
         f"its balance: {said}")

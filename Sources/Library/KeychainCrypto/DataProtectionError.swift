@@ -59,7 +59,7 @@ public struct DataProtectionError: ExplainedError, Equatable {
         advice: "the device's passcode; it is not the password of a backup")
     case .roundsOverLimit:
       .init(
-        .refused, "the keybag requires too much key derivation",
+        .refused, "the keybag requires too many iterations",
         advice: "don't trust this file; a higher limit reads it anyway")
     case .cancelled: .init(.failed, "the key derivation was stopped", advice: "run it again and let it finish")
     case .hardwareLayerMissing:

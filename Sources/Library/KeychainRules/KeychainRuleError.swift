@@ -40,7 +40,7 @@ extension KeychainRuleError.Code {
       .init(.failed, "this kind of item has no such attribute", advice: "see the attributes of this kind of item")
     case .decode: .init(.damaged, "the item cannot be read", advice: "restore the item from a backup")
     case .notAvailable:
-      .init(.failed, "the keychain is not available", advice: "check that the device's folder is whole")
+      .init(.failed, "the keychain is not available", advice: "check that the device's folder is complete")
     }
   }
 }

@@ -86,13 +86,13 @@ public struct MigrationError: ExplainedError {
   static func deviceLocked(
     lockedItems: Int, protection: ProtectionClass, others: Int, device: String
   ) -> MigrationError {
-    let rest = others == 0 ? "" : ", \(others) more with other classes"
+    let rest = others == 0 ? "" : ", and \(others) more \(others == 1 ? "has another class" : "have other classes")"
     let reason =
       switch (lockedItems, others) {
-      case (0, _): "the keys of items that are protected \"\(protection.phrase)\" are not in memory"
-      case (1, 0): "1 item is protected \"\(protection.phrase)\"; its key is not in memory"
-      case (1, _): "1 item is protected \"\(protection.phrase)\"\(rest); their keys are not in memory"
-      default: "\(lockedItems) items are protected \"\(protection.phrase)\"\(rest); their keys are not in memory"
+      case (0, _): "the keys of items in the class \"\(protection.phrase)\" are not in memory"
+      case (1, 0): "1 item is in the class \"\(protection.phrase)\"; its key is not in memory"
+      case (1, _): "1 item is in the class \"\(protection.phrase)\"\(rest); their keys are not in memory"
+      default: "\(lockedItems) items are in the class \"\(protection.phrase)\"\(rest); their keys are not in memory"
       }
     return MigrationError(
       .deviceLocked, .locked, "\(device) is locked, so its keychain cannot be read", reason: reason,

@@ -11,7 +11,7 @@ import Testing
 struct OneReportTests {
   /// What is no fault of it.
   private static let notes = [
-    "1 stored file is not in the manifest", "HomeDomain/file-7.txt has 24 bytes, the manifest records 3",
+    "1 stored file is not in the manifest", "HomeDomain/file-7.txt has 24 bytes, but the manifest records 3",
   ]
 
   /// Everything that can be wrong with files, at once.

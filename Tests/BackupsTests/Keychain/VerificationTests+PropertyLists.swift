@@ -42,7 +42,7 @@ extension VerificationTests {
     #expect(verification.faultCount == [.structure: 1] && verification.verdict == .damaged)
     let fault = try #require(verification.faults.first)
     #expect(fault.kind == .structureDamaged && fault.file == name)
-    #expect(fault.reason.hasPrefix("it ends inside of an element, at byte "))
+    #expect(fault.reason.hasPrefix("it ends inside an element, at byte "))
     // The line that fails says so, and what is right only behind it.
     #expect(detail(.structure, verification)?.hasPrefix("\(name): \(fault.reason); also, ") == true)
     #expect(!verification.isHostile && !verification.isOnlyIncomplete && !verification.isUnopened)

@@ -38,7 +38,7 @@ extension VerificationTests {
       let isKeyed = hasPassword && layout == .manifestDB
       #expect(
         check.detail.hasPrefix("7 files match the seal")
-          && check.detail.contains("with its password") == isKeyed)
+          && check.detail.contains("with the backup's password") == isKeyed)
       #expect(verification.verdict == (hasPassword ? .whole : .foreign))
     }
 
@@ -49,7 +49,7 @@ extension VerificationTests {
         uniquingKeysWith: { "\($0), \($1)" })
     }
 
-    private static let changed = "it has changed since it was sealed"
+    private static let changed = "it has changed since the backup was sealed"
 
     @Test("names a file without a digest that was changed, and no other, with the password and without")
     func changedFile() throws {
@@ -110,7 +110,7 @@ extension VerificationTests {
       let unchecked = try #require(verification.unchecked.first { $0.id == .seal })
       #expect(
         unchecked.reason
-          == "7 files match the seal; checking whether the seal is genuine needs the password")
+          == "7 files match the seal; the password is needed to check whether the seal is genuine")
     }
 
     @Test("rewritten in clear or under a first password has to be what was sealed")

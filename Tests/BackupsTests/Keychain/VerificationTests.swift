@@ -125,7 +125,7 @@ struct VerificationTests {
       detail(.files, verification)
         == "2 of 2 present, 2 digests match, 1 padding valid apart from the keychain's, 1 with a size that differs "
         + "from the record")
-    #expect(verification.notes == ["HomeDomain/letter.txt has 61 bytes, the manifest records 5"])
+    #expect(verification.notes == ["HomeDomain/letter.txt has 61 bytes, but the manifest records 5"])
   }
 
   @Test("may have digests of what is in its encrypted files, as well as of what is stored")

@@ -32,7 +32,7 @@ struct DemoTests {
       "Created old-phone", "Created new-phone", "NAME ", "KIND ",
       "Backed up 18 of 22 items from old-phone to plain.backup",
       "0 will move, 18 stay behind", "Backed up 18 of 22 items from old-phone to family.backup", "14 will move",
-      "Restored 13 items to new-phone in one step; 1 was there already, 4 stayed behind.", "KIND ", "Erased old-phone",
+      "Restored 13 items to new-phone in one step; 1 was already there, 4 stayed behind.", "KIND ", "Erased old-phone",
       "Restored 18 items to old-phone in one step.",
     ]
     var rest = outcome.output[...]

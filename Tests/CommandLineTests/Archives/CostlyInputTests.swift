@@ -48,7 +48,7 @@ struct CostlyInputTests {
     Trick(
       testDescription: "190,000 items that share one blob", file: keychain,
       bytes: { _ in CostlyPlists.sharedBlob(entries: 190_000, blob: [UInt8](repeating: 7, count: 64 << 10)) },
-      inspect: .refused, verify: .refused, restore: .refused, words: "items that share their bytes"),
+      inspect: .refused, verify: .refused, restore: .refused, words: "items that share bytes"),
   ]
 
   /// Memory that the program may take, in kibibytes: a few times what it has mapped before its first line.

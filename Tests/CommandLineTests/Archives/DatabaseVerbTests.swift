@@ -116,7 +116,7 @@ struct DatabaseVerbTests {
     for (line, status, words) in [
       ("restore k.db --to new-phone --yes", Int32(14), "k.db is a keychain database, not a backup"),
       ("why k.db --account x --password-file .bp", 64, "k.db needs no password and no key"),
-      ("why k.db --item 12 --class-keys-file short.keys", 14, "the key of class 6 has 2 digits; it has 64"),
+      ("why k.db --item 12 --class-keys-file short.keys", 14, "the key of class 6 has 2 digits instead of 64"),
       ("why k.db --item 99", 64, "k.db has 12 items, counted from 0"),
       ("inspect k.db --keybag", 64, "k.db is a database: it has no keybag and no files"),
       ("inspect k.db --password-file .bp", 64, "k.db needs no password and no key"),
@@ -125,7 +125,7 @@ struct DatabaseVerbTests {
       ("plan k.db --to new-phone --compare", 64, "--compare and --audit do not work with a database"),
       ("inspect cut.db", 13, "cannot read cut.db"),
       ("inspect short.db", 14, "short.db is not a backup or a keychain database"),
-      ("inspect k.db --class-keys short.keys", 14, "the key of class 6 has 2 digits; it has 64"),
+      ("inspect k.db --class-keys short.keys", 14, "the key of class 6 has 2 digits instead of 64"),
       ("inspect k.db --class-keys absent.keys", 10, "absent.keys"),
       (
         "plan new-phone --to new-phone --class-keys-file short.keys", 64,

@@ -36,7 +36,7 @@ struct DecryptedCopyTests {
     try world.succeed("convert b.tar --decrypted -o clear/ --password-file .bp -q")
     let plain = try world.keyhaul("inspect clear --home elsewhere")
     #expect(plain.status == 0)
-    #expect(plain.output.contains("unencrypted files, items under a password"))
+    #expect(plain.output.contains("unencrypted files, password-protected items"))
     #expect(
       plain.errors.contains("clear is a decrypted copy: anyone can read its files, but its items need the password."))
     func items(_ name: String) throws -> String {
@@ -63,7 +63,8 @@ struct DecryptedCopyTests {
     #expect(text.contains("ok keychain 18 items in ") && text.contains("none of them checked"))
     #expect(text.contains("- items not checked: needs the password"))
     #expect(
-      text.hasSuffix("as far as Keyhaul can check without the password; verify checks the rest with its password."))
+      text.hasSuffix(
+        "as far as Keyhaul can check without the password; verify checks the rest with the backup's password."))
     let payload = try #require(try world.files(in: "clear").first { $0.contains("/") })
     var bytes = try world.read("clear/\(payload)")
     bytes[bytes.count / 2] ^= 1
@@ -89,8 +90,8 @@ struct DecryptedCopyTests {
     for (line, status, message) in [
       ("convert plain --decrypted -o x/", Int32(64), "plain is not encrypted"),
       ("convert clear --decrypted -o x/", 64, "clear is not encrypted"),
-      ("convert b.tar -o x/ --reveal", 64, "--reveal is for a decrypted copy"),
-      ("convert b.tar -o x/ --password-file .bp", 64, "a password is for a decrypted copy"),
+      ("convert b.tar -o x/ --reveal", 64, "--reveal applies only to a decrypted copy"),
+      ("convert b.tar -o x/ --password-file .bp", 64, "a password applies only to a decrypted copy"),
       ("convert b.tar --decrypted -o x/ --password-file .none", 10, ""),
       (
         "restore clear --to new-phone --password-file .bp --yes", 14,
@@ -141,7 +142,7 @@ struct DecryptedCopyTests {
       #expect((document["findings"] as? [[String: Any]])?.first?["restorable"] as? Bool == false, "\(view)")
     }
     let lost = try world.succeed("plan clear --password-file .bp --format html -q --redact")
-    #expect(lost.contains(", but such a backup cannot be restored.") && lost.contains("Make a backup with a password"))
+    #expect(lost.contains("; such a backup cannot be restored.") && lost.contains("Make a backup with a password"))
     #expect(!lost.contains("Check that the backup is intact."))
     // It is what was copied, and nothing of it is damaged.
     #expect(try world.keyhaul("verify clear --password-file .bp -q").status == 0)

@@ -80,7 +80,7 @@ struct FilesExportTests {
     let one = try world.keyhaul("export b --domain HomeDomain --path Library/notes.txt -o one --json")
     let document = try world.object(one.output)
     #expect(document["digest_fits"] is NSNull && document["as_sealed"] as? Bool == !isChanged)
-    #expect(one.errors.contains("it has changed since it was sealed") == isChanged, "\(one)")
+    #expect(one.errors.contains("it has changed since the backup was sealed") == isChanged, "\(one)")
     #expect(all.status == one.status && one.status == (isChanged ? 3 : 0))
   }
 
@@ -101,7 +101,7 @@ struct FilesExportTests {
     let again = try backup.world.keyhaul("export b --files out")
     #expect(
       again.output
-        == "Nothing to do: 7 files of b were already in out, and are not compared again.\n")
+        == "Nothing to do: 7 files of b were already in out, and were not compared again.\n")
     // What the backup has lost since is not certified by a file that an earlier run wrote.
     try backup.world.devices.run("rm $(grep -lx messages b/*)")
     let less = try backup.world.keyhaul("export b --files out")

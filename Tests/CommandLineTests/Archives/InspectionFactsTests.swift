@@ -30,7 +30,7 @@ struct InspectionFactsTests {
     let text = words(try world.devices.run("TZ=UTC keyhaul inspect b --home elsewhere").output)
     for fact in [
       "backup incremental: the device sent only what had changed", "passcode set",
-      "finished 2020-01-01 00:00 UTC", "the computer's last backup 2020-01-02 03:04 UTC",
+      "finished 2020-01-01 00:00 UTC", "last backup according to the computer: 2020-01-02 03:04 UTC",
       "by macOS 10.15.7 (iTunes version 10.14.6)", "device iPhone 14 Pro (iPhone15,2), iOS 18.1 (build 22B83)",
       "classes 1 to 11: 4 wrapped with the password and the device, 7 with the password",
     ] {

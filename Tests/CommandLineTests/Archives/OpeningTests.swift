@@ -254,7 +254,7 @@ struct OpeningTests {
     #expect(copy.status == 64)
     #expect(
       copy.errors == """
-        error: --max-rounds is for a decrypted copy
+        error: --max-rounds applies only to a decrypted copy
           why: a packed copy keeps every stored byte
           try: --decrypted, or leave it out
 

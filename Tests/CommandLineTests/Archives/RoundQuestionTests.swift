@@ -26,7 +26,7 @@ struct RoundQuestionTests {
       let text = outcome.errors.split(separator: "\n").map { $0.trimmingCharacters(in: .whitespaces) }
         .joined(separator: " ")
       let expected =
-        /error: refused to open b\/ why: it asks for 4,000,000 iterations of key derivation, 400 times the usual 10,000; about [0-9.]+ s on this machine; Keyhaul cannot ask, because there is no terminal try: don't trust this file; --max-rounds 4000001 accepts this many/
+        /error: refused to open b\/ why: it asks for 4,000,000 iterations of key derivation, 400 times the usual 10,000; about [0-9.]+ s on this machine; Keyhaul cannot ask, because there is no terminal try: don't trust this file; --max-rounds 4000001 accepts this many iterations/
       #expect(text.wholeMatch(of: expected) != nil, "\(verb): \(text)")
       #expect(try !world.names().contains("asked"), "\(verb)")
     }

@@ -29,14 +29,15 @@ struct SealVerbTests {
     #expect(try world.read("b/Keyhaul.seal") == seal)
     let verified = try world.succeed("verify b --password-file .bp")
     #expect(
-      verified.contains("ok   seal         5 files match the seal, which was made with its password\n"), "\(verified)")
+      flat(verified).contains("ok seal 5 files match the seal, which was made with the backup's password A backup"),
+      "\(verified)")
     #expect(try world.keyhaul("seal b --password-command 'echo wrong'").status == 12)
   }
 
   @Test("is missed once before a restore, which a backup without a seal cannot show everything to")
   func missed() throws {
     let world = try foreign()
-    let note = "b has no seal: an older keychain or manifest of the same backup would not be noticed."
+    let note = "b has no seal: an older keychain or manifest of the same backup would go unnoticed."
     let restore = "restore b --to new-phone --password-file .bp -n"
     #expect(flat(try world.keyhaul(restore).errors).ranges(of: note).count == 1)
     try world.succeed("seal b --password-file .bp -q")
@@ -87,7 +88,8 @@ struct SealVerbTests {
     let verified = try world.keyhaul("verify b --password-file .bp")
     #expect(verified.status == 13)
     for name in ["Manifest.plist", "Manifest.db", "Status.plist", "51/51a4616e576dd33cd2abadfea874eb8ff246bf0e"] {
-      #expect(flat(verified.output).contains("\(name): it has changed since it was sealed"), "\(name): \(verified)")
+      #expect(
+        flat(verified.output).contains("\(name): it has changed since the backup was sealed"), "\(name): \(verified)")
     }
     #expect(!verified.output.contains("Info.plist: it has changed"))
     for line in [
@@ -98,7 +100,7 @@ struct SealVerbTests {
       #expect(
         outcome.status == 13
           && flat(outcome.errors).contains(
-            "it has changed since it was sealed"),
+            "it has changed since the backup was sealed"),
         "\(line): \(outcome)")
     }
     #expect(try world.contents(of: "new-phone") == before)
@@ -129,7 +131,7 @@ struct SealVerbTests {
     try world.write(Array((forged.joined(separator: "\n") + "\n").utf8), to: "b/Keyhaul.seal", keepingSeal: true)
     // Whoever has no password sees nothing wrong, and is told what was not looked at.
     let quick = try world.keyhaul("verify b --quick")
-    #expect(flat(quick.output).contains("checking whether the seal is genuine needs the password"), "\(quick)")
+    #expect(flat(quick.output).contains("the password is needed to check whether the seal is genuine"), "\(quick)")
     let verified = try world.keyhaul("verify b --password-file .bp")
     #expect(
       verified.status == 13
@@ -176,7 +178,7 @@ struct SealVerbTests {
     #expect(verified.status == 13)
     let text = flat(verified.output)
     let own = try #require(text.range(of: "Keyhaul.seal: "), "\(verified)")
-    let other = try #require(text.range(of: "Manifest.db: it has changed since it was sealed"), "\(verified)")
+    let other = try #require(text.range(of: "Manifest.db: it has changed since the backup was sealed"), "\(verified)")
     #expect(own.lowerBound < other.lowerBound && !text.contains("more"), "\(verified)")
   }
 
@@ -203,7 +205,8 @@ struct SealVerbTests {
     let world = try MoveWorld(backedUpTo: "b/")
     try world.write(Array(world.read("b/Manifest.plist").prefix(900)), to: "b/Manifest.plist", keepingSeal: true)
     let seen = try world.keyhaul("inspect b")
-    #expect(seen.status == 3 && seen.output.contains("Manifest.plist: it has changed since it was sealed"), "\(seen)")
+    #expect(
+      seen.status == 3 && seen.output.contains("Manifest.plist: it has changed since the backup was sealed"), "\(seen)")
     #expect(!flat(seen.output + seen.errors).contains("says that it has none"), "\(seen)")
   }
 }

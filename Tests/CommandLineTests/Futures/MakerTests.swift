@@ -87,7 +87,7 @@ struct MakerTests {
     #expect(other.errors.contains("other did not make b.tar"))
     #expect(flat(other.errors).contains("its key decrypts none of the items that need a device's hardware key"))
     let device = try world.keyhaul("plan other --source other")
-    #expect(device.status == 64 && device.errors.hasPrefix("error: --source is about a backup\n"), "\(device)")
+    #expect(device.status == 64 && device.errors.hasPrefix("error: --source is for backups only\n"), "\(device)")
     #expect(try world.keyhaul("plan b.tar --source nobody \(Self.password)").status == 10)
     try world.devices.run("keyhaul --home away device lock old-phone -q")
     let locked = try world.keyhaul("plan b.tar --source ./away/old-phone \(Self.password)")
@@ -126,6 +126,6 @@ struct MakerTests {
     #expect(before["in_backup"] as? Int == 18 && after["in_backup"] as? Int == 18)
     for count in ["since", "changed", "gone"] { #expect(after[count] as? Int == 0, "\(count): \(after)") }
     let text = try world.succeed("plan b.tar --to old-phone -v \(Self.password)")
-    #expect(text.contains("inferred-synchronizable: the target has it as an item that syncs"), "\(text)")
+    #expect(text.contains("inferred-synchronizable: it already syncs on the target"), "\(text)")
   }
 }

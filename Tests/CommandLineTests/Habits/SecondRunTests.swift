@@ -48,10 +48,10 @@ struct SecondRunTests {
       line: "device delete new-phone --confirm new-phone", second: "there is no device named new-phone", code: 10),
     Twice(
       line: "restore folder --to new-phone --yes \(opening)",
-      second: "Nothing to restore: all 14 items were on new-phone already; 4 stayed behind."),
+      second: "Nothing to restore: all 14 items were already on new-phone; 4 stayed behind."),
     Twice(
       line: "restore folder --to new-phone --existing merge --yes \(opening)",
-      second: "Nothing to do: all 14 items are on new-phone already; 4 stayed behind."),
+      second: "Nothing to do: all 14 items are already on new-phone; 4 stayed behind."),
     Twice(
       line: "rekey folder \(opening) --new-password-file .bp",
       second: "Nothing to do: folder already has this password.", isIdleAtOnce: true),
@@ -72,7 +72,7 @@ struct SecondRunTests {
     Twice(line: "export folder -o items.json \(opening)", second: "replacing items.json", code: 64),
     Twice(
       line: "export folder --files out \(opening)",
-      second: "Nothing to do: 1 file of folder was already in out, and is not compared again."),
+      second: "Nothing to do: 1 file of folder was already in out, and was not compared again."),
     Twice(line: "device export old-phone -o k.db", second: "replacing k.db must be confirmed", code: 64),
   ]
 

@@ -79,7 +79,7 @@ struct ItemAddTests {
       foreign.errors == """
         error: chat may not use the access group other
           why: it has ABCDE12345.org.example.chat (errSecMissingEntitlement, -34018)
-          try: --access-group ABCDE12345.org.example.chat, or without --app
+          try: --access-group ABCDE12345.org.example.chat, or leave --app out
 
         """)
     let nobody = try world.run("keyhaul item add d --label x --app chaz --secret-command true")

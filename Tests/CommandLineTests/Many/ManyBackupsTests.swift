@@ -159,7 +159,8 @@ struct ManyBackupsTests {
         "works with only one "
           + "backup"
       ),
-      ("inspect shelf/one -", "standard input is one backup"), ("verify shelf --jobs 0", "--jobs cannot be \"0\""),
+      ("inspect shelf/one -", "- cannot be combined with other backups"),
+      ("verify shelf --jobs 0", "--jobs cannot be \"0\""),
       ("verify shelf --jobs 257", "--jobs cannot be \"257\""), ("inspect", "keyhaul inspect needs a backup"),
       ("plan", "keyhaul plan needs a backup or a device"),
       (

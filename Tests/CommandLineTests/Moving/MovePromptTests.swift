@@ -125,7 +125,7 @@ struct MovePromptTests {
     #expect(done.status == 0 && matches(done.terminal, "y"), "\(done.terminal)")
     #expect(
       done.output
-        == "Restored 13 items to new-phone in one step; 1 was there already, 4 stayed behind, 1 removed.\n")
+        == "Restored 13 items to new-phone in one step; 1 was already there, 4 stayed behind, 1 removed.\n")
   }
 
   @Test("a backup in the place of another asks first, before its password", arguments: ["b.tar", "b/", "all/"])
@@ -252,7 +252,7 @@ struct MoveWorldTests {
     let waited = try world.keyhaul("\(restore) --wait 60s")
     #expect(
       waited.status == 0
-        && waited.output == "Restored 13 items to new-phone in one step; 1 was there already, 4 stayed behind.\n",
+        && waited.output == "Restored 13 items to new-phone in one step; 1 was already there, 4 stayed behind.\n",
       "\(waited)")
   }
 

@@ -75,7 +75,7 @@ struct MoveReportTests {
       let restored = try world.keyhaul("restore b/ --to new-phone --password-file .bp --yes --accept-damage")
       #expect(restored.status == 3)
       #expect(
-        restored.output.hasSuffix(" 1 was there already, 4 stayed behind, 1 could not be read.\n"), "\(restored)")
+        restored.output.hasSuffix(" 1 was already there, 4 stayed behind, 1 could not be read.\n"), "\(restored)")
       return
     }
     Issue.record("no changed byte lost a single item")

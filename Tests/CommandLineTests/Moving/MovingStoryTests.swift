@@ -37,7 +37,7 @@ struct MovingStoryTests {
       plan.contains(
         "needs-authentication: the item can be decrypted only after the user authenticates on the device"))
     let story = flat(try world.succeed("why b.tar --service codes.example --password-file .bp"))
-    #expect(story.contains("not in b.tar; on old-phone, whose backup omits it"))
+    #expect(story.contains("not in b.tar, but on old-phone, whose backups omit it"))
     #expect(
       story.contains(
         "Before you erase the old device, transfer them in the app that made them. For one-time passwords, use the "
@@ -104,6 +104,6 @@ struct MovingStoryTests {
     #expect(PlannedItems(after) == before)
     // Not even the old phone needs the old password.
     let home = try world.succeed("restore b.tar --to old-phone --password-file .new --yes")
-    #expect(home.hasPrefix("Restored 1 item to old-phone in one step; 17 were there already"), "\(home)")
+    #expect(home.hasPrefix("Restored 1 item to old-phone in one step; 17 were already there"), "\(home)")
   }
 }

@@ -71,7 +71,7 @@ struct OtherWaysTests {
     #expect(warned.first?["outcome"] as? String == "migrates" && warned.first?["change"] as? String == "new")
 
     let text = try world.succeed("plan rules.tar --to every-rule-target --password-file .bp")
-    #expect(text.contains("Will move, but be unusable there (1)  migrates-but-unusable: "))
+    #expect(text.contains("Will move, but will be unusable there (1)  migrates-but-unusable: "))
     #expect(text.contains("7 will move (4 new, 2 replaced, 1 already there), of them 1 unusable there,"))
     try world.succeed("plan rules.tar --to every-rule-target --password-file .bp --format html -o plan.html")
     let page = String(decoding: try world.read("plan.html"), as: UTF8.self)

@@ -47,7 +47,7 @@ struct RestoreLossTests {
     let merged = try world.keyhaul("\(line) --existing merge")
     #expect(
       merged.output
-        == "Restored 12 items to new-phone in one step; 1 was there already, 1 existing item kept, 4 stayed behind.\n",
+        == "Restored 12 items to new-phone in one step; 1 was already there, 1 existing item kept, 4 stayed behind.\n",
       "\(merged)")
     #expect(try world.succeed("item find new-phone --service mine").contains("me"))
   }
@@ -73,7 +73,7 @@ struct RestoreLossTests {
     let before = try world.devices.files(of: "new-phone")
     let contents = try world.contents(of: "new-phone")
     let text = try world.succeed("\(line) --existing merge")
-    #expect(text == "Nothing to do: all 14 items are on new-phone already; 4 stayed behind.\n")
+    #expect(text == "Nothing to do: all 14 items are already on new-phone; 4 stayed behind.\n")
     let document = try world.object(world.succeed("\(line) --existing merge --json"))
     #expect(document["restored"] as? Int == 0)
     // Bytes, dates and the revision are as they were, and a plan says that all of them are there.
@@ -92,12 +92,12 @@ struct RestoreLossTests {
   func counted() throws {
     let world = try world()
     // One of the 14 that arrive, a certificate, is on new-phone as it is in the backup.
-    let first = "Restored 13 items to new-phone in one step; 1 was there already, 4 stayed behind.\n"
+    let first = "Restored 13 items to new-phone in one step; 1 was already there, 4 stayed behind.\n"
     #expect(try world.succeed("\(line) --yes") == first)
     let second = try world.object(world.succeed("\(line) --yes --json"))
     #expect(second["restored"] as? Int == 0)
     #expect(
       try world.succeed("\(line) --yes")
-        == "Nothing to restore: all 14 items were on new-phone already; 4 stayed behind.\n")
+        == "Nothing to restore: all 14 items were already on new-phone; 4 stayed behind.\n")
   }
 }

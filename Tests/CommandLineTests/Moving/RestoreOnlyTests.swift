@@ -56,7 +56,7 @@ struct RestoreOnlyTests {
     #expect(
       replaced.status == 14
         && flat(replaced.errors).hasSuffix(
-          "try: few lists none; --only without --existing merge removes the existing items"),
+          "try: list items in few; --only without --existing merge removes the existing items"),
       "\(replaced)")
     #expect(try accounts(world, on: "new-phone") == before)
   }

@@ -54,7 +54,7 @@ struct RestorePlanFileTests {
     try world.backUp(to: "b.tar")
     let outcome = try world.keyhaul("restore b.tar --to new-phone --plan p")
     #expect(outcome.status == 16)
-    #expect(outcome.errors.contains("why: b.tar is another backup, or has changed since\n"))
+    #expect(outcome.errors.contains("why: b.tar is not the planned backup, or has changed since\n"))
   }
 
   static let edits = [
@@ -105,29 +105,29 @@ struct RestorePlanFileTests {
 
   /// What someone may do to a plan who computes its checksum again, and why it is refused all the same.
   static let forgeries: [(name: String, edit: @Sendable (inout PlanDocument) -> Void, why: String)] = [
-    ("an outcome", { $0.items[3].outcome = .unreadable }, "item 3 is decided differently now"),
+    ("an outcome", { $0.items[3].outcome = .unreadable }, "the decision on item 3 is different now"),
     (
       "a sealed item that migrates",
       {
         $0.items[3].outcome = .migrates
         ($0.items[3].change, $0.items[3].reason) = ("new", nil)
-      }, "item 3 is decided differently now"
+      }, "the decision on item 3 is different now"
     ),
-    ("a change", { $0.items[0].change = "identical" }, "item 0 is decided differently now"),
-    ("a reason", { $0.items[3].reason = "malformed" }, "item 3 is decided differently now"),
-    ("an item's name", { $0.items[0].identity.account = "eve" }, "item 0 is decided differently now"),
-    ("an item's class", { $0.items[0].protection = "dku" }, "item 0 is decided differently now"),
-    ("two items' order", { $0.items.swapAt(0, 1) }, "item 0 is decided differently now"),
-    ("an item less", { $0.items.removeLast() }, "it lists 17 items, the backup has 18"),
-    ("an item twice", { $0.items.append($0.items[0]) }, "it lists 19 items, the backup has 18"),
-    ("no item at all", { $0.items = [] }, "it lists 0 items, the backup has 18"),
-    ("nothing removed", { $0.removed = [] }, "other items would be removed"),
-    ("one more removed", { $0.removed.append($0.removed[0]) }, "other items would be removed"),
+    ("a change", { $0.items[0].change = "identical" }, "the decision on item 0 is different now"),
+    ("a reason", { $0.items[3].reason = "malformed" }, "the decision on item 3 is different now"),
+    ("an item's name", { $0.items[0].identity.account = "eve" }, "the decision on item 0 is different now"),
+    ("an item's class", { $0.items[0].protection = "dku" }, "the decision on item 0 is different now"),
+    ("two items' order", { $0.items.swapAt(0, 1) }, "the decision on item 0 is different now"),
+    ("an item less", { $0.items.removeLast() }, "it lists 17 items, but the backup has 18"),
+    ("an item twice", { $0.items.append($0.items[0]) }, "it lists 19 items, but the backup has 18"),
+    ("no item at all", { $0.items = [] }, "it lists 0 items, but the backup has 18"),
+    ("nothing removed", { $0.removed = [] }, "different items would be removed now"),
+    ("one more removed", { $0.removed.append($0.removed[0]) }, "different items would be removed now"),
     ("a count", { $0.summary.migrates += 1 }, "its summary does not match its items"),
     ("the device", { $0.target.sameDevice = true }, "it was made for another device"),
     ("the target's name", { $0.target.name = "old-phone" }, "it was made for old-phone"),
     ("the revision", { $0.target.revision = "r2" }, "it was made for revision r2; new-phone is at revision r3"),
-    ("the backup", { $0.source.digest = "sha256:00" }, "b.tar is another backup, or has changed since"),
+    ("the backup", { $0.source.digest = "sha256:00" }, "b.tar is not the planned backup, or has changed since"),
     (
       "a plan of a device", { $0.source.kind = .device },
       "it was made from b.tar itself, not from a backup"
@@ -214,7 +214,7 @@ struct RestorePlanFileTests {
     let plan = try world.succeed("plan plain --to new-phone -o p")
     #expect(
       plan.hasSuffix(
-        "Saved to p. It is only a report: the restore would remove items and restore none, and restore refuses that.\n"
+        "Saved to p. It is only a report: carrying it out would remove items and restore none, which restore refuses.\n"
       ),
       "\(plan)")
     #expect(try world.keyhaul("restore plain --to new-phone --plan p --yes").status == 14)

@@ -69,8 +69,8 @@ struct RestoreQuestionTests {
     #expect(outcome.status == 16 && outcome.output == "", "\(outcome)")
     #expect(
       outcome.errors
-        == "error: new-phone has changed since the question was asked\n  why: it has changed since then; nothing was "
-        + "done\n  try: run it again\n")
+        == "error: new-phone has changed since the question was asked\n  why: its identifier or revision is different "
+        + "now; nothing was done\n  try: run it again\n")
     // The other one's item is there, and nothing else has happened.
     try world.succeed("item delete new-phone --service later --yes -q")
     let items = try world.succeed("item find new-phone --json --reveal")
@@ -93,7 +93,7 @@ struct RestoreQuestionTests {
     #expect(outcome.terminal.hasSuffix("Add 13 items to new-phone? [y/N] y\n"), "\(outcome.terminal)")
     #expect(
       outcome.output
-        == "Restored 13 items to new-phone in one step; 1 was there already, 4 stayed behind.\n")
+        == "Restored 13 items to new-phone in one step; 1 was already there, 4 stayed behind.\n")
   }
 
   @Test("another archive in its place is a stale plan too", arguments: ["b.tar", "b"])
@@ -147,10 +147,10 @@ struct RestoreQuestionTests {
       told.hasPrefix(
         "warning: overwriting 1 item on new-phone, although 1 is newer than the backup's why: generic password "
           + "\"AirPort · Home\": on the target: "), "\(outcome.errors)")
-    #expect(told.contains("; in the backup: ") && told.hasSuffix("try: --existing merge keeps the newer ones"))
+    #expect(told.contains("; in the backup: ") && told.hasSuffix("try: --existing merge to keep the newer ones"))
     let sentence =
-      "Restored 13 items to new-phone in one step; 1 was there already, 4 stayed behind, 1 overwritten that was newer "
-      + "on new-phone.\n"
+      "Restored 13 items to new-phone in one step; 1 was already there, 4 stayed behind, 1 that was newer on new-phone "
+      + "was overwritten.\n"
     #expect(outcome.output == sentence)
     // Quiet is no warning, but the result says it all the same.
     let quiet = try MoveWorld(copyOf: copy).keyhaul("\(line) --yes -q")
@@ -180,7 +180,7 @@ struct RestoreQuestionTests {
     try world.succeed("device erase old-phone --yes -q")
     let accepted = try world.keyhaul("restore plain --to old-phone --accept-damage", typed: ["y"])
     #expect(
-      accepted.terminal.hasSuffix("Add 17 items to old-phone, without 1 that cannot be read? [y/N] y\n"),
+      accepted.terminal.hasSuffix("Add 17 items to old-phone, skipping 1 that cannot be read? [y/N] y\n"),
       "\(accepted.terminal)")
   }
 }
@@ -250,7 +250,7 @@ struct PointlessRestoreTests {
     let page = try world.succeed("plan plain.tar --to new-phone --format html")
     #expect(
       page.contains(
-        "iOS removes the items on the device before it restores. Keyhaul refuses to do so if it would restore no "
-          + "item."))
+        "iOS removes the items on the device before it restores. Keyhaul refuses to do so if no item would be "
+          + "restored."))
   }
 }

@@ -70,7 +70,7 @@ struct WhyTests {
       #expect(document["dump"] as? NSDictionary == plan["dump"] as? NSDictionary)
     }
     let text = try world.succeed("why k.db --service 'chat*' --account anna")
-    #expect(text.contains("a backup of the device that the database is of contains it"), "\(text)")
+    #expect(text.contains("a backup of the device that the database comes from contains it"), "\(text)")
     #expect(text.contains("k.db is a keychain's own database"), "\(text)")
   }
 

@@ -129,17 +129,20 @@ struct CommandLineParsingTests {
         "the flags --new-... set an item's new values", "--new-secret-file"
       ),
       ("backup x -o", "-o needs a value", nil, "-o ARCHIVE"),
-      ("plan x --to y --existing keep", "--existing cannot be \"keep\"", "it is replace or merge", "keyhaul plan -h"),
       (
-        "backup x -o y --rounds 0", "--rounds cannot be \"0\"", "it is a number from 1 to 19,990,000",
+        "plan x --to y --existing keep", "--existing cannot be \"keep\"", "it must be replace or merge",
+        "keyhaul plan -h"
+      ),
+      (
+        "backup x -o y --rounds 0", "--rounds cannot be \"0\"", "it must be a number from 1 to 19,990,000",
         "keyhaul backup -h"
       ),
       (
-        "inspect x --max-rounds abc", "--max-rounds cannot be \"abc\"", "it is a number from 1 to 4,294,967,295",
+        "inspect x --max-rounds abc", "--max-rounds cannot be \"abc\"", "it must be a number from 1 to 4,294,967,295",
         "keyhaul inspect -h"
       ),
       (
-        "rekey x --rounds 4294967296", "--rounds cannot be \"4294967296\"", "it is a number from 1 to 19,990,000",
+        "rekey x --rounds 4294967296", "--rounds cannot be \"4294967296\"", "it must be a number from 1 to 19,990,000",
         "keyhaul rekey -h"
       ),
       ("compare x y", "keyhaul has no command \"compare\"", "\"diff\" does that", "keyhaul diff"),
@@ -147,7 +150,7 @@ struct CommandLineParsingTests {
       ("decrypt x", "keyhaul has no command \"decrypt\"", "\"export\" does that", "keyhaul export"),
       ("Passwords x", "keyhaul has no command \"Passwords\"", "\"export\" does that", "keyhaul export"),
       ("plan x --to y --wait 5", "--wait cannot be \"5\"", nil, "keyhaul plan -h"),
-      ("completions tcsh", "SHELL cannot be \"tcsh\"", "it is bash, zsh or fish", "keyhaul completions -h"),
+      ("completions tcsh", "SHELL cannot be \"tcsh\"", "it must be bash, zsh or fish", "keyhaul completions -h"),
       ("explain --json=yes", "--json does not accept a value", nil, "--json alone"),
       ("inspect x --list --keybag", "--list and --keybag cannot be used together", nil, "use only one of them"),
       ("device list -x", "keyhaul device list has no flag -x", nil, "keyhaul device list -h"),

@@ -39,7 +39,7 @@ struct SecretReadingTests {
     #expect(try password(world, ["--password-file", path]) == Array("\u{FEFF}test".utf8))
     #expect(try world.told == "")
     #expect(try password(world, ["--password-file", path], isNew: true) == Array("test".utf8))
-    #expect(try world.told == "x.backup: the byte order mark before the password was left out.\n")
+    #expect(try world.told == "x.backup: the byte order mark before the password was ignored.\n")
   }
 
   @Test("refuses an empty password", arguments: ["", "\n", "\r\n"])

@@ -97,12 +97,12 @@ struct ClassKeyFileTests {
       ("", "it is not a JSON object, at byte 0"),
       ("[]", "it is not a JSON object, at byte 0"),
       ("{}", "it has no key, at byte 1"),
-      ("{\"6\": \"0f\"}", "the key of class 6 has 2 digits; it has 64, at byte 7"),
+      ("{\"6\": \"0f\"}", "the key of class 6 has 2 digits instead of 64, at byte 7"),
       (
         "{\"6\": \"\(digits.dropLast())x\"}",
         "a class key contains a character that is not a hexadecimal digit, at byte 7"
       ),
-      ("{\"5\": \"\(digits)\"}", "a name is neither a class's number, 6 to 12, nor its code, ak to akpu, at byte 1"),
+      ("{\"5\": \"\(digits)\"}", "a name is neither a class number (6 to 12) nor a class code (ak to akpu), at byte 1"),
       ("{\"6\": \"\(digits)\", \"ak\": \"\(digits)\"}", "class 6 occurs twice, at byte 73"),
       ("{\"6\": \"\(digits)\"} x", "there is text after the object, at byte 74"),
       ("{\"6\": \"\(digits)\"", "the object does not end, at byte 72"),

@@ -125,6 +125,7 @@ struct OldSchemaTests {
     let error = #expect(throws: KeychainDatabaseError.self) {
       _ = try KeychainDatabase(file: OldDatabaseFile(dataColumn: "datum").bytes)
     }
-    #expect(error == KeychainDatabaseError(.unknownForm, "its tables of items have no column data; its schema is 5.0"))
+    #expect(
+      error == KeychainDatabaseError(.unknownForm, "its item tables have no column named data; its schema is 5.0"))
   }
 }

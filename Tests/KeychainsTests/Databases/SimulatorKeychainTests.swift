@@ -151,7 +151,7 @@ struct SimulatorKeychainTests {
       ("CREATE VIEW v AS SELECT * FROM genp", .unchangeable, "it defines a view, which no Simulator's database does"),
       (
         "UPDATE tversion SET version = 13, minor = 0", .unchangeable,
-        "its schema is 13.0; Keyhaul writes to 11.0 to 12.11"
+        "its schema is 13.0; Keyhaul can change schemas 11.0 to 12.11"
       ),
       ("DELETE FROM tversion", .unchangeable, "it does not state its schema version"),
       (

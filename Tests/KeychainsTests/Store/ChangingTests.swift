@@ -106,7 +106,7 @@ struct Changing {
       } == .interactionNotAllowed)
   }
 
-  @Test("renaming a synchronised item leaves a tombstone and makes a new record; renaming a local one doesn't")
+  @Test("renaming a synchronized item leaves a tombstone and makes a new record; renaming a local one doesn't")
   func renaming() throws {
     let keychain = try Keychain()
     let before = try keychain.add(.genericPassword("old").with([.synchronizable: .integer(1)]))
@@ -154,7 +154,7 @@ struct Deleting {
     #expect(try keychain.store.count(of: .internetPassword) == 1)
   }
 
-  @Test("a synchronised item leaves its key, class, UUID and reference, later than it was, and no secret")
+  @Test("a synchronized item leaves its key, class, UUID and reference, later than it was, and no secret")
   func tombstone() throws {
     let keychain = try Keychain()
     let item = try keychain.add(

@@ -101,7 +101,7 @@ struct Opening {
       let error = #expect(throws: KeychainStoreError.self) { try call() }
       #expect(error?.code == .closed)
       #expect(error?.category == .failed)
-      #expect(error?.description == "the keychain is closed: it was used after its end")
+      #expect(error?.description == "the keychain is closed: it was used after it was closed")
     }
     let memory = try KeychainStore.inMemory()
     try memory.close()

@@ -37,7 +37,7 @@ public func SecAccessControlCreateWithFlags(
 ) -> SecAccessControl? {
   do throws(SecItemError) {
     guard let code = protection as? NSString else {
-      throw SecItemError(.parameter, "the protection is one of the values of kSecAttrAccessible")
+      throw SecItemError(.parameter, "the protection must be one of the values of kSecAttrAccessible")
     }
     return SecAccessControl(
       try AccessControl(

@@ -8,7 +8,7 @@ extension SecKey {
   func material(for operation: SecKeyOperationType) throws(SecItemError) -> KeyMaterial {
     guard let shown = tokenValue?.value else { return try material() }
     guard let client = try? DefaultKeychain.client() else {
-      throw SecItemError(.notAvailable, "there is no device whose chip has the key")
+      throw SecItemError(.notAvailable, "there is no device with this key in its chip")
     }
     let item = item
     let number = try client.call { (session) throws(SecItemError) in

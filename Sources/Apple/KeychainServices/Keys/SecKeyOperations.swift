@@ -43,7 +43,7 @@ public func SecKeyVerifySignature(
     let isRight = try working { () throws(MaterialError) in
       try material.verifies(Array(Data(referencing: signature)), of: digest, scheme)
     }
-    guard isRight else { throw SecItemError(.verifyFailed, "the signature is not that of the data") }
+    guard isRight else { throw SecItemError(.verifyFailed, "the signature does not match the data") }
     return true
   } ?? false
 }
@@ -111,7 +111,7 @@ public func SecKeyCopyKeyExchangeResult(
     guard let digest else { return secret.withBytes { NSData(data: Data($0)) } }
     let named = try SecItemQuery(parameters)
     guard let size = named["requestedSize"]?.numberValue.flatMap({ Int(exactly: $0) }) else {
-      throw SecItemError(.parameter, "no requestedSize says how many bytes are to be derived")
+      throw SecItemError(.parameter, "requestedSize, the number of bytes to derive, is missing")
     }
     let info = named["sharedInfo"]?.dataValue ?? []
     let derived = try working { () throws(MaterialError) in
@@ -152,7 +152,7 @@ extension SecKey {
 }
 
 private func unsupported(_ algorithm: SecKeyAlgorithm) -> SecItemError {
-  SecItemError(.parameter, "the key does not do this with the algorithm \(HostileText.quoted(algorithm.name))")
+  SecItemError(.parameter, "the key does not support this with the algorithm \(HostileText.quoted(algorithm.name))")
 }
 
 /// The key, what it does, and the digest that it does it with.
@@ -167,7 +167,7 @@ private func signing(
     return (material, scheme, try working { () throws(MaterialError) in try digest.digest(of: bytes) })
   case .digest(let digest):
     guard digest.map({ $0.size == bytes.count }) ?? true else {
-      throw SecItemError(.parameter, "a digest of \(bytes.count) bytes is not what the algorithm takes")
+      throw SecItemError(.parameter, "the algorithm does not accept a digest of \(bytes.count) bytes")
     }
     return (material, scheme, bytes)
   }

@@ -29,9 +29,9 @@ public final class SecKey: Sendable {
   /// - Throws: `.parameter` for a key without bytes, or of a kind that has no external form; `.unimplemented` for one that
   ///   its chip keeps.
   func material() throws(SecItemError) -> KeyMaterial {
-    guard tokenValue == nil else { throw SecItemError(.unimplemented, "the key does not leave its chip") }
+    guard tokenValue == nil else { throw SecItemError(.unimplemented, "the key cannot leave its chip") }
     guard let secret = item.secret, let keyType, let half else {
-      throw SecItemError(.parameter, "the key has no external form")
+      throw SecItemError(.parameter, "the key has no external representation")
     }
     return try secret.withBytes { (bytes) throws(SecItemError) in try KeyMaterial(bytes, keyType, half) }
   }
@@ -61,7 +61,7 @@ public func SecKeyCreateWithData(
     guard let keyType = query[kSecAttrKeyType as String]?.cssmNumber.flatMap(KeyMaterial.KeyType.init(rawValue:)),
       let half = query[kSecAttrKeyClass as String]?.cssmNumber.flatMap(KeyMaterial.Half.init(rawValue:))
     else {
-      throw SecItemError(.parameter, "the type is RSA or EC, the class public or private")
+      throw SecItemError(.parameter, "the type must be RSA or EC, and the class public or private")
     }
     let data = SensitiveBytes(copying: Array(Data(referencing: keyData)))
     return SecKey(
@@ -168,7 +168,7 @@ extension SecKey {
   var publicOnToken: KeyMaterial? {
     get throws(SecItemError) {
       guard let tokenValue else { return nil }
-      guard let shown = tokenValue.value else { throw SecItemError(.parameter, "the token shows no public key") }
+      guard let shown = tokenValue.value else { throw SecItemError(.parameter, "the token has no public key") }
       return try shown.withRawBytes { (bytes) throws(SecItemError) in
         try KeyMaterial(bytes, .ellipticCurve, .publicKey)
       }

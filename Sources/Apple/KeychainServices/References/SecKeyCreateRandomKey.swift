@@ -60,14 +60,14 @@ private struct KeyRequest {
     guard let keyType = query[kSecAttrKeyType as String]?.cssmNumber.flatMap(KeyMaterial.KeyType.init(rawValue:)),
       let size = query[kSecAttrKeySizeInBits as String]?.cssmNumber.flatMap({ Int(exactly: $0) })
     else {
-      throw SecItemError(.parameter, "the type is RSA or EC, and the size a number of bits")
+      throw SecItemError(.parameter, "the type must be RSA or EC, and the size a number of bits")
     }
     do throws(MaterialError) {
       switch keyType {
       case .rsa: return try .generateRSA(sizeInBits: size)
       case .ellipticCurve:
         guard let curve = EllipticCurve(rawValue: size) else {
-          throw MaterialError(.unsupported, "keys are made on the curves of 256, 384 and 521 bits")
+          throw MaterialError(.unsupported, "an EC key must have 256, 384 or 521 bits")
         }
         return try .generate(on: curve)
       }
@@ -79,17 +79,17 @@ private struct KeyRequest {
   /// The private key in the Secure Enclave, stored where it is to be permanent, as is its public half.
   func makeEnclaveKey() throws(SecItemError) -> SecKey {
     guard query[kSecAttrTokenID as String] == .string(kSecAttrTokenIDSecureEnclave as String) else {
-      throw SecItemError(.unimplemented, "a virtual device has no token but its Secure Enclave")
+      throw SecItemError(.unimplemented, "a virtual device has no token other than its Secure Enclave")
     }
     guard query[kSecAttrKeyType as String]?.cssmNumber == KeyMaterial.KeyType.ellipticCurve.rawValue,
       query[kSecAttrKeySizeInBits as String]?.cssmNumber == 256
-    else { throw SecItemError(.parameter, "the Secure Enclave makes keys on P-256") }
+    else { throw SecItemError(.parameter, "the Secure Enclave makes only P-256 keys") }
     let own = attributes(kSecPrivateKeyAttrs)
     let control = own[kSecAttrAccessControl as String]?.accessControlValue
     let named = own[kSecAttrAccessible as String]?.stringValue
     guard
       let protection = control?.protection ?? ProtectionClass(rawValue: named ?? ProtectionClass.whenUnlocked.rawValue)
-    else { throw SecItemError(.parameter, "the protection class is not known") }
+    else { throw SecItemError(.parameter, "the protection class is unknown") }
     let key = try SecKey.inSecureEnclave(protection: protection, accessControl: control)
     guard let token = key.tokenValue, let publicKey = try key.publicOnToken else { return key }
     try store(key.item, with: kSecPrivateKeyAttrs) { attributes in

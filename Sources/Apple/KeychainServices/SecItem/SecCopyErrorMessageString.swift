@@ -12,5 +12,5 @@ import VirtualDevice
 /// - Returns: This project's sentence for each status of Apple's `SecBase.h`; the number where it is none of them.
 public func SecCopyErrorMessageString(_ status: OSStatus, _ reserved: UnsafeMutableRawPointer?) -> CFString? {
   let sentence = SecItemStatus(rawValue: status)?.sentence ?? StatusSentences.sentence(of: status)
-  return NSString(string: sentence ?? "The status \(status) is none of the keychain's.")
+  return NSString(string: sentence ?? "The status \(status) is not a keychain status.")
 }

@@ -31,7 +31,7 @@ extension SecItemValue {
     case let identity as SecIdentity: self = .reference(identity.reference)
     case let control as SecAccessControl: self = .accessControl(control.control)
     case let context as LAContext: self = .context(context.keychainContext)
-    default: throw SecItemError(.parameter, "a \(type(of: object)) is no value of a query")
+    default: throw SecItemError(.parameter, "a \(type(of: object)) cannot be a value in a query")
     }
   }
 
@@ -73,7 +73,7 @@ extension SecItemQuery {
   init(_ dictionary: NSDictionary, depth: Int = SecItemValue.maximumQueryDepth) throws(SecItemError) {
     self.init()
     for key in dictionary.allKeys {
-      guard let name = key as? String else { throw SecItemError(.parameter, "a key of the query is not text") }
+      guard let name = key as? String else { throw SecItemError(.parameter, "a key in the query is not text") }
       guard let value = dictionary.object(forKey: key) else { continue }
       // Foundation has bridged data already; back to an object and bytes again, it would go byte by byte.
       if type(of: value) == Data.self, let data = value as? Data {

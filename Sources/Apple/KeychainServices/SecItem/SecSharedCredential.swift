@@ -6,7 +6,7 @@ public import Foundation
 import KeychainCrypto
 import VirtualDevice
 
-/// Hands back an error: no web site is associated with an app of a virtual device, and nothing is saved.
+/// Hands back an error: apps on a virtual device have no associated websites, and nothing is saved.
 ///
 /// - Parameters:
 ///   - fqdn: The web site's name.
@@ -21,7 +21,7 @@ public func SecAddSharedWebCredential(
 }
 
 private let noAssociatedDomain = SecItemError(
-  .missingEntitlement, "no web site is associated with an app of a virtual device")
+  .missingEntitlement, "apps on a virtual device have no associated websites")
 
 /// Returns a random password of the form `xxx-xxx-xxx-xxx`, with small letters, capital letters and digits.
 ///

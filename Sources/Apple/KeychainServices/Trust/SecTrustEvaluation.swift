@@ -117,7 +117,7 @@ extension SecTrust {
         guard policy.requiresRevocationAnswer else { continue }
         outcome = TrustOutcome(
           chain: outcome.chain, result: .recoverableTrustFailure, status: errSecIncompleteCertRevocationCheck,
-          reason: "a virtual device cannot ask whether a certificate is revoked")
+          reason: "a virtual device cannot check whether a certificate is revoked")
         break
       }
       state.outcome = outcome
@@ -161,16 +161,16 @@ extension TrustEvaluation.Failure {
 
   fileprivate var reason: String {
     switch self {
-    case .issuerMissing: "a certificate between this one and an anchor was not given"
-    case .anchorUnknown: "the chain ends in a certificate that is no anchor"
-    case .expired: "a certificate of the chain has expired"
-    case .notYetValid: "a certificate of the chain is not valid yet"
+    case .issuerMissing: "a certificate between this one and an anchor is missing"
+    case .anchorUnknown: "the chain ends in a certificate that is not an anchor"
+    case .expired: "a certificate in the chain has expired"
+    case .notYetValid: "a certificate in the chain is not valid yet"
     case .hostMismatch: "the certificate is for other names"
-    case .noAuthority: "a certificate issued another one and is no authority"
-    case .otherPurpose: "a certificate of the chain is not for this purpose"
-    case .pathTooLong: "the chain is longer than an authority allows"
-    case .unknownCriticalExtension: "a certificate has a critical extension that is not known"
-    case .signatureInvalid: "a signature is not that of the issuer"
+    case .noAuthority: "a certificate issued another one but is not an authority"
+    case .otherPurpose: "a certificate in the chain is not for this purpose"
+    case .pathTooLong: "the chain is longer than one of its authorities allows"
+    case .unknownCriticalExtension: "a certificate has an unknown critical extension"
+    case .signatureInvalid: "a certificate was not signed by its issuer"
     case .other(let words): words
     }
   }

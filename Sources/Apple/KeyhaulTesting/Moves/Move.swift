@@ -93,8 +93,8 @@ extension Move {
   private static let listed = 8
 
   static let nothingStored =
-    "the phone's keychain is empty: the app stored nothing in it. Check the status of its keychain calls, and that "
-    + "they ran inside phone.run, not before it and not on another queue or thread"
+    "the phone's keychain is empty: the app stored nothing in it. Check the status of its keychain calls. The calls "
+    + "must run inside phone.run, not before it and not on another queue or thread"
 
   /// What becomes of the item with this name: `move["session token"] == .migrates`.
   ///
@@ -126,13 +126,13 @@ extension Move {
     guard let first = found.first else {
       let hint = elsewhere.isEmpty ? names(near: name) : Self.groups(of: elsewhere)
       let nameless = items.count { $0.allNames.isEmpty && $0.fate.isDamage }
-      let remark = nameless == 0 ? "" : "\n  \(nameless) cannot be read, so their names are unknown"
+      let remark = nameless == 0 ? "" : "\n  items whose names cannot be read: \(nameless)"
       return Fate(
-        nameless == 0 ? .absent : .unclear, story: "no item of the phone is called \(called)\(hint)\(remark)")
+        nameless == 0 ? .absent : .unclear, story: "no item on the phone is called \(called)\(hint)\(remark)")
     }
     guard found.count > 1 else { return first.fate }
     let isShared = found.allSatisfy { $0.fate.kind == first.fate.kind }
-    let remark = isShared ? "" : ", and not all share a fate; \"service/account\" or inGroup: means one of them"
+    let remark = isShared ? "" : ", with different fates; use \"service/account\" or inGroup: to name one of them"
     let lines = found.map { item in
       item.fate.description + (item.accessGroup.map { "\n  in the access group \"\(HostileText.shown($0))\"" } ?? "")
     }
@@ -151,7 +151,7 @@ extension Move {
 
   private static func groups(of items: [MovedItem]) -> String {
     let groups = Set(items.compactMap(\.accessGroup)).sorted().map { "\"\(HostileText.shown($0))\"" }
-    return groups.isEmpty ? "; it is in none" : "; it is in \(groups.joined(separator: ", "))"
+    return groups.isEmpty ? "; the name occurs in none" : "; the name occurs in \(groups.joined(separator: ", "))"
   }
 
   private static func short(_ lines: [String]) -> [String] {
@@ -183,8 +183,8 @@ extension Move {
     try source.withSession { (session) throws(PhoneError) in
       guard session.record.revision == revision else {
         throw PhoneError(
-          .outdatedMove, .stalePlan, "the move was planned for another keychain",
-          "the phone's keychain has changed since", advice: "move(to:backup:) again, after the change")
+          .outdatedMove, .stalePlan, "the move is out of date",
+          "the phone's keychain has changed since it was planned", advice: "move(to:backup:) again, after the change")
       }
       try telling { () throws(MigrationError) in
         let prepared = try BackupExporter.prepare(session, password: secret, rounds: Self.rounds, listsExported: false)

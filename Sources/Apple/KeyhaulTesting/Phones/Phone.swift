@@ -146,9 +146,9 @@ extension Phone {
     guard Set(apps.map(\.key)).count == apps.count, apps.allSatisfy({ !$0.key.isEmpty }) else {
       throw PhoneError(
         .badApps, .usage, "the phone cannot have these apps",
-        "two of their names are the same, or one is empty: "
+        "two names are the same, or one is empty: "
           + apps.map { "\"\(HostileText.shown($0.key))\"" }.joined(separator: ", "),
-        advice: "a name of its own for each")
+        advice: "a different name for each app")
     }
     let version = try telling { () throws(VirtualDeviceError) in try ios.map(ProductVersion.init) ?? .standard }
     try self.init(
@@ -204,7 +204,7 @@ extension Phone {
     } catch {
       throw PhoneError(
         .noSuchFixture, .notFound, "the fixture \(HostileText.shown(path)) cannot be read",
-        "looked for in \(FileManager.default.currentDirectoryPath)", advice: "the path of a file, made from #filePath")
+        "looked for in \(FileManager.default.currentDirectoryPath)", advice: "a file path built from #filePath")
     }
     try self.init(decoding: Array(bytes), from: path)
   }
@@ -295,7 +295,7 @@ extension Phone {
       if apps.count == 1 { return apps[0] }
       throw PhoneError(
         .appNotNamed, .usage, "no app was named", apps.isEmpty ? "the phone has none" : "the phone has \(list)",
-        advice: apps.isEmpty ? "\"apps\" in the fixture, each with its access groups" : "run(as:) with one of them")
+        advice: apps.isEmpty ? "list \"apps\" in the fixture, with their access groups" : "run(as:) with one of them")
     }
     guard apps.contains(app) else {
       let near = EditDistance.nearest(to: app, among: apps)

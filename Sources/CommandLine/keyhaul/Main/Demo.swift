@@ -61,7 +61,7 @@ struct Demo: RunnableVerb {
 
   func perform(in session: Session) throws -> CommandStatus {
     guard !session.isJSON else {
-      throw CommandFailure.usage("the demo cannot print JSON", try: "the commands it shows can")
+      throw CommandFailure.usage("the demo cannot print JSON", try: "run one of the commands that it shows")
     }
     // Its folder has to go, whatever a verb of the story waits for.
     return try Interruption.returning { () throws in try tell(in: session) }

@@ -113,7 +113,7 @@ struct ReportOptions: ParsableArguments {
   @Option(
     name: .shortAndLong,
     help: ArgumentHelp(
-      "Write the result to a file, or the page with --format html; --json is also printed.",
+      "Write the result (with --format html, the page) to a file; with --json, also print the document.",
       valueName: "file"),
     completion: .file())
   var output: String?

@@ -114,7 +114,7 @@ enum ParserMessage {
   /// What an argument is, for those whose name in the usage does not say it.
   private static let arguments = ["SOURCE": "a backup or a device", "ARCHIVE": "a backup", "DEVICE": "a device"]
 
-  private static func oneOf(_ values: [String]) -> String { "it is \(Amounts.list(values, conjunction: "or"))" }
+  private static func oneOf(_ values: [String]) -> String { "it must be \(Amounts.list(values, conjunction: "or"))" }
 
   private static func plain(_ text: String) -> String {
     let line = text.split(separator: "\n").joined(separator: " ")

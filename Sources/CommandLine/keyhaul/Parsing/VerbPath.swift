@@ -126,7 +126,7 @@ struct VerbPath {
         try: "\(name) \(near)")
     }
     let names = verb.configuration.subcommands.map { $0.word }
-    return .usage("\(name) needs a command", why: "it has \(Amounts.list(names))", try: "\(name) -h")
+    return .usage("\(name) needs a command", why: "its commands are \(Amounts.list(names))", try: "\(name) -h")
   }
 
   /// "-h", alone or in a cluster of flags that have no value: "-qh".
@@ -160,6 +160,6 @@ struct VerbPath {
         message,
         why: "it is a file in this folder", try: "\(root.word) \(guesses.verbOfFiles) \(ShellWord.quoted(word))")
     }
-    return .usage(message, why: "it has \(Amounts.list(names))", try: "\(path.name) -h")
+    return .usage(message, why: "its commands are \(Amounts.list(names))", try: "\(path.name) -h")
   }
 }

@@ -22,7 +22,7 @@ struct FieldTable: Sendable {
 struct FieldOptions: ParsableArguments, Sendable {
   @Option(
     help: ArgumentHelp(
-      "Print only these fields of each row, as a JSON array; also --json=field,field.",
+      "Print only these fields of each row, as a JSON array; same as --json=field,field.",
       valueName: "field,..."))
   var fields: FieldList?
 
@@ -53,13 +53,13 @@ struct ChosenFields: Sendable {
   ) throws(CommandFailure) {
     guard let names = options.fields?.names else { return nil }
     guard let table else {
-      throw .usage("--fields needs a result with rows", why: "this result is a document", try: advice)
+      throw .usage("--fields needs a result with rows", why: "this result is a document without rows", try: advice)
     }
     for name in names where !table.names.contains(name) {
       let title = HostileText.shortened(name, columns: 40)
       throw .usage(
         "there is no field \"\(title)\"", why: "the fields are \(Amounts.list(table.names))",
-        try: EditDistance.nearest(to: name, among: table.names).map { "--fields \($0)" } ?? "use only one of them")
+        try: EditDistance.nearest(to: name, among: table.names).map { "--fields \($0)" } ?? "one of these fields")
     }
     (self.table, self.names) = (table, names)
   }

@@ -123,7 +123,7 @@ extension Session {
       typed = try terminal.line(messageStyle.adapted("Type \(HostileText.shown(name)) to \(action): "))
     } else {
       throw .usage(
-        "\(name) must be confirmed with its name",
+        "deleting \(name) must be confirmed with its name",
         why: missingTerminal,
         try: "add --confirm \(name)")
     }

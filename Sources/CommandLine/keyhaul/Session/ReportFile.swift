@@ -70,8 +70,8 @@ enum ReportFile {
     case nil, .file: return
     case .link:
       (fact, advice) = ("it is a link, which the file would replace", "the path of the link's target")
-    case .directory: (fact, advice) = ("it is a folder", "a file name in it after -o")
-    case .pipe: (fact, advice) = ("it is a pipe", "-o - for standard output, and > \(path)")
+    case .directory: (fact, advice) = ("it is a folder", "a file name in this folder after -o")
+    case .pipe: (fact, advice) = ("it is a pipe", "-o - for standard output, redirected with > \(path)")
     case .other: (fact, advice) = ("it is a device", "-o - for standard output")
     }
     throw CommandFailure(.failed, "could not write \(path)", why: fact, try: advice)

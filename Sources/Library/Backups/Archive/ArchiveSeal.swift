@@ -90,7 +90,7 @@ extension SealMaker {
     switch keys {
     case .none:
       guard !archive.takesKeyedSeal else {
-        throw BackupArchiveError(.keyUnavailable, "its seal is made with its password")
+        throw BackupArchiveError(.keyUnavailable, "making its seal requires its password")
       }
       try self.init(manifestKey: nil)
     case .some(let keys): try self.init(of: archive, with: keys)

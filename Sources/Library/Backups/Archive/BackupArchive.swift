@@ -199,7 +199,7 @@ public struct BackupArchive: Sendable {
       guard parts.database != nil else {
         throw BackupArchiveError(.notABackup, "it has no \(StoredPart.manifest.path)")
       }
-      let fault = BackupArchiveError(.damaged, "it is in \(StoredPart.manifest.path), which is missing")
+      let fault = BackupArchiveError(.damaged, "the keybag is in \(StoredPart.manifest.path), which is missing")
       return (BackupManifest(unreadable: fault), fault)
     }
     do throws(BackupArchiveError) {
@@ -371,7 +371,7 @@ extension BackupArchive {
       throw BackupArchiveError(.damaged, "the manifest lists the keychain file as something other than a file")
     }
     guard record.relativePath == file.relativePath else {
-      throw BackupArchiveError(.damaged, "the keychain file's record is of \(quoted(record.relativePath))")
+      throw BackupArchiveError(.damaged, "the keychain file's record is that of \(quoted(record.relativePath))")
     }
     return record
   }

@@ -117,7 +117,7 @@ public enum BackupDirectory {
     let own = named.contains { !$0.isLink } ? named.filter { !$0.isLink } : named
     guard own.count < 2 else {
       throw BackupArchiveError(
-        .unsupported, "\(own.count) backups are of \(quoted(choice)); the first is \(quoted(own[0].name))")
+        .unsupported, "\(own.count) backups belong to \(quoted(choice)); the first is \(quoted(own[0].name))")
     }
     return own.first
   }

@@ -24,7 +24,7 @@ struct FoundEncryption {
     let claim = isManifestMissing || (manifest.isEncrypted ?? (manifest.manifestKey != nil))
     guard claim, layout == .manifestDB, let list = try Self.clearList(parts) else {
       guard !claim || layout != .manifestDB || parts.database == nil || manifest.manifestKey != nil else {
-        throw BackupArchiveError(.damaged, "\(StoredPart.manifest.path) has no ManifestKey, though it says encrypted")
+        throw BackupArchiveError(.damaged, "\(StoredPart.manifest.path) says it is encrypted, but has no ManifestKey")
       }
       isEncrypted = claim
       return

@@ -39,7 +39,7 @@ extension StoredParts {
     guard let use, try !use.pages.areStored(in: database) else { return notes }
     guard try Self.isSound(DatabaseBytes(database, replacing: use.pages)) else {
       notes.removeAll { $0.finding?.place == use.part.path }
-      leave(use.part, Int64(self[large: use.part]?.byteCount ?? 0), "with them the manifest fails its check")
+      leave(use.part, Int64(self[large: use.part]?.byteCount ?? 0), "if they are read, the manifest fails its check")
       return notes
     }
     replacedPages = (use.pages, use.part)
@@ -89,23 +89,23 @@ extension StoredParts {
     let pages: ReplacedPages
     var rest = 0
     if part == .databaseLog {
-      guard let log = WriteAheadLog(bytes) else { return .unfit("they do not begin like a log of SQLite") }
+      guard let log = WriteAheadLog(bytes) else { return .unfit("they do not begin like an SQLite log") }
       guard log.hasFrames || log.isCutShort else { return .none }
       guard log.pageCount > 0 else {
         return .unfit(
-          log.isCutShort ? "they have no finished change" : "the frames do not have the salts of the header")
+          log.isCutShort ? "they contain no finished change" : "the frames' salts do not match the header's")
       }
       if log.isCutShort { rest = bytes.count - log.committedByteCount }
       pages = ReplacedPages(log, of: bytes)
     } else {
       guard let journal = RollbackJournal(bytes) else {
-        return .unfit("they do not begin like a journal of SQLite")
+        return .unfit("they do not begin like an SQLite journal")
       }
       pages = ReplacedPages(journal, of: bytes)
     }
     guard pages.pageByteCount == stored else {
       return .unfit(
-        "their pages have \(Amounts.bytes(pages.pageByteCount)), those of the manifest \(Amounts.grouped(stored))")
+        "their pages have \(Amounts.bytes(pages.pageByteCount)), but the manifest has \(Amounts.grouped(stored))")
     }
     return .pages(pages, restByteCount: rest)
   }

@@ -64,8 +64,8 @@ final class ExtractionFolder: Sendable {
     case .fileExists:
       BackupArchiveError(
         .occupied,
-        "\(HostileText.quoted(path)) contains other files: it was started with other flags, from another backup, or "
-          + "before this backup changed")
+        "\(HostileText.quoted(path)) contains files from a run with other flags, from another backup, or "
+          + "from before this backup changed")
     case .wouldBlock: BackupArchiveError(.occupied, "another run is writing into \(HostileText.quoted(path))")
     default: BackupPlacement(system: .real).explain(error, path: path, needs: 0)
     }

@@ -43,7 +43,7 @@ package final class DatabaseBytes: Sendable {
   package init(_ stored: StoredBytes, key: borrowing Secret) throws(BackupArchiveError) {
     guard stored.byteCount >= Self.blockSize else {
       throw BackupArchiveError(
-        .damaged, "\(StoredPart.database.path): \(stored.byteCount) bytes is not a multiple of the cipher's block size")
+        .damaged, "\(StoredPart.database.path) has \(stored.byteCount) bytes, less than one block of its cipher")
     }
     // What is no whole block behind the last one is not part of what was encrypted.
     let rest = stored.byteCount % Self.blockSize
@@ -63,7 +63,7 @@ package final class DatabaseBytes: Sendable {
   /// Why its last pages cannot be read; `nil` if all of them are there.
   package var cut: String? {
     guard presentByteCount < byteCount, replaced == nil else { return nil }
-    return "the manifest database has \(Amounts.grouped(Int64(presentByteCount))) of its "
+    return "the manifest database has only \(Amounts.grouped(Int64(presentByteCount))) of its "
       + "\(Amounts.grouped(Int64(byteCount))) bytes"
   }
 
@@ -104,7 +104,7 @@ package final class DatabaseBytes: Sendable {
     /// Fills the whole buffer with the bytes from `offset` on, all of which the database has.
     package func read(at offset: Int, into buffer: UnsafeMutableRawBufferPointer) throws(BackupArchiveError) {
       guard offset >= 0, buffer.count <= byteCount, offset <= byteCount - buffer.count else {
-        throw BackupArchiveError(.truncated, "a page beyond the end of the manifest database")
+        throw BackupArchiveError(.truncated, "a page lies beyond the end of the manifest database")
       }
       var done = 0
       while done < buffer.count {

@@ -81,7 +81,7 @@ enum ManifestSchema {
     // The second column is the name.
     try connection.forEachRow("PRAGMA table_xinfo(Files)") { names.append($0.text(1)) }
     guard names == columns else {
-      throw BackupArchiveError(.damaged, "the table Files of the manifest database has other columns than expected")
+      throw BackupArchiveError(.damaged, "the Files table of the manifest database has unexpected columns")
     }
   }
 

@@ -186,7 +186,7 @@ extension ArchiveFinding: CustomStringConvertible {
       .listUnreadable(_, let reason), .keychainMissing(let reason), .keychainDamaged(let reason):
       reason
     case .keybagMismatch(let file, let keybag):
-      "the keychain file names keybag \(file), Manifest.plist contains \(keybag)"
+      "the keychain file names keybag \(file), but Manifest.plist contains \(keybag)"
     case .listTrailingBytes(let count, _):
       "\(Amounts.count(count, "byte")) \(count == 1 ? "follows" : "follow") its last page"
     case .listJournalUnread(_, let byteCount, let reason):
@@ -216,7 +216,7 @@ extension ArchiveFinding: CustomStringConvertible {
 
   private static func renamed(_ count: Int, _ unread: Int, _ first: String) -> String {
     let found =
-      "\(Amounts.count(count, "payload")) \(count == 1 ? "has" : "have") another name than a device gives, "
+      "\(Amounts.count(count, "payload")) \(count == 1 ? "has" : "have") a name that no device gives, "
       + "\(count == 1 ? "" : "the first ")\(quoted(first))"
     guard unread > 0 else { return found }
     let others =
@@ -265,7 +265,7 @@ public enum ArchiveNote: Sendable, Hashable, CustomStringConvertible {
     switch self {
     case .statusMissing: "there is no Status.plist to show that the backup was finished"
     case .propertyListUnreadable(let name, let reason): "\(name) could not be read: \(reason)"
-    case .encryptionNotStated: "Manifest.plist does not say whether there is a password; its contents decide"
+    case .encryptionNotStated: "Manifest.plist does not say whether there is a password; Keyhaul looks at its contents"
     case .encryptionClaimed:
       "\(StoredPart.manifest.path) says that it is encrypted; its manifest is unencrypted, and no file has a key"
     case .databaseUnpadded: "the manifest database was encrypted without padding"
@@ -436,7 +436,7 @@ public struct SealBreak: Sendable, Hashable {
 
     fileprivate var text: String {
       switch self {
-      case .changed: "it has changed since it was sealed"
+      case .changed: "it has changed since the backup was sealed"
       case .missing: "it was sealed, but is missing"
       case .added: "it is present, but was not sealed"
       case .unreadable(let reason): reason

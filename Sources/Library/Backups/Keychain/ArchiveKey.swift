@@ -136,7 +136,7 @@ public final class ArchiveKey: Sendable {
         throw archive.keybag.wrongType(for: error) ?? error
       }
     case .none:
-      throw DataProtectionError(.wrongPassword, "the backup is encrypted and no password was given")
+      throw DataProtectionError(.wrongPassword, "the backup is encrypted, but no password was given")
     }
   }
 
@@ -158,7 +158,7 @@ public final class ArchiveKey: Sendable {
       let claim =
         archive.hasFalseClaim
         ? "the files of the backup are unencrypted" : "Manifest.plist says that the backup has no password"
-      throw DataProtectionError(.damagedKeybag, "\(claim), and no class key unwraps without one")
+      throw DataProtectionError(.damagedKeybag, "\(claim), but no class key unwraps without one")
     }
   }
 }
@@ -175,7 +175,7 @@ extension Keybag {
     guard let type, type != .backup, error.code == .wrongPassword || error.code == .damagedKeybag else { return nil }
     return DataProtectionError(
       .unsupported,
-      "the keybag is of type \(type.rawValue) (\(type.words)), and a backup's is of type \(BagType.backup.rawValue); "
+      "the keybag is of type \(type.rawValue) (\(type.words)), but a backup's is of type \(BagType.backup.rawValue); "
         + error.reason)
   }
 }

@@ -54,9 +54,9 @@ public struct ArchivedKeychainError: ExplainedError {
     meaning = ErrorMeaning(
       .damaged,
       Self.isSame(file, as: keybag)
-        ? "its keychain writes its keybag's identifier differently" : "its keychain belongs to another keybag",
+        ? "its keychain spells its keybag's identifier differently" : "its keychain belongs to another keybag",
       advice: "another copy; \(Self.meaning(ofName: file, for: keybag))")
-    reason = "the keychain file names keybag \(file), Manifest.plist contains \(keybag)"
+    reason = "the keychain file names keybag \(file), but Manifest.plist contains \(keybag)"
     underlying = nil
   }
 

@@ -162,7 +162,7 @@ package final class EditedKeychain {
       guard opened.hardwareVerdict == .proven else {
         throw ItemEditError(
           .hardwareUnproven(keyClass),
-          "the key of its class is wrapped with a device's hardware key, and no item of the backup shows which "
+          "its class key needs a hardware key, and no item of the backup proves that the available one is the source "
             + "device's")
       }
     case .deviceBound:
@@ -179,7 +179,7 @@ package final class EditedKeychain {
   }
 
   private static func duplicate(_ kind: ItemKind) -> ItemEditError {
-    ItemEditError(.duplicate, "a \(kind.reportName) with the same primary key is in it")
+    ItemEditError(.duplicate, "another \(kind.reportName) in it has the same primary key")
   }
 
   /// Whether the file says nothing that writing it again would leave out.

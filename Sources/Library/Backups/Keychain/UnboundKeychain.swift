@@ -48,7 +48,7 @@ public struct UnboundKeychain: Sendable, Hashable {
   /// What that means for the items of these classes.
   public var meaning: String {
     backupHasPassword
-      ? "with the password their this-device-only items can be decrypted on any device"
+      ? "with the password, their this-device-only items can be decrypted on any device"
       : "their items need no device's hardware key; because the backup has no password (as Manifest.plist says), "
         + "anyone can decrypt them, and anyone may have written them"
   }

@@ -97,7 +97,7 @@ public struct BackupArchiveError: ExplainedError, Equatable {
     case .notStreamable:
       .init(
         .refused, "this kind of backup cannot be read from a stream",
-        advice: "save it in a file, and name the file")
+        advice: "save it in a file, and give the path of that file")
     case .hostile: .init(.refused, "refused to read the backup", advice: "don't trust this file; nothing was written")
     case .overLimit: .init(.refused, "refused to read the backup", advice: "don't trust this file")
     case .truncated:

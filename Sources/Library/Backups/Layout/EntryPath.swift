@@ -24,7 +24,7 @@ package struct EntryPath: Hashable {
     for component in components {
       if component.isEmpty { throw .init(text: "its name has an empty part") }
       if component.count <= 2, component.allSatisfy({ $0 == Self.dot }) {
-        throw .init(text: "its name has a part \"\(component.count == 1 ? "." : "..")\"")
+        throw .init(text: "a part of its name is \"\(component.count == 1 ? "." : "..")\"")
       }
       if component.last == Self.dot || component.last == UInt8(ascii: " ") {
         throw .init(text: "a part of its name ends in a dot or a space")

@@ -92,7 +92,7 @@ package struct DirectorySource {
       return
     }
     guard status.byteCount <= part.limit(limits) else {
-      parts.unreadJournals[part] = (status.byteCount, "at most \(Amounts.bytes(part.limit(limits))) are read")
+      parts.unreadJournals[part] = (status.byteCount, "Keyhaul reads at most \(Amounts.bytes(part.limit(limits)))")
       return
     }
     parts[large: part] = try readLarge(part, in: directory)
@@ -209,7 +209,7 @@ extension DirectorySource {
     let fact = "it has no \(StoredPart.manifest.path)"
     let (backups, parents, lostLinks) = candidates(in: directory)
     var hints: [String] = []
-    if !backups.isEmpty { hints.append("\(Self.listed(backups)) in it may be one") }
+    if !backups.isEmpty { hints.append("\(Self.listed(backups)) in it may be a backup") }
     if !parents.isEmpty { hints.append("backups are in \(Self.listed(parents))") }
     if let link = lostLinks.first {
       hints.append("the link \(quoted(link.name)) points to \(link.target), which does not exist")

@@ -324,7 +324,7 @@ extension BackupVerification {
     let count = faultCount[.seal, default: 0] - min(sealedMissingCount, missingCount)
     return count == 0
       ? nil
-      : "\(Amounts.count(count, "file")) \(count == 1 ? "has" : "have") changed since it was "
+      : "\(Amounts.count(count, "file")) \(count == 1 ? "has" : "have") changed since the backup was "
         + "sealed"
   }
 }

@@ -134,7 +134,7 @@ extension BackupVerifier {
       parts.append(
         "\(Amounts.grouped(tally.otherSizes)) with a size that differs from the record")
     }
-    if tally.sealed > 0 { parts.append("\(Amounts.grouped(tally.sealed)) under a key that needs the device") }
+    if tally.sealed > 0 { parts.append("\(Amounts.grouped(tally.sealed)) encrypted with a key that needs the device") }
     let damaged = findings.faultCount[.files, default: 0] - missing
     if damaged > 0 { parts.append("\(Amounts.grouped(damaged)) damaged") }
     return parts.joined(separator: ", ")
@@ -232,7 +232,7 @@ extension BackupVerifier {
       findings.conclude(
         .seal,
         seal.isKeyed
-          ? "\(right), which was made with its password"
+          ? "\(right), which was made with the backup's password"
           : "\(right), which was made without a password: it detects accidents, but not attacks")
     }
   }
@@ -254,7 +254,7 @@ extension BackupVerifier {
   private mutating func authenticate(with keys: ClassKeys?) throws(ArchivedKeychainError) -> String? {
     guard archive.seal?.isKeyed == true else { return nil }
     switch keys {
-    case .none: return "checking whether the seal is genuine needs the password"
+    case .none: return "the password is needed to check whether the seal is genuine"
     case .some(let keys):
       do throws(BackupArchiveError) {
         if let fault = try archive.sealBreak(with: keys) {
@@ -315,7 +315,7 @@ struct FileTally {
     otherSizes += 1
     guard otherSizeNotes.count < BackupVerification.maximumFaultCount else { return }
     otherSizeNotes.append(
-      "\(name) has \(Amounts.grouped(found)) bytes, the manifest records \(Amounts.grouped(recorded))")
+      "\(name) has \(Amounts.grouped(found)) bytes, but the manifest records \(Amounts.grouped(recorded))")
   }
 }
 

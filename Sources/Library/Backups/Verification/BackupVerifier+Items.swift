@@ -86,7 +86,7 @@ extension BackupVerifier {
     findings.add(
       .init(
         .keychain, .keybagMismatch, file: Self.keychainName,
-        "it names keybag \(named), Manifest.plist contains \(own): "
+        "it names keybag \(named), but Manifest.plist contains \(own): "
           + ArchivedKeychainError.meaning(ofName: named, for: own)))
   }
 

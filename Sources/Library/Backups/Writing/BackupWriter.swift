@@ -150,7 +150,7 @@ struct BackupAssembly {
     guard let name = contents.device.identifier, (1...64).contains(name.utf8.count),
       name.utf8.allSatisfy({ (48...57).contains($0) || (65...90).contains($0) || (97...122).contains($0) || $0 == 45 })
     else {
-      throw BackupArchiveError(.unwritable, "the device's identifier is not letters, digits and hyphens")
+      throw BackupArchiveError(.unwritable, "the device's identifier must consist of letters, digits and hyphens")
     }
     return name
   }

@@ -58,7 +58,7 @@ final class DirectorySink: StoredFileSink {
       throw .system(error)
     }
     guard let taken, taken.isSame(as: status) else {
-      throw .source(BackupArchiveError(.changed, "\(quoted(path)) changed while it was copied"))
+      throw .source(BackupArchiveError(.changed, "\(quoted(path)) changed while it was being copied"))
     }
     return true
   }

@@ -93,7 +93,7 @@ package struct JSONNode {
     case (.array(let elements), .elements(let count, let make)) where elements.count == count:
       for (index, node) in try self.elements().enumerated() { try node.requireNothing(beyond: make(index)) }
     default:
-      guard value == written else { throw fault("is not as it is written") }
+      guard value == written else { throw fault("is not as Keyhaul writes it") }
     }
   }
 

@@ -110,7 +110,7 @@ private struct JSONParser {
 
   private mutating func value(depth: Int, isReread: Bool = false) throws(JSONFault) -> JSONValue {
     remaining -= 1
-    guard remaining >= 0 else { throw JSONFault(reason: "it has more values than are read", isOverLimit: true) }
+    guard remaining >= 0 else { throw JSONFault(reason: "it has more values than Keyhaul reads", isOverLimit: true) }
     switch next {
     case UInt8(ascii: "\""): return .string(try string())
     case UInt8(ascii: "{"): return try object(depth: depth + 1)

@@ -53,7 +53,7 @@ struct ASN1Cursor {
     if count >= 0x80 {
       let digitCount = count & 0x7F
       guard (1...4).contains(digitCount), rest.count >= 2 + digitCount else {
-        throw MaterialError(.malformed, "\(what()) has a length that cannot be")
+        throw MaterialError(.malformed, "\(what()) has an impossible length")
       }
       headerCount += digitCount
       count = rest[2..<headerCount].reduce(0) { $0 << 8 | Int($1) }
@@ -102,7 +102,7 @@ struct ASN1Cursor {
   static func wholeBytes(
     of element: Element, _ what: @autoclosure () -> String
   ) throws(MaterialError) -> UnsafeRawBufferPointer {
-    guard element.contents.first == 0 else { throw MaterialError(.malformed, "\(what()) is not of whole bytes") }
+    guard element.contents.first == 0 else { throw MaterialError(.malformed, "\(what()) is not made of whole bytes") }
     return UnsafeRawBufferPointer(rebasing: element.contents[1...])
   }
 

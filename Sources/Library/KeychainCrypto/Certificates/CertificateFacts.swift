@@ -58,7 +58,7 @@ public struct CertificateFacts: Sendable, Hashable {
         try block.contents.withBytes { (bytes) throws(MaterialError) in try CertificateFacts(bytes) })
     }
     guard !certificates.isEmpty else {
-      throw MaterialError(.unexpectedKind, "it contains a \(text.blocks[0].label.lowercased()), not a certificate")
+      throw MaterialError(.unexpectedKind, "it contains \"\(text.blocks[0].label)\" in PEM, not a certificate")
     }
     return certificates
   }
@@ -81,7 +81,7 @@ public struct CertificateFacts: Sendable, Hashable {
   }
 
   private static func overLimit(_ count: Int) -> MaterialError {
-    MaterialError(.overLimit, "\(count) bytes; at most \(maximumByteCount) are accepted")
+    MaterialError(.overLimit, "it has \(count) bytes; at most \(maximumByteCount) are accepted")
   }
 
   private init(_ bytes: UnsafeRawBufferPointer) throws(MaterialError) {
@@ -99,7 +99,7 @@ public struct CertificateFacts: Sendable, Hashable {
     issuer = try Self.name(certificate.issuer()).normalizedContents
     serialNumber = try Self.contents(certificate.serialNumber())
     guard serialNumber.count <= Self.maximumSerialNumberByteCount else {
-      throw MaterialError(.overLimit, "a serial number of \(serialNumber.count) bytes")
+      throw MaterialError(.overLimit, "its serial number has \(serialNumber.count) bytes")
     }
     subjectKeyID = certificate.subjectKeyID
     do throws(DataProtectionError) { publicKeyHash = try Digest.sha1(certificate.publicKeyBits) } catch {
@@ -221,7 +221,7 @@ extension CertificateFacts {
       isWithoutSeconds
       ? (try? DERPropertyList.decode(withSeconds(element.contents)))?.dateValue
       : (try? DERPropertyList.decode(element.whole))?.dateValue
-    guard let date else { throw MaterialError(.malformed, "a date of its validity is not valid") }
+    guard let date else { throw MaterialError(.malformed, "one of its validity dates is not a valid date") }
     return date
   }
 

@@ -11,7 +11,7 @@ extension KeyMaterial {
   ///   `.unsupported`, `.mismatch`, `.malformed`, `.overLimit`.
   public init(parsing bytes: UnsafeRawBufferPointer) throws(MaterialError) {
     guard bytes.count <= Self.maximumByteCount else {
-      throw MaterialError(.overLimit, "\(bytes.count) bytes; the limit is \(Self.maximumByteCount)")
+      throw MaterialError(.overLimit, "it has \(bytes.count) bytes; the limit is \(Self.maximumByteCount)")
     }
     if bytes.first == 0x04, let raw = try Self.point(bytes) {
       self = raw
@@ -38,7 +38,7 @@ extension KeyMaterial {
     externalRepresentation bytes: UnsafeRawBufferPointer, keyType: KeyType, half: Half
   ) throws(MaterialError) {
     guard bytes.count <= Self.maximumByteCount else {
-      throw MaterialError(.overLimit, "\(bytes.count) bytes; the limit is \(Self.maximumByteCount)")
+      throw MaterialError(.overLimit, "it has \(bytes.count) bytes; the limit is \(Self.maximumByteCount)")
     }
     switch (keyType, half) {
     case (.rsa, .publicKey): try self.init(RSAKey(publicKey: bytes))
@@ -57,7 +57,7 @@ extension KeyMaterial {
   }
 
   private static func unknownSize(_ count: Int) -> MaterialError {
-    MaterialError(.malformed, "\(count) bytes are not a key of P-256, P-384 or P-521")
+    MaterialError(.malformed, "\(count) bytes are not the size of a key of P-256, P-384 or P-521")
   }
 
   // MARK: 04‖X‖Y(‖K)
@@ -92,7 +92,7 @@ extension KeyMaterial {
     let others: Set = ["EC PARAMETERS", "CERTIFICATE", "X509 CERTIFICATE", "TRUSTED CERTIFICATE"]
     let blocks = text.blocks.filter { !others.contains($0.label) }
     guard let block = blocks.first else {
-      throw MaterialError(.unexpectedKind, "it contains a \(text.blocks[0].label.lowercased()), not a key")
+      throw MaterialError(.unexpectedKind, "it contains \"\(text.blocks[0].label)\" in PEM, not a key")
     }
     guard blocks.count == 1 else { throw MaterialError(.unexpectedKind, "it contains \(blocks.count) keys, not one") }
     guard !block.isEncrypted, block.label != "ENCRYPTED PRIVATE KEY" else {
@@ -105,7 +105,7 @@ extension KeyMaterial {
       case "EC PRIVATE KEY": try namedCurveKey(bytes)
       case "PRIVATE KEY": try privateKeyInfo(bytes)
       case "PUBLIC KEY": try publicKeyInfo(bytes)
-      default: throw MaterialError(.unsupported, "it is a PEM block \"\(block.label)\"")
+      default: throw MaterialError(.unsupported, "its PEM block is labeled \"\(block.label)\"")
       }
     }
   }
@@ -167,7 +167,7 @@ extension KeyMaterial {
     case .rsa:
       let key = try KeyMaterial(RSAKey(privateKey: inner))
       if let given, !given.elementsEqual(key.publicKey) {
-        throw MaterialError(.mismatch, "the public key is not that of the private one")
+        throw MaterialError(.mismatch, "the public key does not belong to the private key")
       }
       return key
     case .ellipticCurve(let curve): return try namedCurveKey(inner, on: curve, given.map { [$0] } ?? [])
@@ -195,7 +195,7 @@ extension KeyMaterial {
       return curve
     }
     guard let curve = outerCurve ?? namedCurve else {
-      throw MaterialError(.malformed, "the key does not say on which curve it is")
+      throw MaterialError(.malformed, "the key does not name its curve")
     }
     guard namedCurve ?? curve == curve else { throw MaterialError(.mismatch, "the key names two curves") }
     let given = try publicKey.map { (element) throws(MaterialError) in

@@ -90,12 +90,12 @@ public struct KeyMaterial: Sendable {
   ) throws(MaterialError) {
     let size = curve.coordinateSize
     guard number.count <= size else {
-      throw MaterialError(.malformed, "a private number of \(number.count) bytes; P-\(curve.rawValue) has \(size)")
+      throw MaterialError(.malformed, "the private number has \(number.count) bytes; P-\(curve.rawValue) takes \(size)")
     }
     let publicKey = try curve.publicKey(of: number)
     for point in points {
       guard try curve.point(point) == publicKey else {
-        throw MaterialError(.mismatch, "the public key is not that of the private number")
+        throw MaterialError(.mismatch, "the public key does not belong to the private number")
       }
     }
     let representation = SensitiveBytes(count: publicKey.count + size) { target in
@@ -160,8 +160,8 @@ extension KeyMaterial {
     else {
       throw MaterialError(
         .overLimit,
-        "an RSA key of \(sizeInBits) bits; whole bytes from \(generatedRSASizes.lowerBound) to "
-          + "\(generatedRSASizes.upperBound) are made")
+        "an RSA key cannot have \(sizeInBits) bits, only whole bytes from \(generatedRSASizes.lowerBound) to "
+          + "\(generatedRSASizes.upperBound) bits")
     }
     guard let context = EVP_PKEY_CTX_new_from_name(nil, "RSA", nil) else {
       throw .openSSL("EVP_PKEY_CTX_new_from_name")

@@ -58,12 +58,12 @@ struct RSAKey {
     guard (minimumModulusBitCount...maximumModulusBitCount).contains(sizeInBits) else {
       throw MaterialError(
         .overLimit,
-        "an RSA key of \(sizeInBits) bits; from \(minimumModulusBitCount) to \(maximumModulusBitCount) are accepted")
+        "the RSA key has \(sizeInBits) bits; \(minimumModulusBitCount) to \(maximumModulusBitCount) are accepted")
     }
     let n = try BigNumber(modulusDigits)
     let e = try BigNumber(exponentDigits)
     guard n.isOdd, e.isOdd, !e.isOne, e.isLess(than: n) else {
-      throw MaterialError(.malformed, "the modulus and the exponent are not an RSA key")
+      throw MaterialError(.malformed, "the modulus and the exponent do not form an RSA key")
     }
     return (modulus, exponent, sizeInBits)
   }

@@ -13,7 +13,7 @@ struct X509Certificate: ~Copyable {
     var position = der.baseAddress?.assumingMemoryBound(to: UInt8.self)
     guard let start = position, let handle = d2i_X509(nil, &position, der.count) else {
       ERR_clear_error()
-      throw MaterialError(.malformed, "OpenSSL reads no certificate in it")
+      throw MaterialError(.malformed, "OpenSSL finds no certificate in it")
     }
     guard position == start + der.count else {
       X509_free(handle)

@@ -112,7 +112,7 @@ public final class FileDecryptor {
   /// - Throws: `.malformed` where the whole was no multiple of 16 bytes, or empty.
   public func finish() throws(DataProtectionError) -> FileCipher.Decrypted {
     guard blocks.pendingCount == FileCipher.blockSize else {
-      throw DataProtectionError(.malformed, "its length is not a multiple of \(FileCipher.blockSize) bytes, or zero")
+      throw DataProtectionError(.malformed, "its length is zero or not a multiple of \(FileCipher.blockSize) bytes")
     }
     var last = try blocks.transform(UnsafeRawBufferPointer(start: nil, count: 0), holdingBackLastBlock: false)
     let padding = Int(last.last ?? 0)
@@ -253,7 +253,7 @@ package final class FileSectionDecryptor {
     _ section: UnsafeMutableRawBufferPointer, after previous: [UInt8]?
   ) throws(DataProtectionError) {
     guard section.count.isMultiple(of: Self.blockSize) else {
-      throw DataProtectionError(.malformed, "a section of \(section.count) bytes is not whole blocks")
+      throw DataProtectionError(.malformed, "a section of \(section.count) bytes does not consist of whole blocks")
     }
     try key.withBytes { (bytes) throws(DataProtectionError) in
       try context.begin(key: bytes, iv: previous ?? FileCipher.zeroVector)

@@ -120,7 +120,7 @@ extension DatabaseKeys {
     let unwrapped: UnwrappedKey
     if let given {
       guard given.count == Self.keyByteCount else {
-        throw DatabaseItemStop(.malformed, .secretKey, "a key of \(given.count) bytes; it needs \(Self.keyByteCount)")
+        throw DatabaseItemStop(.malformed, .secretKey, "the key has \(given.count) bytes, not \(Self.keyByteCount)")
       }
       unwrapped = UnwrappedKey(key: given.withBytes { Secret(copying: $0) }, store: nil)
     } else {
@@ -212,7 +212,7 @@ extension DatabaseKeys {
   ) throws(DatabaseItemStop) -> KeychainItem {
     let keyClass = blob.keyClass.withoutGeneration
     guard let named = ProtectionClass(keyClass: keyClass) else {
-      throw DatabaseItemStop(.malformed, .messages, "its class \(blob.keyClass.rawValue) is not a class of items")
+      throw DatabaseItemStop(.malformed, .messages, "its class \(blob.keyClass.rawValue) is not a protection class")
     }
     let unwrapped = try unwrap(SensitiveBytes(copying: blob.wrappedKey), keyClass: keyClass, at: .secretKey)
     let sealed = Sealed(ciphertext: blob.ciphertext, tag: blob.tag)

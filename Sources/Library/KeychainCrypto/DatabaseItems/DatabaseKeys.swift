@@ -35,7 +35,7 @@ public final class DatabaseKeys: Sendable {
       for (keyClass, key) in keys {
         guard key.count == Self.keyByteCount else {
           throw DataProtectionError(
-            .malformed, "the key of class \(keyClass.rawValue) is \(key.count) bytes; it has \(Self.keyByteCount)")
+            .malformed, "the key of class \(keyClass.rawValue) has \(key.count) bytes, not \(Self.keyByteCount)")
         }
         held[keyClass] = ClassKeys.HeldKey(key.withBytes { Secret(copying: $0) })
       }
@@ -170,13 +170,13 @@ extension DatabaseKeys {
     _ wrapped: SensitiveBytes, keyClass: KeyClass, at place: DatabaseItemFault.Place
   ) throws(DatabaseItemStop) -> UnwrappedKey {
     guard wrapped.count >= Self.shortestWrap else {
-      throw DatabaseItemStop(.malformed, place, "a wrapped key of \(wrapped.count) bytes")
+      throw DatabaseItemStop(.malformed, place, "a wrapped key has \(wrapped.count) bytes")
     }
     let store = SimulatorKeyStore.of(wrapped)
     let byteCount = wrapped.count - SimulatorKeyStore.padByteCount
     let hasKey = store != nil || classKeys[keyClass] != nil
     guard !hasKey || byteCount == Self.keyByteCount else {
-      throw DatabaseItemStop(.malformed, place, "a wrapped key of \(wrapped.count) bytes; it has 40")
+      throw DatabaseItemStop(.malformed, place, "a wrapped key has \(wrapped.count) bytes, not 40")
     }
     if let store {
       let key = wrapped.withBytes { Secret(copying: UnsafeRawBufferPointer(rebasing: $0.prefix(byteCount))) }

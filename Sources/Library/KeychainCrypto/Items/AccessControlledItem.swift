@@ -48,7 +48,7 @@ extension ClassKeys {
     _ blob: AccessControlBlob, kind: ItemKind
   ) throws(ItemSealError) -> AccessControlledItem {
     guard let protection = ProtectionClass(rawValue: blob.protection) else {
-      throw ItemSealError(.malformed(FormatError(.itemBlob, .malformed, "its protection is not a class of items")))
+      throw ItemSealError(.malformed(FormatError(.itemBlob, .malformed, "its protection is not a protection class")))
     }
     do throws(ItemFault) {
       let key = try unwrap(blob.wrappedKey, keyClass: protection.keyClass)

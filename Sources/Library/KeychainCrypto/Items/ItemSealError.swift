@@ -28,7 +28,7 @@ public struct ItemSealError: ExplainedError, Equatable {
     case .keyUnwrapFailed, .tagMismatch: .init(.damaged, "the item is damaged", advice: otherCopy)
     case .unsupportedVersion:
       .init(
-        .refused, "the item's version is not supported", advice: "a newer version of this program may read it")
+        .refused, "the item's version is not supported", advice: "a newer version of Keyhaul, which may read it")
     case .malformed(let error): error.meaning
     case .failed(let error): error.meaning
     }

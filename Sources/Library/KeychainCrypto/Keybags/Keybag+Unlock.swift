@@ -38,7 +38,7 @@ extension Keybag {
   ) throws(DataProtectionError) -> Secret {
     let parameters = try derivationParameters()
     guard classKeys.contains(where: { $0.isPasswordWrapped }) else {
-      throw DataProtectionError(.damagedKeybag, "no class key of it is wrapped with a password")
+      throw DataProtectionError(.damagedKeybag, "none of its class keys is wrapped with a password")
     }
     return try PasswordDerivation.passcodeKey(
       password: password, parameters: parameters, acceptingAtMost: limit, progress: progress)
@@ -144,7 +144,7 @@ extension Keybag {
     }
     if passcodeKey != nil, unwrappedCount == 0 {
       guard triedCount > 0 else {
-        throw DataProtectionError(.damagedKeybag, "no class key of it can be tried with a password")
+        throw DataProtectionError(.damagedKeybag, "none of its class keys can be tried with a password")
       }
       throw DataProtectionError(code, Self.noneUnwraps(of: triedCount))
     }

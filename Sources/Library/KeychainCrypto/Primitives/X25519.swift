@@ -77,7 +77,7 @@ enum X25519 {
         var count = output.count
         let target = output.baseAddress?.assumingMemoryBound(to: UInt8.self)
         guard EVP_PKEY_derive(handle, target, &count) == 1, count == X25519.size else {
-          throw DataProtectionError(.malformed, "a Curve25519 public key leaves no shared secret")
+          throw DataProtectionError(.malformed, "a Curve25519 public key yields no shared secret")
         }
       }
     }

@@ -137,7 +137,7 @@ extension FileRecord {
   ///
   /// - Throws: `.unencodable` for a path or a target that is not UTF-8; what writing the property list throws.
   public func archived() throws(FormatError) -> [UInt8] {
-    guard !hasUndecodedNames else { throw FormatError(.fileRecord, .unencodable, "a name that is not UTF-8") }
+    guard !hasUndecodedNames else { throw FormatError(.fileRecord, .unencodable, "a name in it is not UTF-8") }
     var objects: [PropertyValue] = [.string("$null"), .null]
     func reference(_ object: PropertyValue) -> PropertyValue {
       objects.append(object)

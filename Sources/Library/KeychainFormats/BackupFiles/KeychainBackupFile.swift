@@ -120,9 +120,9 @@ public struct KeychainBackupFile: Sendable, Hashable {
       for position in 0..<keys.count {
         let keyIndex = try document.index(position, of: keys)
         guard let key = try builder.value(at: keyIndex).stringValue else {
-          throw try malformed("a key that is not a string", at: keyIndex)
+          throw try malformed("a key is not a string", at: keyIndex)
         }
-        guard key != Key.identities else { throw try malformed("a key idnt, which no backup has", at: keyIndex) }
+        guard key != Key.identities else { throw try malformed("a key is idnt, which no backup has", at: keyIndex) }
         let index = try document.index(position, of: values)
         guard indices.updateValue(indices[key] ?? index, forKey: key) == nil else { continue }
         if ItemKind(rawValue: key) == nil, key != Key.keybagUUID { file.ignoredKeys.append(key) }
@@ -173,7 +173,7 @@ public struct KeychainBackupFile: Sendable, Hashable {
 
     private mutating func entry(of kind: ItemKind, at index: Int) throws(FormatError) -> Entry {
       guard case .dictionary(let keys, let values) = try document.object(at: index) else {
-        throw try malformed("an item that is not a dictionary", at: index)
+        throw try malformed("an item is not a dictionary", at: index)
       }
       var (blob, reference): (Range<Int>?, Range<Int>?)
       try charge(entryByteCount, at: index)
@@ -196,7 +196,7 @@ public struct KeychainBackupFile: Sendable, Hashable {
     private mutating func charge(_ byteCount: Int, at index: Int) throws(FormatError) {
       guard byteCount <= remainingBytes else {
         throw FormatError(
-          .keychainFile, .overLimit, "items that share their bytes represent more than are accepted",
+          .keychainFile, .overLimit, "items that share bytes add up to more bytes than are accepted",
           offset: try document.offset(ofObject: index))
       }
       remainingBytes -= byteCount

@@ -13,7 +13,7 @@ package struct KeychainFileWriter {
   package init(_ file: KeychainBackupFile) throws(FormatError) {
     let most = KeychainBackupFile.maximumEntryCount
     guard file.entries.count <= most else {
-      throw FormatError(.keychainFile, .overLimit, "\(file.entries.count) items; at most \(most) are accepted")
+      throw FormatError(.keychainFile, .overLimit, "it has \(file.entries.count) items; at most \(most) are accepted")
     }
     self.file = file
   }

@@ -78,7 +78,7 @@ struct KeyedRecord {
     guard case .dictionary(let keys, let values) = try document.object(at: index) else { return nil }
     guard keys.count <= FileRecord.maximumKeyCount else {
       throw FormatError(
-        .fileRecord, .overLimit, "\(keys.count) keys; at most \(FileRecord.maximumKeyCount) are accepted",
+        .fileRecord, .overLimit, "it has \(keys.count) keys; at most \(FileRecord.maximumKeyCount) are accepted",
         offset: try document.offset(ofObject: index))
     }
     return Pairs(document: document, keys: keys, values: values)
@@ -108,7 +108,7 @@ struct KeyedRecord {
       }
     }
     throw FormatError(
-      .fileRecord, .malformed, "\(name) refers to itself, or through more than \(Self.maximumHops) objects")
+      .fileRecord, .malformed, "\(name) refers to itself, or leads through more than \(Self.maximumHops) objects")
   }
 
   private func resolve(_ field: Field) throws(FormatError) -> Int? {
@@ -149,7 +149,7 @@ struct KeyedRecord {
   func number<Number: FixedWidthInteger>(_ field: Field) throws(FormatError) -> Number? {
     guard let index = try resolve(field) else { return nil }
     guard case .integer(let value) = try document.object(at: index), let number = Number(exactly: value) else {
-      throw FormatError(.fileRecord, .malformed, "its \(field.name) is not a number of its size")
+      throw FormatError(.fileRecord, .malformed, "its \(field.name) is not a number of the right size")
     }
     return number
   }

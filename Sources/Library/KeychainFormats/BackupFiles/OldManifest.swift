@@ -62,7 +62,7 @@ public struct OldManifest: Sendable {
   public init(_ bytes: [UInt8]) throws(FormatError) {
     guard bytes.count <= Self.maximumByteCount else {
       throw FormatError(
-        .oldManifest, .overLimit, "\(bytes.count) bytes; the limit is \(Self.maximumByteCount)")
+        .oldManifest, .overLimit, "it has \(bytes.count) bytes; the limit is \(Self.maximumByteCount)")
     }
     guard bytes.starts(with: Self.header.prefix(4)) else {
       throw FormatError(.oldManifest, .malformed, "it does not begin with \"mbdb\"", offset: 0)
@@ -71,7 +71,7 @@ public struct OldManifest: Sendable {
       throw FormatError(.oldManifest, .truncated, "the header of 6 bytes does not fit", offset: 0)
     }
     guard bytes.starts(with: Self.header) else {
-      throw FormatError(.oldManifest, .unsupportedVersion, "version \(bytes[4]).\(bytes[5]); 5.0 is read", offset: 4)
+      throw FormatError(.oldManifest, .unsupportedVersion, "version \(bytes[4]).\(bytes[5]), not 5.0", offset: 4)
     }
     self.bytes = bytes
   }
@@ -112,13 +112,13 @@ private struct EntryReader {
     _ = try cursor.take(start, "what comes before")
     let domain = try name("the domain")
     let pathOffset = cursor.offset
-    guard let path = try name("the path") else { throw malformed("a record without a path", at: pathOffset) }
+    guard let path = try name("the path") else { throw malformed("a record has no path", at: pathOffset) }
     let target = try name("the link's target")
     let digestOffset = cursor.offset
     let digest = try data("the digest")
     // Some tools write an empty digest or key where there is none.
     if let digest, !digest.isEmpty, digest.count != 20 {
-      throw malformed("a digest of \(digest.count) bytes", at: digestOffset)
+      throw malformed("a digest has \(digest.count) bytes", at: digestOffset)
     }
     let keyOffset = cursor.offset
     let key = try wrappedKey(at: keyOffset)
@@ -128,7 +128,7 @@ private struct EntryReader {
     let times = [try signedWord("the time"), try signedWord("the time"), try signedWord("the time")]
     let sizeOffset = cursor.offset
     guard let size = Int64(exactly: try number("the size", 8)) else {
-      throw malformed("a size that is negative", at: sizeOffset)
+      throw malformed("a size is negative", at: sizeOffset)
     }
     let protectionClass = try cursor.takeByte("the protection class")
     let attributeCount = try cursor.takeByte("the number of attributes")
@@ -156,7 +156,7 @@ private struct EntryReader {
     do throws(FormatError) {
       return try ClassWrappedKey(parsing: bytes)
     } catch {
-      throw malformed("an encryption key of \(bytes.count) bytes", at: offset)
+      throw malformed("an encryption key has \(bytes.count) bytes", at: offset)
     }
   }
 

@@ -29,12 +29,12 @@ public struct ArchivedBox: Sendable, Hashable {
   /// - Throws: `.malformed` for a tag that is not sixteen bytes and for a nonce that is empty or too long.
   public init(nonce: [UInt8], ciphertext: [UInt8], tag: [UInt8]) throws(FormatError) {
     guard tag.count == ItemBlob.tagByteCount else {
-      throw FormatError(.keyedArchive, .malformed, "the tag is \(tag.count) bytes; it has 16")
+      throw FormatError(.keyedArchive, .malformed, "the tag has \(tag.count) bytes, not 16")
     }
     guard (1...Self.maximumNonceByteCount).contains(nonce.count) else {
       throw FormatError(
         .keyedArchive, .malformed,
-        "the nonce is \(nonce.count) bytes; from 1 to \(Self.maximumNonceByteCount) are accepted")
+        "the nonce has \(nonce.count) bytes; 1 to \(Self.maximumNonceByteCount) are accepted")
     }
     self.nonce = nonce
     self.ciphertext = ciphertext

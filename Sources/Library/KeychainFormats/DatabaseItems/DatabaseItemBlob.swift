@@ -69,7 +69,7 @@ public struct DatabaseItemBlob: Sendable {
     version: Version, keyClass: KeyClass, attributes: AttributesPart, secret: SecretPart
   ) throws(FormatError) {
     guard ProtectionClass(keyClass: keyClass) != nil, Int32(exactly: keyClass.rawValue) != nil else {
-      throw FormatError(.itemBlob, .malformed, "its class \(keyClass.rawValue) is not a class of items")
+      throw FormatError(.itemBlob, .malformed, "its class \(keyClass.rawValue) is not a protection class")
     }
     self.version = version
     self.keyClass = keyClass
@@ -96,16 +96,16 @@ public struct DatabaseItemBlob: Sendable {
     var (secret, attributes, number) = (SecretPart?.none, AttributesPart?.none, Self.defaultClass)
     while let field = try reader.next() {
       switch field.number {
-      case 1: secret = try SecretPart(field.contents("the secret's part"))
-      case 2: attributes = try AttributesPart(field.contents("the attributes' part"))
+      case 1: secret = try SecretPart(field.contents("the secret part"))
+      case 2: attributes = try AttributesPart(field.contents("the attribute part"))
       case 3: number = try field.number("the class")
       default: continue
       }
     }
-    guard let secret else { throw FormatError(.itemBlob, .malformed, "the secret's part is missing") }
-    guard let attributes else { throw FormatError(.itemBlob, .malformed, "the attributes' part is missing") }
+    guard let secret else { throw FormatError(.itemBlob, .malformed, "the secret part is missing") }
+    guard let attributes else { throw FormatError(.itemBlob, .malformed, "the attribute part is missing") }
     guard let raw = UInt32(exactly: number) else {
-      throw FormatError(.itemBlob, .malformed, "its class \(number) is not a class of items")
+      throw FormatError(.itemBlob, .malformed, "its class \(number) is not a protection class")
     }
     try self.init(version: version, keyClass: KeyClass(rawValue: raw), attributes: attributes, secret: secret)
   }
@@ -115,7 +115,7 @@ public struct DatabaseItemBlob: Sendable {
   /// - Throws: `.unencodable` for a secret without the wrap of its key.
   public func serialized() throws(FormatError) -> [UInt8] {
     guard let keyWrap = secret.keyWrap else {
-      throw FormatError(.itemBlob, .unencodable, "the secret's key is not kept with it")
+      throw FormatError(.itemBlob, .unencodable, "the secret's key is not stored with it")
     }
     var secretMessage = ProtobufWriter()
     secretMessage.append(1, secret.box)
@@ -148,7 +148,7 @@ extension DatabaseItemBlob.SecretPart {
       }
     }
     guard let box, let keyWrap, let tamperCheck else {
-      throw FormatError(.itemBlob, .malformed, "a field of the secret's part is missing", offset: message.offset)
+      throw FormatError(.itemBlob, .malformed, "a field of the secret part is missing", offset: message.offset)
     }
     self.init(box: box, keyWrap: keyWrap, tamperCheck: tamperCheck)
   }
@@ -167,7 +167,7 @@ extension DatabaseItemBlob.AttributesPart {
       }
     }
     guard let box, let wrappedKey, let tamperCheck else {
-      throw FormatError(.itemBlob, .malformed, "a field of the attributes' part is missing", offset: message.offset)
+      throw FormatError(.itemBlob, .malformed, "a field of the attribute part is missing", offset: message.offset)
     }
     self.init(box: box, wrappedKey: wrappedKey, tamperCheck: tamperCheck)
   }

@@ -35,11 +35,11 @@ struct ProtobufReader {
     fieldCount += 1
     guard fieldCount <= Self.maximumFieldCount else {
       throw FormatError(
-        cursor.format, .overLimit, "more than \(Self.maximumFieldCount) fields in a message", offset: offset)
+        cursor.format, .overLimit, "a message has more than \(Self.maximumFieldCount) fields", offset: offset)
     }
     let key = try takeVarint()
     let number = key >> 3
-    guard (1...Self.maximumFieldNumber).contains(number) else { throw malformed("a field of no number", offset) }
+    guard (1...Self.maximumFieldNumber).contains(number) else { throw malformed("a field has no valid number", offset) }
     switch key & 7 {
     case 0: return Field(number: number, offset: offset, value: .varint(try takeVarint()))
     case 1:
@@ -54,7 +54,7 @@ struct ProtobufReader {
     case 5:
       _ = try cursor.take(4, "a field")
       return Field(number: number, offset: offset, value: .fixed)
-    default: throw malformed("a field of wire type \(key & 7)", offset)
+    default: throw malformed("a field has wire type \(key & 7)", offset)
     }
   }
 
@@ -64,10 +64,10 @@ struct ProtobufReader {
     var (value, shift) = (UInt64(0), UInt64(0))
     while true {
       let byte = try cursor.takeByte("a number")
-      guard shift < 63 || byte <= 1 else { throw malformed("a number of more than 64 bits", offset) }
+      guard shift < 63 || byte <= 1 else { throw malformed("a number has more than 64 bits", offset) }
       value |= UInt64(byte & 0x7F) << shift
       guard byte >= 0x80 else {
-        guard byte != 0 || shift == 0 else { throw malformed("a number that is not in its shortest form", offset) }
+        guard byte != 0 || shift == 0 else { throw malformed("a number is not in its shortest form", offset) }
         return value
       }
       shift += 7
@@ -83,7 +83,7 @@ extension ProtobufReader.Field {
   /// The contents of a field that is bytes, a text or a message.
   func contents(_ what: String) throws(FormatError) -> ByteCursor {
     guard case .bytes(let cursor) = value else {
-      throw FormatError(.itemBlob, .malformed, "\(what) is of another wire type", offset: offset)
+      throw FormatError(.itemBlob, .malformed, "\(what) has the wrong wire type", offset: offset)
     }
     return cursor
   }

@@ -44,7 +44,7 @@ struct UnsharedPlistWriter {
       let values = try references(dictionary.entries.map(\.value))
       objects[index] = Self.marker(0xD0, count: keys.count) + keys + values
     case .null, .boolean, .integer, .unsignedInteger, .real, .date, .string, .uid, .set:
-      throw FormatError(.binaryPlist, .unencodable, "a value that no archive of a box contains")
+      throw FormatError(.binaryPlist, .unencodable, "no archive of a box contains such a value")
     }
     return index
   }

@@ -68,7 +68,7 @@ public struct AccessControlBlob: Sendable, Hashable {
     tag: [UInt8]
   ) throws(FormatError) {
     guard tag.count == ItemBlob.tagByteCount else {
-      throw FormatError(.itemBlob, .unencodable, "the tag is \(tag.count) bytes; it has 16")
+      throw FormatError(.itemBlob, .unencodable, "the tag has \(tag.count) bytes, not 16")
     }
     self.hasStaticIV = hasStaticIV
     self.protection = protection

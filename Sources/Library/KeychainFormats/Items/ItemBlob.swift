@@ -57,7 +57,7 @@ public struct ItemBlob: Sendable, Hashable {
     let length = try cursor.takeLittleEndianWord("the length of the wrapped key")
     guard let keyByteCount = Self.wrappedKeyByteCounts.first(where: { $0 == Int(length) }) else {
       throw FormatError(
-        .itemBlob, .malformed, "the wrapped key is \(length) bytes; it has 40 or 72", offset: lengthOffset)
+        .itemBlob, .malformed, "the wrapped key is \(length) bytes, not 40 or 72", offset: lengthOffset)
     }
     self.version = version
     hasStaticIV = word.hasStaticIV
@@ -73,10 +73,10 @@ public struct ItemBlob: Sendable, Hashable {
     tag: [UInt8]
   ) throws(FormatError) {
     guard Self.wrappedKeyByteCounts.contains(wrappedKey.count) else {
-      throw FormatError(.itemBlob, .unencodable, "the wrapped key is \(wrappedKey.count) bytes; it has 40 or 72")
+      throw FormatError(.itemBlob, .unencodable, "the wrapped key is \(wrappedKey.count) bytes, not 40 or 72")
     }
     guard tag.count == Self.tagByteCount else {
-      throw FormatError(.itemBlob, .unencodable, "the tag is \(tag.count) bytes; it has 16")
+      throw FormatError(.itemBlob, .unencodable, "the tag has \(tag.count) bytes, not 16")
     }
     self.version = version
     self.hasStaticIV = hasStaticIV
@@ -148,7 +148,7 @@ struct BlobVersionWord {
     let reason =
       switch number {
       case 0: "version 0 was written by iOS 4 and contains only the secret"
-      case 1: "version 1 was never seen outside reader code"
+      case 1: "version 1 has been seen only in the code of programs that read it"
       case 2, 3: "version \(number) has no access-control list"
       case 4, 5: "version \(number) contains an access-control list in an early format of iOS 8"
       case 6: "version 6 contains an access-control list and can be decrypted only on its device"

@@ -25,7 +25,7 @@ public enum PersistentReference: Sendable, Hashable {
   /// - Throws: `.malformed` for another length or class; identities (`idnt`) exist in calls alone.
   public init(parsing bytes: [UInt8]) throws(FormatError) {
     guard bytes.count >= 4 else {
-      throw FormatError(.persistentReference, .truncated, "\(bytes.count) bytes have no class", offset: 0)
+      throw FormatError(.persistentReference, .truncated, "\(bytes.count) bytes are too few for a class", offset: 0)
     }
     if bytes.starts(with: Self.tokenPrefix) {
       self = try Self.token(Array(bytes[4...]))
@@ -39,7 +39,7 @@ public enum PersistentReference: Sendable, Hashable {
     case 8: self = .rowID(kind, Int64(bitPattern: rest.reduce(0) { $0 << 8 | UInt64($1) }))
     case 16: self = .uuid(kind, rest)
     default:
-      throw FormatError(.persistentReference, .malformed, "\(bytes.count) bytes; it has 12 or 20", offset: 4)
+      throw FormatError(.persistentReference, .malformed, "it has \(bytes.count) bytes, not 12 or 20", offset: 4)
     }
   }
 
@@ -65,7 +65,7 @@ public enum PersistentReference: Sendable, Hashable {
       return Array(kind.rawValue.utf8) + (0..<8).reversed().map { UInt8(truncatingIfNeeded: pattern >> (8 * $0)) }
     case .uuid(let kind, let bytes):
       guard bytes.count == 16 else {
-        throw FormatError(.persistentReference, .unencodable, "an identifier of \(bytes.count) bytes; it has 16")
+        throw FormatError(.persistentReference, .unencodable, "an identifier of \(bytes.count) bytes, not 16")
       }
       return Array(kind.rawValue.utf8) + bytes
     case .token(let kind, let tokenID, let objectID):

@@ -214,7 +214,7 @@ extension Keybag {
       if let known {
         guard record.value.count == known.count else {
           throw FormatError(
-            .keybag, .malformed, "\(record) in \(place); it has \(known.count)", offset: offset)
+            .keybag, .malformed, "\(record) in \(place); it should have \(known.count)", offset: offset)
         }
         guard seen.insert(record.tag).inserted else {
           throw FormatError(.keybag, .malformed, "\(record.tag) occurs twice in \(place)", offset: offset)
@@ -239,7 +239,7 @@ extension Keybag {
         let expected = classKey.wrap?.contains(.password) == true ? 40 : 32
         guard record.value.count == expected else {
           throw FormatError(
-            .keybag, .malformed, "\(record) in a class key; its WRAP asks for \(expected)", offset: offset)
+            .keybag, .malformed, "\(record) in a class key; its WRAP requires \(expected)", offset: offset)
         }
       }
       offset += record.byteCount

@@ -134,7 +134,7 @@ public struct ClassWrappedKey: Sendable, Hashable {
   /// - Throws: `.malformed` unless there are 44 or 76 bytes.
   public init(parsing bytes: [UInt8]) throws(FormatError) {
     guard bytes.count == 44 || bytes.count == 76 else {
-      throw FormatError(.wrappedKey, .malformed, "\(bytes.count) bytes; it has 44 or 76")
+      throw FormatError(.wrappedKey, .malformed, "it has \(bytes.count) bytes, not 44 or 76")
     }
     self.init(
       keyClass: KeyClass(rawValue: bytes[..<4].reversed().reduce(0) { $0 << 8 | UInt32($1) }),

@@ -91,7 +91,7 @@ extension Keybag {
           let end = Int64(cursor.offset) + Int64(length)
           throw FormatError(
             .keybag, .truncated,
-            "it ends at byte \(Amounts.grouped(bytes.count)) of at least \(Amounts.grouped(end)), in \(tag) of "
+            "it ends at byte \(Amounts.grouped(bytes.count)), before \(Amounts.grouped(end)), the end of \(tag) of "
               + Amounts.bytes(length), offset: cursor.offset)
         }
         records.append(Record(tag, try cursor.takeBytes(count, "\(tag)")))

@@ -35,7 +35,7 @@ public struct SignedKeybag: Sendable, Hashable {
     let signedBytes = records.value(of: .data) ?? []
     let signature = records.value(of: .signature) ?? []
     guard signature.count == Self.signatureByteCount else {
-      throw FormatError(.keybag, .malformed, "SIGN of \(signature.count) bytes; it has \(Self.signatureByteCount)")
+      throw FormatError(.keybag, .malformed, "SIGN of \(signature.count) bytes, not \(Self.signatureByteCount)")
     }
     self.records = records
     self.signedBytes = signedBytes
@@ -48,7 +48,7 @@ public struct SignedKeybag: Sendable, Hashable {
   /// - Throws: `.unencodable` for a signature that is not twenty bytes.
   public init(_ keybag: Keybag, signature: [UInt8]) throws(FormatError) {
     guard signature.count == Self.signatureByteCount else {
-      throw FormatError(.keybag, .unencodable, "SIGN of \(signature.count) bytes; it has \(Self.signatureByteCount)")
+      throw FormatError(.keybag, .unencodable, "SIGN of \(signature.count) bytes, not \(Self.signatureByteCount)")
     }
     self.keybag = keybag
     self.signature = signature

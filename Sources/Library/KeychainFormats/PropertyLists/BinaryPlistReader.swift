@@ -66,12 +66,12 @@ struct BinaryPlistReader {
     referenceWidth = widths.reference
     let tableValue = bytes.number(at: trailer + 24, width: 8)
     guard let tableOffset = Int(exactly: tableValue), tableOffset > Self.headerByteCount, tableOffset < trailer else {
-      throw FormatError(.binaryPlist, .malformed, "its offset table lies outside", offset: trailer + 24)
+      throw FormatError(.binaryPlist, .malformed, "its offset table is out of bounds", offset: trailer + 24)
     }
     self.tableOffset = tableOffset
     let countValue = bytes.number(at: trailer + 8, width: 8)
     guard let count = Int(exactly: countValue), count > 0, count <= (trailer - tableOffset) / widths.offset else {
-      throw FormatError(.binaryPlist, .malformed, "its offset table does not contain its objects", offset: trailer + 8)
+      throw FormatError(.binaryPlist, .malformed, "its offset table does not fit its object count", offset: trailer + 8)
     }
     guard count <= limits.maximumValueCount else {
       throw FormatError(
@@ -91,7 +91,7 @@ struct BinaryPlistReader {
     let offset = references.offset + position * referenceWidth
     guard let index = Int(exactly: bytes.number(at: offset, width: referenceWidth)), index < objectCount
     else {
-      throw FormatError(.binaryPlist, .malformed, "a reference to no object", offset: offset)
+      throw FormatError(.binaryPlist, .malformed, "a reference to an object that does not exist", offset: offset)
     }
     return index
   }
@@ -102,7 +102,7 @@ struct BinaryPlistReader {
     guard let offset = Int(exactly: bytes.number(at: entry, width: offsetWidth)),
       offset >= Self.headerByteCount, offset < tableOffset
     else {
-      throw FormatError(.binaryPlist, .malformed, "an object's offset lies outside", offset: entry)
+      throw FormatError(.binaryPlist, .malformed, "an object's offset is out of bounds", offset: entry)
     }
     return offset
   }
@@ -116,7 +116,7 @@ struct BinaryPlistReader {
     case 0x1: return try integer(size, at: start)
     case 0x2: return .real(try real(size, at: start))
     case 0x3:
-      guard size == 3 else { throw malformed("a date of another width", start) }
+      guard size == 3 else { throw malformed("a date that is not 8 bytes", start) }
       return .date(Double(bitPattern: try number(at: start + 1, width: 8, of: start)))
     case 0x4: return .data(try contents(size, width: 1, at: start))
     case 0x5: return .asciiString(try contents(size, width: 1, at: start))
@@ -144,7 +144,7 @@ struct BinaryPlistReader {
     case .asciiString(let range):
       return try bytes.withBytes(range) { (contents) throws(FormatError) in
         guard contents.allSatisfy({ $0 < 0x80 }) else {
-          throw malformed("an ASCII text with other bytes", range.lowerBound)
+          throw malformed("an ASCII text with non-ASCII bytes", range.lowerBound)
         }
         return String(decoding: contents, as: UTF8.self)
       }
@@ -182,9 +182,9 @@ struct BinaryPlistReader {
       let high = try number(at: start + 1, width: 8, of: start)
       let low = try number(at: start + 9, width: 8, of: start)
       if high == 0 { return Int64(exactly: low).map(Object.integer) ?? .unsignedInteger(low) }
-      guard high == .max, Int64(bitPattern: low) < 0 else { throw malformed("an integer above 64 bits", start) }
+      guard high == .max, Int64(bitPattern: low) < 0 else { throw malformed("an integer of more than 64 bits", start) }
       return .integer(Int64(bitPattern: low))
-    default: throw malformed("an integer of another width", start)
+    default: throw malformed("an integer of more than 16 bytes", start)
     }
   }
 
@@ -194,7 +194,7 @@ struct BinaryPlistReader {
       let pattern = UInt32(truncatingIfNeeded: try number(at: start + 1, width: 4, of: start))
       return Double(Float(bitPattern: pattern))
     case 3: return Double(bitPattern: try number(at: start + 1, width: 8, of: start))
-    default: throw malformed("a real number of another width", start)
+    default: throw malformed("a real number that is not 4 or 8 bytes", start)
     }
   }
 
@@ -213,20 +213,20 @@ struct BinaryPlistReader {
       }
       let countWidth = 1 << Int(bytes[offset] & 0xF)
       guard let value = Int(exactly: try number(at: offset + 1, width: countWidth, of: start)) else {
-        throw malformed("a count above every length", start)
+        throw malformed("a count that is too large", start)
       }
       count = value
       offset += 1 + countWidth
     }
     guard count <= (tableOffset - offset) / width else {
-      throw FormatError(.binaryPlist, .truncated, "an object that runs past the others' end", offset: start)
+      throw FormatError(.binaryPlist, .truncated, "an object that runs past the end of the objects", offset: start)
     }
     return offset..<(offset + count * width)
   }
 
   private func number(at offset: Int, width: Int, of start: Int) throws(FormatError) -> UInt64 {
     guard width <= tableOffset - offset else {
-      throw FormatError(.binaryPlist, .truncated, "an object that runs past the others' end", offset: start)
+      throw FormatError(.binaryPlist, .truncated, "an object that runs past the end of the objects", offset: start)
     }
     return bytes.number(at: offset, width: width)
   }

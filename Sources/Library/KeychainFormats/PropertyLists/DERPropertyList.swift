@@ -87,7 +87,7 @@ struct DEREncoder {
       Self.appendInteger(value, to: &bytes)
     case .unsignedInteger(let value):
       guard let value = Int64(exactly: value) else {
-        throw FormatError(.der, .unencodable, "an integer above 64 signed bits")
+        throw FormatError(.der, .unencodable, "an integer that does not fit in 64 signed bits")
       }
       Self.appendInteger(value, to: &bytes)
     case .real(let value):

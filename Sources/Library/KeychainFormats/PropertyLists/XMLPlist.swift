@@ -78,7 +78,7 @@ public enum XMLPlist {
       case "\r": text += "&#13;"
       case "\t", "\n": text.unicodeScalars.append(scalar)
       case "\u{0}"..."\u{1F}", "\u{FFFE}", "\u{FFFF}":
-        throw FormatError(.xmlPlist, .unencodable, "text with a character that XML has no form for")
+        throw FormatError(.xmlPlist, .unencodable, "text with a character that XML cannot represent")
       default: text.unicodeScalars.append(scalar)
       }
     }
@@ -200,7 +200,7 @@ private struct XMLPlistReader {
     case "real": return try real(try text(of: tag))
     case "date": return try date(try text(of: tag))
     case "data": return .data(try data(try text(of: tag)))
-    default: throw scanner.malformed("an element that no property list has")
+    default: throw scanner.malformed("an element that property lists do not have")
     }
   }
 
@@ -338,13 +338,13 @@ struct XMLScanner {
 
   func malformed(_ reason: String) -> FormatError {
     isAtEnd
-      ? FormatError(.xmlPlist, .truncated, "it ends inside of an element", offset: offset)
+      ? FormatError(.xmlPlist, .truncated, "it ends inside an element", offset: offset)
       : FormatError(.xmlPlist, .malformed, reason, offset: offset)
   }
 
   func forbidden(_ reason: String) -> FormatError {
     isAtEnd
-      ? FormatError(.xmlPlist, .truncated, "it ends inside of an element", offset: offset)
+      ? FormatError(.xmlPlist, .truncated, "it ends inside an element", offset: offset)
       : FormatError(.xmlPlist, .forbidden, reason, offset: offset)
   }
 
@@ -473,7 +473,7 @@ struct XMLScanner {
       }
     guard let scalar, scalar != "\0" else {
       if name.hasPrefix("#") { throw malformed("a character that does not exist") }
-      throw forbidden("an entity that is not XML's own")
+      throw forbidden("an entity that XML does not define")
     }
     offset = end + 1
     return scalar

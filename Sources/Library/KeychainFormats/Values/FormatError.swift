@@ -81,7 +81,7 @@ public struct FormatError: ExplainedError, Equatable {
     case .malformed: .init(.damaged, "the \(name) is damaged", advice: "use another copy")
     case .overLimit: .init(.refused, "the \(name) is over a limit", advice: "don't trust this file")
     case .unsupportedVersion:
-      .init(.refused, "the \(name) has an unsupported version", advice: "a newer version of this program may read it")
+      .init(.refused, "the \(name) has an unsupported version", advice: "a newer version of Keyhaul, which may read it")
     case .forbidden:
       .init(
         .refused, "the \(name) contains something that no device writes",

@@ -94,7 +94,7 @@ public enum AttributeConversion {
     case .rowID: "a whole number"
     case .creationDate, .modificationDate, .date: "a date"
     case .blob: "text, data or a whole number"
-    case .data, .encryptedData, .sha1, .primaryKey, .accessControl: "data, text or a number of 32 bits"
+    case .data, .encryptedData, .sha1, .primaryKey, .accessControl: "data, text or a 32-bit number"
     case .string, .access: "text"
     case .uuid: "data of 0 or 16 bytes"
     }

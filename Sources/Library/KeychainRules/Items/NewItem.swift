@@ -42,7 +42,7 @@ package enum NewItem {
   /// What cannot leave its device cannot be synchronized.
   package static func refuseGuardedSynchronization(of item: KeychainItem) throws(KeychainRuleError) {
     if item.isSynchronizable, item[.accessControl] != nil {
-      throw KeychainRuleError(.parameter, "a synchronised item cannot have an access control")
+      throw KeychainRuleError(.parameter, "a synchronized item cannot have an access control")
     }
   }
 

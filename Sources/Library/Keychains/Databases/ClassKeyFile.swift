@@ -42,13 +42,13 @@ private struct KeyScanner {
       let start = place
       let name = try string()
       guard let keyClass = Self.keyClass(named: String(decoding: bytes[name].prefix(16), as: UTF8.self)) else {
-        throw fault("a name is neither a class's number, 6 to 12, nor its code, ak to akpu", at: start)
+        throw fault("a name is neither a class number (6 to 12) nor a class code (ak to akpu)", at: start)
       }
       try expect(":", "a name has no value")
       let digits = try string()
       guard digits.count == 2 * ClassKeyFile.keyByteCount else {
         throw fault(
-          "the key of class \(keyClass.rawValue) has \(digits.count) digits; it has \(2 * ClassKeyFile.keyByteCount)",
+          "the key of class \(keyClass.rawValue) has \(digits.count) digits instead of \(2 * ClassKeyFile.keyByteCount)",
           at: digits.lowerBound)
       }
       guard keys[keyClass] == nil else { throw fault("class \(keyClass.rawValue) occurs twice", at: start) }

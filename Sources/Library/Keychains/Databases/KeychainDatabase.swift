@@ -128,7 +128,7 @@ public struct KeychainDatabase: Sendable {
       throw KeychainDatabaseError(
         .unknownForm,
         try Self.holdsItems(database)
-          ? "its tables of items have no column data" + (schema.map { "; its schema is \($0.text)" } ?? "")
+          ? "its item tables have no column named data" + (schema.map { "; its schema is \($0.text)" } ?? "")
           : "it has none of the item tables")
     }
     missingTables = missing
@@ -175,7 +175,7 @@ public struct KeychainDatabase: Sendable {
     }
     let alone = try ForeignDatabase(image)
     guard try alone.isIntact() else {
-      throw KeychainDatabaseError(.damaged, "its pages contradict each other, with \(other) and without")
+      throw KeychainDatabaseError(.damaged, "its pages contradict each other, both with and without \(other)")
     }
     return (alone, image, .foreign)
   }

@@ -73,7 +73,7 @@ extension KeychainDump {
     case .array(let entries) where ItemArrayReader.recognizes(entries): return try ItemArrayReader.read(entries, limit)
     default:
       throw KeychainDumpError(
-        .unknownForm, "it is a property list without keychain tables or an array of items")
+        .unknownForm, "it is a property list, but has neither keychain tables nor an array of items")
     }
   }
 }

@@ -89,7 +89,7 @@ final class OpenDatabase: DatabaseRows {
     defer { sqlite3_finalize(statement) }
     for (index, value) in values.enumerated() {
       guard Self.bind(value, to: Int32(index + 1), of: statement) == SQLITE_OK else {
-        throw KeychainDatabaseError(.failed, "a value of an item cannot be given to SQLite")
+        throw KeychainDatabaseError(.failed, "SQLite did not accept a value of an item")
       }
     }
     while true {

@@ -70,7 +70,7 @@ public final class SimulatorKeychain {
     let newest = Self.newestSchema
     guard schema.major == 11 || schema.major == newest.major && schema.minor <= newest.minor else {
       throw KeychainDatabaseError(
-        .unchangeable, "its schema is \(schema.text); Keyhaul writes to 11.0 to \(newest.text)")
+        .unchangeable, "its schema is \(schema.text); Keyhaul can change schemas 11.0 to \(newest.text)")
     }
     self.schema = schema
     var columns: [ItemKind: Set<String>] = [:]
@@ -167,7 +167,7 @@ public final class SimulatorKeychain {
   ///   and where there is no such row.
   public func replace(row: Int64, with item: KeychainItem) throws(KeychainDatabaseError) {
     if let present = try presentRow(like: item), present.number != row {
-      throw KeychainDatabaseError(.duplicate, "a \(item.kind.reportName) with the same primary key exists")
+      throw KeychainDatabaseError(.duplicate, "another \(item.kind.reportName) has the same primary key")
     }
     var item = item
     item[.appClip] = nil

@@ -47,7 +47,7 @@ extension KeychainStore {
           if keepsIdentifiers { prepared.takeIdentifiers(of: item) }
           let row = try WritableRow(sealing: prepared, keys: keys, random: random)
           guard try transaction.insert(row) != nil else {
-            throw KeychainStoreError(.duplicateItem, "a \(row.kind.reportName) with the same primary key exists")
+            throw KeychainStoreError(.duplicateItem, "another \(row.kind.reportName) has the same primary key")
           }
         }
       }

@@ -149,7 +149,7 @@ public final class KeychainStore: Sendable {
 
   /// The database layer itself would end the process.
   private func checkOpen() throws(KeychainStoreError) {
-    guard !isClosed else { throw KeychainStoreError(.closed, "it was used after its end") }
+    guard !isClosed else { throw KeychainStoreError(.closed, "it was used after it was closed") }
   }
 
   /// One IMMEDIATE transaction; what the closure throws takes everything back.
@@ -298,11 +298,11 @@ extension KeychainTransaction {
     with row: WritableRow, keys: ClassKeys, random: any RandomSource
   ) throws(KeychainStoreError) -> WritableRow {
     guard let existing = try self.row(row.kind, primaryKey: row.primaryKey) else {
-      throw KeychainStoreError(.damaged, "a row is in the way that cannot be found")
+      throw KeychainStoreError(.damaged, "a row that cannot be found is in the way")
     }
     switch try ExistingRow(try RowSealing.open(existing, keys: keys)).state {
     case .item, .unreadable:
-      throw KeychainStoreError(.duplicateItem, "a \(row.kind.reportName) with the same primary key exists")
+      throw KeychainStoreError(.duplicateItem, "another \(row.kind.reportName) has the same primary key")
     case .corrupt:
       try overwrite(existing.summary.reference.rowID, with: row)
       return row
@@ -450,7 +450,7 @@ extension KeychainTransaction {
     else { return }
     switch try ExistingRow(try RowSealing.open(existing, keys: keys)).state {
     case .item, .unreadable:
-      throw KeychainStoreError(.duplicateItem, "a \(row.kind.reportName) with the same primary key exists")
+      throw KeychainStoreError(.duplicateItem, "another \(row.kind.reportName) has the same primary key")
     case .corrupt, .tombstone: try delete(existing.summary.reference)
     }
   }

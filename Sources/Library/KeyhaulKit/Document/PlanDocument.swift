@@ -262,7 +262,7 @@ extension PlanDocument {
   /// Compares every item, change and removal, not only the counts, so that an edited plan is refused as well.
   public func difference(from now: PlanDocument) -> String? {
     if format != now.format { return "its format is \(format), not \(now.format)" }
-    if source.digest != now.source.digest { return "the backup is another one or has changed" }
+    if source.digest != now.source.digest { return "it was made from another backup, or the backup has changed" }
     if target.name != now.target.name { return "it was made for \(target.name)" }
     if target.revision != now.target.revision {
       return "\(target.name) has changed since (revision \(target.revision), now \(now.target.revision))"
@@ -282,14 +282,14 @@ extension PlanDocument {
 
   /// What is decided otherwise of the items, or of those that would be removed.
   private func decisionDifference(from now: PlanDocument) -> String? {
-    if items.count != now.items.count { return "it lists \(items.count) items, the backup has \(now.items.count)" }
+    if items.count != now.items.count { return "it lists \(items.count) items, but the backup has \(now.items.count)" }
     if let index = items.indices.first(where: { !items[$0].decides(as: now.items[$0]) }) {
-      return "item \(index) is decided differently now"
+      return "the decision on item \(index) is different now"
     }
     if removed != now.removed {
       let isNamedAnew = removed.count == now.removed.count && removed.contains(where: \.isSealed)
       return isNamedAnew
-        ? "it does not name all items that would be removed" : "other items would be removed"
+        ? "it does not name all items that would be removed" : "different items would be removed now"
     }
     if summary != now.summary { return "its summary does not match its items" }
     return nil

@@ -128,7 +128,7 @@ public struct PlanFile: Sendable {
 extension MigrationError {
   static func otherPlanFormat(_ format: String) -> MigrationError {
     MigrationError(
-      .otherPlanFormat, .refused, "the plan is of another format",
+      .otherPlanFormat, .refused, "the plan has a different format",
       reason: "its format is \(HostileText.shown(format)); Keyhaul reads "
         + "\(PlanDocument.formatName)", advice: "plan again")
   }

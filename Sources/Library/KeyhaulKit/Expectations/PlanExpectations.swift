@@ -73,7 +73,7 @@ extension PlanExpectation {
     }
     let reason = try members.word(
       "reason", "is not a reason", "explain lists them", among: Reason.allCases, by: \.rawValue)
-    guard reason == nil || fate == .staysBehind else { throw members.fault("only stays-behind has a reason") }
+    guard reason == nil || fate == .staysBehind else { throw members.fault("only stays-behind can have a reason") }
     self.init(
       matcher, fate, reason: reason, hasPassword: try members.flag("password"),
       onSameDevice: try members.flag("same_device"))

@@ -184,7 +184,7 @@ public final class BackupForecast: Sendable {
     items.reserveCapacity(contents.items.count)
     for item in contents.items {
       guard let trial = item.keyClass.flatMap({ trials[$0] }) else {
-        throw MigrationError(DataProtectionError(.malformed, "no item of an item's class could be tried"))
+        throw MigrationError(DataProtectionError(.malformed, "no item of the same class could be tried"))
       }
       items.append(item.tried(like: trial, at: keepsPlaces ? Int(exported[item.index].rowID) : item.index))
     }

@@ -158,7 +158,7 @@ public enum MigrationPlanner {
     let fact =
       switch change {
       case .new, .replaces: "it will sync with iCloud Keychain once restored"
-      case .keepsExisting, .identical: "the target has it as an item that syncs"
+      case .keepsExisting, .identical: "it already syncs on the target"
       }
     return "\(ReportTerm.inferredSynchronizable.id): \(fact)"
   }
@@ -203,12 +203,12 @@ public enum MigrationPlanner {
     case .noClassKey(let keyClass):
       joined("the keybag has no key of class \(keyClass.words)", place(of: archived))
     case .classKeyDamaged(let keyClass):
-      joined("the keybag's key of class \(keyClass.words) does not unwrap", place(of: archived))
+      joined("the keybag's key of class \(keyClass.words) cannot be unwrapped", place(of: archived))
     case .hardwareMissing: "only the hardware key of the source device can decrypt it"
     case .keyUnwrapFailed where archived.mayNeedOtherHardware(hardware) && hardware.isDivided:
       joined(
-        "this device's hardware key decrypts other items, but none of its class. Its key needs another device's hardware "
-          + "key, or the item is damaged; Keyhaul cannot tell which", place(of: archived))
+        "this device's hardware key decrypts other items, but none of this item's class. Either the item's key needs "
+          + "another device's hardware key, or the item is damaged; Keyhaul cannot tell which", place(of: archived))
     case .keyUnwrapFailed where archived.mayNeedOtherHardware(hardware):
       "only the hardware key of the source device can decrypt it"
     case .keyUnwrapFailed, .tagMismatch: joined("the item's bytes were changed", place(of: archived))

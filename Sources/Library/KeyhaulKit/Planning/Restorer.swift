@@ -58,7 +58,7 @@ public enum Restorer {
       if plan.policy == .replace {
         let count = try reporting { () throws(KeychainStoreError) in try transaction.deleteNonSynced() }
         guard count == plan.clearedRowCount else {
-          throw .stalePlan("\(count) items would be removed, the plan says \(plan.clearedRowCount)")
+          throw .stalePlan("\(count) items would be removed, but the plan says \(plan.clearedRowCount)")
         }
       }
       let kinds = plan.imports.lazy.map(plan.kind(of:))

@@ -109,7 +109,7 @@ package enum SimulatorRestorer {
   }
 
   private static func unforeseen(_ reason: String) -> KeychainDatabaseError {
-    KeychainDatabaseError(.failed, "\(reason), which the plan does not say")
+    KeychainDatabaseError(.failed, "the restore would not match the plan: \(reason)")
   }
 
   private static func byRule<Value>(

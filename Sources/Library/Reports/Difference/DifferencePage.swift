@@ -105,8 +105,8 @@ public struct DifferencePage: HTMLPage {
       + difference.doubtfulInSecond.map { row($0, .stays, "?", "new, or \(sealed(in: first))") }
     var doubtful = table("May be encrypted on the other side", rows)
     doubtful.note =
-      "Each of these items can be decrypted on only one side. It may match an encrypted item of its kind on the other "
-      + "side. Because this is not known, it counts neither as missing on one side nor as the same."
+      "Each of these items can be decrypted on only one side, but may match an encrypted item of its kind on the "
+      + "other. Because this is not known, these items count neither as missing on one side nor as the same."
     return doubtful
   }
 
@@ -193,9 +193,9 @@ public struct DifferencePage: HTMLPage {
       page.newLine()
       page.element("section") { page in
         page.element("h2") { page in
-          page.words("Items that are never in a backup of ")
+          page.words("Items that no backup of ")
           page.name(side.name)
-          page.words(" holds")
+          page.words(" contains")
         }
         page.element(
           "p",
@@ -351,7 +351,7 @@ private struct DifferenceSteps {
   func opening(_ doubtfulCount: Int) -> StepList.Step? {
     guard doubtfulCount > 0, difference.sealed.placeCount > difference.sealed.damaged else { return nil }
     return .init(
-      words: "Compare again with the key of the device whose items are encrypted, to see which of them are the same.",
+      words: "To see which encrypted items are the same, compare again with the key of the device they come from.",
       commands: [Commands.diff(first.word, second.word, deviceKey: "PATH")])
   }
 
@@ -378,8 +378,8 @@ extension KeychainDifference.SealedCounts {
   /// "4 of the same are sealed, and stored alike byte for byte."; `nil` if none are.
   package var alikeSentence: String? {
     guard alike > 0 else { return nil }
-    let damage = damagedAlike == 0 ? "" : "; \(Amounts.grouped(damagedAlike)) cannot be read in either"
-    return "\(Amounts.grouped(alike)) of the same \(alike == 1 ? "is" : "are") encrypted, and stored identically byte "
-      + "for byte\(damage)."
+    let damage = damagedAlike == 0 ? "" : "; \(Amounts.grouped(damagedAlike)) cannot be read on either side"
+    return "\(Amounts.grouped(alike)) of the same items \(alike == 1 ? "is" : "are") encrypted and stored identically, "
+      + "byte for byte\(damage)."
   }
 }

@@ -126,12 +126,12 @@ package struct DatabaseVerification {
     }
     return Check(
       id: .digests, outcome: wrong.isEmpty ? .right : .wrong,
-      detail: fitting(known.count - wrong.count, of: known.count) + " match the item's contents",
+      detail: fitting(known.count - wrong.count, of: known.count) + " match the contents of their items",
       faults: wrong.map { row in
         (
           row.row,
           row.hasFittingDigest == false
-            ? "the column sha1 is not the digest of the item" : "the digest in the item is not its own"
+            ? "the column sha1 is not the digest of the item" : "the digest stored in the item does not match the item"
         )
       })
   }

@@ -93,8 +93,8 @@ package struct DumpStatement {
     }
     let (are, were) = (dump.items.count == 1 ? "is an item" : "are items", dump.skippedCount == 1 ? "was" : "were")
     return
-      "Of \(Amounts.count(dump.entryCount, "entry", plural: "entries")) \(Amounts.grouped(dump.items.count)) \(are); "
-      + "skipped \(were): \(Amounts.list(parts))."
+      "Of \(Amounts.count(dump.entryCount, "entry", plural: "entries")), \(Amounts.grouped(dump.items.count)) \(are); "
+      + "the rest \(were) skipped: \(Amounts.list(parts))."
   }
 
   private var tableNames: String {
@@ -137,7 +137,7 @@ package struct DumpStatement {
           "have attributes with invalid values; those were left out"),
         dump.toldAttributes == nil
           ? nil
-          : "The format has only some attributes. It does not show the items' other attributes, or whether two items "
+          : "The format has only some attributes of each item. It does not show the others, or whether two items "
             + "differ in them.",
         dump.repeatedKeyCount == 0
           ? nil
@@ -146,12 +146,12 @@ package struct DumpStatement {
       ].compactMap(\.self)
   }
 
-  /// "1 of class dku shut (no-class-key) and 2 of class ak without the secret (tag-mismatch)".
+  /// "1 of class dku without the secret and the attributes (no-class-key) and 2 of class ak without the secret (tag-mismatch)".
   private var shutList: String {
     Amounts.list(
       dump.shutCounts.map { shut in
         let name = shut.protection.map { "class \($0.rawValue)" } ?? "no known class"
-        let what = shut.hasAttributes ? "without the secret" : "shut"
+        let what = shut.hasAttributes ? "without the secret" : "without the secret and the attributes"
         return "\(Amounts.grouped(shut.itemCount)) of \(name) \(what) (\(shut.reason.rawValue))"
       })
   }

@@ -289,6 +289,6 @@ extension FuturesFacts {
         + "\(Amounts.count(needing, "item")) by class, because the hardware key that decrypts "
         + "\(needing == 1 ? "it" : "them") is not available."
     }
-    return "Keyhaul tried to decrypt every item, for \(phone) with the hardware key of \(hardware)."
+    return "Keyhaul tried to decrypt every item. For \(phone), it used the hardware key of \(hardware)."
   }
 }

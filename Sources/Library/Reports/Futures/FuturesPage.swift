@@ -35,7 +35,7 @@ public struct FuturesPage: HTMLPage {
       },
       footer: { page in
         page.element("p") { page in
-          page.words("Of \(DateWords.words(facts.made)). \(facts.isOfBackup ? "Backup" : "Device") ")
+          page.words("As of \(DateWords.words(facts.made)). \(facts.isOfBackup ? "Backup" : "Device") ")
           page.element("code", facts.source.digest)
           page.words(".")
         }
@@ -175,7 +175,7 @@ extension RestoreTable.Cell {
           counts.expected > 0 ? "\(Amounts.grouped(counts.expected)) of them expected by class" : nil,
           counts.staysBehind > 0 ? Self.staysBehind(counts.staysBehind) : nil,
           Self.unreadable(counts.unreadable),
-          counts.never.map { "\(Amounts.grouped($0)) never in a backup" } ?? "never in the backup: not known",
+          counts.never.map { "\(Amounts.grouped($0)) never in a backup" } ?? "items never in a backup: not known",
           counts.since.flatMap { $0 > 0 ? "\(Amounts.grouped($0)) not in this backup" : nil },
         ].compactMap(\.self))
   }

@@ -20,7 +20,7 @@ package struct BackupFacts {
     let model =
       switch (modelName, device.productType) {
       case (let name?, let type?): "\(name) (\(type))"
-      case (nil, let type?): "\(type), model name not known here"
+      case (nil, let type?): "\(type), model name not known"
       case (let name?, nil): name
       case (nil, nil): "model not recorded"
       }
@@ -62,7 +62,7 @@ package struct BackupFacts {
       parts.append(end + date)
     }
     if let last = archive.computerProperties?.lastBackup, differs(last) {
-      parts.append("the computer's last backup \(moment(last))")
+      parts.append("last backup according to the computer: \(moment(last))")
     }
     return (parts + [program]).joined(separator: " · ")
   }

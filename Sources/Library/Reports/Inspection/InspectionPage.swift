@@ -172,9 +172,9 @@ public struct InspectionPage: HTMLPage {
         let isFalse = facts.findings.contains { $0.kind == .falseClaim }
         page.words(
           isFalse
-            ? ", its unencrypted files, although Manifest.plist says that it is encrypted. "
+            ? ", with unencrypted files, although Manifest.plist says that the backup is encrypted. "
             : isCopyInClear
-              ? ", its unencrypted files, its items under a password. "
+              ? ", with unencrypted files and password-protected items. "
               : facts.isEncrypted ? ", with a password. " : ", without a password. ")
         page.words("\(Amounts.count(facts.storedFiles.count, "file")), \(Amounts.bytes(facts.storedFiles.byteCount)).")
       }

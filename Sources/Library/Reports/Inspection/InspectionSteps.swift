@@ -27,7 +27,7 @@ extension StepList {
       self.init(
         steps: [
           Step(
-            words: "Don't trust this backup: use the source device's own copy, or make a new one.",
+            words: "Don't trust this backup: use the original from the source device, or make a new one.",
             commands: [Commands.backup(of: ShellWord.device(named: facts.device.name), to: "with-password.backup")])
         ])
       return
@@ -35,13 +35,13 @@ extension StepList {
     if page.counts.nowhere > 0 {
       steps.append(
         Step(
-          words: "Save the secrets without names in a file; they cannot be restored.",
+          words: "Save the secrets that have no names to a file, because they cannot be restored.",
           commands: [Commands.secrets(of: archive)]))
     }
     if facts.hasKeychain, !facts.isEncrypted, page.gainsByPassword {
       steps.append(
         Step(
-          words: "To move it to another device, make a new backup with a password.",
+          words: "To move the keychain to another device, make a new backup with a password.",
           commands: [Commands.backup(of: ShellWord.device(named: facts.device.name), to: "with-password.backup")]))
     }
     if facts.hasKeychain, page.isCopyInClear {

@@ -27,7 +27,7 @@ struct FindingSection {
             page.element("code", Markup.shortened(finding.place))
             page.sentence(": \(Markup.shortened(finding.fact, to: Self.maximumFactLength)). ")
             page.words(finding.isLoss ? "Part of it is lost in this copy" : "Nothing is lost")
-            page.words(finding.isRestorable ? "." : ", but such a backup cannot be restored.")
+            page.words(finding.isRestorable ? "." : "; such a backup cannot be restored.")
           }
         }
       }

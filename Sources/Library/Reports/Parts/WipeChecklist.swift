@@ -33,7 +33,7 @@ struct WipeChecklist {
   var checklist: Checklist {
     Checklist(
       title: "Before you wipe", name: phone,
-      note: "Print it and tick off each step. No backup can restore what is lost with a wiped phone.",
+      note: "Print this list and tick off each step. No backup can restore what is lost with a wiped phone.",
       groups: [
         .init(title: "The backup", entries: backupEntries),
         .init(
@@ -106,14 +106,14 @@ struct WipeChecklist {
   private var accountEntries: [Checklist.Entry] {
     let shared = losses.count { $0.reason == .sharedGroup }
     let cloud = Checklist.Entry(
-      words: "If you use iCloud Keychain, turn it on on the new phone and wait until your passwords have arrived.")
+      words: "If you use iCloud Keychain, enable it on the new phone and wait until your passwords have arrived.")
     return [cloud]
       + (shared > 0 ? [.init(words: "Sign in with the account that shares \(Amounts.count(shared, "item")).")] : [])
   }
 
   private var last: [Checklist.Entry] {
     let back = Checklist.Entry(
-      words: "A copy of the backup is somewhere other than \(Markup.shortened(phone)), and you know its password.")
+      words: "You have a copy of the backup that is not on \(Markup.shortened(phone)), and you know its password.")
     let away = Checklist.Entry(
       words: "Every app that you need works on \(Markup.shortened(target)). Only then wipe the old phone.")
     return switch isReturn {

@@ -67,8 +67,8 @@ struct LossSection {
         markup.element(
           "p",
           page.plan.onlyRemoves
-            ? "iOS removes the items on the device before it restores. Keyhaul refuses to do so if it would restore "
-              + "no item."
+            ? "iOS removes the items on the device before it restores. Keyhaul refuses to do so if no item would "
+              + "be restored."
             : "Like iOS, this restore first removes the items on the device. Items that sync are kept."
         )
         markup.element("p", ["class": "do"]) { markup in

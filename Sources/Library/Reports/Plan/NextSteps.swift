@@ -51,8 +51,8 @@ private struct PlanSteps {
     let carries =
       switch closed {
       case 0: ""
-      case 1: " Then the item that nothing else holds back moves."
-      default: " Then the \(Amounts.grouped(closed)) items that nothing else holds back move."
+      case 1: " The item that nothing else holds back can then move."
+      default: " The \(Amounts.grouped(closed)) items that nothing else holds back can then move."
       }
     let what = "Make a \(isDevice ? "" : "new ")backup \(isPlain ? "without" : "with") a password."
     return .init(
@@ -85,7 +85,7 @@ private struct PlanSteps {
     // A device can be planned again as it is; a backup in which nothing opens cannot be merged.
     let planned = isDevice && (closed == 0 || page.source.encrypted) ? words.source : backup
     return .init(
-      words: "To keep the items on \(Markup.shortened(page.target.name)), plan to merge:",
+      words: "To keep the items on \(Markup.shortened(page.target.name)), plan a restore that merges:",
       commands: [Commands.plan(planned, onto: words.target, Commands.keepingExisting)])
   }
 

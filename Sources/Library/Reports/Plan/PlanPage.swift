@@ -76,7 +76,7 @@ public struct PlanPage: HTMLPage {
       },
       footer: { page in
         page.element("p") { page in
-          page.words("Plan of \(DateWords.words(document.made)). \(source.kind == .archive ? "Backup" : "Device") ")
+          page.words("Plan made \(DateWords.words(document.made)). \(source.kind == .archive ? "Backup" : "Device") ")
           page.element("code", source.digest)
           page.words(", \(Markup.shortened(target.name)) at revision ")
           page.element("code", Markup.shortened(target.revision))
@@ -120,9 +120,9 @@ public struct PlanPage: HTMLPage {
 
   private var protection: String {
     if document.findings.contains(where: { $0.id == ArchiveFinding.Kind.falseClaim.rawValue }) {
-      return ", its unencrypted files, although Manifest.plist says that it is encrypted."
+      return ", with unencrypted files, although Manifest.plist says that the backup is encrypted."
     }
-    if isCopyInClear { return ", a decrypted copy, its items under a password." }
+    if isCopyInClear { return ", a decrypted copy with password-protected items." }
     return source.encrypted ? ", with a password." : ", without a password."
   }
 
@@ -130,7 +130,7 @@ public struct PlanPage: HTMLPage {
 
   private var policyWords: String {
     switch plan.policy {
-    case .replace: "Existing items are replaced, as iOS does."
+    case .replace: "As in iOS, existing items are replaced."
     case .merge: "Existing items are kept. If two items have the same primary key, the newer one is kept."
     }
   }
@@ -205,7 +205,7 @@ extension PlanPage {
         ? "Nothing can move to \(target), because the backup has no password"
         : "Nothing can move to \(target) in a backup without a password"
     case (0, 1): return "The only item cannot move to \(target)"
-    case (0, _): return "None of \(total) items can move to \(target)"
+    case (0, _): return "None of the \(total) items can move to \(target)"
     case (1, 1): return "The only item\(place) \(isReturn ? "is restored" : "moves") to \(target)"
     case (counts.total, _): return "All \(total) items\(place) \(isReturn ? "are restored" : "move") to \(target)"
     default:

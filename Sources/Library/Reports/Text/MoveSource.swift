@@ -37,10 +37,10 @@ package struct MoveSource {
   /// The same where neither of these is true.
   package var ownProtection: String? {
     if findings.contains(where: { $0.kind == .passwordDenied }) {
-      return "no password, according to Manifest.plist, although made with one"
+      return "no password according to Manifest.plist, but made with one"
     }
-    if findings.contains(.decryptedCopy) { return "unencrypted files, items under a password" }
-    return isFalselyEncrypted ? "unencrypted files, although Manifest.plist says that it is encrypted" : nil
+    if findings.contains(.decryptedCopy) { return "unencrypted files, password-protected items" }
+    return isFalselyEncrypted ? "unencrypted files, although Manifest.plist says that the backup is encrypted" : nil
   }
 
   /// What of an archive keeps every restore from taking it, as a clause; `nil` if nothing does.
@@ -60,7 +60,7 @@ package struct MoveSource {
   package var isEncrypted: Bool { document.encrypted }
   /// The device that made it, for sentences.
   package var sourceDevice: String {
-    deviceName ?? statement.map { "the device that the \($0.noun) is of" } ?? "the source device"
+    deviceName ?? statement.map { "the device that the \($0.noun) comes from" } ?? "the source device"
   }
 
   /// An archive.

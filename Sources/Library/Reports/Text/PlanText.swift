@@ -25,7 +25,7 @@ package struct PlanText {
     let sealed = plan.decisions.filter(Self.isSealed)
     if !sealed.isEmpty {
       let kinds = Set(sealed.map { ReportItemTable.Seal(kind: $0.identity.kind, protection: $0.protection) })
-      let hint = showsAll || kinds.count == sealed.count ? "" : " -v shows each in a row."
+      let hint = showsAll || kinds.count == sealed.count ? "" : " -v shows each in its own row."
       lines += WordWrap.lines(
         of: "An encrypted item's name is encrypted too; its number is its position in the "
           + "backup.\(hint)", columns: style.width)
@@ -152,7 +152,7 @@ package struct PlanText {
     guard !decisions.isEmpty else { return [] }
     let title =
       switch warning {
-      case .migratesButUnusable: "Will move, but be unusable there"
+      case .migratesButUnusable: "Will move, but will be unusable there"
       case .useNotKnown: "Will \(movement), but may be unusable there"
       }
     return group(

@@ -43,13 +43,13 @@ package struct SignInAgain {
       lines.append("  \(style.ellipsis) \(Amounts.grouped(apps.count - shown.count)) more (-v shows all)")
     }
     if losses.sealedCount > 0 {
-      let text = "\(Amounts.count(losses.sealedCount, "encrypted item")) more: the apps that own them are encrypted too"
+      let text = "\(Amounts.count(losses.sealedCount, "more encrypted item")): app names are encrypted too"
       lines += WordWrap.labeled("  ", text, columns: style.width)
     }
     if losses.unnamedCount > 0 {
       let verb = losses.unnamedCount == 1 ? "names" : "name"
       lines += WordWrap.labeled(
-        "  ", "\(Amounts.count(losses.unnamedCount, "item")) more \(verb) no app", columns: style.width)
+        "  ", "\(Amounts.count(losses.unnamedCount, "more item")) \(verb) no app", columns: style.width)
     }
     return lines + [""]
   }

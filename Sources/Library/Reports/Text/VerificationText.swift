@@ -127,7 +127,7 @@ package struct VerificationText {
   }
 
   private var rest: String {
-    isQuickAsked ? "\(Commands.verifyingAll) checks the rest" : "verify checks the rest with its password"
+    isQuickAsked ? "\(Commands.verifyingAll) checks the rest" : "verify checks the rest with the backup's password"
   }
 
   /// That there is no fault, in words that hold: where a change could not be seen, that is said.
@@ -189,7 +189,7 @@ package struct VerificationText {
       parts.append(
         count[.database] == nil
           ? "its keychain is lost in this copy"
-          : "its keychain is not found through that manifest")
+          : "its keychain cannot be found through that manifest")
     } else if verification.isKeychainRefused {
       parts.append("its keychain does not name its keybag, so it cannot be restored")
     } else if count[.keychain] != nil {

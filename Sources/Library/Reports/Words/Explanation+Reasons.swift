@@ -60,8 +60,8 @@ extension Reason {
     case .needsAuthentication:
       Explanation(
         id: rawValue, headline: "the item can be decrypted only after the user authenticates on the device",
-        rule: "A backup cannot include items that need Face ID, Touch ID, the user's presence or an application "
-          + "password to read.",
+        rule: "A backup cannot include items that can be read only with Face ID, Touch ID, the user's presence or an "
+          + "application password.",
         effect: "They are never in a backup, and stay on the old device.",
         action: "Before you erase the old device, transfer them in the app that made them. For one-time passwords, "
           + "use the app's own export.",

@@ -80,11 +80,11 @@ extension ReportTerm {
         source: "Apple securityd, SecItemDb.c (SecServerImportKeychainInPlist)")
     case .sealBroken:
       Explanation(
-        id: id, headline: "a file has changed since it was sealed",
+        id: id, headline: "a file has changed since the backup was sealed",
         rule: "Keyhaul.seal lists the SHA-256 of every file. In a backup with a password, it also has an "
           + "authentication code that only the password can produce.",
-        effect: "Keyhaul restores nothing (exit code 13). Since then, a file was changed, added or removed, or the "
-          + "seal was changed.",
+        effect: "Keyhaul restores nothing (exit code 13). Since the seal was made, a file was changed, added or "
+          + "removed, or the seal was changed.",
         action: "Try another copy of the backup; verify lists every such file.",
         source: "Keyhaul, docs/Format.md")
     }
@@ -173,12 +173,12 @@ extension ItemFate {
     case .migrates:
       Explanation(
         id: rawValue, headline: "the item is on the device after the restore",
-        rule: "An item is restored if the key of its class is available. With a backup that has a password, that is "
-          + "so on any device, unless the class is bound to the source device. On the source device it is so with any "
-          + "backup that contains the item.",
+        rule: "An item is restored if the key of its class is available. If the backup has a password, the key is "
+          + "available on any device, unless the class is bound to the source device. On the source device, the key is "
+          + "available with any backup that contains the item.",
         effect:
-          "The item is there after the restore, or was there before. The report says which: new, replaces, identical "
-          + "or keeps-existing.",
+          "The restore puts the item on the device, or the item was already there. The report says which: new, "
+          + "replaces, identical or keeps-existing.",
         action: "Nothing.")
     case .staysBehind:
       Explanation(
@@ -199,7 +199,7 @@ extension ItemFate {
         rule: "Each encrypted item has an authentication tag, which shows any changed byte.",
         effect: "plan exits with 3. restore asks first, and exits with 13 if it cannot ask. After a yes, or with "
           + "\(Commands.acceptingDamage), it skips the item, restores all others, and exits with 3.",
-        action: "Use another copy of the backup, and \"\(Commands.verifying)\" to see what this copy has lost.")
+        action: "Use another copy of the backup. \"\(Commands.verifying)\" shows what this copy has lost.")
     case .ambiguous:
       Explanation(
         id: rawValue, headline: "several items match, and their results differ",

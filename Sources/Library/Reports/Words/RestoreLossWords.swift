@@ -41,7 +41,7 @@ package struct RestoreLossWords {
       isEmpty
       ? "add \(Amounts.count(newCount, "item")) to \(device)" : steps.joined(separator: ", ") + " and \(addition)"
     let text =
-      change + (lost == 0 ? "?" : ", without \(Amounts.grouped(lost)) that cannot be read?")
+      change + (lost == 0 ? "?" : ", skipping \(Amounts.grouped(lost)) that cannot be read?")
     return text.prefix(1).uppercased() + text.dropFirst()
   }
 
@@ -56,7 +56,7 @@ package struct RestoreLossWords {
     let more = newer.count > most ? "; \(Amounts.grouped(newer.count - most)) more" : ""
     return (
       "overwriting \(Amounts.count(newer.count, "item")) on \(device), although \(newerText)",
-      items.joined(separator: "; ") + more, "\(Commands.keepingExisting) keeps the newer ones"
+      items.joined(separator: "; ") + more, "\(Commands.keepingExisting) to keep the newer ones"
     )
   }
 
@@ -128,12 +128,12 @@ package struct RestoreEnd {
       let there =
         sameThere == 1 && summary.migrates == 1
         ? "the item is" : keptThere == 0 ? "all \(Amounts.grouped(sameThere)) items are" : plural(sameThere, "item")
-      head = sameThere == 0 ? "Nothing to do" : "Nothing to do: \(there) on \(device) already"
+      head = sameThere == 0 ? "Nothing to do" : "Nothing to do: \(there) already on \(device)"
     } else if sameThere > 0, sameThere == summary.migrates, summary.removed == 0 {
       let there = sameThere == 1 ? "the item was" : "all \(Amounts.grouped(sameThere)) items were"
-      head = "Nothing to restore: \(there) on \(device) already"
+      head = "Nothing to restore: \(there) already on \(device)"
     } else if sameThere > 0 {
-      rest.append("\(Amounts.grouped(sameThere)) \(sameThere == 1 ? "was" : "were") there already")
+      rest.append("\(Amounts.grouped(sameThere)) \(sameThere == 1 ? "was" : "were") already there")
     }
     if keptThere > 0 {
       rest.append("\(Amounts.count(keptThere, "existing item")) kept")
@@ -142,7 +142,7 @@ package struct RestoreEnd {
     if summary.unreadable > 0 { rest.append("\(Amounts.grouped(summary.unreadable)) could not be read") }
     if overwrittenNewer > 0 {
       let verb = overwrittenNewer == 1 ? "was" : "were"
-      rest.append("\(Amounts.grouped(overwrittenNewer)) overwritten that \(verb) newer on \(device)")
+      rest.append("\(Amounts.grouped(overwrittenNewer)) that \(verb) newer on \(device) \(verb) overwritten")
     }
     if summary.removed > 0 { rest.append("\(Amounts.grouped(summary.removed)) removed") }
     return rest.isEmpty ? head + "." : "\(head); \(rest.joined(separator: ", "))."

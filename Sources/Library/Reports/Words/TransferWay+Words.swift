@@ -17,8 +17,8 @@ extension TransferWay {
     rule: "Restoring a backup moves the items that the target can decrypt. A direct transfer (Quick Start) needs no "
       + "password. It moves the items that do not sync, except those in a this-device-only class. iCloud Keychain "
       + "needs no backup. It moves the items flagged to sync, but only while it is turned on.",
-    effect: "A this-device-only item cannot move. For some items Apple has not published what a direct transfer does, "
-      + "so the answer is \"not known\": items that sync, items with an access control or a token, and items of the "
+    effect: "A this-device-only item cannot move. Apple has not published what a direct transfer does with some items, "
+      + "so their answer is \"not known\": items that sync, items with an access control or a token, and items of the "
       + "system, a group or an App Clip.",
     action: "Choose the method that moves the most items. \"\(Commands.comparing)\" counts them, and "
       + "\"\(Commands.why)\" explains one item.",
@@ -57,11 +57,11 @@ extension TransferGround {
     switch self {
     case .restored: "a restore moves it"
     case .movableClass: "its class is not bound to the device"
-    case .synchronized: "it is flagged to sync, if iCloud Keychain is on"
+    case .synchronized: "it is flagged to sync, so it moves if iCloud Keychain is on"
     case .notSynchronized: "it is not flagged to sync"
     case .reason(let reason): reason.rawValue
-    case .sealed: "the deciding attribute is encrypted with the item"
-    case .noSource: "Apple has not published it"
+    case .sealed: "the attribute that decides this is encrypted with the item"
+    case .noSource: "Apple has not published whether it moves"
     }
   }
 }
@@ -91,10 +91,10 @@ extension MakerItems {
   package var statement: String {
     let who = isProven ? "which made this backup" : "whose identifier is in this backup"
     var text = "Compared with \(device), \(who), as it is now (revision \(revision))."
-    if !isProven { text += " No item in the backup proves that it is the source device." }
+    if !isProven { text += " No item in the backup proves that \(device) is the source device." }
     if hasChanged { text += " \(device) has changed since the backup: \(Amounts.list(changes))." }
     if doubtfulCount > 0 {
-      text += " \(Amounts.count(doubtfulCount, "item")) of it may be among the backup's items that cannot be decrypted."
+      text += " \(Amounts.count(doubtfulCount, "item")) on it may be among the backup's items that cannot be decrypted."
     }
     return text
   }

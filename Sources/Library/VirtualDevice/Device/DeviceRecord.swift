@@ -75,7 +75,7 @@ extension DeviceRecord {
     guard count <= limit else {
       throw VirtualDeviceError(
         .badFixture, name,
-        "its \(apps.count) apps make a device.json of \(count) bytes; at most \(limit) are accepted of a new device")
+        "with its \(apps.count) apps, device.json has \(count) bytes; that of a new device may have at most \(limit)")
     }
   }
 

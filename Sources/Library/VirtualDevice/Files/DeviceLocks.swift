@@ -116,7 +116,7 @@ struct DeviceFileLock: ~Copyable {
     let verb = (object["verb"]?.stringValue ?? "").unicodeScalars.filter { (" "..."~").contains($0) }.prefix(40)
     var text = "process \(process)"
     if !verb.isEmpty { text += " (\(String(String.UnicodeScalarView(verb))))" }
-    guard let since = object["since"]?.stringValue.flatMap(Timestamp.date(from:)) else { return text + "uses it" }
+    guard let since = object["since"]?.stringValue.flatMap(Timestamp.date(from:)) else { return text + " uses it" }
     let seconds = max(0, now.secondsSinceReferenceDate - since.secondsSinceReferenceDate).rounded(.down)
     return text + " has used it for \(Int(min(seconds, 1e9))) s"
   }
@@ -142,7 +142,7 @@ struct HomeLock: ~Copyable {
         return
       }
       guard wait.pause(Self.pause) else {
-        throw VirtualDeviceError(.busy, directory, "another process makes or deletes devices in \(directory)")
+        throw VirtualDeviceError(.busy, directory, "another process is making or deleting devices in \(directory)")
       }
     }
   }

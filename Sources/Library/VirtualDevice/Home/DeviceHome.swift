@@ -184,7 +184,7 @@ public struct DeviceHome: Sendable {
     guard foreign.isEmpty else {
       throw VirtualDeviceError(
         .occupied, name.text,
-        "\(Amounts.list(foreign)) in \(device.directory) \(foreign.count == 1 ? "is" : "are") not its own")
+        "\(Amounts.list(foreign)) in \(device.directory) \(foreign.count == 1 ? "is" : "are") not part of the device")
     }
     let temporary = temporaryDirectory(of: name)
     if try files.kind(of: temporary) != nil { try files.removeTree(temporary) }

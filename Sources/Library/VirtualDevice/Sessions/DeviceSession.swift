@@ -89,7 +89,7 @@ public final class DeviceSession {
       try closeKeychain()
     } catch {
       guard hasChangedItems else { throw error.at(.beforeCommit) }
-      throw error.at(.afterCommit, "a power failure may undo the change until it is on the disk")
+      throw error.at(.afterCommit, "until the change is on the disk, a power failure may undo it")
     }
   }
 

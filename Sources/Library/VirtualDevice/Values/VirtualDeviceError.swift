@@ -93,26 +93,26 @@ public struct VirtualDeviceError: ExplainedError {
     switch code {
     case .notFound: .init(.notFound, "there is no such device", advice: .listDevices)
     case .exists:
-      .init(.usage, "a device with this name already exists", advice: "another name, or delete that device first")
+      .init(.usage, "a device with this name already exists", advice: "use another name, or delete that device first")
     case .occupied:
-      .init(.usage, "the device's path is in use", advice: "another name, or move it away")
+      .init(.usage, "the device's path is in use", advice: "use another name, or move away what is there")
     case .badName:
       .init(
         .usage, "this cannot be the name of a device",
         advice: "letters, digits, dots, hyphens and underscores; at most 64 of them, the first a letter or digit")
     case .badVersion: .init(.usage, "this is not an iOS version", advice: "numbers with dots, such as 18.1")
-    case .badLimit: .init(.usage, "this is not a number of wrong passcodes", advice: "10, as iOS does")
+    case .badLimit: .init(.usage, "this is not a number of wrong passcodes", advice: "10, as in iOS")
     case .busy: .init(.busy, "the device is in use", advice: .waitForDevice)
     case .wrongPasscode:
-      .init(.wrongPassword, "the passcode is wrong", advice: "the device's passcode; it is not a backup's password")
+      .init(.wrongPassword, "the passcode is wrong", advice: "the device's passcode, not a backup's password")
     case .locked: .init(.locked, "the device is locked", advice: .unlock(device: device))
     case .damaged:
       .init(.damaged, "the device is damaged", advice: "delete the device and restore a backup of it to a new one")
     case .unsupportedVersion:
-      .init(.refused, "the format is of an unsupported version", advice: "a newer version of this program may read it")
+      .init(.refused, "the format has an unsupported version", advice: "a newer version of Keyhaul, which may read it")
     case .noPasscode: .init(.usage, "the device has no passcode", advice: .setPasscode(device: device))
     case .passcodeSet:
-      .init(.usage, "the device has a passcode already", advice: .changePasscode(device: device))
+      .init(.usage, "the device already has a passcode", advice: .changePasscode(device: device))
     case .emptyPasscode:
       .init(.usage, "a passcode cannot be empty", advice: .removePasscode)
     case .erased: .init(.failed, "the device has erased itself", advice: "restore a backup of it")
@@ -121,14 +121,14 @@ public struct VirtualDeviceError: ExplainedError {
     case .notEntitled:
       .init(
         .failed, "the app may not use this access group",
-        advice: "one of the app's own groups, or add the app to the device")
+        advice: "use one of the app's own groups, or add the app to the device")
     case .badFixture: .init(.usage, "this is not a device fixture", advice: "compare it with the bundled fixtures")
     case .io where Errno(rawValue: systemError).isDiskFull:
       .init(.failed, "the disk is full", advice: "free some space, and run it again")
     case .io:
       .init(
         .failed, systemError == 0 ? "the device cannot be read or written" : "the file system refused",
-        advice: "check the folder's owner, its modes and the free space, and run it again")
+        advice: "check the folder's owner, its permissions and the free space, and run it again")
     case .keychain:
       underlying?.meaning
         ?? .init(.failed, "the keychain cannot be used", advice: "check the device's folder")

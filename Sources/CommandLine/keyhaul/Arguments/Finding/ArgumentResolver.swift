@@ -28,7 +28,7 @@ struct ArgumentResolver {
         throw notFound("\(argument) does not exist", nil)
       case .databaseDirectory:
         throw CommandFailure(
-          .notFound, "\(argument) is not a device", why: "it is a Simulator, or another keychain's directory",
+          .notFound, "\(argument) is not a device", why: "it is the directory of a Simulator or of another keychain",
           try: "keyhaul simulator seed \(ShellWord.quoted(argument)) --from BACKUP")
       case .file, .structured, .directory:
         throw CommandFailure(
@@ -127,7 +127,7 @@ struct ArgumentResolver {
     guard name.unicodeScalars.contains("\u{FFFD}") else { return }
     throw .usage(
       "\"\(HostileText.shortened(name, columns: 60))\" cannot be a device's name",
-      why: "it has bytes that are not UTF-8, or the character that replaces them: Keyhaul gives no device such a name",
+      why: "it contains invalid UTF-8 or the replacement character U+FFFD; Keyhaul never gives a device such a name",
       try: "rename its folder with mv and use the new name, or remove the folder with rm -r")
   }
 

@@ -49,7 +49,7 @@ struct DatabaseReading {
       rows.contains(where: { $0.opened.fault?.place == .metadataClassKey && $0.opened.verdict == .tagMismatch })
     {
       throw CommandFailure(
-        .wrongPassword, "the class keys cannot decrypt \(name)", why: "none of them unwraps the key of its class",
+        .wrongPassword, "the class keys cannot decrypt \(name)", why: "none of them unwraps a metadata key",
         try: "the class keys of the database's device, from the device's own keybag, not from a backup's")
     }
     guard !isAnyGiven, dump.database?.keys == .absent else { return }

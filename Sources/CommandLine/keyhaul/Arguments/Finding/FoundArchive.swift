@@ -126,7 +126,7 @@ struct FoundArchive {
       session.warn(
         "restore refuses \(name) in its current state",
         why:
-          "the plan shows what \(isCopy ? "the backup that it was made from" : "another, intact copy") would do",
+          "the plan shows the result for \(isCopy ? "the original backup" : "another, intact copy")",
         try: isCopy ? "the backup that it was made from" : "another copy")
     }
     return named
@@ -192,7 +192,7 @@ struct NamedArchive {
       session.detail("\(HostileText.shown(name)): \(finding)")
     case .payloadsRenamed:
       session.warn(
-        "some stored files of \(name) do not have the names that a device gives", why: finding.description,
+        "some stored files of \(name) do not have the names that a device gives them", why: finding.description,
         try: "convert, which writes a copy with the right names")
     case .passwordDenied:
       session.warn(
@@ -205,11 +205,11 @@ struct NamedArchive {
     case .manifestUnreadable:
       session.warn(
         "\(name)'s \(finding.place) cannot be read", why: finding.description,
-        try: "another copy; without it nothing in this copy can be decrypted")
+        try: "another copy; without this file, nothing in this copy can be decrypted")
     case .manifestMissing:
       session.warn(
         "\(name) is not a whole backup", why: finding.description,
-        try: "the backup that it was made from; no item of the keychain can be decrypted here")
+        try: "the backup that it was made from; no keychain item can be decrypted from this copy")
     case .classKeysDamaged:
       session.warn(
         "\(name)'s keybag is damaged", why: finding.description,
@@ -217,7 +217,7 @@ struct NamedArchive {
     case .keybagUnusable:
       session.warn(
         "\(name)'s keybag is damaged", why: finding.description,
-        try: "another copy; no item can be decrypted without it")
+        try: "another copy; without a usable keybag, no item can be decrypted")
     case .keychainMissing, .keychainDamaged:
       session.warn(
         "\(name)'s keychain cannot be read", why: finding.description,
@@ -225,7 +225,7 @@ struct NamedArchive {
     case .keybagMismatch(let file, let keybag):
       session.warn(
         "\(name)'s keychain does not name its keybag", why: finding.description,
-        try: "another copy: no device restores it; \(ArchivedKeychainError.meaning(ofName: file, for: keybag))")
+        try: "another copy; no device restores this one: \(ArchivedKeychainError.meaning(ofName: file, for: keybag))")
     case .sealBroken:
       session.isAboutChangedBackup = true
       session.warn(
@@ -256,7 +256,7 @@ struct NamedArchive {
       : "asks for \(Amounts.count(Int(odd.rounds), "iteration"))"
     session.warn(
       "\(name) \(count) to derive its password's key; a device asks for \(Amounts.grouped(Int(odd.usual)))",
-      why: "either the count was changed, so no password fits any more, or the backup was made this way, and "
+      why: "either the count was changed and no password works, or the backup was made this way and "
         + (odd.rounds < odd.usual ? "passwords can be guessed faster" : "each attempt takes longer"),
       try: "the source device's own copy, if it exists", evenQuiet: true)
   }
@@ -294,7 +294,7 @@ extension NamedArchive {
   func warn(ofRowsWithoutIdentifier count: Int, in session: Session) {
     guard count > 0 else { return }
     session.warn(
-      "for \(Amounts.count(count, "row")) of the manifest of \(name), no stored file could be found",
+      "no stored file could be found for \(Amounts.count(count, "row")) of the manifest of \(name)",
       why: "\(count == 1 ? "its identifier is" : "their identifiers are") not valid, so nothing is written for "
         + "\(count == 1 ? "it" : "them")",
       try: "another copy of the backup", evenQuiet: true)

@@ -112,7 +112,7 @@ struct FoundDump {
   func refusePage(in session: Session) throws(CommandFailure) {
     guard session.common.isHTML else { return }
     throw .usage(
-      "--format html does not support a \(dump.form.noun)", why: "its pages show backups and devices",
+      "--format html does not support a \(dump.form.noun)", why: "HTML pages show only backups and devices",
       try: "--format text or json")
   }
 

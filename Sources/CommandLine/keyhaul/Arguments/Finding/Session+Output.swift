@@ -27,7 +27,7 @@ extension Session {
     guard let device = Self.device(around: output) else { return }
     throw .usage(
       "\(output) is in the folder of the device \(device)",
-      why: "that folder belongs to the device: the file would overwrite it or be deleted with it",
+      why: "that folder belongs to the device: the file would overwrite part of it or be deleted with it",
       try: "another path after \(flag)")
   }
 

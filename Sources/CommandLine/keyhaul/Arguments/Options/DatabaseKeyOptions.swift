@@ -6,7 +6,7 @@ struct DatabaseKeyOptions: ParsableArguments {
   @Option(
     name: [.customLong("class-keys-file"), .customLong("class-keys")],
     help: ArgumentHelp(
-      "Class keys for a device's keychain-2.db: a JSON object with 64 hexadecimal digits for each class, 6 to 12.",
+      "Class keys for a device's keychain-2.db: a JSON object with 64 hexadecimal digits for each class from 6 to 12.",
       valueName: "path"),
     completion: .file())
   var classKeysFile: String?

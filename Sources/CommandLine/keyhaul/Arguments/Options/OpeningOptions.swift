@@ -129,7 +129,7 @@ struct RoundCount: Equatable, Sendable {
 
   struct OutOfRange: Error, CustomStringConvertible {
     let most: Int
-    var description: String { "it is a number from 1 to \(Amounts.grouped(most))" }
+    var description: String { "it must be a number from 1 to \(Amounts.grouped(most))" }
   }
 
   /// A limit of what is read: as many as a keybag's field has room for.

@@ -245,7 +245,7 @@ final class ArchiveUnlocker {
   func tellOfMissingSeal() {
     guard archive.isEncrypted, archive.seal == nil else { return }
     session.note(
-      "\(HostileText.shown(name)) has no seal: an older keychain or manifest of the same backup would not be noticed.")
+      "\(HostileText.shown(name)) has no seal: an older keychain or manifest of the same backup would go unnoticed.")
   }
 
   private func tell(_ note: ArchiveNote) {
@@ -284,7 +284,7 @@ extension NamedArchive {
     if archive.isManifestMissing {
       return CommandFailure(
         .refused, "\(name) has no keybag to try a password on", why: ArchiveFinding.manifestMissing.description,
-        try: "if this copy is meant, \(source.withoutIt)")
+        try: "if you do mean this copy, \(source.withoutIt)")
     }
     return CommandFailure(
       .refused, "\(name) has no password, but \(source.name) gives one",
@@ -466,7 +466,7 @@ extension ArchiveUnlocker {
     guard let terminal = session.terminal() else {
       throw CommandFailure(
         .refused, "refused to open \(name)", why: "it \(demand); \(session.missingTerminal)",
-        try: "don't trust this file; --max-rounds \(parameters.totalRounds) accepts this many")
+        try: "don't trust this file; --max-rounds \(parameters.totalRounds) accepts this many iterations")
     }
     if session.common.yes {
       session.warn("\(name) \(demand)", try: "don't trust this file")

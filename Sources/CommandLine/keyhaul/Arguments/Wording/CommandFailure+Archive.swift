@@ -47,7 +47,7 @@ extension CommandFailure {
       case .payloadMissing: "\(name) is not complete"
       case .noKeychain: "\(name) contains no keychain"
       case .keyUnavailable: "cannot open \(name): \(error.summary)"
-      case .changed: "another process writes to \(name)"
+      case .changed: "another process is writing to \(name)"
       case .unreadable, .noTemporarySpace: "could not read \(name)"
       case .libraryMissing: error.summary
       case .unwritable, .noSpace, .streamBroken, .occupied: "could not write \(name)"
@@ -91,7 +91,7 @@ extension CommandFailure {
       case .locked: "\(device) is locked"
       case .damaged: "\(device) is damaged"
       case .noPasscode: "\(device) has no passcode"
-      case .passcodeSet: "\(device) has a passcode already"
+      case .passcodeSet: "\(device) already has a passcode"
       case .erased: "\(device) has erased itself"
       default: "\(device): \(error.summary)"
       }

@@ -45,13 +45,13 @@ enum ItemFailure {
         .failed, "\(openDevice.name) has no app \(short(app))",
         why: names.isEmpty ? "it has no apps" : "the apps on it are \(Amounts.list(names.map(short)))",
         try: EditDistance.nearest(to: app, among: names).map { "--app \($0)" }
-          ?? "without --app, every access group can be used")
+          ?? "leave --app out to use any access group")
     }
     guard let foreign = groups.first(where: { !own.contains($0) }) else { return }
     throw CommandFailure(
       .failed, "\(short(app)) may not use the access group \(short(foreign))",
       why: "it has \(Amounts.list(own.map(short))) (errSecMissingEntitlement, -34018)",
-      try: "--access-group \(short(first)), or without --app")
+      try: "--access-group \(short(first)), or leave --app out")
   }
 
   private static func short(_ name: String) -> String { HostileText.shortened(name, columns: 60) }
@@ -66,7 +66,7 @@ enum ItemFailure {
     switch code(of: error) {
     case .duplicateItem:
       return CommandFailure(
-        .failed, "an item would become the same as another item of \(device)",
+        .failed, "the change would make an item a duplicate of another item on \(device)",
         why: "\(error.reason) (errSecDuplicateItem, -25299); nothing was changed", try: "fewer items, or another value")
     case .interactionNotAllowed: return locked(verb, on: openDevice)
     case .cancelled: return CommandFailure(error, device: device)
@@ -102,7 +102,7 @@ enum ItemFailure {
     case .genericPassword: "service, account"
     case .internetPassword: "server, account, protocol, port, path"
     case .certificate: "issuer, serial number"
-    case .key: "public key, half, application tag"
+    case .key: "public key, half (public or private), application tag"
     }
   }
 
@@ -126,7 +126,7 @@ enum ItemFailure {
       try: "keyhaul device unlock \(ShellWord.quoted(device))")
   }
 
-  /// "11 items are protected "when unlocked"; their keys are not in memory"
+  /// "11 items are in the class "when unlocked"; their keys are not in memory"
   private static func lockedItems(of openDevice: DeviceSession) -> String? {
     guard let summaries = try? openDevice.keychain.rowSummaries(includingTombstones: false) else { return nil }
     let protections = summaries.compactMap(\.protection).filter { !openDevice.classKeys.hasKey(of: $0.keyClass) }
@@ -136,7 +136,7 @@ enum ItemFailure {
     let distinct = Set(phrases).sorted().map { "\"\($0)\"" }
     let kinds = Amounts.list(distinct, conjunction: "or")
     let (verb, owner) = protections.count == 1 ? ("is", "its key is") : ("are", "their keys are")
-    return "\(Amounts.count(protections.count, "item")) \(verb) protected \(kinds); \(owner) not in memory"
+    return "\(Amounts.count(protections.count, "item")) \(verb) in the class \(kinds); \(owner) not in memory"
   }
 
   private static func code(of error: VirtualDeviceError) -> KeychainStoreError.Code? {

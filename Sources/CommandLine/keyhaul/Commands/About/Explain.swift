@@ -13,8 +13,8 @@ struct Explain: RunnableVerb {
 
   @Argument(
     help: ArgumentHelp(
-      "A term such as keybag, a reason such as device-bound, a class such as cku, a finding such as digest-mismatch, or an exit code; without "
-        + "it, the list.",
+      "A term such as keybag, a reason such as device-bound, a class such as cku, a finding such as digest-mismatch, or an exit code. Without "
+        + "one, explain lists all topics.",
       valueName: "topic"),
     completion: .list(Explanation.all.map(\.id)))
   var topic: String?

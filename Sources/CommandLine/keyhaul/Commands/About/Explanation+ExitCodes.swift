@@ -9,11 +9,11 @@ extension Explanation {
     switch status {
     case .ok:
       of(
-        status, "done", "The work is done. Items that stay behind by a rule are reported, but are not an error.",
+        status, "done", "The work is done. Items that a rule leaves behind are reported, but are not an error.",
         "The result is on standard output.", "Nothing.")
     case .failed:
       of(
-        status, "an error that has no exit code of its own", "The work stopped for a reason that has no other code.",
+        status, "an error that has no exit code of its own", "The work stopped for a reason that no other code covers.",
         "Nothing was changed. No partial output file is left.", "Read the message.")
     case .differs:
       of(
@@ -25,7 +25,7 @@ extension Explanation {
       of(
         status, "done, but something is damaged or missing",
         "Keyhaul finished, but some items or files could not be read, or the backup is not what its device wrote. "
-          + "Items that stay behind by a rule are not an error. With --exit-code, diff found no difference but could "
+          + "Items that a rule leaves behind are not an error. With --exit-code, diff found no difference but could "
           + "not compare everything.",
         "Everything else is done.", "Read the report.")
     case .noMatch:
@@ -38,7 +38,7 @@ extension Explanation {
         "The change was made and is final, but a later step failed. For example, the result could not be printed, the "
           + "disk did not confirm the write, or the replaced backup could not be removed. Keyhaul also exits with "
           + "this code if a device erases itself after too many wrong passcodes.",
-        "The change is in effect. The message says what was done.", "Read the message; do not run it again.")
+        "The change is in effect. The message says what was done.", "Read the message; do not run the command again.")
     case .notFound:
       of(
         status, "the device or backup does not exist",
@@ -58,7 +58,7 @@ extension Explanation {
         "Use the password that was set when the backup was made, or the passcode of the device.")
     case .damaged:
       of(
-        status, "the backup's bytes are not what was written",
+        status, "the backup does not match what was written",
         "A check of the backup failed, or the backup is cut short. restore asks before it uses a damaged backup, and "
           + "needs --accept-damage if it cannot ask. It refuses a backup with a broken seal, a manifest that is cut "
           + "off, or an unreadable keychain.",

@@ -52,8 +52,8 @@ extension Explanation {
     case .recordMalformed:
       of(
         kind, "a row of the manifest is not one that a device writes",
-        "Each row has a record with size, protection class and key. Its identifier is the SHA-1 of domain and path, "
-          + "and occurs only once.",
+        "Each row records the file's size, protection class and key. The row's identifier is the SHA-1 of domain and "
+          + "path, and occurs only once.",
         "Keyhaul does not read the file that the row describes, or does not rely on it.", forThatFile)
     default: nil
     }
@@ -98,8 +98,8 @@ extension Explanation {
     case .itemDamaged:
       of(
         kind, "an item cannot be decrypted, or no device accepts it",
-        "Each item has an authentication tag (AES-GCM), which shows any changed byte. Its contents must be those of "
-          + "an item of its kind.",
+        "Each item has an authentication tag (AES-GCM), which shows any changed byte. The decrypted contents must be "
+          + "valid for an item of its kind.",
         "Keyhaul does not restore this item, but restores the others. The report states the reason, and explain has a "
           + "page for it.",
         "Use another copy of the backup for this item.")

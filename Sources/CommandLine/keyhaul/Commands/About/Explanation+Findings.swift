@@ -118,7 +118,7 @@ extension Explanation {
       of(
         kind, "Manifest.db has bytes after its last page",
         "The header of an SQLite file states the number of pages. SQLite does not read bytes after the last page.",
-        "Nothing is lost. SQLite itself may leave whole pages, and restore accepts those. Other bytes show that the "
+        "Nothing is lost. SQLite may leave whole pages there, and restore accepts them. Other bytes show that the "
           + "file was cut off or changed by another program, and restore refuses the backup (exit code 13). rekey "
           + "refuses it in both cases.",
         "If the bytes are not whole pages, use another copy of the backup.")
@@ -138,7 +138,7 @@ extension Explanation {
         "Nothing. Rename the files if you need other names.")
     case .payloadsRenamed:
       of(
-        kind, "stored files have other names than a device gives them",
+        kind, "stored files do not have the names that a device gives them",
         "Since iOS 10, the stored file 7dfd... belongs in the folder 7d; before that, next to the manifest. If it is "
           + "not there, Keyhaul looks for its name in capitals and in the other place. If it finds several such "
           + "files, it reads none of them.",
@@ -191,7 +191,7 @@ extension Explanation {
   }
 
   static let anotherCopy = "Use another copy of the backup."
-  private static let inOneFile = "All items are in one file, keychain-backup.plist of the domain KeychainDomain."
+  private static let inOneFile = "All items are in one file: keychain-backup.plist in the domain KeychainDomain."
 
   private static func of(
     _ kind: ArchiveFinding.Kind, _ headline: String, _ rule: String, _ effect: String, _ action: String

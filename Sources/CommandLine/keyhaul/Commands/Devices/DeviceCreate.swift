@@ -88,7 +88,7 @@ struct DeviceCreate: RunnableVerb {
     if publishedHardwareKey { session.warnOfPublishedKey(of: deviceName.text) }
     guard let source, source.unreadableCount > 0 else { return .ok }
     session.warn(
-      "\(Amounts.count(source.unreadableCount, "item")) of \(source.name) cannot be read and was left out",
+      "left out \(Amounts.count(source.unreadableCount, "item")) of \(source.name) that cannot be read",
       why: source.unreadableCount == 1
         ? "only its device can decrypt it, or it is damaged"
         : "only their device can decrypt them, or they are damaged",
@@ -113,7 +113,7 @@ struct DeviceCreate: RunnableVerb {
     guard count > 0, !passcode.isGiven else { return }
     throw .usage(
       "\(Amounts.count(count, "item")) of \(source.name) \(count == 1 ? "needs" : "need") a device with a passcode",
-      why: "their class exists only while a passcode is set", try: "--passcode-file PATH")
+      why: "the key of their class exists only while a passcode is set", try: "--passcode-file PATH")
   }
 
   private var isPath: Bool { name.contains("/") && !name.hasPrefix("device:") }

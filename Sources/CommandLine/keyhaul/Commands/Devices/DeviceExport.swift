@@ -35,9 +35,9 @@ struct DeviceExport: RunnableVerb {
     let items = rows.compactMap(\.item)
     try write(items, of: device.name, in: session)
     let count = Amounts.count(items.count, "item")
-    session.note("Keyhaul was never tested with a real Simulator.")
+    session.note("Keyhaul has never been tested with a real Simulator.")
     try session.announce(
-      "Wrote \(count) of \(device.name) as \(output), a Simulator's keychain of iOS 18 or later. Its secrets are not encrypted in it."
+      "Wrote \(count) of \(device.name) as \(output), a Simulator keychain for iOS 18 or later. The secrets in it are not encrypted."
     )
     if session.isJSON {
       try session.answer([
@@ -48,7 +48,7 @@ struct DeviceExport: RunnableVerb {
     }
     guard rows.count > items.count else { return .ok }
     session.warn(
-      "\(Amounts.count(rows.count - items.count, "item")) of \(device.name) cannot be read and was left out",
+      "left out \(Amounts.count(rows.count - items.count, "item")) of \(device.name) that cannot be read",
       try: "keyhaul item find \(ShellWord.quoted(device.name))")
     return .partial
   }

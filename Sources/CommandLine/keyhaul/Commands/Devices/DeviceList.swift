@@ -58,7 +58,7 @@ struct DeviceList: TabularVerb {
   private static func unreadable(_ name: String) -> CommandFailure {
     CommandFailure(
       .partial, "\"\(HostileText.shortened(name, columns: 60))\" cannot be a device's name, and was skipped",
-      why: "it has bytes that are not UTF-8, or the character that replaces them: Keyhaul gives no device such a name",
+      why: "it contains invalid UTF-8 or the replacement character U+FFFD; Keyhaul never gives a device such a name",
       try: "rename its folder with mv if it is a device")
   }
 

@@ -111,7 +111,7 @@ extension Session {
   func warnOfPublishedKey(of device: String, _ consequence: String? = nil) {
     warn(
       consequence ?? "anyone can compute the hardware key of \(device)",
-      why: "the hardware key of \(device) is published: it derives from a description's seed and the device's name",
+      why: "the hardware key of \(device) is published: it comes from a description's seed and the device's name",
       try: "outside tests, a device created without --published-hardware-key", evenQuiet: true)
   }
 }

@@ -26,8 +26,8 @@ struct NewDevice {
     }
     if hasPublishedKeys, fixture == nil {
       throw .usage(
-        "--published-hardware-key needs --from", why: "the key derives from a description's seed",
-        try: "--from FIXTURE, or leave it out")
+        "--published-hardware-key needs --from", why: "the key is derived from a description's seed",
+        try: "--from FIXTURE, or leave --published-hardware-key out")
     }
     let standard = fixture?.description.identity ?? imported?.identity ?? DeviceIdentity()
     var version = standard.productVersion

@@ -131,14 +131,7 @@ struct BackupItems: EditableItems {
 
   private func write(_ bytes: [UInt8], _ done: DoneChange, in session: Session) throws(CommandFailure) {
     let keys = try unlocker.classKeys(with: key, hardware)
-    let written = try session.rewriting(
-      "Writing \(name)", phase: "write", done,
-      failure: { error in
-        var failure = CommandFailure(archive: error, name: name)
-        if error.code == .occupied { failure.advice = "move it out of the folder" }
-        return failure
-      }
-    ) { (rewriter, progress) throws(BackupArchiveError) in
+    let written = try session.rewriting(named, done) { (rewriter, progress) throws(BackupArchiveError) in
       try rewriter.replaceKeychain(of: named.archive, at: path, with: bytes, keys: keys, progress: progress)
     }
     session.settleReplaced(written.leftover)
@@ -177,7 +170,7 @@ struct SimulatorItems: EditableItems {
         }
         let isDeleted = (try? PrimaryKey(of: prepared)).map(deleted.contains) ?? false
         guard try keychain.put(prepared, replacing: isDeleted) != .kept else {
-          throw KeychainDatabaseError(.duplicate, "a \(item.kind.reportName) with the same primary key exists")
+          throw KeychainDatabaseError(.duplicate, "another \(item.kind.reportName) has the same primary key")
         }
         return [(ItemRow(prepared, at: RowReference(kind: item.kind, rowID: 0)), nil)]
       case .update(let rows, let changes):
@@ -206,7 +199,7 @@ struct SimulatorItems: EditableItems {
 /// The keychain that a verb of items means.
 struct TargetKeychain: ParsableArguments {
   @Argument(
-    help: "The device; or a backup, or a Simulator's keychain.", completion: .devicesAndFiles) var keychain: String
+    help: "The device, the backup or the Simulator's keychain.", completion: .devicesAndFiles) var keychain: String
   @OptionGroup var wait: WaitOptions
 
   init() {}
@@ -253,7 +246,7 @@ enum ItemEditFailure {
         status, "the item cannot be encrypted for \(name)", why: "\(error.reason); nothing was changed",
         try: hasPassword
           ? "--device-key-file PATH, or a --protection without -this-device"
-          : "--device-key-file PATH: every class of a backup without a password is bound to its device")
+          : "--device-key-file PATH: without a password, all classes of a backup are bound to its device")
     case .hardwareUnproven:
       return CommandFailure(
         status, "the item cannot be encrypted for \(name)", why: "\(error.reason); nothing was changed",

@@ -16,13 +16,13 @@ struct ItemAdd: RunnableVerb {
     ],
     flags: [
       "--kind", .init("--account, --service, --server", "what the item is for"),
-      .init("--protection", "when-unlocked, after-first-unlock, always; with -this-device; passcode-only"),
+      .init("--protection", "when-unlocked, after-first-unlock, always (also with -this-device); passcode-only"),
       .init("--secret-file", "read the secret, or a certificate or key in PEM or DER"),
       .init("--password-file", "the backup's password, if the items are in a backup"), "--dry-run",
     ])
   static let configuration = described(as: "add")
 
-  @Option(help: ArgumentHelp("generic, internet, certificate or key (default generic).", valueName: "kind"))
+  @Option(help: ArgumentHelp("generic, internet, certificate or key (default: generic).", valueName: "kind"))
   var kind: ItemKindArgument?
   @OptionGroup(title: "Attributes") var attributes: ItemAttributeOptions
   @OptionGroup(title: "The secret") var secret: ItemSecretFlags
@@ -51,7 +51,7 @@ struct ItemAdd: RunnableVerb {
     try ItemSelection(ChosenItems(kind: kind, attributes: attributes)).requireNoApp(of: keychain.name)
     guard attributes.accessGroup != nil else {
       throw CommandFailure.usage(
-        "no access group was given for the item", why: "\(keychain.name) only a device can choose one",
+        "no access group was given for the item", why: "only a device can choose one; \(keychain.name) cannot",
         try: "--access-group GROUP")
     }
     let item = try complete(described, in: session)
@@ -66,8 +66,8 @@ struct ItemAdd: RunnableVerb {
     let hidden = keychain.items.hidden.count
     if hidden > 0 {
       session.note(
-        "\(Amounts.count(hidden, "item")) of it cannot be decrypted here and may be the same item; Keyhaul could not "
-          + "check this."
+        "\(Amounts.count(hidden, "item")) in this keychain cannot be decrypted here, so Keyhaul could not check "
+          + "whether the new item already existed."
       )
     }
     if session.isJSON {

@@ -25,8 +25,8 @@ struct ItemFind: TabularVerb {
   @OptionGroup(title: "Attributes") var attributes: ItemAttributeOptions
   @Flag(
     help: ArgumentHelp(
-      "Print the secrets. As text, exactly one item must match, and only its secret is printed; with --json, "
-        + "every item has its secret."))
+      "Print the secrets. In text output, exactly one item must match, and only its secret is printed; with --json, "
+        + "every item includes its secret."))
   var reveal = false
   @Option(help: ArgumentHelp("Print at most this many items.", valueName: "n")) var limit: UInt32?
   @Option(

@@ -14,7 +14,7 @@ struct ItemUpdate: RunnableVerb {
     ],
     flags: [
       .init("--account, --service, --server", "which items; * matches any text"), "--kind",
-      .init("--new-account, --new-label, ...", "their new values; every attribute has such a flag"), "--new-protection",
+      .init("--new-account, --new-label, ...", "new values; each attribute has such a flag"), "--new-protection",
       "--new-secret-file", "--yes",
       .init("--password-file", "the backup's password, if the items are in a backup"), "--dry-run", "--json",
     ])
@@ -267,13 +267,13 @@ struct ItemChangeOptions: ParsableArguments {
   @Option(help: ArgumentHelp("The new server of an internet password.", valueName: "text"))
   var newServer: String?
 
-  @Option(help: ArgumentHelp("Its new protocol: https, imap, or a four-letter code.", valueName: "text"))
+  @Option(help: ArgumentHelp("The internet password's protocol: https, imap or a four-letter code.", valueName: "text"))
   var newProtocol: String?
 
-  @Option(help: ArgumentHelp("Its new port.", valueName: "number"))
+  @Option(help: ArgumentHelp("The new port of an internet password.", valueName: "number"))
   var newPort: UInt16?
 
-  @Option(help: ArgumentHelp("Its new path.", valueName: "text"))
+  @Option(help: ArgumentHelp("The new path of an internet password.", valueName: "text"))
   var newPath: String?
 
   @Option(help: ArgumentHelp("The new label.", valueName: "text"))
@@ -282,22 +282,22 @@ struct ItemChangeOptions: ParsableArguments {
   @Option(help: ArgumentHelp("The new application tag of a key.", valueName: "text"))
   var newApplicationTag: String?
 
-  @Option(help: ArgumentHelp("The access group to move to.", valueName: "group"))
+  @Option(help: ArgumentHelp("The access group to move the items to.", valueName: "group"))
   var newAccessGroup: String?
 
   @Option(
     help: ArgumentHelp(
-      "When the item can be read from now on, and whether it can move to another "
+      "The new protection class: when the item can be read, and whether it can move to another "
         + "device.", valueName: "class"))
   var newProtection: ProtectionArgument?
 
   @Flag(inversion: .prefixedNo, help: "Whether the item syncs with iCloud Keychain from now on.")
   var newSync: Bool?
 
-  @Flag(inversion: .prefixedNo, help: "Whether reading it requires user presence from now on.")
+  @Flag(inversion: .prefixedNo, help: "Whether reading the item requires user presence from now on.")
   var newUserPresence: Bool?
 
-  @Flag(inversion: .prefixedNo, help: "Whether reading it requires biometry from now on.")
+  @Flag(inversion: .prefixedNo, help: "Whether reading the item requires biometry from now on.")
   var newBiometry: Bool?
 
   /// The new values, without the secret; `null` takes one away.

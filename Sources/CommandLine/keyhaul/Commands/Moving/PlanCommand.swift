@@ -42,8 +42,8 @@ struct PlanCommand: BackupVerb {
 
   @Argument(
     help: ArgumentHelp(
-      "The backup: a folder, a file, or - for a tar stream; or a device, a keychain dump or a database, as if it had "
-        + "been backed up. Several backups, or a folder of them, get one result each.",
+      "The backup: a folder, a file, or - for a tar stream. A device, keychain dump or database is treated as if it "
+        + "had been backed up. Several backups, or a folder of them, get one result each.",
       valueName: "source"),
     completion: .devicesAndFiles)
   var paths: [String] = []
@@ -51,8 +51,8 @@ struct PlanCommand: BackupVerb {
   @Option(
     name: .customLong("source"),
     help: ArgumentHelp(
-      "For a backup: the source device, to list items that never entered the backup. Keyhaul finds it by itself in "
-        + "the device folder.",
+      "For a backup: the source device, to list items that never entered the backup. Keyhaul finds it by itself if it "
+        + "is in the device folder.",
       valueName: "device"),
     completion: .deviceNames)
   var maker: String?
@@ -125,13 +125,13 @@ struct PlanCommand: BackupVerb {
     case .device(let origin):
       if maker != nil {
         throw CommandFailure.usage(
-          "--source is about a backup", why: "\(source) is a device, so every item is known",
+          "--source is for backups only", why: "\(source) is a device, so every item is known",
           try: "leave --source out")
       }
       if unlocking.password.isGiven {
         throw CommandFailure.usage(
           "a plan of a device needs no password", why: "the plan opens no backup; it assumes one with a password",
-          try: "leave the password out, or --no-password")
+          try: "leave the password out; --no-password plans for a backup without one")
       }
       try unlocking.opening.refuse(for: source)
       return try origin.hold(.reading) { openDevice in
@@ -296,7 +296,7 @@ extension PlanCommand {
       let savesResults = expect != nil && common.isJUnit
       if output != nil, !(hasPage && common.isHTML), !savesResults {
         throw .usage(
-          "\(name) and -o cannot be used together", why: "it is not a plan to save", try: "a plan without \(name)")
+          "\(name) and -o cannot be used together", why: "its result is not a plan", try: "a plan without \(name)")
       }
       if common.isHTML, !hasPage {
         throw .usage(
@@ -325,7 +325,7 @@ extension PlanCommand {
       "index", "kind", "label", "account", "service", "server", "access_group", "protection", "outcome", "change",
       "reason", "detail", "warning",
     ])
-  static let rowsAdvice = "--to DEVICE, without --compare, --by-app, --audit and --expect; or several backups"
+  static let rowsAdvice = "--to DEVICE, without --compare, --by-app, --audit or --expect; or several backups"
   var rows: FieldTable? { move.to != nil && view == nil && expect == nil ? Self.table : nil }
 
   static var takesDevices: Bool { true }
@@ -343,12 +343,12 @@ extension PlanCommand {
     if redact {
       throw .usage(
         "--redact works only with the plan of one backup", why: "each row names its backup",
-        try: "plan BACKUP --redact, one after the other")
+        try: "plan BACKUP --redact for each backup")
     }
     if output != nil, common.format == nil, !common.json {
       throw .usage(
-        "-o saves the plan of one backup", why: "for many backups there is a table, which restore does not accept",
-        try: "--format text, json, ndjson or csv for a file with their answers")
+        "-o saves the plan of one backup", why: "several backups give a table, which restore does not accept",
+        try: "--format text, json, ndjson or csv, to save their results")
     }
     guard expect == "-" else { return }
     throw .usage(
@@ -363,7 +363,7 @@ extension PlanCommand {
     let isFileToo = ((try? FileSystem.real.status(of: target)) ?? nil) != nil
     guard Self.isDevice(target, home: home), !isFileToo, !Self.isDevice(paths[0], home: home) else { return }
     session.warn(
-      "\(target) would be planned as the source device", why: "the target device follows --to",
+      "\(target) would be treated as a source device", why: "the target device follows --to",
       try: "--to \(ShellWord.quoted(target))")
   }
 

@@ -35,8 +35,8 @@ extension PlanCommand {
       : ExpectationCheck(expectations, report.plan, in: setting)
     guard !check.cases.isEmpty else {
       throw .usage(
-        "no expectation is for this restore", why: "it is a restore \(ExpectationWords.words(setting))",
-        try: "--compare, which checks all four, or expectations without password and same_device")
+        "no expectation applies to this restore", why: "it is a restore \(ExpectationWords.words(setting))",
+        try: "--compare, which checks all four restores, or expectations without password and same_device")
     }
     let result = ExpectationReport(check, report)
     if common.isJUnit {
@@ -61,7 +61,7 @@ extension PlanCommand {
   ) throws -> CommandStatus {
     guard maker == nil else {
       throw CommandFailure.usage(
-        "--source is about a backup", why: "\(found.typed) is a \(found.noun), which does not name its source device",
+        "--source is for backups only", why: "\(found.typed) is a \(found.noun), which does not name its source device",
         try: "leave --source out")
     }
     try found.refuse(unlocking)

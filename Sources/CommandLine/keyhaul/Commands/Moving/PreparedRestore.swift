@@ -35,7 +35,7 @@ struct PreparedRestore {
   ) throws(CommandFailure) -> PlanReport {
     try Self.check(device, named, saved)
     guard device.record.udid == identifier, shown.map({ $0.revision == device.record.revision }) ?? true else {
-      throw changed(device, "it has changed since then")
+      throw changed(device, "its identifier or revision is different now")
     }
     var plan = try opened.plan(onto: device, policy: policy)
     if let saved { try saved.check(against: try report(plan, onto: device).document, target: device.name) }
@@ -98,7 +98,7 @@ struct RestoreSelection {
     guard let indexes = Self.indexes(in: bytes) else {
       throw CommandFailure(
         .refused, "\(path) is not a list of items", why: "it must be an object with the single member \"indexes\"",
-        try: #"{"indexes": [0, 3]}, the item indexes from plan --json"#)
+        try: #"{"indexes": [0, 3]} with item indexes from plan --json"#)
     }
     self.indexes = Set(indexes)
   }
@@ -170,7 +170,7 @@ struct SavedPlan {
   func check(_ named: NamedArchive, _ device: DeviceSession) throws(CommandFailure) {
     try checkWhole(for: device.name)
     if document.source.digest != named.archive.digest {
-      throw stale(device.name, "\(named.name) is another backup, or has changed since")
+      throw stale(device.name, "\(named.name) is not the planned backup, or has changed since")
     }
     if document.target.name != device.name {
       throw stale(device.name, "it was made for \(document.target.name)")

@@ -38,7 +38,7 @@ struct Restore: RunnableVerb {
   @Flag(
     help: ArgumentHelp(
       "Restore what is left of a damaged backup without asking. (--yes does not confirm this.)",
-      discussion: "It does not accept a broken seal; use export to get items out of such a backup."))
+      discussion: "This flag does not accept a broken seal; use export to get items out of such a backup."))
   var acceptDamage = false
   @OptionGroup(title: "The backup's password") var password: PasswordFlags
   @OptionGroup(title: "Opening the backup") var opening: OpeningOptions
@@ -137,7 +137,7 @@ struct Restore: RunnableVerb {
     } catch {
       // The counter that tells a saved plan from a stale one was raised before, so that it tells of a crash too.
       if error.isCancelled {
-        try Interruption.check("no item of \(device.name) was changed; make a saved plan again")
+        try Interruption.check("no item of \(device.name) was changed; saved plans must be made again")
       }
       throw CommandFailure(error, doing: "nothing was restored to \(device.name)")
     }
@@ -173,8 +173,8 @@ struct ExistingItemOptions: ParsableArguments {
 struct MoveOptions: ParsableArguments {
   @Option(
     help: ArgumentHelp(
-      "The device to restore to. Without it, plan shows the result for a new device and for the same one, erased; its "
-        + "views and --expect then apply to the new device, and --existing is not allowed.",
+      "The device to restore to. Without it, plan shows the results for a new device and the source device, erased; "
+        + "the plan's views and --expect then apply to the new device, and --existing is not allowed.",
       valueName: "device"),
     completion: .deviceNames)
   var to: String?
@@ -188,7 +188,7 @@ struct MoveOptions: ParsableArguments {
       try: "--to DEVICE"
         + (isStream
           ? ""
-          : ". To see what you would lose without choosing one: keyhaul plan "
+          : ". To see what you would lose before you choose a device: keyhaul plan "
             + "\(ShellWord.quoted(archive))"))
   }
 

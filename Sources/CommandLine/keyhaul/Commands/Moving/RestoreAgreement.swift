@@ -30,7 +30,7 @@ struct RestoreAgreement {
     let removed = Amounts.count(report.plan.removed.count, "item")
     let emptyList = prepared.selection.flatMap { $0.indexes.isEmpty ? $0.path : nil }
     let advice =
-      emptyList.map { "\($0) lists none; --only without --existing merge removes the existing items" }
+      emptyList.map { "list items in \($0); --only without --existing merge removes the existing items" }
       ?? report.warning?.advice ?? "plan shows why; to empty \(report.target.name), use device erase"
     throw CommandFailure(
       .refused,

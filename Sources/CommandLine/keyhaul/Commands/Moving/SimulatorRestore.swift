@@ -41,7 +41,7 @@ struct SimulatorRestore {
   private func refuseFlags() throws(CommandFailure) {
     let given = [
       verb.plan.map { _ in "--plan" }, verb.acceptDamage ? "--accept-damage" : nil,
-      try verb.opening.deviceKeySource().map { _ in "the hardware key of a device" },
+      try verb.opening.deviceKeySource().map { _ in "a hardware key" },
     ]
     guard let flag = given.compactMap(\.self).first else { return }
     throw .usage(

@@ -20,15 +20,15 @@ struct Why: RunnableVerb {
 
   @Argument(
     help: ArgumentHelp(
-      "The backup: a folder, a file, or - for a tar stream; or a device, a keychain dump or a database, as if it had "
-        + "been backed up."),
+      "The backup: a folder, a file, or - for a tar stream. A device, keychain dump or database is treated as if it "
+        + "had been backed up."),
     completion: .devicesAndFiles)
   var source: String
   @Option(help: ChosenItems.kindHelp) var kind: ItemKindArgument?
   @OptionGroup(title: "Attributes") var attributes: ItemAttributeOptions
   @Option(
     parsing: .unconditional,
-    help: ArgumentHelp("The item with this number in plan and inspect --list.", valueName: "n"))
+    help: ArgumentHelp("The number of the item, as plan and inspect --list show it.", valueName: "n"))
   var item: Int?
   @Option(
     help: ArgumentHelp(
@@ -49,12 +49,12 @@ struct Why: RunnableVerb {
     let selection = try ItemSelection(chosen)
     guard selection.isRestricted || chosen.attributes.protection != nil || item != nil else {
       throw CommandFailure.usage(
-        "no attribute selects an item", why: "why explains a single item",
+        "no attribute selects an item", why: "the why command explains a single item",
         try: "--service NAME, --account NAME, or --item N")
     }
     if chosen.attributes.app != nil {
       throw CommandFailure.usage(
-        "--app does not select an item", why: "it makes a command act as an app; why only explains",
+        "--app does not select an item", why: "it makes a command act as an app, and the why command only explains",
         try: "--access-group GROUP")
     }
     let wanted = StoryFinder.Wanted(selection.query, index: item, admits: selection.admits)
@@ -159,7 +159,7 @@ struct Why: RunnableVerb {
     guard isDamaged else { return .ok }
     let count = "\(Amounts.count(sealed, "item")) of \(HostileText.shown(report.source.name))"
     session.note(
-      "\(count) cannot be decrypted here and may also match. This includes damaged items.")
+      "\(count) cannot be decrypted here and may also match. At least one is damaged.")
     return .partial
   }
 }

@@ -12,5 +12,5 @@ struct SimulatorGroup: VerbGroup {
 /// What every verb that changes one says on its page.
 enum SimulatorNote {
   static let untried =
-    "Shut down the Simulator first. Keyhaul was never tested with a real Simulator, so take a snapshot first."
+    "Shut down the Simulator and take a snapshot first: Keyhaul has never been tested with a real Simulator."
 }

@@ -17,7 +17,7 @@ struct SimulatorSeed: RunnableVerb {
   @OptionGroup var target: SimulatorArgument
   @Option(
     help: ArgumentHelp(
-      "Where to read the items: a backup, a device, a dump, a database, or a description that comes with Keyhaul.",
+      "Where to read the items from: a backup, a device, a dump, a database, or a description included with Keyhaul.",
       valueName: "source"),
     completion: .devicesAndFiles)
   var from: String
@@ -45,7 +45,7 @@ struct SimulatorSeed: RunnableVerb {
     let outcome = try put(source, into: simulator, in: session)
     if source.unreadableCount > 0 {
       session.warn(
-        "\(Amounts.count(source.unreadableCount, "item")) of \(source.name) cannot be read and was left out",
+        "left out \(Amounts.count(source.unreadableCount, "item")) of \(source.name) that cannot be read",
         why: source.unreadableCount == 1
           ? "only its device can decrypt it, or it is damaged"
           : "only their device can decrypt them, or they are damaged",
@@ -65,10 +65,10 @@ struct SimulatorSeed: RunnableVerb {
     /// How many are put in, or would be.
     var put: Int { count(.added) + count(.replaced) }
 
-    /// "1 replaced, 21 there already"
+    /// "1 replaced, 21 already there"
     var words: String {
       [
-        (count(.added), "new"), (count(.replaced), "replaced"), (same, "there already"),
+        (count(.added), "new"), (count(.replaced), "replaced"), (same, "already there"),
         (count(.kept), "kept with other values"),
       ].filter { $0.0 > 0 }.map { "\(Amounts.grouped($0.0)) \($0.1)" }.joined(separator: ", ")
     }
@@ -95,20 +95,21 @@ struct SimulatorSeed: RunnableVerb {
     let expected = others.isEmpty ? Outcome(placements: [], same: same) : try carriedOut(isRehearsed: true, "")
     let count = Amounts.count(expected.put, "item")
     guard expected.put > 0 else {
-      let all = "\(Amounts.count(same, "item")) of \(name) \(same == 1 ? "is" : "are") in \(place) already"
-      try session.announce("Nothing to do: \(others.isEmpty ? all : "\(name) into \(place), \(expected.words)").")
+      let all = "\(Amounts.count(same, "item")) of \(name) \(same == 1 ? "is" : "are") already in \(place)"
+      try session.announce(
+        others.isEmpty ? "Nothing to do: \(all)." : "Nothing to do in \(place): \(expected.words).")
       return expected
     }
     if dryRun.isOn {
-      try session.announce("Would put \(count) of \(name) into \(place): \(expected.words).")
+      try session.announce("Would put \(count) from \(name) into \(place): \(expected.words).")
       return expected
     }
     session.note(SimulatorNote.untried)
     let replaced = expected.count(.replaced)
     let loss = replaced == 0 ? "" : ", replacing \(Amounts.grouped(replaced))"
     try session.confirm("Put \(count) into \(place)\(loss)?", refusal: "putting \(count) into \(place)\(loss)")
-    let outcome = try carriedOut(isRehearsed: false, "\(count) of \(name) were put into \(place)")
-    try session.announce("Put \(Amounts.count(outcome.put, "item")) of \(name) into \(place): \(outcome.words).")
+    let outcome = try carriedOut(isRehearsed: false, "\(place) received \(count) from \(name)")
+    try session.announce("Put \(Amounts.count(outcome.put, "item")) from \(name) into \(place): \(outcome.words).")
     return outcome
   }
 

@@ -38,7 +38,7 @@ struct SimulatorSnapshot: RunnableVerb {
       DoneChange("\(simulator.name) was saved as \(output)", look: "keyhaul inspect \(ShellWord.quoted(output))")
     ) { () throws(CommandFailure) in try ReportFile.write(simulator.database.image, to: output) }
     let count = Amounts.count(simulator.rows.count, "row")
-    try session.announce("Saved \(simulator.name) with \(count) as \(output). Its secrets are not encrypted in it.")
+    try session.announce("Saved \(simulator.name) with \(count) as \(output). The file's secrets are not encrypted.")
     if session.isJSON {
       try session.answer(
         simulator.document(

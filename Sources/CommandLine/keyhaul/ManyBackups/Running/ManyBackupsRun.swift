@@ -108,7 +108,7 @@ struct ManyBackupsRun<Verb: BackupVerb> {
     for (place, path) in paths.enumerated() {
       guard path != "-" else {
         throw .usage(
-          "standard input is one backup", why: "\(paths.count) were given", try: "a separate command for -")
+          "- cannot be combined with other backups", why: "\(paths.count) were given", try: "a separate command for -")
       }
       let isDevice = path.hasPrefix("device:") || PathContent(of: "\(home)/\(path)") == .device
       let stands = (try? FileSystem.real.status(of: path)) ?? nil

@@ -63,7 +63,7 @@ extension Remedy {
     case .unlock(let device): "keyhaul device unlock \(ShellWord.quoted(device))"
     case .setPasscode(let device): "keyhaul device passcode set \(ShellWord.quoted(device))"
     case .changePasscode(let device): "keyhaul device passcode change \(ShellWord.quoted(device))"
-    case .removePasscode: "keyhaul device passcode remove leaves a device without one"
+    case .removePasscode: "keyhaul device passcode remove, to leave the device without one"
     case .newerSystem(let version): "a device created with --ios \(version) or later"
     case .keepInMemory: "set TMPDIR to a folder with free space, or add --memory"
     case .listItems: "plan --json shows the index of each item"

@@ -60,7 +60,7 @@ struct PasswordList: Sendable {
       guard let entry = entry(line, number: index + 1) else {
         throw .usage(
           "line \(index + 1) of \(name) has no source",
-          why: "after the pattern and a space comes file:PATH or command:COMMAND, never a password",
+          why: "the pattern and a space are followed by file:PATH or command:COMMAND, never by a password",
           try: "PATTERN file:PATH")
       }
       entries.append(entry)

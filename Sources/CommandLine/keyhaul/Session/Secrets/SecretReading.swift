@@ -24,7 +24,7 @@ extension Session {
     let bytes = try read(source, family: flags.family, subject: subject)
     if !flags.family.isTakenVerbatim { bytes.dropTrailingNewline() }
     if flags.family.isTakenWithoutMark(isNew: isNew), bytes.dropByteOrderMark() {
-      note("\(HostileText.shown(subject)): the byte order mark before the \(flags.family.noun) was left out.")
+      note("\(HostileText.shown(subject)): the byte order mark before the \(flags.family.noun) was ignored.")
     }
     return try checkedPassword(bytes.secret(), family: flags.family, subject: subject)
   }
@@ -78,7 +78,7 @@ extension Session {
     do {
       return try DeviceKey(bytes.secret())
     } catch {
-      throw .usage("this is not a device key for \(subject)", why: error.reason, try: "the key 0x835, as its bytes")
+      throw .usage("this is not a device key for \(subject)", why: error.reason, try: "the key 0x835 as raw bytes")
     }
   }
 

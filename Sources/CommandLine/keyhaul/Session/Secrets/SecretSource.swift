@@ -115,7 +115,7 @@ struct SecretFlags<Name: SecretFamilyName>: ParsableArguments {
 
   @Option(
     name: .customLong(Name.family.flagPrefix + "-command"),
-    help: ArgumentHelp("Run a command with the shell and use its output.", valueName: "command"),
+    help: ArgumentHelp("Run a shell command and use its output.", valueName: "command"),
     completion: .shellCommand("compgen -c"))
   var command: String?
 

@@ -44,7 +44,7 @@ public enum X963KeyDerivation {
     _ count: Int, of secret: SensitiveBytes, _ digest: KeyDigest, sharedInfo: [UInt8]
   ) throws(MaterialError) -> SensitiveBytes {
     guard (1...maximumByteCount).contains(count) else {
-      throw MaterialError(.overLimit, "\(count) bytes of a derived key; from 1 to \(maximumByteCount) are made")
+      throw MaterialError(.overLimit, "a derived key cannot have \(count) bytes, only from 1 to \(maximumByteCount)")
     }
     guard let function = EVP_KDF_fetch(nil, "X963KDF", nil) else { throw .openSSL("EVP_KDF_fetch") }
     defer { EVP_KDF_free(function) }

@@ -92,7 +92,7 @@ extension KeyMaterial {
   }
 
   static var notForThisKey: MaterialError {
-    MaterialError(.mismatch, "the bytes are not what this key and this algorithm encrypt")
+    MaterialError(.mismatch, "the bytes were not encrypted with this key and this algorithm")
   }
 
   /// The largest number of bytes that fits; `nil` if the scheme has no such limit.

@@ -25,7 +25,7 @@ struct KeyOperation: ~Copyable {
   borrowing func begin(
     _ initialize: (OpaquePointer?) -> Int32, padding: Int32?
   ) throws(MaterialError) {
-    guard initialize(context) == 1 else { throw .openSSL("the beginning of an operation") }
+    guard initialize(context) == 1 else { throw .openSSL("to begin an operation") }
     guard let padding else { return }
     guard EVP_PKEY_CTX_set_rsa_padding(context, padding) == 1 else { throw .openSSL("EVP_PKEY_CTX_set_rsa_padding") }
   }
@@ -55,14 +55,14 @@ extension KeyMaterial {
 
   func check(_ half: Half, _ algorithm: KeyType) throws(MaterialError) {
     guard self.half == half, self.algorithm.keyType == algorithm else {
-      throw MaterialError(.unexpectedKind, "the key is another half or of another type than the algorithm takes")
+      throw MaterialError(.unexpectedKind, "the algorithm needs the other half of a key pair, or another type of key")
     }
   }
 
   /// Bytes with zeros before them, as long as the key's block.
   func filled(_ bytes: [UInt8]) throws(MaterialError) -> [UInt8] {
     guard bytes.count <= blockSize else {
-      throw MaterialError(.overLimit, "\(bytes.count) bytes for a key of \(blockSize)")
+      throw MaterialError(.overLimit, "\(bytes.count) bytes are too many for a key of \(blockSize)")
     }
     return [UInt8](repeating: 0, count: blockSize - bytes.count) + bytes
   }

@@ -36,7 +36,7 @@ public struct PKCS12File: Sendable {
   public init(der: [UInt8], password: borrowing Secret) throws(MaterialError) {
     guard der.count <= Self.maximumByteCount else {
       throw MaterialError(
-        .overLimit, "\(Amounts.bytes(der.count)); at most \(Amounts.grouped(Self.maximumByteCount)) are accepted")
+        .overLimit, "it has \(Amounts.bytes(der.count)); the limit is \(Amounts.grouped(Self.maximumByteCount))")
     }
     let file = try PKCS12Handle(der: der)
     var rounds = RoundAllowance(left: Self.maximumRoundCount)

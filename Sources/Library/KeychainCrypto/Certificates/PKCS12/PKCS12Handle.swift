@@ -22,7 +22,7 @@ struct PKCS12Handle: ~Copyable {
     }
     guard let end else {
       ERR_clear_error()
-      throw MaterialError(.malformed, "OpenSSL reads no PKCS#12 file in it")
+      throw MaterialError(.malformed, "OpenSSL finds no PKCS#12 file in it")
     }
     guard end == der.count else {
       PKCS12_free(handle)

@@ -66,7 +66,7 @@ public struct TrustEvaluation: Sendable {
   ) throws(MaterialError) {
     guard max(certificates.count, anchors.count) <= Self.maximumCertificateCount else {
       throw MaterialError(
-        .overLimit, "\(max(certificates.count, anchors.count)) certificates; \(Self.maximumCertificateCount) are taken")
+        .overLimit, "\(max(certificates.count, anchors.count)) certificates; at most \(Self.maximumCertificateCount)")
     }
     guard let first = certificates.first else { throw MaterialError(.unexpectedKind, "there is no certificate") }
     let (asked, between, trusted) = (CertificateStack(), CertificateStack(), CertificateStack())
@@ -112,7 +112,7 @@ private final class ChainWalk {
   func require(_ purpose: TrustEvaluation.Purpose, at moment: KeychainDate) throws(MaterialError) {
     guard let parameters = X509_STORE_CTX_get0_param(context) else { throw .openSSL("X509_STORE_CTX_get0_param") }
     let seconds = moment.secondsSinceReferenceDate.rounded(.down) + Self.referenceDateInUnixTime
-    guard let time = time_t(exactly: seconds) else { throw MaterialError(.overLimit, "a moment beyond all dates") }
+    guard let time = time_t(exactly: seconds) else { throw MaterialError(.overLimit, "the moment is out of range") }
     X509_VERIFY_PARAM_set_time(parameters, time)
     X509_STORE_CTX_set_verify_cb(context, Self.judgement)
     X509_VERIFY_PARAM_set_depth(parameters, Int32(TrustEvaluation.maximumDepth))
@@ -131,7 +131,7 @@ private final class ChainWalk {
       let name = host.hasSuffix(".") ? String(host.dropLast()) : host
       // An empty name would be taken for none, and every certificate for right.
       guard !name.isEmpty, X509_VERIFY_PARAM_set1_host(parameters, name, name.utf8.count) == 1 else {
-        throw MaterialError(.malformed, "the host is not a name")
+        throw MaterialError(.malformed, "the host is not a valid name")
       }
     }
   }

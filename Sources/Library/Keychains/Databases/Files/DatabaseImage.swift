@@ -55,7 +55,7 @@ struct DatabaseImage {
     }
     pages.removeLast(max(pages.count - wanted, 0))
     guard pages.starts(with: Self.signature), Self.pageByteCount(of: pages) == pageByteCount else {
-      throw KeychainDatabaseError(.damaged, "\(state) it does not begin like an SQLite database")
+      throw KeychainDatabaseError(.damaged, "\(state), it does not begin like an SQLite database")
     }
     return pages
   }

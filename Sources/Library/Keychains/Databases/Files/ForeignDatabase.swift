@@ -15,7 +15,7 @@ final class ForeignDatabase: DatabaseRows {
       let connection = opened
     else {
       sqlite3_close_v2(opened)
-      throw KeychainDatabaseError(.failed, "SQLite does not open a database in memory")
+      throw KeychainDatabaseError(.failed, "SQLite cannot open a database in memory")
     }
     handle = connection
     for (option, value) in Self.switches {

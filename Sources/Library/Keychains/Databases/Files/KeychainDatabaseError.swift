@@ -46,14 +46,14 @@ public struct KeychainDatabaseError: ExplainedError, Equatable {
     case .malformed:
       .init(
         .refused, "it is not a class key file",
-        advice: "a JSON object from classes, 6 to 12, to 64 hexadecimal digits"
+        advice: "a JSON object that maps classes, 6 to 12, to 64 hexadecimal digits each"
       )
     case .busy: .init(.busy, "the database is in use", advice: "shut down the Simulator")
     case .notWritable: .init(.failed, "the database cannot be written to", advice: "check its permissions")
-    case .unchangeable: .init(.refused, "the database was not changed", advice: "it can be read")
+    case .unchangeable: .init(.refused, "the database was not changed", advice: "a command that only reads it")
     case .duplicate:
-      .init(.failed, "the database already has this item", advice: "another name, or change the existing item")
-    case .damaged: .init(.damaged, "the database is damaged", advice: "another copy of it, with its -wal")
+      .init(.failed, "the database already has this item", advice: "use another name, or change the existing item")
+    case .damaged: .init(.damaged, "the database is damaged", advice: "another copy of it, together with its -wal file")
     case .overLimit: .init(.refused, "the database is over a limit", advice: "don't trust this file")
     case .failed:
       .init(.failed, "the database cannot be read here", advice: "check the installation of SQLite's library")

@@ -123,13 +123,13 @@ struct SealedEntryReader {
     }
     guard let keyClass else { throw DumpedPartFault("it names no key class") }
     guard let attributes = entry["metadata"]?.dictionaryValue, let secret = entry["data"]?.dictionaryValue else {
-      throw DumpedPartFault("it has no two parts, metadata and data")
+      throw DumpedPartFault("it does not have both parts, metadata and data")
     }
     guard let attributesBox = bytes(attributes["ciphertext"]), let wrappedKey = bytes(attributes["wrappedKey"]),
       let attributesCheck = attributes["tamperCheck"]?.stringValue
-    else { throw DumpedPartFault("a field of its metadata is missing or of another kind") }
+    else { throw DumpedPartFault("a field of its metadata is missing or has the wrong type") }
     guard let secretBox = bytes(secret["ciphertext"]), let secretCheck = secret["tamperCheck"]?.stringValue else {
-      throw DumpedPartFault("a field of its data is missing or of another kind")
+      throw DumpedPartFault("a field of its data is missing or has the wrong type")
     }
     do throws(FormatError) {
       return try DatabaseItemBlob(

@@ -32,12 +32,12 @@ struct DatabaseFile {
   func secureExisting() throws(KeychainStoreError) {
     for suffix in Self.sidecarSuffixes {
       if let status = try status(of: path + suffix), status.kind != .file {
-        throw KeychainStoreError(.damaged, "the file beside it, keychain-2.db\(suffix), is no regular file")
+        throw KeychainStoreError(.damaged, "the file beside it, keychain-2.db\(suffix), is not a regular file")
       }
     }
     guard let status = try status(of: path) else { throw KeychainStoreError(.notAvailable, "there is no file") }
     guard status.kind == .file else {
-      throw KeychainStoreError(.damaged, "it is a link, a folder or another thing that is not a file")
+      throw KeychainStoreError(.damaged, "it is not a regular file but a link, a folder or something else")
     }
     guard status.permissions & 0o077 != 0 else { return }
     try calling("cannot be given mode 0600") { () throws(Errno) in

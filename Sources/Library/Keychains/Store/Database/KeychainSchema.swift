@@ -100,7 +100,7 @@ enum SchemaCheck {
         throw KeychainStoreError(.damaged, "it holds a \(type) that a keychain database does not have")
       }
       guard row[2] == .text(expected.sql) else {
-        throw KeychainStoreError(.damaged, "the \(type) \(name) is not as schema 12.11 has it")
+        throw KeychainStoreError(.damaged, "the \(type) \(name) differs from schema 12.11")
       }
     }
     if let object = KeychainSchema.objects.first(where: { missing[$0.name] != nil }) {
@@ -125,7 +125,7 @@ enum SchemaCheck {
   private static func verifyVersion(_ database: Database) throws(KeychainStoreError) {
     let rows = try database.columnValues(sql: "SELECT version, minor FROM tversion LIMIT 2")
     guard rows.count == 1, let version = rows[0][0].integerValue, let minor = rows[0][1].integerValue else {
-      throw KeychainStoreError(.damaged, "the table tversion does not have one row with a version")
+      throw KeychainStoreError(.damaged, "the table tversion does not have exactly one row with a version")
     }
     guard version & 0xFF == KeychainSchema.majorVersion, minor & 0xFF == KeychainSchema.minorVersion else {
       throw KeychainStoreError(.damaged, "its schema is \(version & 0xFF).\(minor & 0xFF), not 12.11")

@@ -56,7 +56,7 @@ public struct KeychainStoreError: ExplainedError, Equatable {
   public var meaning: ErrorMeaning {
     switch code {
     case .duplicateItem:
-      .init(.failed, "the item exists already", advice: "update the existing item, or delete it first")
+      .init(.failed, "the item already exists", advice: "update the existing item, or delete it first")
     case .itemNotFound: .init(.notFound, "no item matches", advice: "search with fewer attributes")
     case .interactionNotAllowed: .init(.locked, "the item's key is not in memory", advice: "unlock the device")
     case .authFailed:

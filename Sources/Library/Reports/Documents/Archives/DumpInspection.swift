@@ -74,7 +74,7 @@ package struct DumpInspection {
   private static let labelColumns = 10
 
   private func listLines(_ style: TextStyle) -> [String] {
-    guard !dump.items.isEmpty else { return ["The \(dump.form.noun) contains no item."] }
+    guard !dump.items.isEmpty else { return ["The \(dump.form.noun) contains no items."] }
     return itemTable(isShort: false).lines(style: style) { itemTable(isShort: true) }
   }
 

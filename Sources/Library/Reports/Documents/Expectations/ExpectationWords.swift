@@ -68,7 +68,7 @@ package struct ExpectationWords: Sendable {
       switch setting.onSameDevice {
       case true?: "to the same device"
       case false?: "to another device"
-      case nil: "to a device that is not proven to be the same or another"
+      case nil: "to a device that may be the same or another one"
       }
     return "\(setting.hasPassword ? "with" : "without") a password, \(device)"
   }

@@ -22,7 +22,7 @@ struct ParsedChanges {
       self.changes.attributes[.protection] = .string(control.protection.rawValue)
       self.changes.attributes[.accessControl] = control.operations.map { .dictionary($0) } ?? .null
       if control.isConstrained, parsed.isSynchronizable {
-        throw SecItemError(.parameter, "a synchronised item cannot have an access control")
+        throw SecItemError(.parameter, "a synchronized item cannot have an access control")
       }
     } else if parsed.attributes[.protection] != nil {
       self.changes.attributes[.accessControl] = .null
@@ -45,7 +45,7 @@ struct ParsedChanges {
       throw SecItemError(.noSuchAttribute, "the class \(queryClass.name) has no such attribute to change")
     }
     if code == .sharingGroup || code == .appClip {
-      throw SecItemError(.parameter, "\(key) is not changed by apps")
+      throw SecItemError(.parameter, "an app cannot change \(key)")
     }
     if code == .synchronizable, value.stringValue == "syna" { return }
     if definition.kind == .accessControl {

@@ -128,12 +128,12 @@ extension ParsedQuery {
       guard case .context(let given) = value else {
         throw SecItemError(.parameter, "\(key) is not an authentication context")
       }
-      guard context == nil else { throw SecItemError(.parameter, "a context and a credential exclude each other") }
+      guard context == nil else { throw SecItemError(.parameter, "a context and a credential cannot be combined") }
       context = given
     case "u_CredRef":
       guard value.dataValue != nil else { throw SecItemError(.parameter, "\(key) is not data") }
       // Keys are taken by name, so a context was taken before.
-      guard context == nil else { throw SecItemError(.parameter, "a context and a credential exclude each other") }
+      guard context == nil else { throw SecItemError(.parameter, "a context and a credential cannot be combined") }
     case "u_OpPrompt":
       guard let text = value.stringValue else { throw SecItemError(.parameter, "\(key) is not text") }
       prompt = text
@@ -152,7 +152,7 @@ extension ParsedQuery {
     case "u_AuthUIF": interaction = .forbidden
     case "u_AuthUIS":
       guard call == .copyMatching else {
-        throw SecItemError(.parameter, "items are skipped by searches only")
+        throw SecItemError(.parameter, "only searches can skip items")
       }
       interaction = .skipped
     default: break
@@ -219,7 +219,7 @@ extension ParsedQuery {
       return
     }
     let code = AttributeCode(rawValue: key)
-    guard code != .appClip else { throw SecItemError(.parameter, "the App Clip flag belongs to the keychain") }
+    guard code != .appClip else { throw SecItemError(.parameter, "only the keychain sets the App Clip flag") }
     guard let definition = queryClass.definition(of: code) else {
       throw SecItemError(.noSuchAttribute, "the class \(queryClass.name) has no such attribute")
     }

@@ -55,15 +55,15 @@ extension SecItemService {
     _ query: ParsedQuery, caller: SecItemCaller, environment: SecItemEnvironment
   ) throws(SecItemError) -> KeychainItem {
     guard let kind = query.kind else {
-      throw SecItemError(.parameter, "an identity is added by reference")
+      throw SecItemError(.parameter, "an identity can be added only by reference")
     }
-    guard query.matches.count == 0 else { throw SecItemError(.parameter, "match keys belong to searches") }
+    guard query.matches.count == 0 else { throw SecItemError(.parameter, "match keys are only for searches") }
     switch query.reference {
-    case .row, .token: throw SecItemError(.parameter, "an item is not added under a persistent reference of a row")
+    case .row, .token: throw SecItemError(.parameter, "an item cannot be added under a row's persistent reference")
     case .uuid, nil: break
     }
     guard !(query.isSynchronizable && caller.isAppClip) else {
-      throw SecItemError(.restrictedAPI, "an App Clip may not add synchronised items")
+      throw SecItemError(.restrictedAPI, "an App Clip may not add synchronized items")
     }
 
     var item = KeychainItem(kind: kind, attributes: query.attributes, secrets: query.secrets)
@@ -75,7 +75,7 @@ extension SecItemService {
       item.protection = control.protection
       item[.accessControl] = control.operations.map { .dictionary($0) }
       if control.isConstrained, query.isSynchronizable {
-        throw SecItemError(.parameter, "a synchronised item cannot have an access control")
+        throw SecItemError(.parameter, "a synchronized item cannot have an access control")
       }
       if control.requirement(for: .decrypt).needsApplicationPassword, let password = query.context?.applicationPassword
       {
@@ -143,7 +143,7 @@ extension SecItemCaller {
 
   func requireWritable(_ group: String) throws(SecItemError) {
     guard mayUse(group, writing: true) else {
-      throw SecItemError(.missingEntitlement, "the access group is not one that the app may write to")
+      throw SecItemError(.missingEntitlement, "the app may not write to this access group")
     }
   }
 }

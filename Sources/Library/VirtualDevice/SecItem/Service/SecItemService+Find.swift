@@ -98,7 +98,7 @@ extension ParsedQuery {
     case .row, nil: break
     case .uuid:
       guard attributes.isEmpty else {
-        throw SecItemError(.parameter, "a persistent reference and attributes exclude each other")
+        throw SecItemError(.parameter, "a persistent reference and attributes cannot be combined")
       }
     case .token: try checkReferenceAlone()
     }
@@ -107,7 +107,7 @@ extension ParsedQuery {
   /// - Throws: `.parameter` where a persistent reference has attributes beside it.
   func checkReferenceAlone() throws(SecItemError) {
     guard reference == nil || attributes.isEmpty else {
-      throw SecItemError(.parameter, "a persistent reference and attributes exclude each other")
+      throw SecItemError(.parameter, "a persistent reference and attributes cannot be combined")
     }
   }
 }

@@ -23,13 +23,13 @@ extension SecItemService {
     try caller.requireWritableGroup()
     let parsed = try ParsedQuery(query, for: .update, now: environment.now)
     guard parsed.returns.isEmpty else { throw SecItemError(.parameter, "an update returns nothing") }
-    guard parsed.matches.count == 0 else { throw SecItemError(.parameter, "match keys belong to searches") }
+    guard parsed.matches.count == 0 else { throw SecItemError(.parameter, "match keys are only for searches") }
     try parsed.checkReferenceAlone()
     let groups = try caller.writable(for: parsed)
     let change = try ParsedChanges(changes, for: parsed.queryClass)
     if let group = change.accessGroup { try caller.requireWritable(group) }
     guard !(change.makesSynchronizable && caller.isAppClip) else {
-      throw SecItemError(.restrictedAPI, "an App Clip may not synchronise items")
+      throw SecItemError(.restrictedAPI, "an App Clip may not synchronize items")
     }
     let rows = try rows(of: parsed, groups: groups, keys: keys) { (found) throws(SecItemError) in
       try SecItemAuthenticator(parsed, environment).satisfy(
@@ -68,7 +68,7 @@ extension SecItemService {
     }
     try caller.requireWritableGroup()
     let parsed = try ParsedQuery(query, for: .delete, now: environment.now)
-    guard parsed.matches.count == 0 else { throw SecItemError(.parameter, "match keys belong to searches") }
+    guard parsed.matches.count == 0 else { throw SecItemError(.parameter, "match keys are only for searches") }
     try parsed.checkReferenceAlone()
     let groups = try caller.writable(for: parsed)
     let rows = try rows(of: parsed, groups: groups, keys: keys) { (found) throws(SecItemError) in
@@ -91,7 +91,7 @@ extension SecItemService {
     of query: ParsedQuery, groups: ItemQuery.AccessGroups, keys: ClassKeys,
     asking ask: ([KeychainItem]) throws(SecItemError) -> Void
   ) throws(SecItemError) -> [ItemQuery] {
-    guard let kind = query.kind else { throw SecItemError(.parameter, "an identity is changed by its halves") }
+    guard let kind = query.kind else { throw SecItemError(.parameter, "only an identity's halves can be changed") }
     let itemQuery = SecItemMatcher.itemQuery(query, kind: kind, groups: groups) { _ in true }
     var guarded: [KeychainItem] = []
     var objects: [ItemQuery] = []

@@ -110,16 +110,16 @@ public struct AccessControl: Sendable, Hashable, CustomStringConvertible {
   ///   the application password and private-key usage.
   public init(protection: ProtectionClass, flags: AccessControlFlags) throws(SecItemError) {
     guard !flags.isSuperset(of: [.or, .and]) else {
-      throw SecItemError(.parameter, "an access control is made of all its constraints or of one, not both")
+      throw SecItemError(.parameter, "an access control requires all its constraints or one of them, not both")
     }
     guard !flags.isSuperset(of: [.biometryAny, .biometryCurrentSet]) else {
-      throw SecItemError(.parameter, "an access control has one kind of biometry")
+      throw SecItemError(.parameter, "an access control can have only one kind of biometry")
     }
     guard
       !flags.contains(.userPresence)
         || flags.isSubset(of: [.userPresence, .applicationPassword, .privateKeyUsage])
     else {
-      throw SecItemError(.parameter, "user presence stands alone or with application password and private-key usage")
+      throw SecItemError(.parameter, "only application password and private-key usage can accompany user presence")
     }
     self.init(protection: protection, operations: Self.operations(of: flags))
   }

@@ -85,8 +85,8 @@ extension SecItemStatus {
     }
   }
 
-  private static let adviceOnQuery = "compare the keys and their values with Apple's reference of the call"
-  private static let adviceOnDirectory = "check that the device's folder is whole"
+  private static let adviceOnQuery = "compare the keys and their values with Apple's reference for the call"
+  private static let adviceOnDirectory = "check that the device's folder is complete"
   private static let adviceOnPerson = "let the user authenticate"
   private static let adviceOnLock = "unlock the device, or let the call ask the user"
   private static let adviceOnSearch = "search with fewer attributes"
@@ -138,7 +138,7 @@ extension SecItemStatus {
     case .restrictedAPI:
       Facts(
         "errSecRestrictedAPI", .refused, "An App Clip may not do this.",
-        advice: "an App Clip cannot do this")
+        advice: "make the call from an app that is not an App Clip")
     case .notAvailable:
       Facts(
         "errSecNotAvailable", .failed, "The keychain cannot be used.",

@@ -161,7 +161,7 @@ struct DifferenceReport: Report {
     if bound > 0 {
       // Where none of them opens on either side, this needs no saying.
       let isOpenOnOneSide = sealed.openInFirst + sealed.openInSecond > 0
-      let place = isOpenOnOneSide ? "where \(bound == 1 ? "it is" : "they are") encrypted, " : ""
+      let place = isOpenOnOneSide ? "on the side where \(bound == 1 ? "it is" : "they are") encrypted, " : ""
       reasons.append(
         place
           + (bound == 1

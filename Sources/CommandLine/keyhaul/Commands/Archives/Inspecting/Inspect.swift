@@ -145,7 +145,7 @@ struct Inspect: BackupVerb {
     } catch let error as CommandFailure {
       try Interruption.check()
       guard [.failed, .wrongPassword, .notFound].contains(error.status) else { throw error }
-      session.warn(error.message, why: error.why, try: "the rest is shown without it")
+      session.warn(error.message, why: error.why, try: "check the password; the rest is shown without it")
       return nil
     }
   }

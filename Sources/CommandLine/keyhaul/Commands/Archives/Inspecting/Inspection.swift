@@ -273,7 +273,7 @@ extension Inspection {
       : archive.isManifestMissing
         ? "no Manifest.plist, \(archive.areFilesEncrypted ? "encrypted" : "unencrypted") files"
         : archive.areFilesEncrypted
-          ? "encrypted" : archive.isEncrypted ? "unencrypted files, items under a password" : "no password"
+          ? "encrypted" : archive.isEncrypted ? "unencrypted files, password-protected items" : "no password"
     let size = "\(Amounts.count(files.count, "file")), \(Amounts.bytes(files.byteCount))"
     let classes = archive.keybag.classKeys.count
     let shownName = HostileText.shown(name)
@@ -372,7 +372,7 @@ extension Inspection {
     if let hidden = opened?.hiddenKeychain { return "cannot be read: \(hidden.fact). Its contents are not known." }
     guard archive.hasKeychain else {
       return archive.isEncrypted && !isUnlocked
-        ? "its file is missing; the manifest shows, with the password, whether there should be one"
+        ? "its file is missing; with the password, the manifest shows whether there should be one"
         : "none in this backup"
     }
     if let unbound, unbound.isRefused {
@@ -420,7 +420,7 @@ extension Inspection {
       : archive.isEncrypted
         ? "\(free) any device, \(Amounts.grouped(contents.thisDeviceOnly - openCount)) this device only"
         : unbound == nil
-          ? "with a password \(free) could go to any device" : "\(Amounts.grouped(openCount)) that anyone can decrypt"
+          ? "with a password, \(free) could go to any device" : "\(Amounts.grouped(openCount)) that anyone can decrypt"
     if contents.secretOnly > 0 { reach += ", \(Amounts.grouped(contents.secretOnly)) nowhere" }
     return "\(Amounts.count(contents.total, "item")): \(kinds.joined(separator: ", ")) · \(reach)"
   }

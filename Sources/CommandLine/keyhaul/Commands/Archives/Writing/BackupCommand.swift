@@ -101,8 +101,8 @@ struct BackupCommand: RunnableVerb {
     if noPassword {
       session.warn(
         "only \(device.name) can decrypt the keychain in this backup",
-        why: "without a password every keychain key also needs that device's hardware key",
-        try: "leave --no-password out if its items should move")
+        why: "without a password, the keychain's keys are wrapped with that device's hardware key",
+        try: "leave --no-password out if its items should move to another device")
       return try prepared(device, nil, in: session)
     }
     let secret = try session.password(password, of: output == "-" ? "the backup" : output, isNew: true)

@@ -62,10 +62,8 @@ struct Convert: RunnableVerb {
       output == "-"
       ? DoneChange("\(named.name) was copied to standard output")
       : DoneChange("\(named.name) was copied to \(output)", look: "keyhaul inspect \(ShellWord.quoted(output))")
-    let outcome = try session.rewriting(
-      "Copying \(named.name)", phase: "copy", done,
-      failure: { ArchiveOutput.failure($0, writing: output, reading: named.name) }
-    ) { (rewriter, progress) throws(BackupArchiveError) in
+    let outcome = try session.rewriting(named, to: output, titled: "Copying \(named.name)", phase: "copy", done) {
+      (rewriter, progress) throws(BackupArchiveError) in
       try rewriter.convert(named.archive, at: path, to: destination, replace: replaces, progress: progress)
     }
     session.settleReplaced(outcome.leftover)
@@ -125,7 +123,7 @@ struct Convert: RunnableVerb {
     ].compactMap(\.self)
     guard let first = given.first else { return }
     throw .usage(
-      "\(first) is for a decrypted copy",
+      "\(first) applies only to a decrypted copy",
       why: "a packed copy keeps every stored byte", try: "--decrypted, or leave it out"
     )
   }
@@ -243,10 +241,9 @@ struct DecryptedConversion {
   }
 
   private func decrypt(_ keys: ClassKeys, in session: Session) throws(CommandFailure) -> DecryptedBackup {
-    try session.rewriting(
-      "Decrypting \(named.name)", phase: "copy", unit: .byte,
-      DoneChange("\(named.name) was copied unencrypted to \(verb.output)"),
-      failure: { ArchiveOutput.failure($0, writing: verb.output, reading: named.name) }
+    let done = DoneChange("\(named.name) was copied unencrypted to \(verb.output)")
+    return try session.rewriting(
+      named, to: verb.output, titled: "Decrypting \(named.name)", phase: "copy", unit: .byte, done
     ) { (rewriter, progress) throws(BackupArchiveError) in
       try rewriter.decrypt(
         named.archive, at: path, to: destination, keys: keys, replace: replaces, progress: progress)

@@ -82,7 +82,7 @@ struct Rekey: RunnableVerb {
       guard rounds == nil || named.archive.keybag.secondRound != nil else {
         throw .usage(
           "--rounds cannot be set for \(named.name)",
-          why: "its keybag has one iteration, like backups of iOS 10.1 and earlier", try: "leave --rounds out")
+          why: "its keybag has no second iteration count, as in iOS 10.1 and earlier", try: "leave --rounds out")
       }
       return .another
     }
@@ -282,8 +282,8 @@ struct HardwareRekey {
     let device = "the source device" + (named.archive.device.name.map { ", which calls itself \($0)" } ?? "")
     throw CommandFailure.usage(
       "cannot \(action) \(named.name) without its device's key",
-      why: "without a password the keychain's keys are wrapped with the hardware key of \(device)",
-      try: "--device-key-file, or --home with the device whose key it is")
+      why: "without a password, the keychain's keys are wrapped with the hardware key of \(device)",
+      try: "--device-key-file, or --home with the folder that contains that device")
   }
 
   /// Goes on only with a key that opened an item; what a wrong one would write, no device could ever open.
@@ -319,13 +319,13 @@ struct HardwareRekey {
         return try proven(other, key, in: session)
       }
       throw CommandFailure(
-        .refused, "this is not the source device's key of \(named.name)",
+        .refused, "this is not the hardware key of \(named.name)'s source device",
         why: "it decrypts none of the \(Amounts.count(itemCount, "item")) that need such a key",
         try: "the key 0x835 of that device")
     case .unshown:
       try session.confirm(
-        "No item of \(named.name) proves that this is the hardware key of its source device. Use it anyway?",
-        refusal: "using a key that no item proves")
+        "No item of \(named.name) confirms that this is the hardware key of its source device. Use it anyway?",
+        refusal: "using a hardware key that no item confirms")
     }
     return hardware
   }

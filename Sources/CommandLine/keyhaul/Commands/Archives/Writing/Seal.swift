@@ -59,11 +59,9 @@ struct Seal: RunnableVerb {
   private func write(
     _ named: NamedArchive, at path: String, keys: ClassKeys?, in session: Session
   ) throws(CommandFailure) -> Int {
-    try session.rewriting(
-      "Sealing \(named.name)", phase: "seal",
-      DoneChange("\(named.name) is sealed", look: "keyhaul verify \(ShellWord.quoted(named.name))"),
-      failure: { CommandFailure(archive: $0, name: named.name) }
-    ) { (rewriter, progress) throws(BackupArchiveError) in
+    let done = DoneChange("\(named.name) is sealed", look: "keyhaul verify \(ShellWord.quoted(named.name))")
+    return try session.rewriting(named, titled: "Sealing \(named.name)", phase: "seal", done) {
+      (rewriter, progress) throws(BackupArchiveError) in
       try rewriter.seal(named.archive, at: path, keys: keys, progress: progress)
     }
   }

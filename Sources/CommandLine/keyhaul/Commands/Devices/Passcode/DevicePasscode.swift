@@ -74,7 +74,7 @@ struct DevicePasscodeChange: RunnableVerb {
     let isSame = new.matches(old)
     if dryRun.isOn {
       try session.announce(
-        "Would change the passcode of \(name), if the given one is right. A dry run does not try it.")
+        "Would change the passcode of \(name) if the current passcode given is right. A dry run does not check it.")
       if session.isJSON { try session.answer(before.document([("dry_run", true)])) }
       return .ok
     }
@@ -95,7 +95,7 @@ struct DevicePasscodeChange: RunnableVerb {
 /// `keyhaul device passcode remove`: destroys the items that need a passcode, for good.
 struct DevicePasscodeRemove: RunnableVerb {
   static let screen = HelpScreen(
-    sentence: "Remove the passcode, and the items that need one",
+    sentence: "Remove the passcode and destroy the items that need one",
     usage: "keyhaul device passcode remove NAME",
     examples: ["keyhaul device passcode remove old-phone"],
     flags: ["--passcode-file", "--yes", "--dry-run"])
@@ -117,7 +117,7 @@ struct DevicePasscodeRemove: RunnableVerb {
     if dryRun.isOn {
       _ = try session.password(passcode, of: name)
       try session.announce(
-        "Would remove the passcode of \(name), if the given one is right: a dry run does not try it; "
+        "Would remove the passcode of \(name) if the passcode given is right (a dry run does not check it); "
           + (passcodeOnlyCount == 0 ? "no item needs it." : "\(items) would be destroyed."))
       if session.isJSON {
         try session.answer(before.document([("dry_run", true), ("destroyed_items", .count(passcodeOnlyCount))]))

@@ -80,7 +80,7 @@ struct PlanReport {
   var obstacle: String? {
     if source.obstacle != nil { return "This backup cannot be restored as it is." }
     if plan.onlyRemoves {
-      return "It is only a report: the restore would remove items and restore none, and restore refuses that."
+      return "It is only a report: carrying it out would remove items and restore none, which restore refuses."
     }
     // What has no name while the device is locked has one when it is restored to, which is another plan.
     if target.state != .unlocked, plan.removed.contains(where: \.isSealed) {
@@ -140,7 +140,7 @@ struct PlanReport {
       return "\(made)\(source.sourceDevice) · \(source.protection) · \(count)"
     }
     let password = source.isEncrypted ? "with a password (--no-password: without)" : "without a password"
-    let made = source.isDevice ? "as backed up now" : "as a backup of \(source.sourceDevice) would contain it,"
+    let made = source.isDevice ? "as backed up now" : "as if \(source.sourceDevice) were backed up"
     return "\(made) \(password) · \(count)"
   }
 

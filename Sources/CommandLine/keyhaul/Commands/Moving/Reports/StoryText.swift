@@ -122,11 +122,11 @@ struct StoryText {
 
   /// - Parameter rule: `nil` if none keeps the item out of a backup.
   private func facts(ofItemOn device: String, leftOutBy rule: Reason?) -> [(String, String)] {
-    let place = "not in \(source.name); on \(device)"
+    let place = "not in \(source.name), but on \(device)"
     guard let rule = rule?.explanation else {
-      return [("Backup", "\(place). No rule keeps it out of a backup: it was added after this backup was made")]
+      return [("Backup", "\(place). No rule keeps it out of a backup, so it was added after this backup was made")]
     }
-    return [("Backup", "\(place), whose backup omits it: \(rule.headline)"), ("Rule", rule.rule)]
+    return [("Backup", "\(place), whose backups omit it: \(rule.headline)"), ("Rule", rule.rule)]
   }
 
   private func factsOfTarget(_ fate: ReportTerm) -> [(String, String)] {
