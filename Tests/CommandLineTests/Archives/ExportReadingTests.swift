@@ -5,6 +5,7 @@ import SystemPackage
 import Testing
 
 @testable import Backups
+@testable import Reports
 @testable import keyhaul
 
 @Suite("A disk that fails while items are exported")
@@ -44,8 +45,9 @@ struct ExportReadingTests {
     let everything = try ItemSelection(.init(kind: nil, attributes: try ItemAttributeOptions.parse([])))
     let source = ExportSource(reader, of: NamedArchive(name: "b", archive: archive), everything)
     let test = try TestSession()
-    let form = try ExportForm(try CommonOptions.parse([]), output: isPrinted ? "-" : "items.json", reveals: true)
-    var items = ExportedItems(of: source.origin, as: form)
+    let format = try ExportFormat.chosen(
+      try CommonOptions.parse([]), output: isPrinted ? "-" : "items.json", reveals: true)
+    var items = ExportedItems(of: source.origin, as: format)
     let error = #expect(throws: CommandFailure.self) {
       try items.write(from: source, revealingSecrets: true, in: test.session) { (bytes) throws(CommandFailure) in
         hasBegun.withLock { $0 = true }

@@ -33,3 +33,10 @@ extension ItemExport {
   /// Lines as RFC 4180 ends them, without the header.
   var rows: [String] { text.components(separatedBy: "\r\n").dropFirst().dropLast() }
 }
+
+extension ItemExport {
+  /// An export in a format that does not state its time.
+  init(_ items: [KeychainItem], as format: ExportFormat) {
+    self.init(items, as: format, made: KeychainDate(secondsSinceReferenceDate: 0))
+  }
+}

@@ -1,27 +1,31 @@
 import ArgumentParser
 import KeyhaulKit
+import Reports
 
-/// The forms that every verb's result has.
-enum OutputFormat: String, WordArgument {
-  case text
-  case json
-  /// A document on each line, of a call about many backups.
-  case ndjson
-  case csv
+/// What `--format` may be. Each command accepts some of them.
+struct OutputFormat: WordArgument, Equatable {
+  let rawValue: String
+
+  static let text = OutputFormat("text")
+  static let json = OutputFormat("json")
+  /// A document on each line, for a call about many backups.
+  static let ndjson = OutputFormat("ndjson")
+  static let csv = OutputFormat("csv")
   /// One self-contained page.
-  case html
+  static let html = OutputFormat("html")
   /// Results of tests, as systems for continuous integration read them.
-  case junit
-  /// Secrets of one-time passwords, an address on each line.
-  case otpauth
-  /// Certificates and keys.
-  case pem
-  /// Wi-Fi networks and their passwords.
-  case wifi
-  /// Generic passwords, as forensic tools take a keychain.
-  case genpPlist = "genp-plist"
-  /// Logins, as password managers exchange them.
-  case cxf
+  static let junit = OutputFormat("junit")
+
+  private static let reports = [text, json, ndjson, csv, html, junit]
+  /// Those of reports, then those that exist only for exported items.
+  static let allCases = reports + ExportFormat.all.map { OutputFormat($0.name) }.filter { !reports.contains($0) }
+
+  private init(_ name: String) { rawValue = name }
+
+  init?(rawValue: String) {
+    guard let known = Self.allCases.first(where: { $0.rawValue == rawValue }) else { return nil }
+    self = known
+  }
 }
 
 extension ColorChoice: WordArgument {}
@@ -84,7 +88,7 @@ struct CommonOptions: ParsableArguments {
     let name = output.lowercased()
     guard name.hasSuffix(".html") || name.hasSuffix(".htm") else { return }
     throw .usage(
-      "\(output) would not be a page", why: "only --format html creates a page", try: "--format html, or another name")
+      "\(output) would not be HTML", why: "only --format html creates a page", try: "--format html, or another name")
   }
 
   /// What cannot be meant together, and a form that the verb's result does not have.
@@ -96,7 +100,7 @@ struct CommonOptions: ParsableArguments {
     if let format, !formats.contains(format) {
       let known = Amounts.list(formats.map(\.rawValue), conjunction: "or")
       throw .usage(
-        "the result has no \(format.rawValue) format", why: "it is \(known)",
+        "the result has no \(format.rawValue) format", why: "it must be \(known)",
         try: "--format \(formats.first?.rawValue ?? "text")")
     }
     if json, !answersBeside, let format, format != .json {

@@ -10,13 +10,12 @@ struct ContainerSource {
   func read(
     _ feed: DescriptorFeed, as format: ContainerFormat
   ) throws(BackupArchiveError) -> EntryLedger.Found {
-    switch format {
-    case .tar: try readTar(feed, of: feed.fileByteCount, fileByteCount: feed.fileByteCount)
-    case .gzippedTar, .zstandardTar:
-      try readTar(
-        try DecompressedFeed(feed, as: format, limits: limits), of: feed.fileByteCount, fileByteCount: nil)
-    case .zip: try readZip(feed)
+    if format == .zip { return try readZip(feed) }
+    guard format.isCompressedTar else {
+      return try readTar(feed, of: feed.fileByteCount, fileByteCount: feed.fileByteCount)
     }
+    return try readTar(
+      try DecompressedFeed(feed, as: format, limits: limits), of: feed.fileByteCount, fileByteCount: nil)
   }
 
   /// - Parameters:

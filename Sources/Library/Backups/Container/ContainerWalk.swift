@@ -24,13 +24,13 @@ package final class ContainerWalk {
 
   /// - Parameter feed: Stands at its start.
   package init(_ feed: DescriptorFeed, as format: ContainerFormat, limits: ArchiveLimits) throws(BackupArchiveError) {
-    switch format {
-    case .tar: reader = try LibArchiveReader(feed, reading: .tar)
-    case .zip:
+    if format == .zip {
       remainingBytes = limits.decompressedByteCount(of: feed.fileByteCount ?? 0)
       reader = try LibArchiveReader(try ZipNameFeed(feed, limits: limits), reading: .zip)
-    case .gzippedTar, .zstandardTar:
+    } else if format.isCompressedTar {
       reader = try LibArchiveReader(try DecompressedFeed(feed, as: format, limits: limits), reading: .tar)
+    } else {
+      reader = try LibArchiveReader(feed, reading: .tar)
     }
     self.limits = limits
     ledger = EntryLedger(limits: limits, containerByteCount: feed.fileByteCount)
@@ -123,14 +123,10 @@ extension ContainerFormat {
     throw BackupArchiveError(.notABackup, "it is not a folder, a tar file or a zip file")
   }
 
-  /// Sources: POSIX pax ("ustar" at 257; older tars have only a checksum), RFC 1952, RFC 8878, PKWARE APPNOTE 4.3.7.
+  /// Source: POSIX pax ("ustar" at 257; older tars have only a checksum).
   private init?(_ bytes: UnsafeRawBufferPointer) {
-    if bytes.starts(with: [0x1F, 0x8B]) {
-      self = .gzippedTar
-    } else if bytes.starts(with: [0x28, 0xB5, 0x2F, 0xFD]) {
-      self = .zstandardTar
-    } else if bytes.starts(with: [0x50, 0x4B, 3, 4]) || bytes.starts(with: [0x50, 0x4B, 5, 6]) {
-      self = .zip
+    if let format = Self.allCases.first(where: { $0.signatures.contains { bytes.starts(with: $0) } }) {
+      self = format
     } else {
       guard bytes.count >= ContainerSource.blockByteCount else { return nil }
       let block = bytes[..<ContainerSource.blockByteCount]

@@ -63,7 +63,7 @@ struct EntryLedger {
     guard entryCount <= limits.entryCount else {
       throw BackupArchiveError(.overLimit, "it has more than \(Amounts.grouped(Int64(limits.entryCount))) entries")
     }
-    if case .odd(let what) = kind { throw hostile(name, "is \(what)") }
+    if case .odd(let what) = kind { throw hostile(name, "it is \(what)") }
     if name == EntryName("./") || name == EntryName(".") { return nil }
     let path: EntryPath
     do {
@@ -73,11 +73,11 @@ struct EntryLedger {
       throw hostile(name, error.text)
     }
     guard kind == .directory || name.bytes.last != UInt8(ascii: "/") else {
-      throw hostile(name, "is a file with a folder's name")
+      throw hostile(name, "it is a file with a folder's name")
     }
     guard seen.insert(path.collisionKey).inserted else {
       if kind == .directory { return nil }
-      throw hostile(name, "its name was used before, or differs from one only in case or in Unicode form")
+      throw hostile(name, "its name was used before, or differs from an earlier one only in case or Unicode form")
     }
     guard kind == .file else { return nil }
     guard byteCount >= 0, byteCount <= limits.entryByteCount else {
@@ -90,7 +90,7 @@ struct EntryLedger {
     claimedByteCount = claimed
     guard !overflow, claimed <= limits.totalByteCount else {
       throw BackupArchiveError(
-        .overLimit, "its entries claim more than \(Amounts.grouped(limits.totalByteCount)) bytes by entry \(entryCount)"
+        .overLimit, "its first \(entryCount) entries claim more than \(Amounts.grouped(limits.totalByteCount)) bytes"
       )
     }
     return try place(path, name: name, byteCount: byteCount)
@@ -112,7 +112,7 @@ struct EntryLedger {
       guard byteCount > 0 else { return nil }
       guard byteCount <= wanted.part.limit(limits) else {
         parts[wanted.directory, default: StoredParts()].unreadJournals[wanted.part] = (
-          byteCount, "at most \(Amounts.bytes(wanted.part.limit(limits))) are read"
+          byteCount, "Keyhaul reads at most \(Amounts.bytes(wanted.part.limit(limits)))"
         )
         return nil
       }
@@ -141,7 +141,7 @@ struct EntryLedger {
     // Many leading directories could each ask for a backup's worth of memory.
     wantedByteCount += byteCount
     guard wantedByteCount <= limits.keptByteCount else {
-      throw BackupArchiveError(.overLimit, "it contains more than one backup's manifests by entry \(entryCount)")
+      throw BackupArchiveError(.overLimit, "its first \(entryCount) entries contain more manifests than one backup has")
     }
     return wanted
   }

@@ -45,7 +45,7 @@ struct ZipDirectory {
     var cursor = try Cursor(feed, at: tailStart)
     let tail = try cursor.take(Int(fileByteCount - tailStart))
     guard let end = Self.lastEndRecord(in: tail) else {
-      throw BackupArchiveError(.truncated, "the zip's directory is missing at its end")
+      throw BackupArchiveError(.truncated, "the directory at the end of the zip is missing")
     }
     var count = Int64(tail.littleEndian(at: end + 10, bytes: 2))
     var size = Int64(tail.littleEndian(at: end + 12, bytes: 4))
@@ -121,7 +121,7 @@ struct ZipDirectory {
     if name.contains(0) { return "its name has a NUL" }
     if name.contains(UInt8(ascii: "\\")) { return "its name has a backslash" }
     guard system == 3 || system == 19, mode & 0o170000 != 0 else { return nil }
-    if case .odd(let what) = EntryLedger.Kind(mode: mode) { return "is \(what)" }
+    if case .odd(let what) = EntryLedger.Kind(mode: mode) { return "it is \(what)" }
     return nil
   }
 
@@ -170,7 +170,7 @@ private struct Cursor {
   mutating func take(_ count: Int) throws(BackupArchiveError) -> [UInt8] {
     while pending.count < count {
       let chunk = try feed.next()
-      if chunk.isEmpty { throw BackupArchiveError(.truncated, "the zip ends inside of its directory") }
+      if chunk.isEmpty { throw BackupArchiveError(.truncated, "the zip ends inside its directory") }
       pending = ArraySlice(Array(pending) + Array(chunk))
     }
     defer { pending = pending.dropFirst(count) }

@@ -1,6 +1,6 @@
 import Basics
 
-/// The formats in which a backup's directory is packed into one file.
+/// The formats in which a backup's directory is packed into one file, with what tells each from the others.
 public enum ContainerFormat: String, Sendable, CaseIterable {
   /// Not compressed.
   case tar
@@ -11,20 +11,39 @@ public enum ContainerFormat: String, Sendable, CaseIterable {
   /// A zip, each entry compressed for itself.
   case zip
 
-  /// The format that a file's name asks for; a name that asks for none gets a tar.
-  public init(fileName: String) {
-    let name = fileName.lowercased()
-    self =
-      if name.hasSuffix(".tar.gz") || name.hasSuffix(".tgz") {
-        .gzippedTar
-      } else if name.hasSuffix(".tar.zst") || name.hasSuffix(".tzst") {
-        .zstandardTar
-      } else if name.hasSuffix(".zip") {
-        .zip
-      } else {
-        .tar
-      }
+  /// What names of such files end in; the first one is the usual one.
+  public var endings: [String] {
+    switch self {
+    case .tar: [".tar"]
+    case .gzippedTar: [".tar.gz", ".tgz"]
+    case .zstandardTar: [".tar.zst", ".tzst"]
+    case .zip: [".zip"]
+    }
   }
+
+  /// What such a file begins with; none for a tar, which is known by the checksum of its first header.
+  ///
+  /// Sources: RFC 1952, RFC 8878, PKWARE APPNOTE 4.3.7 and 4.3.16.
+  var signatures: [[UInt8]] {
+    switch self {
+    case .tar: []
+    case .gzippedTar: [[0x1F, 0x8B]]
+    case .zstandardTar: [[0x28, 0xB5, 0x2F, 0xFD]]
+    case .zip: [[0x50, 0x4B, 3, 4], [0x50, 0x4B, 5, 6]]
+    }
+  }
+
+  /// Whether the file is a tar that was compressed as a whole.
+  var isCompressedTar: Bool { self == .gzippedTar || self == .zstandardTar }
+
+  /// The format that a file's name asks for; `nil` if it asks for none.
+  package static func named(by fileName: String) -> ContainerFormat? {
+    let name = fileName.lowercased()
+    return allCases.first { $0.endings.contains(where: name.hasSuffix) }
+  }
+
+  /// The format that a file's name asks for; a tar if it asks for none.
+  public init(fileName: String) { self = Self.named(by: fileName) ?? .tar }
 }
 
 /// Where a backup is read from.

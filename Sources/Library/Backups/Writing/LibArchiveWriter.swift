@@ -43,16 +43,14 @@ final class LibArchiveWriter {
     self.handle = handle
     self.sink = sink
     times = Self.times(of: format)
+    if format != .zip { try check(archive_write_set_format_pax_restricted(handle)) }
     switch format {
-    case .tar: try check(archive_write_set_format_pax_restricted(handle))
+    case .tar: break
     case .gzippedTar:
-      try check(archive_write_set_format_pax_restricted(handle))
       try check(archive_write_add_filter_gzip(handle))
       try check(archive_write_set_filter_option(handle, "gzip", "timestamp", nil))
       if !compresses { try check(archive_write_set_filter_option(handle, "gzip", "compression-level", "0")) }
-    case .zstandardTar:
-      try check(archive_write_set_format_pax_restricted(handle))
-      try check(archive_write_add_filter_zstd(handle))
+    case .zstandardTar: try check(archive_write_add_filter_zstd(handle))
     case .zip:
       try check(archive_write_set_format_zip(handle))
       if !compresses { try check(archive_write_zip_set_compression_store(handle)) }
@@ -106,10 +104,7 @@ final class LibArchiveWriter {
   /// APPNOTE 4.4.6) and beside them 32 bits; libarchive 3.6 writes the lower bits of what is more, and reads from `NULL`
   /// where a year has more than 32 bits.
   private static func times(of format: ContainerFormat) -> ClosedRange<Int64> {
-    switch format {
-    case .tar, .gzippedTar, .zstandardTar: 0...0o77_777_777_777
-    case .zip: 0...Int64(UInt32.max)
-    }
+    format == .zip ? 0...Int64(UInt32.max) : 0...0o77_777_777_777
   }
 
   func write(_ bytes: UnsafeRawBufferPointer) throws(WriteFailure) {

@@ -1,5 +1,13 @@
 import KeyhaulKit
 
+extension ExportFormat {
+  /// Certificates and keys in PEM, each below a line that names it. Private keys are PKCS#8, public ones
+  /// SubjectPublicKeyInfo.
+  public static let certificatesAndKeys = ExportFormat(
+    "pem", hint: "certificates, keys", kinds: [.certificate, .key], noun: "item", secretNoun: "private key",
+    needsSecrets: false, append: { $0.appendBlock($1) })
+}
+
 extension ItemExportWriter {
   mutating func appendBlock(_ item: KeychainItem) {
     guard item.words(.tokenID).isEmpty else {

@@ -1,5 +1,31 @@
 import KeyhaulKit
 
+extension ExportFormat {
+  /// Generic and internet passwords as JSON that password managers exchange: a login for each, a one-time password for a
+  /// secret of one, a Wi-Fi network for one. It states when it was made, in whole seconds.
+  ///
+  /// An item is identified by its UUID if it has one of its own, otherwise by its place. One-time passwords that count
+  /// their uses cannot be expressed. Source: FIDO Alliance, "Credential Exchange Format" 1.0, Proposed Standard of
+  /// 2025-08-14.
+  public static let credentialExchange = ExportFormat(
+    "cxf", kinds: [.genericPassword, .internetPassword], noun: "password",
+    begin: { $0.exchange = CredentialExchange(made: $0.made) }, append: { $0.appendCredential($1) },
+    end: { $0.endCredentials() })
+}
+
+extension ItemExportWriter {
+  mutating func appendCredential(_ item: KeychainItem) {
+    guard var exchange = exchange.take() else { return }
+    exchange.append(item, &counts) { text.append($0) }
+    self.exchange = consume exchange
+  }
+
+  mutating func endCredentials() {
+    guard let exchange = exchange.take() else { return }
+    exchange.end { text.append($0) }
+  }
+}
+
 /// The document that password managers exchange, made while its items go by.
 struct CredentialExchange: ~Copyable {
   private var stream: JSONStream
@@ -23,9 +49,7 @@ struct CredentialExchange: ~Copyable {
     to portion: (UnsafeRawBufferPointer) throws(Failure) -> Void
   ) throws(Failure) {
     defer { place += 1 }
-    guard item.kind == .genericPassword || item.kind == .internetPassword,
-      let credential = Self.credential(of: item, &counts)
-    else { return }
+    guard let credential = Self.credential(of: item, &counts) else { return }
     try stream.append(entry(for: item, credential, &counts), to: portion)
   }
 

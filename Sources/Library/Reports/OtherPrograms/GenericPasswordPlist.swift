@@ -14,6 +14,19 @@ enum GenericPasswordPlist {
   static let end = "\t</array>\n</dict>\n</plist>\n"
 }
 
+extension ExportFormat {
+  /// Generic passwords as a property list in XML: a dictionary with an array `genp`, each entry an item's attributes by
+  /// their codes and its secret as data (`v_Data`).
+  ///
+  /// This is what iLEAPP takes as `--keychain`: it asks a dictionary for `genp` and reads `agrp`, `acct`, `svce` and
+  /// `v_Data`. Values keep their types; dates are cut to whole seconds, and text that XML cannot represent is written as
+  /// data. Source: iLEAPP, `scripts/ios_keychain.py`.
+  public static let genericPasswordPlist = ExportFormat(
+    "genp-plist", ending: ".genp.plist", kinds: [.genericPassword], noun: "generic password",
+    begin: { $0.text.append(GenericPasswordPlist.start) }, append: { $0.appendEntry($1) },
+    end: { $0.text.append(GenericPasswordPlist.end) })
+}
+
 extension ItemExportWriter {
   mutating func appendEntry(_ item: KeychainItem) {
     guard let secret = item.secret, !secret.isEmpty else { return counts.leave(item, "it has no secret") }

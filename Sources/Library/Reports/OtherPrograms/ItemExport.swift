@@ -10,9 +10,14 @@ public struct ItemExport: Sendable {
   public let leftOut: [ItemExportCounts.LeftOut]
 
   /// Makes an export of items that are held. For very many of them there is `ItemExportWriter`.
-  public init(_ items: [KeychainItem], as form: ItemExportForm) {
+  ///
+  /// - Parameters:
+  ///   - items: Of any kind; the format chooses.
+  ///   - format: Not the document.
+  ///   - made: The time of the export, for formats that state it.
+  public init(_ items: [KeychainItem], as format: ExportFormat, made: KeychainDate) {
     var text = SensitiveBuffer()
-    var writer = ItemExportWriter(form)
+    var writer = ItemExportWriter(format, made: made)
     var leftOut: [ItemExportCounts.LeftOut] = []
     for item in items {
       writer.append(item) { text.append($0) }
@@ -22,38 +27,6 @@ public struct ItemExport: Sendable {
     contents = text.bytes()
     self.leftOut = leftOut
   }
-}
-
-/// What other programs read.
-public enum ItemExportForm: Sendable {
-  /// Generic and internet passwords as a table (RFC 4180, every field in quotes, UTF-8 without a mark).
-  ///
-  /// A password, a one-time secret and a telephone number as user name stand as they are, because whoever imports them
-  /// takes them literally. Every other cell that a spreadsheet would compute gets an apostrophe before it.
-  case passwords
-  /// Generic passwords as a property list in XML: a dictionary with an array `genp`, each entry an item's attributes by
-  /// their codes and its secret as data (`v_Data`).
-  ///
-  /// What iLEAPP takes as `--keychain`: it asks a dictionary for `genp` and reads `agrp`, `acct`, `svce` and `v_Data`.
-  /// Values keep their types; dates are cut to whole seconds, and text that XML has no form for stands as data.
-  /// Source: iLEAPP, `scripts/ios_keychain.py`.
-  case genericPasswordPlist
-  /// Generic and internet passwords as JSON that password managers exchange: a login for each, a one-time password for a
-  /// secret of one, a Wi-Fi network for one. It was made at the moment, in whole seconds.
-  ///
-  /// An item is known by its UUID where it has one of its own, else by its place. What is counted up at each use has no
-  /// form. Source: FIDO Alliance, "Credential Exchange Format" 1.0, Proposed Standard of 2025-08-14.
-  case credentialExchange(made: KeychainDate)
-  /// The secrets that one-time passwords are made of, as the addresses that authenticators import, one on each line.
-  ///
-  /// Source: Google Authenticator, "Key Uri Format".
-  case oneTimeSecrets
-  /// Certificates and keys in PEM, each below a line that names it.
-  ///
-  /// Private keys are PKCS#8, public ones SubjectPublicKeyInfo: what every program reads.
-  case certificatesAndKeys
-  /// The Wi-Fi networks that a device knows, and their passwords, as a table like that of the passwords.
-  case wirelessNetworks
 }
 
 /// What an export holds, and what it does not.

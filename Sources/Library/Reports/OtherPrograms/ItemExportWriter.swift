@@ -5,26 +5,28 @@ public struct ItemExportWriter: ~Copyable {
   /// How much waits to be taken, in bytes.
   private static let portionByteCount = 32_768
 
-  private let form: ItemExportForm
+  private let format: ExportFormat
+  /// The time of the export.
+  let made: KeychainDate
   /// What has been made so far.
   public internal(set) var counts = ItemExportCounts()
-  /// What waits to be taken; of the form that is JSON it is in the stream.
+  /// What waits to be taken.
   var text = SensitiveBuffer()
-  private var exchange: CredentialExchange?
+  /// The state of the one format that has one.
+  var exchange: CredentialExchange?
 
   /// Begins an export. What stands before its items is taken with them.
-  public init(_ form: ItemExportForm) {
-    self.form = form
-    switch form {
-    case .passwords: appendColumns(ItemExport.passwordColumns)
-    case .wirelessNetworks: appendColumns(ItemExport.networkColumns)
-    case .genericPasswordPlist: text.append(GenericPasswordPlist.start)
-    case .credentialExchange(let made): exchange = CredentialExchange(made: made)
-    case .oneTimeSecrets, .certificatesAndKeys: break
-    }
+  ///
+  /// - Parameters:
+  ///   - format: Not the document.
+  ///   - made: The time of the export, for formats that state it.
+  public init(_ format: ExportFormat, made: KeychainDate) {
+    self.format = format
+    self.made = made
+    format.begin(&self)
   }
 
-  /// Adds an item. One of another kind than the form is for is passed over.
+  /// Adds an item. The writer skips one of a kind that the format does not contain.
   ///
   /// - Parameters:
   ///   - item: The next one.
@@ -32,15 +34,8 @@ public struct ItemExportWriter: ~Copyable {
   public mutating func append<Failure: Error>(
     _ item: KeychainItem, to portion: (UnsafeRawBufferPointer) throws(Failure) -> Void
   ) throws(Failure) {
-    switch (form, item.kind) {
-    case (.passwords, .genericPassword), (.passwords, .internetPassword): appendPassword(item)
-    case (.genericPasswordPlist, .genericPassword): appendEntry(item)
-    case (.credentialExchange, _): try exchange?.append(item, &counts, to: portion)
-    case (.oneTimeSecrets, _): appendOneTimeSecret(item)
-    case (.certificatesAndKeys, .certificate), (.certificatesAndKeys, .key): appendBlock(item)
-    case (.wirelessNetworks, .genericPassword): appendNetwork(item)
-    case (.passwords, _), (.genericPasswordPlist, _), (.certificatesAndKeys, _), (.wirelessNetworks, _): break
-    }
+    guard format.kinds.contains(item.kind) else { return }
+    format.append(&self, item)
     guard text.count >= Self.portionByteCount else { return }
     try text.withBytes(portion)
     text.removeAll()
@@ -49,22 +44,18 @@ public struct ItemExportWriter: ~Copyable {
   /// Ends the export, and gives what waits.
   ///
   /// - Parameter portion: Takes the rest of what has been made, lent.
-  /// - Returns: What it holds.
+  /// - Returns: What it contains.
   public consuming func end<Failure: Error>(
     to portion: (UnsafeRawBufferPointer) throws(Failure) -> Void
   ) throws(Failure) -> ItemExportCounts {
-    switch form {
-    case .genericPasswordPlist: text.append(GenericPasswordPlist.end)
-    case .credentialExchange: try exchange.take()?.end(to: portion)
-    case .passwords, .oneTimeSecrets, .certificatesAndKeys, .wirelessNetworks: break
-    }
+    format.end(&self)
     try text.withBytes(portion)
     return counts
   }
 
   // MARK: Tables
 
-  private mutating func appendColumns(_ names: [String]) {
+  mutating func appendColumns(_ names: [String]) {
     text.append(names.joined(separator: ","))
     endLine()
   }

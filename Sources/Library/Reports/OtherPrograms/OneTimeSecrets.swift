@@ -1,5 +1,15 @@
 import KeyhaulKit
 
+extension ExportFormat {
+  /// The secrets of one-time passwords, as the URLs that authenticators import, one on each line.
+  ///
+  /// Source: Google Authenticator, "Key Uri Format".
+  public static let oneTimeSecrets = ExportFormat(
+    "otpauth", kinds: [.genericPassword, .internetPassword], noun: "one-time password secret",
+    containsWholeKinds: false,
+    append: { $0.appendOneTimeSecret($1) })
+}
+
 extension ItemExportWriter {
   /// Of an item whose secret is none, nothing.
   mutating func appendOneTimeSecret(_ item: KeychainItem) {

@@ -5,6 +5,16 @@ extension ItemExport {
   public static let passwordColumns = ["Title", "URL", "Username", "Password", "Notes", "OTPAuth"]
 }
 
+extension ExportFormat {
+  /// Generic and internet passwords as a table (RFC 4180, every field in quotes, UTF-8 without a byte order mark).
+  ///
+  /// A password, a one-time secret and a telephone number as user name are written unchanged, because programs import them
+  /// literally. Every other cell that a spreadsheet would compute gets an apostrophe before it.
+  public static let passwords = ExportFormat(
+    "csv", hint: "passwords", kinds: [.genericPassword, .internetPassword], noun: "password",
+    begin: { $0.appendColumns(ItemExport.passwordColumns) }, append: { $0.appendPassword($1) })
+}
+
 extension ItemExportWriter {
   mutating func appendPassword(_ item: KeychainItem) {
     guard let secret = item.secret, !secret.isEmpty else { return counts.leave(item, "it has no secret") }

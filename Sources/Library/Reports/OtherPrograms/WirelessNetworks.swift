@@ -5,6 +5,13 @@ extension ItemExport {
   public static let networkColumns = ["Network", "Password"]
 }
 
+extension ExportFormat {
+  /// The Wi-Fi networks that a device knows, and their passwords, as a table like that of the passwords.
+  public static let wirelessNetworks = ExportFormat(
+    "wifi", kinds: [.genericPassword], noun: "network", secretNoun: "password", containsWholeKinds: false,
+    begin: { $0.appendColumns(ItemExport.networkColumns) }, append: { $0.appendNetwork($1) })
+}
+
 extension ItemExportWriter {
   /// Of a password that is none of a network, nothing.
   mutating func appendNetwork(_ item: KeychainItem) {

@@ -4,12 +4,14 @@ import KeyhaulKit
 /// Where a verb writes an archive: what `-o` may be, and what it would replace.
 enum ArchiveOutput {
   static let help =
-    "The backup to write: a folder (ends in /), or one file: .tar, .tar.gz, .tar.zst, .zip; - is a tar on standard "
-    + "output."
+    "The backup to write: a folder (ends in /) or one file (\(endings.joined(separator: ", "))); "
+    + "- writes a tar to standard output."
 
+  private static let endings = ContainerFormat.allCases.compactMap(\.endings.first)
   /// Endings of containers that are not written. A tar by such a name would deceive whoever opens it.
   private static let foreignEndings = [
     ".7z", ".rar", ".xz", ".txz", ".bz2", ".tbz", ".tbz2", ".lz", ".lzma", ".lz4", ".br", ".z", ".dmg", ".iso", ".cpio",
+    ".gz", ".zst",
   ]
 
   /// - Parameter inputs: What is read, which it may not take the place of.
@@ -29,15 +31,13 @@ enum ArchiveOutput {
     if case .directory(let path) = destination { try requireNoFile(at: path, in: output) }
     guard case .file(let path, _) = destination else { return }
     let name = path.lowercased()
-    let isForeign =
-      foreignEndings.contains(where: name.hasSuffix)
-      || (!name.hasSuffix(".tar.gz") && name.hasSuffix(".gz"))
-      || (!name.hasSuffix(".tar.zst") && name.hasSuffix(".zst"))
-    guard isForeign, output != "-" else { return }
+    guard ContainerFormat.named(by: name) == nil, foreignEndings.contains(where: name.hasSuffix), output != "-" else {
+      return
+    }
     let ending = name.split(separator: ".").last.map { ".\($0)" } ?? name
     throw .usage(
       "\(output) cannot be written", why: "a backup cannot be a \(ending) file",
-      try: "a name that ends in .tar, .tar.gz, .tar.zst or .zip, or a folder")
+      try: "a name that ends in \(Amounts.list(endings, conjunction: "or")), or a folder")
   }
 
   /// Refuses a directory in the place of a file.

@@ -11,7 +11,7 @@ final class BackupWalk {
   static let maximumDepth = 64
 
   /// Endings of backups in one file; one of another name is known by its first bytes.
-  static let endings = [".tar", ".tar.gz", ".tgz", ".tar.zst", ".zip", ".backup"]
+  static let endings = ContainerFormat.allCases.flatMap(\.endings) + [".backup"]
   /// Where a tar says that it is one, in bytes from its start, and what it says. Source: POSIX, pax, "ustar Interchange
   /// Format".
   private static let tarMark = (offset: 257, text: Array("ustar".utf8))

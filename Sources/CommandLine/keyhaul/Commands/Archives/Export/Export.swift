@@ -21,13 +21,13 @@ struct Export: RunnableVerb {
       "keyhaul export family.backup --files notes/ --app org.example.notes",
     ],
     flags: [
-      .init("--format", "json, csv (passwords), otpauth, pem (certificates, keys), wifi, genp-plist or cxf"),
+      .init("--format", ExportFormat.list),
       "--reveal",
       .init("--kind, --service, --server", "export only these items; * matches any text"), "--domain",
       "--files", "--password-file", "--dry-run", "--yes",
     ])
   static let configuration = described(as: "export")
-  static let formats: [OutputFormat] = [.json, .csv, .otpauth, .pem, .wifi, .genpPlist, .cxf]
+  static let formats = OutputFormat.exports
   static let answersBesideFiles = true
 
   @Argument(
@@ -83,12 +83,12 @@ struct Export: RunnableVerb {
     if let domain = domain.first { return try FileExport(self, domain: domain).perform(in: session) }
     let selection = try ItemSelection(chosen)
     if let path = chosen.attributes.path, path.contains("/"), !path.hasPrefix("/") {
-      session.note("--path is the path of internet passwords; to export a file of a backup, add --domain.")
+      session.note("--path alone selects internet passwords by path; to export a file from a backup, add --domain.")
     }
-    let form = try ExportForm(common, output: output, reveals: reveal)
-    let source = try openSource(selection, form, in: session)
-    let items = try export(source, form, in: session)
-    try say(items, form, in: session)
+    let format = try ExportFormat.chosen(common, output: output, reveals: reveal)
+    let source = try openSource(selection, format, in: session)
+    let items = try export(source, format, in: session)
+    try say(items, format, in: session)
     return items.damagedCount > 0 ? .partial : .ok
   }
 
@@ -97,7 +97,7 @@ struct Export: RunnableVerb {
   // MARK: The items
 
   private func openSource(
-    _ selection: ItemSelection, _ form: ExportForm, in session: Session
+    _ selection: ItemSelection, _ format: ExportFormat, in session: Session
   ) throws -> ExportSource {
     let found = try ArgumentFinder(session, databaseKeys).keychain(source, wait: wait.time)
     try databaseKeys.check([found])
@@ -107,7 +107,7 @@ struct Export: RunnableVerb {
       try prepareOutput(inputs: device.files, in: session)
       return try device.hold(.reading) { openDevice in
         try ExportSource(
-          of: openDevice, named: device.name, selection, wantsSecrets: reveal || form.format != .json)
+          of: openDevice, named: device.name, selection, wantsSecrets: reveal || !format.isDocument)
       }
     case .dump(let found):
       try found.refuse(unlocking)
@@ -118,7 +118,7 @@ struct Export: RunnableVerb {
     case .archive(let found):
       try refuseApp(of: "a backup")
       try prepareOutput(from: found, in: session)
-      return try open(found, selection, form, in: session)
+      return try open(found, selection, format, in: session)
     }
   }
 
@@ -140,14 +140,14 @@ struct Export: RunnableVerb {
   }
 
   private func open(
-    _ found: FoundArchive, _ selection: ItemSelection, _ form: ExportForm, in session: Session
+    _ found: FoundArchive, _ selection: ItemSelection, _ format: ExportFormat, in session: Session
   ) throws -> ExportSource {
     let named = try found.open(storage: unlocking.storage, in: session)
     // Nobody types a password to be refused afterwards; where none is typed, the refusal can say how many there are.
     let source = try unlocking.password.source(environment: session.environment)
     let isAsked = named.archive.isEncrypted && source == .prompt
-    if isAsked, !reveal, form.isSecret {
-      throw ExportedItems.missingRevealFlag(Self.shown(output), form, count: nil)
+    if isAsked, !reveal, format.needsSecrets {
+      throw ExportedItems.missingRevealFlag(Self.shown(output), format, count: nil)
     }
     let reader = try ArchiveUnlocker(named, unlocking.opening, in: session).reader(
       with: unlocking.password, for: .exporting)
@@ -164,23 +164,23 @@ struct Export: RunnableVerb {
   // MARK: The result
 
   private func export(
-    _ source: ExportSource, _ form: ExportForm, in session: Session
+    _ source: ExportSource, _ format: ExportFormat, in session: Session
   ) throws(CommandFailure) -> ExportedItems {
-    var items = ExportedItems(of: source.origin, as: form)
-    if !dryRun.isOn, reveal || form.format == .json {
+    var items = ExportedItems(of: source.origin, as: format)
+    if !dryRun.isOn, reveal || format.isDocument {
       try writing(in: session) { (portion) throws(CommandFailure) in
         try items.write(from: source, revealingSecrets: reveal, in: session, to: portion)
       }
       return items
     }
     // Without --reveal it is written once it is known to hold no secret.
-    let isHeld = !dryRun.isOn && !form.isSecret
+    let isHeld = !dryRun.isOn && !format.needsSecrets
     var held = SensitiveBuffer()
     try items.write(from: source, revealingSecrets: reveal, in: session) { (portion) throws(CommandFailure) in
       if isHeld { held.append(portion) }
     }
     guard reveal || items.secretCount == 0 else {
-      throw ExportedItems.missingRevealFlag(Self.shown(output), form, count: items.secretCount)
+      throw ExportedItems.missingRevealFlag(Self.shown(output), format, count: items.secretCount)
     }
     if isHeld { try writing(in: session) { (portion) throws(CommandFailure) in try held.withBytes(portion) } }
     return items
@@ -197,7 +197,7 @@ struct Export: RunnableVerb {
     try session.changing(written) { () throws(CommandFailure) in try session.write(to: output, body) }
   }
 
-  private func say(_ items: ExportedItems, _ form: ExportForm, in session: Session) throws(CommandFailure) {
+  private func say(_ items: ExportedItems, _ format: ExportFormat, in session: Session) throws(CommandFailure) {
     if session.isJSON {
       // On standard output the export is the one document itself.
       if output != "-" || dryRun.isOn { try session.answer(result(items)) }
@@ -205,12 +205,11 @@ struct Export: RunnableVerb {
     }
     let did = dryRun.isOn ? "Would export" : "Exported"
     let note =
-      switch form.format {
-      case .json: reveal ? items.revealedNote : " (without secrets; --reveal includes them)"
-      default: items.secretCount > 0 ? " (in plain text)" : ""
-      }
+      format.isDocument
+      ? reveal ? items.revealedNote : " (without secrets; --reveal includes them)"
+      : items.secretCount > 0 ? " (in plain text)" : ""
     let sentence =
-      "\(did) \(Amounts.count(items.count, form.noun)) from \(HostileText.shown(items.name)) to "
+      "\(did) \(Amounts.count(items.count, format.noun)) from \(HostileText.shown(items.name)) to "
       + "\(HostileText.shown(Self.shown(output)))\(note)."
     try announce(([sentence] + [items.balance].compactMap(\.self)).joined(separator: " "), in: session)
     if items.isFromArchive { session.note(UnseenItems.line) }

@@ -5,15 +5,15 @@ import Reports
 /// What an export is made of, or was: the items of an archive, a device or a dump.
 struct ExportedItems {
   private let origin: ExportOrigin
-  private let form: ExportForm
+  private let format: ExportFormat
   private var tally: ExportTally
   /// What is written; of a document, which holds every item, `nil`.
   private var made: ItemExportCounts?
 
   /// - Parameter origin: Where the items are from, none of which has gone by yet.
-  init(of origin: ExportOrigin, as form: ExportForm) {
+  init(of origin: ExportOrigin, as format: ExportFormat) {
     self.origin = origin
-    self.form = form
+    self.format = format
     tally = ExportTally(keepingGuarded: origin.keepsGuarded)
   }
 
@@ -24,7 +24,7 @@ struct ExportedItems {
     from source: ExportSource, revealingSecrets revealsSecrets: Bool, in session: Session,
     to portion: (UnsafeRawBufferPointer) throws(CommandFailure) -> Void
   ) throws(CommandFailure) {
-    guard let exported = form.exported else {
+    guard !format.isDocument else {
       let document = origin.document(revealsSecrets: revealsSecrets)
       var stream = document.stream()
       try source.forEachEntry(in: session) { (entry) throws(CommandFailure) in
@@ -34,10 +34,10 @@ struct ExportedItems {
       try requireSomething()
       return try stream.end(origin.unseenFields, to: portion)
     }
-    var writer = ItemExportWriter(exported)
+    var writer = ItemExportWriter(format, made: DeviceEnvironment.interruptible.clock.now())
     try source.forEachEntry(in: session) { (entry) throws(CommandFailure) in
       tally.take(entry)
-      guard case .readable(let item) = entry.content, form.kinds.contains(item.kind), !tally.isGuarded(item) else {
+      guard case .readable(let item) = entry.content, format.kinds.contains(item.kind), !tally.isGuarded(item) else {
         return
       }
       try writer.append(item, to: portion)
@@ -70,35 +70,34 @@ struct ExportedItems {
   /// What became of the items: each is in one of the counts.
   private var counts: (formless: Int, asking: Int, others: Int) {
     let (written, formless) = (made?.count ?? 0, made?.leftOutCount ?? 0)
-    let asking = tally.guardedCount(of: form.kinds)
+    let asking = tally.guardedCount(of: format.kinds)
     return (formless, asking, tally.count - tally.unreadableCount - asking - formless - written)
   }
 
-  /// "Of 18 items 11 are in it, 3 are of other kinds and 4 have no form as csv."; `nil` if all are, and of a document,
+  /// "Of 18 items, 11 are in it, 3 are of other kinds and 4 have no format as csv."; `nil` if all are, and of a document,
   /// which holds all. The numbers add up to the first.
   var balance: String? {
     guard let made, made.count < tally.count else { return nil }
     let counts = counts
-    let kinds = form.isOfWholeKinds ? " (\(otherKindWords))" : ""
-    let format = form.format.rawValue
+    let kinds = format.containsWholeKinds ? " (\(otherKindWords))" : ""
     let parts = [
       (made.count, "is in it", "are in it"),
-      (counts.others, "is \(form.otherNoun)\(kinds)", "are \(form.otherNouns)\(kinds)"),
-      (counts.formless, "cannot be written as \(format)", "cannot be written as \(format)"),
+      (counts.others, "is \(format.otherNoun)\(kinds)", "are \(format.otherNouns)\(kinds)"),
+      (counts.formless, "cannot be written as \(format.name)", "cannot be written as \(format.name)"),
       (counts.asking, "requires authentication", "require authentication"),
       (tally.unreadableCount, "cannot be read", "cannot be read"),
     ]
     let words = parts.enumerated().filter { $0.offset == 0 || $0.element.0 > 0 }.map(\.element).map {
       "\(Amounts.grouped($0.0)) \($0.0 == 1 ? $0.1 : $0.2)"
     }
-    return "Of \(Amounts.count(tally.count, "item")) \(Amounts.list(words))."
+    return "Of \(Amounts.count(tally.count, "item")), \(Amounts.list(words))."
   }
 
   /// The same for programs; none of a document, which holds all. `total` is the sum of the others.
   var balanceFields: [(String, JSONValue)] {
     guard let made else { return [] }
     let counts = counts
-    let kinds = form.isOfWholeKinds ? otherKinds.map { ($0.rawValue, JSONValue.count($1)) } : []
+    let kinds = format.containsWholeKinds ? otherKinds.map { ($0.rawValue, JSONValue.count($1)) } : []
     let others = counts.others - kinds.reduce(0) { $0 + Int($1.1.integerValue ?? 0) }
     return [
       (
@@ -112,9 +111,9 @@ struct ExportedItems {
     ]
   }
 
-  /// The items that can be read and are of a kind that the form has not, counted.
+  /// The items that can be read and are of a kind that the format has not, counted.
   private var otherKinds: [(ItemKind, Int)] {
-    ItemKind.allCases.filter { !form.kinds.contains($0) }.compactMap { kind in
+    ItemKind.allCases.filter { !format.kinds.contains($0) }.compactMap { kind in
       tally.readable[kind].map { (kind, $0) }
     }
   }
@@ -134,26 +133,26 @@ struct ExportedItems {
 
   /// - Throws: `.noMatch` where there is nothing to write.
   func requireSomething() throws(CommandFailure) {
-    guard count == 0, form.format != .json || origin.isRestricted else { return }
+    guard count == 0, !format.isDocument || origin.isRestricted else { return }
     if let reason = tally.reasons.first {
       throw CommandFailure(
-        .noMatch, "no item of \(name) can be exported as \(form.format.rawValue)",
+        .noMatch, "no item of \(name) can be exported as \(format.name)",
         why: "\(Amounts.count(tally.unreadableCount, "item")) cannot be read here: \(reason.rawValue), "
           + reason.explanation.headline,
         try: "keyhaul explain \(reason.rawValue)")
     }
     if let first = made?.firstLeftOut {
       throw CommandFailure(
-        .noMatch, "no item of \(name) can be exported as \(form.format.rawValue)",
+        .noMatch, "no item of \(name) can be exported as \(format.name)",
         why: leftOutText(first), try: "--format json contains every item")
     }
-    if tally.guardedCount(of: form.kinds) > 0 {
+    if tally.guardedCount(of: format.kinds) > 0 {
       throw CommandFailure(
-        .noMatch, "no item of \(name) can be exported as \(form.format.rawValue)", why: Self.guardedText,
+        .noMatch, "no item of \(name) can be exported as \(format.name)", why: Self.guardedText,
         try: "--format json, which leaves the secrets out")
     }
     throw CommandFailure(
-      .noMatch, "\(name) contains nothing to export: no \(form.noun)",
+      .noMatch, "\(name) contains nothing to export: no \(format.noun)",
       why: origin.isRestricted ? "nothing matches" : nil,
       try: origin.isRestricted ? "fewer attributes" : "--format json for all items")
   }
@@ -161,12 +160,12 @@ struct ExportedItems {
   func warn(in session: Session) {
     warnOfUnreadable(isLost: false, in: session)
     warnOfUnreadable(isLost: true, in: session)
-    let asking = tally.guardedCount(of: form.kinds)
+    let asking = tally.guardedCount(of: format.kinds)
     if asking > 0 { session.warn("\(Amounts.count(asking, "item")) left out", why: Self.guardedText) }
     guard let made else { return }
     if let first = made.firstLeftOut {
       session.warn(
-        "\(Amounts.count(made.leftOutCount, "item")) left out, because the format \(form.format.rawValue) cannot hold "
+        "\(Amounts.count(made.leftOutCount, "item")) left out, because the format \(format.name) cannot hold "
           + "them",
         why: leftOutText(first), try: "--format json contains every item")
     }
@@ -185,7 +184,7 @@ struct ExportedItems {
     if made.inertNameCount > 0 {
       session.warn(
         "\(Amounts.count(made.inertNameCount, "name")) got an apostrophe",
-        why: "a spreadsheet would compute a name that begins with =, +, - or @")
+        why: "a spreadsheet would treat a name that begins with =, +, - or @ as a formula")
     }
   }
 
@@ -210,8 +209,8 @@ struct ExportedItems {
   }
 
   /// Secrets leave the keychain only where that was said.
-  static func missingRevealFlag(_ output: String, _ form: ExportForm, count: Int?) -> CommandFailure {
-    let secrets = count.map { Amounts.count($0, form.secretNoun) } ?? form.secretNoun + "s"
+  static func missingRevealFlag(_ output: String, _ format: ExportFormat, count: Int?) -> CommandFailure {
+    let secrets = count.map { Amounts.count($0, format.secretNoun) } ?? format.secretNoun + "s"
     return .usage(
       "exporting secrets requires --reveal", why: "\(output) would contain \(secrets) in plain text",
       try: "add --reveal (only you can read the file), or use --format json, which leaves the secrets out")
@@ -225,10 +224,10 @@ enum ItemsInClear {
     _ reader: ArchivedItemReader, of named: NamedArchive, to path: String, _ common: CommonOptions,
     in session: Session
   ) throws {
-    let form = try ExportForm(common, output: path, reveals: true)
+    let format = try ExportFormat.chosen(common, output: path, reveals: true)
     let everything = try ItemSelection(.init(kind: nil, attributes: try ItemAttributeOptions.parse([])))
     let source = ExportSource(reader, of: named, everything)
-    var items = ExportedItems(of: source.origin, as: form)
+    var items = ExportedItems(of: source.origin, as: format)
     try session.write(to: path) { (portion) throws(CommandFailure) in
       try items.write(from: source, revealingSecrets: true, in: session, to: portion)
     }

@@ -124,7 +124,7 @@ struct FilesExport {
     var failure = ArchiveOutput.failure(error, writing: folder, reading: named.name)
     switch error.code {
     case .occupied:
-      failure.advice = "a new folder; or the command that started this one, if the backup is unchanged"
+      failure.advice = "a new folder; or, if the backup is unchanged, the command that began to fill this folder"
     case .noSpace, .unwritable:
       failure.advice =
         "free space or fix the problem, and run it again: it continues where it stopped"
@@ -171,7 +171,7 @@ struct FileExport {
 
   init(_ verb: Export, domain: String) throws(CommandFailure) {
     guard let path = verb.chosen.attributes.path else {
-      throw .usage("--domain needs --path", why: "it names a file of the domain", try: "--path PATH")
+      throw .usage("--domain needs --path", why: "--path names the file in the domain", try: "--path PATH")
     }
     var others = verb.chosen
     others.attributes.path = nil
@@ -248,7 +248,7 @@ struct FileExport {
       case .file: nil as String?
       case .directory: "a folder"
       case .link: "a link"
-      case .other: "something that a device had not finished"
+      case .other: "an entry that the device had not finished"
       }
     guard let what else { return }
     throw .usage("\(domain)/\(path) is not a file", why: "the backup lists it as \(what)", try: "the path of a file")
@@ -315,11 +315,11 @@ struct FileExport {
       session.warn(
         "\(domain)/\(path) is not what was backed up",
         why: digestFits == false
-          ? "its digest differs from the one in the manifest" : "it has changed since it was sealed",
+          ? "its digest differs from the one in the manifest" : "it has changed since the backup was sealed",
         try: "another copy of the backup")
     }
     if let size = reading.record?.size, size != plainByteCount {
-      session.detail("the manifest records \(Amounts.bytes(size)); the end of the file decides")
+      session.detail("the manifest records \(Amounts.bytes(size)); Keyhaul goes by the file's padding")
     }
     if session.isJSON {
       try session.answer([

@@ -45,7 +45,7 @@ struct FilesReport {
     guard files.fileCount == 0 || files.keptCount < files.fileCount || files.faultCount > 0 else {
       return try session.announce(
         "Nothing to do: \(count) of \(source) \(files.fileCount == 1 ? "was" : "were") already in \(folder), and "
-          + "\(files.fileCount == 1 ? "is" : "are") not compared again.")
+          + "\(files.fileCount == 1 ? "was" : "were") not compared again.")
     }
     let kept =
       files.keptCount > 0
@@ -81,9 +81,9 @@ struct FilesReport {
     if files.renamedCount > 0 {
       session.warn(
         "\(Amounts.count(files.renamedCount, "name")) changed",
-        why: "not every file system accepts the names, or two names would collide; the first: "
+        why: "some file systems do not accept these names, or two names would collide; the first: "
           + (files.renamed.first.map(Self.words(of:)) ?? ""),
-        try: "the export's manifest has both names of each")
+        try: "the export's manifest lists both names of each")
     }
     if let count = files.leftOut[.leadsOut] {
       session.warn(
@@ -93,7 +93,7 @@ struct FilesReport {
     if let count = files.leftOut[.unfinished] {
       session.warn(
         "\(Amounts.count(count, "row")) of the manifest skipped",
-        why: "they refer to something that a device had not finished")
+        why: "they list entries that the device had not finished")
     }
     if let first = files.differing.first {
       session.warn(

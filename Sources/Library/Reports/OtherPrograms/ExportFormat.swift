@@ -1,0 +1,59 @@
+public import KeyhaulKit
+
+/// A format that items are exported in: its name, the items that it contains, and how they are written.
+///
+/// A format is a row, beside the code that writes it. `all` lists the rows; nothing else has to know of a new one.
+public struct ExportFormat: Sendable {
+  /// As `--format` has it: "genp-plist".
+  public let name: String
+  /// How the names of such files end: ".genp.plist".
+  public let ending: String
+  /// What is added to the name in a list of formats: "passwords".
+  public var hint: String?
+  /// The kinds of items that it contains; none for the document, which contains every item.
+  public let kinds: [ItemKind]
+  /// One entry: "password".
+  public let noun: String
+  /// One secret in it: "private key".
+  public let secretNoun: String
+  /// Whether an export without secrets would be useless.
+  public let needsSecrets: Bool
+  /// Whether it contains every item of its kinds, or only those that are of a certain use, such as networks.
+  public let containsWholeKinds: Bool
+  let begin: @Sendable (inout ItemExportWriter) -> Void
+  let append: @Sendable (inout ItemExportWriter, KeychainItem) -> Void
+  let end: @Sendable (inout ItemExportWriter) -> Void
+
+  init(
+    _ name: String, ending: String? = nil, hint: String? = nil, kinds: [ItemKind], noun: String,
+    secretNoun: String? = nil, needsSecrets: Bool = true, containsWholeKinds: Bool = true,
+    begin: @escaping @Sendable (inout ItemExportWriter) -> Void = { _ in },
+    append: @escaping @Sendable (inout ItemExportWriter, KeychainItem) -> Void,
+    end: @escaping @Sendable (inout ItemExportWriter) -> Void = { _ in }
+  ) {
+    self.name = name
+    self.ending = ending ?? ".\(name)"
+    self.hint = hint
+    self.kinds = kinds
+    self.noun = noun
+    self.secretNoun = secretNoun ?? noun
+    self.needsSecrets = needsSecrets
+    self.containsWholeKinds = containsWholeKinds
+    self.begin = begin
+    self.append = append
+    self.end = end
+  }
+
+  /// The formats, in the order in which help lists them.
+  public static let all = [
+    document, passwords, oneTimeSecrets, certificatesAndKeys, wirelessNetworks, genericPasswordPlist,
+    credentialExchange,
+  ]
+
+  /// Every item with its attributes, as Keyhaul's own JSON. `ItemDocument` writes it.
+  public static let document = ExportFormat(
+    "json", kinds: [], noun: "item", needsSecrets: false, append: { _, _ in })
+
+  /// Whether it is Keyhaul's own document.
+  public var isDocument: Bool { kinds.isEmpty }
+}
