@@ -26,7 +26,7 @@ struct DowngradeTests {
     for unbound in (UInt32(5)...11).map({ Set([$0]) }) + [[6, 7, 8], Set(5...11)] {
       let error = try refusal(unbound, desk, onto: session)
       #expect(error?.category == .refused, "\(unbound)")
-      #expect(error?.reason.contains("anyone can decrypt them, and anyone may have written them") == true)
+      #expect(error?.reason.contains("anyone can decrypt them, and anyone could have written them") == true)
       #expect(try HeldKeychain(session).items.map(\.message) == before)
     }
   }

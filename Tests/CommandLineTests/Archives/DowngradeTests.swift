@@ -52,8 +52,8 @@ struct DowngradeTests {
 
   private static let fact = """
     the keys of classes 6, 7 and 8 in its keybag are not wrapped with a device's hardware key, although every device wraps \
-    them in a backup without a password: their items need no device's hardware key; because the backup has no \
-    password (as Manifest.plist says), anyone can decrypt them, and anyone may have written them
+    them in a backup without a password: their items can be decrypted without any device's hardware key; the backup \
+    has no password, according to Manifest.plist, so anyone can decrypt them, and anyone could have written them
     """
 
   private func words(_ text: String) -> String { text.split(whereSeparator: \.isWhitespace).joined(separator: " ") }

@@ -2,29 +2,6 @@ import ArgumentParser
 import KeyhaulKit
 import Reports
 
-/// A result that has a form in text and one in JSON.
-protocol Report {
-  var json: JSONValue { get }
-  /// - Parameter showsAll: Every item, however many (`-v`).
-  func lines(style: TextStyle, showsAll: Bool) -> [String]
-  /// What follows all of this and is too long to be held; most reports have none.
-  var tail: (any ReportTail)? { get }
-}
-
-extension Report {
-  var tail: (any ReportTail)? { nil }
-}
-
-/// The end of a report that may have a million parts: each is made when it is written.
-protocol ReportTail {
-  /// The name of the document's last field, an array.
-  var field: String { get }
-  func forEachElement(_ body: (JSONValue) throws(CommandFailure) -> Void) throws(CommandFailure)
-  func forEachLine(
-    style: TextStyle, _ body: (String) throws(CommandFailure) -> Void
-  ) throws(CommandFailure)
-}
-
 extension Session {
   func say(_ report: some Report) throws(CommandFailure) {
     if isJSON {
@@ -67,11 +44,20 @@ extension Session {
     note("Wrote \(HostileText.shown(output)).")
   }
 
+  /// What kept the end of a report from being read, with the name that the user knows the backup by.
+  private func failure(_ error: BackupArchiveError) -> CommandFailure {
+    CommandFailure(archive: error, name: subjectPath)
+  }
+
   private func forEachLine(
     of report: some Report, style: TextStyle, _ body: (String) throws(CommandFailure) -> Void
   ) throws(CommandFailure) {
     for line in report.lines(style: style, showsAll: common.verbose > 0) { try body(line) }
-    try report.tail?.forEachLine(style: style, body)
+    guard let tail = report.tail else { return }
+    try tail.forEachLine(style: style, failure: failure) { (line) throws(CommandFailure) in
+      try Interruption.check()
+      try body(line)
+    }
   }
 
   private func forEachPortion(
@@ -79,8 +65,11 @@ extension Session {
   ) throws(CommandFailure) {
     if let chosen { return try chosen.rows(of: report.json).forEachPortion(body) }
     guard let tail = report.tail else { return try report.json.forEachPortion(body) }
-    var stream = JSONStream(report.json.adding([(tail.field, [])]))
-    try tail.forEachElement { (element) throws(CommandFailure) in try stream.append(element, to: body) }
+    var stream = JSONStream(report.json.adding([(tail.member, [])]))
+    try tail.forEachElement(failure: failure) { (element) throws(CommandFailure) in
+      try Interruption.check()
+      try stream.append(element, to: body)
+    }
     try stream.end(to: body)
   }
 

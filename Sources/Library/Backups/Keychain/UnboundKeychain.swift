@@ -49,8 +49,8 @@ public struct UnboundKeychain: Sendable, Hashable {
   public var meaning: String {
     backupHasPassword
       ? "with the password, their this-device-only items can be decrypted on any device"
-      : "their items need no device's hardware key; because the backup has no password (as Manifest.plist says), "
-        + "anyone can decrypt them, and anyone may have written them"
+      : "their items can be decrypted without any device's hardware key; the backup has no password, according to "
+        + "Manifest.plist, so anyone can decrypt them, and anyone could have written them"
   }
 }
 

@@ -147,7 +147,7 @@ extension FuturesFacts {
         ? "Not restored, and not needed: never in a backup"
         : "Lost either "
           + "way: never in a backup"
-    case .sameDevice: return "Lost on \(newPhone), restored to \(phone)"
+    case .sameDevice: return "Lost on \(newPhone), kept if restored to \(phone)"
     case .both: return "Kept either way"
     }
   }

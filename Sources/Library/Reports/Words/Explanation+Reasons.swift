@@ -123,7 +123,7 @@ extension Reason {
       Explanation(
         id: rawValue, headline: "the item has a version that cannot be restored",
         rule:
-          "Items of versions 2 and 3 can be restored. Items of iOS 4 (version 0) contain only a secret, without a "
+          "Items with version 2 or 3 can be restored. Items from iOS 4 (version 0) contain only a secret, without a "
           + "name. Other versions belong to a device's own database.",
         effect: "Only this item stays behind.",
         action:

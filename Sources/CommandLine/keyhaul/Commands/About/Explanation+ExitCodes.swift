@@ -2,7 +2,10 @@ import KeyhaulKit
 import Reports
 
 extension Explanation {
-  /// Every exit code, in their order. Unknown codes mean failure.
+  /// Every page.
+  static let all = fates + terms + ways + vocabulary + classes + findings + faults + exitCodes
+
+  /// Every exit code, in order. Unknown codes mean failure.
   static let exitCodes: [Explanation] = CommandStatus.fixed.map(page) + [page(.signal(2))]
 
   private static func page(_ status: CommandStatus) -> Explanation {

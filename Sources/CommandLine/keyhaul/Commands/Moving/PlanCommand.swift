@@ -191,7 +191,7 @@ struct PlanCommand: BackupVerb {
     _ plan: MigrationPlan, of source: MoveSource, onto device: DeviceSession, in session: Session
   ) throws(CommandFailure) -> PlanReport {
     var report = try PlanReport(
-      plan, of: source, onto: device, made: device.environment.clock.now(), isRedacted: redact)
+      plan, of: source, onto: device, isRedacted: redact)
     report.unlocking = session.completed(report.unlocking)
     return report
   }
@@ -251,14 +251,18 @@ struct PlanCommand: BackupVerb {
 
   private func say(_ report: PlanReport, of word: String?, in session: Session) throws {
     if common.isHTML {
-      return try session.deliver(report.page(from: word, to: move.to.map(session.lastingWord(ofDevice:))), to: output)
+      return try session.deliver(
+        report.page(
+          from: word, to: move.to.map(session.lastingWord(ofDevice:)), program: ProgramVersion.signature), to: output)
     }
     try saveAndPrint(report, in: session) { () throws(CommandFailure) in try print(report, in: session) }
   }
 
   private func say(_ report: ComparisonReport, of word: String?, in session: Session) throws {
     guard common.isHTML else { return try session.say(report) }
-    try session.deliver(report.page(from: word, to: move.to.map(session.lastingWord(ofDevice:))), to: output)
+    try session.deliver(
+      report.page(
+        from: word, to: move.to.map(session.lastingWord(ofDevice:)), program: ProgramVersion.signature), to: output)
   }
 
   private func print(_ report: PlanReport, in session: Session) throws(CommandFailure) {

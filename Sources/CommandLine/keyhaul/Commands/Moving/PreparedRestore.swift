@@ -69,7 +69,7 @@ struct PreparedRestore {
   ) throws(CommandFailure) -> PlanReport {
     var source = MoveSource(named, namesFrom: opened)
     source.maker = maker
-    return try PlanReport(plan, of: source, onto: device, made: device.environment.clock.now())
+    return try PlanReport(plan, of: source, onto: device)
   }
 
   private func changed(_ device: DeviceSession, _ why: String) -> CommandFailure {

@@ -185,7 +185,7 @@ struct ManyBackupsOptions: ParsableArguments, Sendable {
 
   @Option(
     help: ArgumentHelp(
-      "Read each backup's password as listed in this file. Each line is PATTERN file:PATH or PATTERN command:COMMAND.",
+      "A file that says where to read each backup's password. Each line is PATTERN file:PATH or PATTERN command:COMMAND.",
       valueName: "file"),
     completion: .file())
   var passwords: String?

@@ -70,8 +70,8 @@ struct Diff: RunnableVerb {
         compared.append(try archiveSide(named, sides[index].word, index: index, hardware, &passwords, in: session))
       }
     }
-    let difference = try DifferenceReport(compared[0], compared[1])
-    try session.deliver(difference, page: difference.page, to: report.output)
+    let difference = try compare(compared[0], compared[1])
+    try session.deliver(difference, page: difference.page(program: ProgramVersion.signature), to: report.output)
     for side in compared {
       if let damage = side.keybagDamage { throw CommandFailure.damagedKeybag(of: side.name, report: damage) }
     }
@@ -79,6 +79,16 @@ struct Diff: RunnableVerb {
     if exitCode, !found.isEmpty { return .differs }
     // What could not be compared is not the same.
     return found.sealed.damaged > 0 || exitCode && !found.isComplete ? .partial : .ok
+  }
+
+  private func compare(
+    _ first: ComparisonSide, _ second: ComparisonSide
+  ) throws(CommandFailure) -> DifferenceReport {
+    do throws(ArchivedKeychainError) {
+      return try DifferenceReport(first, second)
+    } catch {
+      throw CommandFailure(error, doing: "cannot compare \(first.name) and \(second.name)")
+    }
   }
 
   // MARK: Archives

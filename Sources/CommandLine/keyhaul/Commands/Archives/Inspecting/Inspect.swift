@@ -11,26 +11,11 @@ struct Inspect: BackupVerb {
     flags: [
       "--list", "--keybag", "--tree", "--output", "--format", "--password-file",
       .init("--paths-from", "read more paths from a file; - is standard input"),
-      .init("--passwords", "read each backup's password as listed in this file"),
+      .init("--passwords", "a file that says where each backup's password is"),
       .init("--resume", "skip backups whose results are already in this file"), "--json",
     ])
   static let configuration = described(as: "inspect")
   static let formats: [OutputFormat] = [.text, .json, .html, .ndjson, .csv]
-
-  /// Which part is shown in full.
-  enum Part: String, EnumerableFlag {
-    case list
-    case keybag
-    case tree
-
-    static func help(for value: Part) -> ArgumentHelp? {
-      switch value {
-      case .list: "List the keychain's items."
-      case .keybag: "Show the keybag's header, classes and iterations."
-      case .tree: "Show the files by domain and folder, with counts and sizes; -v lists each file."
-      }
-    }
-  }
 
   @Argument(
     help: ArgumentHelp(
@@ -39,7 +24,7 @@ struct Inspect: BackupVerb {
       valueName: "archive"),
     completion: .file())
   var paths: [String] = []
-  @Flag var part: Part?
+  @Flag var part: Inspection.Part?
   @OptionGroup var report: ReportOptions
   @OptionGroup(title: "The backup's password") var password: PasswordFlags
   @OptionGroup(title: "Opening the backup") var opening: OpeningOptions
@@ -84,12 +69,15 @@ struct Inspect: BackupVerb {
       finding = named.unopened(because: error)
       if let finding, !named.archive.findings.contains(finding) { named.warn(of: finding, in: session) }
     }
-    let inspection = try Inspection(
-      named, opened: opened?.archive, maker: opened?.maker, unopened: finding, part: part,
-      wantsTree: part == .tree || common.isHTML, showsAll: common.verbose > 0, unlockedIn: opened?.derivationTime,
-      isTimed: !session.isOneOfMany, hasFittingPassword: unlocker.derivationTime != nil)
+    let inspection = try named.inspecting { () throws(BackupArchiveError) in
+      try Inspection(
+        named.archive, named: named.name, opened: opened?.archive, maker: opened?.maker, unopened: finding, part: part,
+        wantsTree: part == .tree || common.isHTML, showsAll: common.verbose > 0, unlockedIn: opened?.derivationTime,
+        isTimed: !session.isOneOfMany, hasFittingPassword: unlocker.derivationTime != nil)
+    }
     try session.deliver(
-      inspection, page: inspection.page(argument: FoundKeychain.archive(found).word), to: report.output)
+      inspection, page: inspection.page(argument: FoundKeychain.archive(found).word, program: ProgramVersion.signature),
+      to: report.output)
     return inspection.isPartlyUnreadable ? .partial : .ok
   }
 
@@ -186,5 +174,24 @@ extension DumpInspection: Report {
       found.dump, named: found.typed, digest: found.digest, listsItems: listsItems,
       names: items.map { $0.map { ItemText.name(of: $0) } ?? "(encrypted)" }, distinctions: ItemText.distinctions(items)
     )
+  }
+}
+
+extension Inspection.Part: EnumerableFlag {
+  static func help(for value: Inspection.Part) -> ArgumentHelp? {
+    switch value {
+    case .list: "List the keychain's items."
+    case .keybag: "Show the keybag's header, classes and iterations."
+    case .tree: "Show the files by domain and folder, with counts and sizes; -v lists each file."
+    }
+  }
+}
+
+extension NamedArchive {
+  /// Reads what a report is made of; errors are told in the words of what the user named.
+  fileprivate func inspecting<Value>(
+    _ body: () throws(BackupArchiveError) -> Value
+  ) throws(CommandFailure) -> Value {
+    do throws(BackupArchiveError) { return try body() } catch { throw CommandFailure(archive: error, name: name) }
   }
 }

@@ -1,4 +1,5 @@
 import KeyhaulKit
+import Reports
 
 extension Inspect {
   /// The members of each of `items`, of a backup and of another tool's dump.

@@ -13,7 +13,7 @@ struct Verify: BackupVerb {
       .init("--device-key-file", "also check items that only their device can decrypt"),
       .init("-v", "list every fault"), "--format",
       .init("--paths-from", "read more paths from a file; - is standard input"),
-      .init("--passwords", "read each backup's password as listed in this file"),
+      .init("--passwords", "a file that says where each backup's password is"),
       .init("--resume", "skip backups whose results are already in this file"), "--json",
     ])
   static let configuration = described(as: "verify")
@@ -59,7 +59,7 @@ struct Verify: BackupVerb {
     if session.isJSON {
       try session.answer(report.json)
     } else {
-      for line in report.text.lines(style: session.resultStyle, showsAll: common.verbose > 0) {
+      for line in report.lines(style: session.resultStyle, showsAll: common.verbose > 0) {
         try session.say(line.text, line.color)
       }
     }
@@ -72,16 +72,16 @@ struct Verify: BackupVerb {
       }
       if isOfNames { session.note(text) } else { session.detail(text) }
     }
-    guard session.isJSON else { return report.status }
-    switch report.status {
+    guard session.isJSON else { return report.verification.status }
+    switch report.verification.status {
     case .damaged:
-      throw CommandFailure(.damaged, "\(report.name) is damaged", why: report.text.loss, try: "use another copy")
+      throw CommandFailure(.damaged, "\(report.name) is damaged", why: report.loss, try: "use another copy")
     case .refused:
       throw CommandFailure(
-        .refused, "\(report.name) contains something that no device writes", why: report.text.loss,
+        .refused, "\(report.name) contains something that no device writes", why: report.loss,
         try: "don't trust "
           + "this file")
-    default: return report.status
+    default: return report.verification.status
     }
   }
 
@@ -114,15 +114,14 @@ struct Verify: BackupVerb {
       opened = try FoundArchive.read(at: location, storage: unlocking.storage)
     } catch {
       guard error.category == .damaged else { throw CommandFailure(archive: error, name: name) }
-      return VerificationReport(BackupVerification(unopened: error, isQuick: quick), name: name, device: nil)
+      return VerificationReport(
+        BackupVerification(unopened: error, isQuick: quick), of: name, device: nil, isQuickAsked: quick)
     }
     let named = NamedArchive(name: name, archive: opened)
     session.subject = SubjectFacts(opened)
     found.warnOfSurprises(of: named, in: session)
     let verification = try verification(of: named, in: session)
-    var report = VerificationReport(verification, name: name, device: opened.device.name)
-    report.isQuickAsked = quick
-    return report
+    return VerificationReport(verification, of: name, device: opened.device.name, isQuickAsked: quick)
   }
 
   // MARK: The checks
@@ -185,5 +184,14 @@ struct Verify: BackupVerb {
       try Interruption.check()
       throw CommandFailure(archive: error, name: named.name)
     }
+  }
+}
+
+extension BackupVerification {
+  /// How `verify` ends: missing payloads alone leave the rest safe.
+  fileprivate var status: CommandStatus {
+    if isHostile { return .refused }
+    if isFaultless { return .ok }
+    return isOnlyIncomplete || verdict == .unconfirmed ? .partial : .damaged
   }
 }

@@ -131,8 +131,9 @@ struct BackupCommand: RunnableVerb {
     in session: Session
   ) throws(CommandFailure) {
     if session.isJSON {
-      try session.answer(json(report, device, isPublished: isPublished, outcome))
-      return
+      let document = BackupDocument(
+        report, of: device.name, to: output, written: outcome, isEncrypted: !noPassword, isKeyPublished: isPublished)
+      return try session.answer(document.json)
     }
     var size = noPassword ? "no password" : "encrypted"
     if let outcome { size += ", \(Amounts.bytes(outcome.byteCount))" }
@@ -196,24 +197,5 @@ struct BackupCommand: RunnableVerb {
       "  not counted  ",
       Amounts.count(tombstones.count, "tombstone of a deleted item", plural: "tombstones of deleted items")
         + ": " + names.joined(separator: ", "), columns: style.width)
-  }
-
-  private func json(
-    _ report: ExportReport, _ device: DeviceSession, isPublished: Bool, _ outcome: WrittenBackup?
-  ) -> JSONValue {
-    [
-      "format": "backup-result/1", "device": .string(device.name), "archive": .text(outcome?.path ?? output),
-      "encrypted": .boolean(!noPassword), "bytes": outcome.map { .integer($0.byteCount) } ?? .null,
-      "items": .count(report.exportedCount), "total": .count(report.total),
-      "left_out": .array(report.missing.map(Self.leftOut)), "deleted": .array(report.tombstones.map(Self.leftOut)),
-      "published_hardware_key": .boolean(isPublished),
-    ]
-  }
-
-  private static func leftOut(_ left: ExportReport.LeftOut) -> JSONValue {
-    .object(
-      JSONValue.identity(left.item.identity) + [
-        ("protection", .text(left.item.protection?.rawValue)), ("reason", .string(left.reason.rawValue)),
-      ] + (left.detail.map { [("detail", .string($0))] } ?? []))
   }
 }

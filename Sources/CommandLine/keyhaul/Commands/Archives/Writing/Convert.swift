@@ -139,13 +139,9 @@ struct Convert: RunnableVerb {
     _ named: NamedArchive, outcome: RewrittenBackup?, isThere: Bool = false, in session: Session
   ) throws(CommandFailure) {
     if session.isJSON {
-      return try session.answer([
-        "format": "convert-result/1", "source": .string(named.name), "archive": .text(outcome?.path ?? output),
-        "digest": .string(named.archive.digest), "files": outcome.map { .count($0.fileCount) } ?? .null,
-        "bytes": outcome.map { .integer($0.byteCount) } ?? .null,
-        "foreign": .array((outcome?.foreignFiles ?? []).map { .string($0) }),
-        "written": .boolean(!isThere && !dryRun.isOn), "dry_run": .boolean(dryRun.isOn),
-      ])
+      let document = ConversionDocument(
+        of: named.name, digest: named.archive.digest, to: output, copy: outcome, isDryRun: dryRun.isOn)
+      return try session.answer(document.json(isWritten: !isThere && !dryRun.isOn))
     }
     let place = output == "-" ? "standard output" : HostileText.shown(outcome?.path ?? output)
     let kind = writesTarUnderAnotherName ? ", a tar" : ""
@@ -255,24 +251,11 @@ struct DecryptedConversion {
   private func report(_ written: DecryptedBackup?, in session: Session) throws(CommandFailure) {
     let copy = written?.copy
     if session.isJSON {
-      let faults = written?.faults.map { fault -> JSONValue in
-        [
-          "file_id": .string(fault.fileIdentifier), "fault": .string(fault.error.code.rawValue),
-          "reason": .string(fault.error.reason),
-        ]
-      }
-      return try session.answer([
-        "format": "convert-result/1", "source": .string(named.name), "archive": .text(copy?.path ?? verb.output),
-        "digest": .string(named.archive.digest), "files": copy.map { .count($0.fileCount) } ?? .null,
-        "bytes": copy.map { .integer($0.byteCount) } ?? .null,
-        "foreign": .array((copy?.foreignFiles ?? []).map { .string($0) }), "decrypted": true,
-        "faults": .array(faults ?? []),
-        "differing": .array(
-          differing(written).map {
-            ["file_id": .string($0.fileIdentifier), "domain": .text($0.domain), "path": .text($0.relativePath)]
-          }), "items": verb.reveal ? .string(itemsPath) : .null,
-        "dry_run": .boolean(verb.dryRun.isOn),
-      ])
+      let document = ConversionDocument(
+        of: named.name, digest: named.archive.digest, to: verb.output, copy: copy, isDryRun: verb.dryRun.isOn)
+      return try session.answer(
+        document.json(
+          decrypting: written, differing: differing(written), items: verb.reveal ? itemsPath : nil))
     }
     let place = verb.output == "-" ? "standard output" : HostileText.shown(copy?.path ?? verb.output)
     let size = copy.map { " (\(Amounts.count($0.fileCount, "file")), \(Amounts.bytes($0.byteCount)))" } ?? ""
@@ -321,7 +304,7 @@ struct DecryptedConversion {
         + "\(names.count == 1 ? "it is" : "they are")",
       why: "the digest in the manifest or in the seal differs; the copy is sealed in its current state",
       try: "another copy of the backup", evenQuiet: true)
-    let shown = verb.common.verbose > 0 ? names[...] : names.prefix(VerificationText.shortList)
+    let shown = verb.common.verbose > 0 ? names[...] : names.prefix(VerificationReport.shortList)
     for name in shown { session.note("  \(HostileText.quoted(name))") }
     if shown.count < names.count {
       session.note("  \(Amounts.grouped(names.count - shown.count)) more (-v lists all)")

@@ -189,12 +189,9 @@ struct Rekey: RunnableVerb {
     _ named: NamedArchive, _ keybag: Keybag, did: String, would: String, isWritten: Bool = true, in session: Session
   ) throws(CommandFailure) {
     if session.isJSON {
-      let rounds = [keybag.secondRound?.rounds, keybag.iterations].compactMap(\.self)
-      return try session.answer([
-        "format": "rekey-result/1", "archive": .string(named.name), "encrypted": .boolean(!noPassword),
-        "rounds": .array(rounds.map { .integer(Int64($0)) }), "written": .boolean(isWritten && !dryRun.isOn),
-        "dry_run": .boolean(dryRun.isOn),
-      ])
+      let document = RekeyDocument(
+        of: named.name, keybag, isEncrypted: !noPassword, isWritten: isWritten && !dryRun.isOn, isDryRun: dryRun.isOn)
+      return try session.answer(document.json)
     }
     try session.announce(dryRun.isOn ? would : did)
     session.noteDryRun(dryRun)

@@ -90,11 +90,9 @@ struct Seal: RunnableVerb {
   private func answer(
     _ named: NamedArchive, fileCount: Int?, wrote: Bool, in session: Session
   ) throws(CommandFailure) -> CommandStatus {
-    try session.answer([
-      "format": "seal-result/1", "archive": .string(named.name), "digest": .string(named.archive.digest),
-      "keyed": .boolean(named.archive.takesKeyedSeal), "files": fileCount.map { .count($0) } ?? .null,
-      "written": .boolean(wrote), "dry_run": .boolean(dryRun.isOn),
-    ])
+    let document = SealDocument(
+      of: named.archive, named: named.name, fileCount: fileCount, isWritten: wrote, isDryRun: dryRun.isOn)
+    try session.answer(document.json)
     return .ok
   }
 

@@ -63,7 +63,7 @@ extension PlanCommand {
       return try finish(outlook, expectations, isDamaged: question.isDamaged, in: session)
     }
     let report = FuturesReport(facts: facts)
-    try session.deliver(report, page: report.page, to: output)
+    try session.deliver(report, page: report.page(program: ProgramVersion.signature), to: output)
     let counts = [true, false].map { futures.counts(onSameDevice: $0) }
     if question.isDamaged || counts.contains(where: { $0.unreadable > 0 }) { return .partial }
     return exitCode && counts.contains { $0.lost > 0 } ? .differs : .ok
@@ -119,16 +119,4 @@ extension ArchiveUnlocker {
       throw CommandFailure(error, doing: "cannot plan for \(self.name)")
     }
   }
-}
-
-/// `plan` without `--to` (format `migration-futures/1`): what is lost on a new device, and on the same one, erased.
-struct FuturesReport: Report {
-  let facts: FuturesFacts
-
-  func lines(style: TextStyle, showsAll: Bool) -> [String] {
-    FuturesText(facts, showsAll: showsAll).lines(style: style)
-  }
-
-  var json: JSONValue { FuturesDocument(facts).json }
-  var page: FuturesPage { FuturesPage(facts, program: ProgramVersion.signature) }
 }

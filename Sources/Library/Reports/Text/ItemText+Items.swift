@@ -1,19 +1,18 @@
-import KeyhaulKit
-import Reports
+package import KeyhaulKit
 
 extension ItemText {
   /// "generic password "chat.example · anna"", in one line that is safe to show.
-  static func line(of row: ItemRow) -> String {
+  package static func line(of row: ItemRow) -> String {
     "\(row.kind.noun) \"\(HostileText.shown(name(row.identity), columns: 80))\""
   }
 
   /// What stands above a column of what tells items apart that read the same.
-  static var distinctionTitle: String { "DIFFERS IN" }
+  package static var distinctionTitle: String { "DIFFERS IN" }
 
   /// What tells items apart that read the same in a table: "access group ABCDE12345.org.example.chat", "port 8443".
   ///
   /// - Returns: For each item, in order; empty for one that reads like no other, and for a sealed one.
-  static func distinctions<Items: RandomAccessCollection>(
+  package static func distinctions<Items: RandomAccessCollection>(
     _ items: Items
   ) -> [String] where Items.Element == KeychainItem?, Items.Index == Int {
     let open = items.indices.filter { items[$0] != nil }
@@ -29,7 +28,7 @@ extension ItemText {
 
   /// What a person knows an item by. A key without a label is named by its tag, or by what is known of it: "P-256,
   /// private", "key" where nothing is. Hostile.
-  static func name(of item: KeychainItem) -> String {
+  package static func name(of item: KeychainItem) -> String {
     let identity = ItemIdentity(item)
     guard item.kind == .key, identity.names.isEmpty else { return name(identity) }
     if let tag = item[.applicationTag]?.dataValue.flatMap({ String(validating: $0, as: UTF8.self) }), !tag.isEmpty {
@@ -62,26 +61,5 @@ extension ItemText {
   /// As a number or, as some writers have it, in digits.
   private static func number(_ code: AttributeCode, of item: KeychainItem) -> Int64? {
     item[code]?.integerValue ?? item[code]?.stringValue.flatMap { Int64($0) }
-  }
-}
-
-extension Session {
-  /// Gives items as the one document of `--json`, written while it is made; where fields were chosen, the rows alone.
-  ///
-  /// - Parameters:
-  ///   - outcome: What the verb did besides.
-  ///   - path: A file; standard output for "-" and for none.
-  func answer(
-    _ document: ItemDocument, of rows: [ItemRow], _ outcome: [(String, JSONValue)] = [], to path: String? = nil
-  ) throws(CommandFailure) {
-    let entries = rows.lazy.map { ItemDocument.Entry($0, index: document.indexes[$0.reference]) }
-    try write(to: path) { (portion) throws(CommandFailure) in
-      guard let chosen else {
-        var stream = document.stream()
-        for entry in entries { try stream.append(document.object(entry), to: portion) }
-        return try stream.end(outcome, to: portion)
-      }
-      try JSONValue.array(entries.map { chosen.row(document.object($0)) }).forEachPortion(portion)
-    }
   }
 }

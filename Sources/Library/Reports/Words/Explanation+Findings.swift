@@ -1,9 +1,8 @@
-import KeyhaulKit
-import Reports
+package import KeyhaulKit
 
 extension Explanation {
   /// What reading a backup goes around, in the order of the enumeration; two of the words have a page as words of a move.
-  static let findings: [Explanation] = ArchiveFinding.Kind.allCases.compactMap(page)
+  package static let findings: [Explanation] = ArchiveFinding.Kind.allCases.compactMap(page)
 
   private static func page(_ kind: ArchiveFinding.Kind) -> Explanation? {
     switch kind {
@@ -203,11 +202,8 @@ extension Explanation {
 }
 
 extension Explanation {
-  /// Every page there is.
-  static let all = fates + terms + ways + vocabulary + classes + findings + faults + exitCodes
-
   /// The page on a terminal.
-  func lines(style: TextStyle) -> [String] {
+  package func lines(style: TextStyle) -> [String] {
     let heading = code.map { "\(id) (exit code \($0))" } ?? id
     var lines = WordWrap.lines(of: style.adapted("\(heading) — \(headline)"), columns: style.width)
     if let first = lines.first { lines[0] = style.painted(first, .bold) }

@@ -1,10 +1,10 @@
 package import KeyhaulKit
 
-/// What checking a backup found out, as text: a row for each check, its faults, and whether this copy can be relied on.
-package struct VerificationText {
-  let verification: BackupVerification
+/// What checking a backup found out, as `backup-verification/1` and as text: a row for each check, its faults, and whether this copy can be relied on.
+package struct VerificationReport {
+  package let verification: BackupVerification
   /// The archive as the user named it.
-  let name: String
+  package let name: String
   /// The device that made the backup, as it claims.
   let device: String?
   /// Whether the password was left out on request.
@@ -16,6 +16,8 @@ package struct VerificationText {
     self.device = device
     self.isQuickAsked = isQuickAsked
   }
+
+  package var json: JSONValue { VerificationDocument(verification, of: name).json }
 
   package struct Line {
     package let text: String

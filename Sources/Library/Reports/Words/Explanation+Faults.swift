@@ -1,9 +1,8 @@
 import KeyhaulKit
-import Reports
 
 extension Explanation {
   /// What `verify` finds, in the order of the enumeration; words that have a page elsewhere are not told twice.
-  static let faults: [Explanation] = BackupVerification.Fault.Kind.allCases.compactMap(page)
+  package static let faults: [Explanation] = BackupVerification.Fault.Kind.allCases.compactMap(page)
 
   private static func page(_ kind: BackupVerification.Fault.Kind) -> Explanation? {
     switch kind {

@@ -1,20 +1,15 @@
-import KeyhaulKit
-import Reports
+package import KeyhaulKit
 
 /// What two keychains differ in, for people and as `keychain-diff/1`. Names attributes, never their values.
-struct DifferenceReport: Report {
-  let first: ComparisonSide
-  let second: ComparisonSide
-  let difference: KeychainDifference
+package struct DifferenceReport: Report {
+  package let first: ComparisonSide
+  package let second: ComparisonSide
+  package let difference: KeychainDifference
 
-  init(_ first: ComparisonSide, _ second: ComparisonSide) throws(CommandFailure) {
+  package init(_ first: ComparisonSide, _ second: ComparisonSide) throws(ArchivedKeychainError) {
     self.first = first
     self.second = second
-    do throws(ArchivedKeychainError) {
-      difference = try KeychainDifference(from: first.items, to: second.items)
-    } catch {
-      throw CommandFailure(error, doing: "cannot compare \(first.name) and \(second.name)")
-    }
+    difference = try KeychainDifference(from: first.items, to: second.items)
   }
 
   private struct Row {
@@ -26,7 +21,7 @@ struct DifferenceReport: Report {
 
   // MARK: Text
 
-  func lines(style: TextStyle, showsAll: Bool) -> [String] {
+  package func lines(style: TextStyle, showsAll: Bool) -> [String] {
     var rows = difference.added.map { Self.row("+", $0, "new", .green) }
     rows += difference.changed.map {
       Row(symbol: "~", identity: $0.after, remark: Self.remark(on: $0), color: .yellow)
@@ -177,7 +172,7 @@ struct DifferenceReport: Report {
   }
 
   /// "2 backups compared: 1 new, 1 changed, 1 missing, 13 the same." Each item that both may have counts once.
-  var summary: String {
+  package var summary: String {
     let subject =
       first.noun == second.noun ? "2 \(first.noun)s compared" : "\(first.name) and \(second.name) compared"
     let counts = [
@@ -195,13 +190,15 @@ struct DifferenceReport: Report {
     return "\(subject): \(counts.map { "\(Amounts.grouped($0.0)) \($0.1)" }.joined(separator: ", "))\(doubt)."
   }
 
-  var json: JSONValue { DifferenceDocument(first, second, difference, showsUnseen: meetsArchive).json }
+  package var json: JSONValue { DifferenceDocument(first, second, difference, showsUnseen: meetsArchive).json }
 }
 
 extension DifferenceReport {
   /// The comparison as one HTML file.
-  var page: DifferencePage {
-    DifferencePage(from: Self.side(first), to: Self.side(second), difference, program: ProgramVersion.signature)
+  ///
+  /// - Parameter program: The name and version that the page states.
+  package func page(program: String) -> DifferencePage {
+    DifferencePage(from: Self.side(first), to: Self.side(second), difference, program: program)
   }
 
   private static func side(_ side: ComparisonSide) -> DifferencePage.Side {

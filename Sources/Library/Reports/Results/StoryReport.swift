@@ -1,5 +1,4 @@
-import KeyhaulKit
-import Reports
+package import KeyhaulKit
 
 /// One item's story as text.
 struct StoryText {
@@ -164,12 +163,18 @@ struct StoryText {
 }
 
 /// `why` (format `item-story/1`): one item's story in full; of several, a list to choose from.
-struct StoryReport: Report {
-  let stories: [ItemStory]
-  let source: MoveSource
+package struct StoryReport: Report {
+  package let stories: [ItemStory]
+  package let source: MoveSource
   let target: String?
 
-  func lines(style: TextStyle, showsAll: Bool) -> [String] {
+  package init(stories: [ItemStory], source: MoveSource, target: String?) {
+    self.stories = stories
+    self.source = source
+    self.target = target
+  }
+
+  package func lines(style: TextStyle, showsAll: Bool) -> [String] {
     if stories.count == 1 || showsAll {
       let texts = stories.map { StoryText(story: $0, source: source, target: target).lines(style: style) }
       return Array(texts.joined(separator: [""])) + source.unseenLines(style: style)
@@ -202,7 +207,7 @@ struct StoryReport: Report {
     return table
   }
 
-  var json: JSONValue {
+  package var json: JSONValue {
     StoryDocument(stories: stories, source: source.document, target: target, dump: source.statement?.ofPlan).json
   }
 }

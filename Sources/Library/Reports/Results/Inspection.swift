@@ -1,79 +1,81 @@
-import KeyhaulKit
-import Reports
+package import KeyhaulKit
 
 /// What can be said of an archive, with or without its password (`backup-inspection/1`).
-struct Inspection: Report {
-  let name: String
-  let archive: BackupArchive
-  let part: Inspect.Part?
+package struct Inspection: Report {
+  /// A part that is shown in full.
+  package enum Part: String, CaseIterable, Sendable {
+    case list, keybag, tree
+  }
+
+  package let name: String
+  package let archive: BackupArchive
+  /// The part that is shown in full; `nil` for the overview.
+  package let part: Part?
   /// With its keychain's items tried; `nil` without the password.
-  let opened: OpenedArchive?
+  package let opened: OpenedArchive?
   /// What the device that made it has besides, where it is available.
-  let maker: MakerItems?
-  let files: StoredPayloads
+  package let maker: MakerItems?
+  package let files: StoredPayloads
   /// The list of files counted, with what it names and is not stored; `nil` if the list stays closed.
-  let listing: FileList.Listing?
+  package let listing: FileList.Listing?
   /// The files by domain, the largest first; `nil` if the list stays closed.
-  let domains: [FilesByDomain.Domain]?
+  package let domains: [FilesByDomain.Domain]?
   /// Only where it is asked for.
-  let tree: DomainTree?
+  package let tree: DomainTree?
   /// Every file by its name, with `--tree` and `-v`.
   let everyFile: EveryFile?
   /// How long deriving the password's key is likely to take on this machine; `nil` if the keybag does not say what to
   /// derive.
-  let unlockTime: Duration?
+  package let unlockTime: Duration?
   /// How long it took, where it was derived.
-  let measuredUnlock: Duration?
+  package let measuredUnlock: Duration?
   /// Whether a password was given that unwraps class keys, also where nothing else opens.
-  let hasFittingPassword: Bool
+  package let hasFittingPassword: Bool
   /// What was gone around to show it.
-  let findings: [ArchiveFinding]
+  package let findings: [ArchiveFinding]
 
   /// - Parameters:
   ///   - unopened: Why it, or a part of it, does not open though the password is right.
   ///   - isTimed: Whether it says how long this machine takes, which is never the same twice.
   ///   - hasFittingPassword: Whether a password was given that unwraps class keys.
-  init(
-    _ named: NamedArchive, opened: OpenedArchive?, maker: MakerItems? = nil, unopened: ArchiveFinding? = nil,
-    part: Inspect.Part?, wantsTree: Bool, showsAll: Bool, unlockedIn measured: Duration? = nil, isTimed: Bool = true,
+  package init(
+    _ archive: BackupArchive, named name: String, opened: OpenedArchive?, maker: MakerItems? = nil,
+    unopened: ArchiveFinding? = nil, part: Part?, wantsTree: Bool, showsAll: Bool, unlockedIn measured: Duration? = nil,
+    isTimed: Bool = true,
     hasFittingPassword: Bool = false, clock: some Clock<Duration> = ContinuousClock()
-  ) throws(CommandFailure) {
-    name = named.name
-    archive = named.archive
+  ) throws(BackupArchiveError) {
+    self.name = name
+    self.archive = archive
     self.part = part
     self.opened = opened
     self.maker = maker
     self.hasFittingPassword = hasFittingPassword
-    do throws(BackupArchiveError) {
-      let stored = try archive.storedFiles()
-      files = stored
-      var byDomain = FilesByDomain()
-      let (list, fault) = try Self.list(of: archive, opened, isNeeded: wantsTree)
-      if wantsTree, let list {
-        let builder = DomainTree.Builder(stored: stored, depth: showsAll ? .max : 1)
-        let namesFiles = part == .tree && showsAll
-        var index = FilesByDirectory()
-        listing = try list.listing(against: stored, lending: .file) { (file, place) throws(BackupArchiveError) in
-          builder.add(file)
-          byDomain.add(file, stored: stored)
-          if namesFiles { index.add(file, at: place) }
-        }
-        tree = builder.tree
-        everyFile = namesFiles ? EveryFile(list: list, index: index, stored: files, archive: named.name) : nil
-      } else {
-        listing = try list?.listing(against: stored, lending: .file) { (file, _) throws(BackupArchiveError) in
-          byDomain.add(file, stored: stored)
-        }
-        tree = nil
-        everyFile = nil
+    let stored = try archive.storedFiles()
+    files = stored
+    var byDomain = FilesByDomain()
+    let (list, fault) = try Self.list(of: archive, opened, isNeeded: wantsTree)
+    if wantsTree, let list {
+      let builder = DomainTree.Builder(stored: stored, depth: showsAll ? .max : 1)
+      let namesFiles = part == .tree && showsAll
+      var index = FilesByDirectory()
+      listing = try list.listing(against: stored, lending: .file) { (file, place) throws(BackupArchiveError) in
+        builder.add(file)
+        byDomain.add(file, stored: stored)
+        if namesFiles { index.add(file, at: place) }
       }
-      var found = opened?.findings ?? archive.findings
-      found += ((list?.findings ?? []) + [stored.finding].compactMap(\.self)).filter { !found.contains($0) }
-      findings = found + [unopened, unopened == nil ? fault : nil].compactMap(\.self).filter { !found.contains($0) }
-      domains = list == nil ? nil : byDomain.largestFirst
-    } catch {
-      throw CommandFailure(archive: error, name: named.name)
+      tree = builder.tree
+      everyFile = namesFiles ? EveryFile(list: list, index: index, stored: files) : nil
+    } else {
+      listing = try list?.listing(against: stored, lending: .file) { (file, _) throws(BackupArchiveError) in
+        byDomain.add(file, stored: stored)
+      }
+      tree = nil
+      everyFile = nil
     }
+    var found = opened?.findings ?? archive.findings
+    found += ((list?.findings ?? []) + [stored.finding].compactMap(\.self)).filter { !found.contains($0) }
+    findings = found + [unopened, unopened == nil ? fault : nil].compactMap(\.self).filter { !found.contains($0) }
+    domains = list == nil ? nil : byDomain.largestFirst
     measuredUnlock = isTimed ? measured : nil
     unlockTime = !isTimed ? nil : try? archive.keybag.derivationParameters().estimatedDuration(by: clock)
   }
@@ -99,9 +101,9 @@ struct Inspection: Report {
     }
   }
 
-  var tail: (any ReportTail)? { everyFile }
+  package var tail: (any ReportTail)? { everyFile }
 
-  var json: JSONValue {
+  package var json: JSONValue {
     InspectionDocument(
       archive, opened: opened, files: files, listing: listing, domains: domains, tree: tree,
       unlockTime: (unlockTime, measuredUnlock), listsItems: part == .list, showsTree: part == .tree, maker: maker,
@@ -110,27 +112,27 @@ struct Inspection: Report {
   }
 
   /// What of its keychain's keys no device leaves so.
-  var unbound: UnboundKeychain? { archive.unboundKeychain }
-  var isUnlocked: Bool { opened != nil }
+  package var unbound: UnboundKeychain? { archive.unboundKeychain }
+  package var isUnlocked: Bool { opened != nil }
   /// `nil` if there is no keychain to count.
-  var contents: ArchiveContents? {
+  package var contents: ArchiveContents? {
     archive.hasKeychain && opened?.hiddenKeychain == nil ? opened?.contents : nil
   }
 
   /// Some items neither open nor stay closed by a rule.
-  var isPartlyUnreadable: Bool {
+  package var isPartlyUnreadable: Bool {
     unreadableCount > 0 || (listing?.missingCount ?? 0) > 0 || findings.contains(where: \.isLoss)
   }
 
-  var unreadableCount: Int { opened?.items.count { reason(of: $0)?.isDamage == true } ?? 0 }
+  package var unreadableCount: Int { opened?.items.count { reason(of: $0)?.isDamage == true } ?? 0 }
 
   /// Why an item does not open here.
-  func reason(of item: ArchivedItem) -> Reason? { opened?.reason(of: item) }
+  package func reason(of item: ArchivedItem) -> Reason? { opened?.reason(of: item) }
 }
 
 extension Inspection {
   /// The items in their order; classes by their codes where room is short.
-  func itemTable(_ opened: OpenedArchive, isShort: Bool) -> Table {
+  package func itemTable(_ opened: OpenedArchive, isShort: Bool) -> Table {
     let items = opened.items
     // A column that says the same of every item takes room from the names.
     let showsState = items.contains { reason(of: $0) != nil }
@@ -156,8 +158,10 @@ extension Inspection {
 extension Inspection {
   /// All that is known of the archive as one HTML file.
   ///
-  /// - Parameter argument: What the person types for it; `nil` if it came from a stream.
-  func page(argument: String?) -> InspectionPage {
+  /// - Parameters:
+  ///   - argument: What the person types for it; `nil` if it came from a stream.
+  ///   - program: The name and version that the page states.
+  package func page(argument: String?, program: String) -> InspectionPage {
     var facts = InspectionPage.Facts(
       name: name, argument: argument, device: archive.device, made: archive.date,
       layout: archive.layout, digest: archive.digest, isEncrypted: archive.isEncrypted,
@@ -182,7 +186,7 @@ extension Inspection {
           index: item.index, identity: item.item.map(ItemIdentity.init) ?? ItemIdentity(sealed: item.kind),
           protection: item.protection, reason: reason(of: item), isSecretOnly: item.isSecretOnly)
       }
-    return InspectionPage(facts, program: ProgramVersion.signature)
+    return InspectionPage(facts, program: program)
   }
 }
 
@@ -191,7 +195,7 @@ extension Inspection {
   private static let shortSpread = 5
 
   /// The largest domains, each with the app that it is of, where the backup names it. Nothing for a single domain.
-  func domainRows(_ showsAll: Bool, _ style: TextStyle) -> [(String, String)] {
+  package func domainRows(_ showsAll: Bool, _ style: TextStyle) -> [(String, String)] {
     guard let domains, domains.count > 1 else { return [] }
     let apps = InstalledApps.names(in: archive)
     let shown = showsAll ? domains[...] : domains.prefix(Self.shortSpread)
@@ -209,10 +213,10 @@ extension Inspection {
   }
 
   /// Whether nothing of it opens anywhere.
-  var isKeybagUnusable: Bool { findings.contains(where: \.leavesNoKeybag) }
+  package var isKeybagUnusable: Bool { findings.contains(where: \.leavesNoKeybag) }
 
   /// What leads where most items go nowhere else: "Most of its items, 14 of 18, are of this device only: …".
-  var boundText: String? {
+  package var boundText: String? {
     guard let contents, contents.total > 0, unbound == nil else { return nil }
     let maker = archive.device.name ?? "the source device"
     let total = Amounts.count(contents.total, "item")
@@ -229,7 +233,7 @@ extension Inspection {
 
   /// "3 device-bound: 2 generic (when unlocked, this device), 1 key (…)", for each reason; `nil` if all open. What the
   /// items are called, and in which access groups they are, is sealed with them.
-  var sealedText: String? {
+  package var sealedText: String? {
     let groups = SealedItems(opened).groups
     guard !groups.isEmpty else { return nil }
     return Reason.allCases.compactMap { reason in
@@ -245,7 +249,7 @@ extension Inspection {
 }
 
 extension Inspection {
-  func lines(style: TextStyle, showsAll: Bool) -> [String] {
+  package func lines(style: TextStyle, showsAll: Bool) -> [String] {
     switch part {
     case .keybag?: keybagLines(style)
     case .list?: itemLines(style) + unseenLines(style, showsAll)
@@ -355,7 +359,7 @@ extension Inspection {
     }
   }
 
-  var roundsText: String {
+  package var roundsText: String {
     let estimate = unlockTime.map { ", \(Amounts.estimate($0)) per guess on this machine" } ?? ""
     let measured = measuredUnlock.map { time in
       ", unlocked in \(Amounts.estimate(time).replacing("about ", with: "")) on this machine"
@@ -430,8 +434,8 @@ extension Inspection {
   private func keybagLines(_ style: TextStyle) -> [String] {
     let keybag = archive.keybag
     let head = [
-      "uuid      \(keybag.uuidText ?? "none")", "version   \(keybag.version.map(String.init) ?? "none")",
-      "type      \(keybag.type.map { String($0.rawValue) } ?? "none")", "iterations \(roundsText)", "",
+      "uuid        \(keybag.uuidText ?? "none")", "version     \(keybag.version.map(String.init) ?? "none")",
+      "type        \(keybag.type.map { String($0.rawValue) } ?? "none")", "iterations  \(roundsText)", "",
     ]
     var table = Table([
       .init("CLASS", rightAligned: true), .init("PROTECTS"), .init("WRAPPED WITH"), .init("KEY"),
@@ -461,7 +465,7 @@ extension Inspection {
   // MARK: The files
 
   /// The most children of a domain or directory that are shown unless all are asked for.
-  static let shortBranch = 10
+  package static let shortBranch = 10
 
   private func treeLines(_ style: TextStyle, _ showsAll: Bool) -> [String] {
     guard let tree else { return [] }

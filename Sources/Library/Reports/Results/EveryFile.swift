@@ -7,41 +7,34 @@ struct EveryFile: ReportTail {
   let list: FileList
   let index: FilesByDirectory
   let stored: StoredPayloads
-  /// The archive as the user named it.
-  let archive: String
 
-  let field = "file_list"
+  let member = "file_list"
 
   private static let sizeColumns = 15
 
-  private func forEachFile(
-    _ body: (_ domain: String, _ path: String, _ file: ListedFile) throws(CommandFailure) -> Void
-  ) throws(CommandFailure) {
+  private func forEachFile<Failure: Error>(
+    failure: (BackupArchiveError) -> Failure,
+    _ body: (_ domain: String, _ path: String, _ file: ListedFile) throws(Failure) -> Void
+  ) throws(Failure) {
+    func reading<Value>(_ body: () throws(BackupArchiveError) -> Value) throws(Failure) -> Value {
+      do throws(BackupArchiveError) { return try body() } catch { throw failure(error) }
+    }
     let reader = try reading { () throws(BackupArchiveError) in try list.reader() }
     for place in index.inOrder {
-      try Interruption.check()
       let file = try reading { () throws(BackupArchiveError) in try reader.file(at: place) }
       guard let file, let domain = file.domain, let path = file.relativePath else { continue }
       try body(domain, path, file)
     }
   }
 
-  private func reading<Value>(_ body: () throws(BackupArchiveError) -> Value) throws(CommandFailure) -> Value {
-    do throws(BackupArchiveError) {
-      return try body()
-    } catch {
-      throw CommandFailure(archive: error, name: archive)
-    }
-  }
-
   private func byteCount(of file: ListedFile) -> Int64 { stored.byteCount(of: file.fileIdentifier) ?? 0 }
 
   /// A domain, then its files with their sizes, never cut: they are there to be typed.
-  func forEachLine(
-    style: TextStyle, _ body: (String) throws(CommandFailure) -> Void
-  ) throws(CommandFailure) {
+  func forEachLine<Failure: Error>(
+    style: TextStyle, failure: (BackupArchiveError) -> Failure, _ body: (String) throws(Failure) -> Void
+  ) throws(Failure) {
     var last: String?
-    try forEachFile { (domain, path, file) throws(CommandFailure) in
+    try forEachFile(failure: failure) { (domain, path, file) throws(Failure) in
       if domain != last {
         try body("")
         try body(style.painted(style.adapted(HostileText.shown(domain)), .bold))
@@ -54,8 +47,10 @@ struct EveryFile: ReportTail {
     }
   }
 
-  func forEachElement(_ body: (JSONValue) throws(CommandFailure) -> Void) throws(CommandFailure) {
-    try forEachFile { (domain, path, file) throws(CommandFailure) in
+  func forEachElement<Failure: Error>(
+    failure: (BackupArchiveError) -> Failure, _ body: (JSONValue) throws(Failure) -> Void
+  ) throws(Failure) {
+    try forEachFile(failure: failure) { (domain, path, file) throws(Failure) in
       try body([
         "domain": .string(domain), "path": .string(path), "bytes": .integer(byteCount(of: file)),
         "missing": .boolean(stored.lacks(file)),

@@ -1,16 +1,15 @@
-import KeyhaulKit
-import Reports
+package import KeyhaulKit
 
 /// What a person sees before a restore is agreed to.
-struct RestoreLosses {
-  let report: PlanReport
-  var words: RestoreLossWords { RestoreLossWords(report.plan, device: report.target.name) }
+package struct RestoreLosses {
+  package let report: PlanReport
+  package var words: RestoreLossWords { RestoreLossWords(report.plan, device: report.target.name) }
 
-  init(_ report: PlanReport) { self.report = report }
+  package init(_ report: PlanReport) { self.report = report }
 
   /// The plan in short: from where to where, what goes, by name and with the dates that a decision knows, the newer ones
   /// first, what cannot be read, and the counts.
-  func lines(style: TextStyle, showsAll: Bool) -> [String] {
+  package func lines(style: TextStyle, showsAll: Bool) -> [String] {
     let text = report.text(showsAll: showsAll)
     func group(_ title: String, _ items: ReportItemTable, count: Int) -> [String] {
       guard count > 0 else { return [] }

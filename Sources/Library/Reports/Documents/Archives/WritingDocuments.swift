@@ -1,0 +1,145 @@
+package import KeyhaulKit
+
+/// What `backup` did, or would do (`backup-result/1`).
+package struct BackupDocument {
+  private let report: ExportReport
+  private let device: String
+  private let archive: String
+  private let written: WrittenBackup?
+  private let isEncrypted: Bool
+  private let isKeyPublished: Bool
+
+  /// - Parameters:
+  ///   - report: What became of the device's items.
+  ///   - device: The device's name.
+  ///   - archive: Where the backup goes, as the user named it.
+  ///   - written: What was written; `nil` for a dry run.
+  ///   - isEncrypted: Whether the backup has a password.
+  ///   - isKeyPublished: Whether everybody can compute the device's hardware key.
+  package init(
+    _ report: ExportReport, of device: String, to archive: String, written: WrittenBackup?, isEncrypted: Bool,
+    isKeyPublished: Bool
+  ) {
+    self.report = report
+    self.device = device
+    self.archive = archive
+    self.written = written
+    self.isEncrypted = isEncrypted
+    self.isKeyPublished = isKeyPublished
+  }
+
+  package var json: JSONValue {
+    [
+      "format": "backup-result/1", "device": .string(device), "archive": .text(written?.path ?? archive),
+      "encrypted": .boolean(isEncrypted), "bytes": written.map { .integer($0.byteCount) } ?? .null,
+      "items": .count(report.exportedCount), "total": .count(report.total),
+      "left_out": .array(report.missing.map(Self.leftOut)), "deleted": .array(report.tombstones.map(Self.leftOut)),
+      "published_hardware_key": .boolean(isKeyPublished),
+    ]
+  }
+
+  private static func leftOut(_ left: ExportReport.LeftOut) -> JSONValue {
+    .object(
+      JSONValue.identity(left.item.identity) + [
+        ("protection", .text(left.item.protection?.rawValue)), ("reason", .string(left.reason.rawValue)),
+      ] + (left.detail.map { [("detail", .string($0))] } ?? []))
+  }
+}
+
+/// What `convert` did, or would do (`convert-result/1`).
+package struct ConversionDocument {
+  private let source: String
+  private let digest: String
+  private let archive: String
+  private let copy: RewrittenBackup?
+  private let isDryRun: Bool
+
+  /// - Parameters:
+  ///   - source: The backup, as the user named it.
+  ///   - digest: That of the backup.
+  ///   - archive: Where the copy goes, as the user named it.
+  ///   - copy: The copy; `nil` if nothing was written.
+  ///   - isDryRun: Whether nothing was to be written.
+  package init(of source: String, digest: String, to archive: String, copy: RewrittenBackup?, isDryRun: Bool) {
+    self.source = source
+    self.digest = digest
+    self.archive = archive
+    self.copy = copy
+    self.isDryRun = isDryRun
+  }
+
+  /// The document of a packed or unpacked copy.
+  ///
+  /// - Parameter isWritten: Whether this call has written it.
+  package func json(isWritten: Bool) -> JSONValue { document([("written", .boolean(isWritten))]) }
+
+  /// The document of a decrypted copy.
+  ///
+  /// - Parameters:
+  ///   - written: What was written; `nil` if nothing was.
+  ///   - differing: The files that are not what was backed up, in the order in which they are listed.
+  ///   - items: The file with the items in plain text; `nil` without one.
+  package func json(decrypting written: DecryptedBackup?, differing: [ListedFile], items: String?) -> JSONValue {
+    let faults = (written?.faults ?? []).map { fault -> JSONValue in
+      [
+        "file_id": .string(fault.fileIdentifier), "fault": .string(fault.error.code.rawValue),
+        "reason": .string(fault.error.reason),
+      ]
+    }
+    let files = differing.map { file -> JSONValue in
+      ["file_id": .string(file.fileIdentifier), "domain": .text(file.domain), "path": .text(file.relativePath)]
+    }
+    return document([
+      ("decrypted", true), ("faults", .array(faults)), ("differing", .array(files)), ("items", .text(items)),
+    ])
+  }
+
+  private func document(_ members: [(String, JSONValue)]) -> JSONValue {
+    let document: JSONValue = [
+      "format": "convert-result/1", "source": .string(source), "archive": .text(copy?.path ?? archive),
+      "digest": .string(digest), "files": copy.map { .count($0.fileCount) } ?? .null,
+      "bytes": copy.map { .integer($0.byteCount) } ?? .null,
+      "foreign": .array((copy?.foreignFiles ?? []).map { .string($0) }),
+    ]
+    return document.adding(members + [("dry_run", .boolean(isDryRun))])
+  }
+}
+
+/// What `rekey` did, or would do (`rekey-result/1`).
+package struct RekeyDocument {
+  package let json: JSONValue
+
+  /// - Parameters:
+  ///   - archive: The backup, as the user named it.
+  ///   - keybag: As it is afterwards.
+  ///   - isEncrypted: Whether the backup has a password afterwards.
+  ///   - isWritten: Whether this call has changed it.
+  ///   - isDryRun: Whether nothing was to be written.
+  package init(of archive: String, _ keybag: Keybag, isEncrypted: Bool, isWritten: Bool, isDryRun: Bool) {
+    let rounds = [keybag.secondRound?.rounds, keybag.iterations].compactMap(\.self)
+    json = [
+      "format": "rekey-result/1", "archive": .string(archive), "encrypted": .boolean(isEncrypted),
+      "rounds": .array(rounds.map { .integer(Int64($0)) }), "written": .boolean(isWritten),
+      "dry_run": .boolean(isDryRun),
+    ]
+  }
+}
+
+/// What `seal` did, or would do (`seal-result/1`).
+package struct SealDocument {
+  package let json: JSONValue
+
+  /// - Parameters:
+  ///   - archive: The backup.
+  ///   - name: As the user named it.
+  ///   - fileCount: How many files the seal covers; `nil` if there is none yet.
+  ///   - isWritten: Whether this call has written the seal.
+  ///   - isDryRun: Whether nothing was to be written.
+  package init(of archive: BackupArchive, named name: String, fileCount: Int?, isWritten: Bool, isDryRun: Bool) {
+    json = [
+      "format": "seal-result/1", "archive": .string(name), "digest": .string(archive.digest),
+      "keyed": .boolean(archive.takesKeyedSeal), "files": fileCount.map { .count($0) } ?? .null,
+      "written": .boolean(isWritten), "dry_run": .boolean(isDryRun),
+    ]
+  }
+}

@@ -1,0 +1,26 @@
+package import KeyhaulKit
+
+/// A result that has a form in text and one in JSON.
+package protocol Report {
+  var json: JSONValue { get }
+  /// - Parameter showsAll: Every item, however many (`-v`).
+  func lines(style: TextStyle, showsAll: Bool) -> [String]
+  /// What follows all of this and is too long to be held; most reports have none.
+  var tail: (any ReportTail)? { get }
+}
+
+extension Report {
+  package var tail: (any ReportTail)? { nil }
+}
+
+/// The end of a report that may have a million parts: each is made when it is written.
+package protocol ReportTail {
+  /// The name of the document's last member, an array.
+  var member: String { get }
+  /// - Throws: What reading a part throws, translated by `failure`, and what `body` throws.
+  func forEachElement<Failure: Error>(
+    failure: (BackupArchiveError) -> Failure, _ body: (JSONValue) throws(Failure) -> Void) throws(Failure)
+  func forEachLine<Failure: Error>(
+    style: TextStyle, failure: (BackupArchiveError) -> Failure, _ body: (String) throws(Failure) -> Void
+  ) throws(Failure)
+}
