@@ -104,7 +104,7 @@ struct DirectoryTests {
     let error = try #require(failure("cut"))
     #expect(error.code == .manifestMissing && error.category == .damaged)
     #expect(
-      error.reason == fact + "its folder Snapshot remains, with 1 payload; " + info
+      error.reason == fact + "its Snapshot folder remains, with 1 payload; " + info
         + "Status.plist says \"uploading\"; 1 payload is in it")
     // What its device finished has lost its manifest.
     try write(["SnapshotState": .string("finished")], to: "cut/Status.plist")

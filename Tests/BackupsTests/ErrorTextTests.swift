@@ -44,7 +44,7 @@ struct ErrorTextTests {
       ),
       (
         .encryptionClaimed,
-        "Manifest.plist says that it is encrypted; its manifest is unencrypted, and no file has a key"
+        "Manifest.plist says that the backup is encrypted, but its manifest is not, and no file has a key"
       ),
       (.databaseUnpadded, "the manifest database was encrypted without padding"),
       (.databaseInWriteAheadMode, "the manifest database was left in write-ahead mode"),

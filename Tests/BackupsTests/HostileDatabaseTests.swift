@@ -66,8 +66,8 @@ struct HostileDatabaseTests {
       "a table without row numbers", files + "flags INTEGER, file BLOB) WITHOUT ROWID", "\"Files\""),
     HostileSchema("a foreign collation", files + "flags INTEGER, file BLOB COLLATE NOCASE)", "\"Files\""),
     HostileSchema(
-      "no table Files", "CREATE TABLE Properties (key TEXT PRIMARY KEY, value BLOB)", .damaged, "no table Files"),
-    HostileSchema("nothing at all", "PRAGMA user_version = 2", .damaged, "no table Files"),
+      "no Files table", "CREATE TABLE Properties (key TEXT PRIMARY KEY, value BLOB)", .damaged, "no Files table"),
+    HostileSchema("nothing at all", "PRAGMA user_version = 2", .damaged, "no Files table"),
     HostileSchema(
       "other columns", "CREATE TABLE Files (fileID TEXT, domain TEXT, path TEXT, flags INTEGER, file BLOB)", .damaged,
       "unexpected columns"),

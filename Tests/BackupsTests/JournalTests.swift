@@ -117,7 +117,7 @@ struct JournalTests {
     #expect(
       try unread(archive).reason
         == (pageByteCount == 1_024
-          ? "their pages have 1,024 bytes, but the manifest has 4,096"
+          ? "their pages have 1,024 bytes, but the manifest's have 4,096"
           : "if they are read, the manifest fails its check"))
     #expect(try paths(archive) == Self.early)
   }

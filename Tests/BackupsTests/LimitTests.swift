@@ -174,7 +174,7 @@ struct LimitTests {
       limits.sealByteCount = limit
       let archive = try BackupArchive.open(.path(directory.path("packed.tar")), limits: limits)
       let facts = archive.findings.filter { $0.kind == .sealBroken }.map(\.fact)
-      #expect(facts.count == 1 && facts.joined().contains("1,000 bytes, over 999") == isOver, "\(facts)")
+      #expect(facts.count == 1 && facts.joined().contains("1,000 bytes (limit: 999)") == isOver, "\(facts)")
     }
     #expect(ArchiveLimits.standard.sealByteCount == 256 << 20)
   }

@@ -41,6 +41,6 @@ struct LossTests {
       // In the middle lies the one item's blob.
       if let bytes = files[Self.keychain] { files[Self.keychain]?[bytes.count / 2] ^= 1 }
     }
-    #expect(found == ["its keychain file is not what was written"])
+    #expect(found == ["its keychain file differs from what was written"])
   }
 }

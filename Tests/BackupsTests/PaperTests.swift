@@ -42,7 +42,7 @@ struct PaperTests {
     #expect(archive.unreadablePropertyLists.first?.error.code == .overLimit)
     #expect(
       archive.notes.map(\.description) == [
-        "\(part.path) could not be read: \(part.path) has 42,949,672,960 bytes, over 67,108,864"
+        "\(part.path) could not be read: \(part.path) has 42,949,672,960 bytes (limit: 67,108,864)"
       ])
     #expect(archive.device.name == "old-phone")
     let entry = try #require(try BackupDirectory.backups(in: directory.path).first)

@@ -35,7 +35,7 @@ struct ReencryptionTests {
       try BackupRewriter.checkReencryption(of: try BackupArchive.open(.path(directory.path("backup"))))
     }
     #expect(error?.code == .unsupported)
-    #expect(error?.reason == "it is from iOS 9 or earlier; this works with backups of iOS 10 and later")
+    #expect(error?.reason == "it is from iOS 9 or earlier; this works with backups from iOS 10 and later")
   }
 
   @Test("leaves what was written to its owner alone, however open the file was that it replaces")

@@ -34,6 +34,6 @@ struct RecordKeyTests {
   func wholeBlocks(count: Int) throws {
     let bytes = try [UInt8](hex: sealed).prefix(count)
     let error = #expect(throws: DataProtectionError.self) { try key().open(Array(bytes)) }
-    #expect(error?.reason == "its \(count) bytes are not whole blocks of 16")
+    #expect(error?.reason == "its \(count) bytes are not a multiple of 16")
   }
 }

@@ -30,7 +30,7 @@ struct ItemColumnsTests {
     let error = #expect(throws: KeychainRuleError.self) {
       try ItemColumns.value(.date(KeychainDate(secondsSinceReferenceDate: seconds)), for: column)
     }
-    #expect(error == KeychainRuleError(.parameter, "cdat is a date out of range"))
+    #expect(error == KeychainRuleError(.parameter, "cdat is a date that is out of range"))
   }
 
   @Test("an item cannot be made where nothing random comes, and says so")

@@ -42,7 +42,7 @@ struct DowngradeTests {
     #expect(
       unbound.fact == """
         the keys of classes 6, 7 and 8 in its keybag are not wrapped with a device's hardware key, although every device \
-        wraps them in a backup without a password
+        does this in a backup without a password
         """)
   }
 

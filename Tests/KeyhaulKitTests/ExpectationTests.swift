@@ -225,7 +225,7 @@ struct ExpectationListTests {
         #"{"account": "x", "expect": "migrates", "same-device": true}"#,
         #""same-device" is not a known member; "same_device" is similar"#
       ),
-      (#"{"expect": "migrates"}"#, "it selects no item: give service, account, kind …"),
+      (#"{"expect": "migrates"}"#, "it selects no item: add service, account, kind …"),
       (#"{"account": "x"}"#, #"it has no "expect""#),
       (
         #"{"account": "x", "expect": "moves"}"#,

@@ -145,7 +145,7 @@ struct PlanChecksums {
     // Over the values alone, as the format had it before.
     let digits = String(repeating: "6a", count: 32)
     let old = try text(PlanDocument.sample()).replacing(/sha256:[0-9a-f]{64}"\n}\n$/, with: "sha256:\(digits)\"\n}\n")
-    #expect(try file(old).obstacle == "it was edited after it was saved, or an earlier version saved it")
+    #expect(try file(old).obstacle == "it was edited after it was saved, or an earlier version of Keyhaul saved it")
   }
 
   @Test("is not asked for where it is another format, and nothing else is taken for a plan")

@@ -45,8 +45,8 @@ struct StoryTests {
     #expect(move["session token"] != .staysBehind(.deviceBound))
     #expect(
       "\(typo)" == """
-        no item on the phone is called "sesion token"; "session token" is near
-          there are:
+        no item on the phone is called "sesion token"; "session token" is similar
+          the phone has:
             generic password "org.example.app/session token" (after first unlock)
             generic password "org.example.app/device id" (when unlocked, this device)
         """)
@@ -68,7 +68,8 @@ struct StoryTests {
   @Test("is each item that a name means: they share a fate, or the answer is equal to nothing")
   func several() throws {
     #expect(!(move["org.example.app"] == .migrates) && !(move["org.example.app"] != .migrates))
-    #expect("\(move["org.example.app"])".hasPrefix("2 items are called \"org.example.app\", with different fates; "))
+    #expect(
+      "\(move["org.example.app"])".hasPrefix("2 items are called \"org.example.app\" and have different outcomes; "))
     #expect(move["org.example.app"].reason == nil)
     #expect(move["org.example.app/device id"] == .staysBehind(.deviceBound))
 

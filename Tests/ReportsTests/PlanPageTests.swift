@@ -26,10 +26,13 @@ struct PlanPageTests {
       (.of([stay]), "The only item cannot move to new-phone."),
       (.of([stay, lost]), "None of the 2 items can move to new-phone."),
       (.of([closed, stay]), "Nothing can move to new-phone, because the backup has no password."),
-      (.of([move], removed: there), "The only item in the backup moves to new-phone; 2 items on it are removed."),
+      (
+        .of([move], removed: there),
+        "The only item in the backup moves to new-phone; 2 items on the target are removed."
+      ),
       (
         .of([move, stay], removed: [there[0]]),
-        "1 of 2 items moves to new-phone; 1 stays behind, 1 item on it is removed."
+        "1 of 2 items moves to new-phone; 1 stays behind, 1 item on the target is removed."
       ),
       (
         .of([stay], removed: there),
@@ -150,7 +153,8 @@ struct PlanPageTests {
       ).html()
     ).words
     for text in [
-      "The item that nothing else holds back can then move.", "Look for another copy", "plan a restore that merges",
+      "The item that is held back only by the missing password can then move.", "Look for another copy",
+      "plan a restore that merges",
     ] {
       #expect(words.contains(text), "\(text)")
     }

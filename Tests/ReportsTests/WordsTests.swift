@@ -62,7 +62,7 @@ struct WordsTests {
     #expect(UnseenItems.reasons.count == 6)
     #expect(
       UnseenItems.sentence
-        == "A backup cannot show items that never entered it, and no report of a backup counts them: passcode-only items, "
+        == "A backup cannot show items that never entered it, and no report on a backup counts them: passcode-only items, "
         + "keys of a token, the system's own items, items that require authentication, copies of shared groups and "
         + "items of App Clips.")
   }

@@ -206,7 +206,7 @@ struct BusyTests {
     defer { session.end() }
     let text = "{\"pid\": 99999999, \"verb\": \"keyhaul restore\", \"since\": \"2026-01-01T00:00:00Z\"}"
     try device.write(Array(text.utf8), to: .lock)
-    #expect(throws: VirtualDeviceError(.busy, "phone", "another process uses it")) { _ = try device.held() }
+    #expect(throws: VirtualDeviceError(.busy, "phone", "another process is using it")) { _ = try device.held() }
   }
 
   @Test("a holder's text shows nothing that a terminal would obey")
@@ -271,7 +271,7 @@ struct BusyTests {
       try device.write(Array("\u{1b}]0;title\u{7}".utf8), to: .lock)
       let error = #expect(throws: VirtualDeviceError.self) { _ = try device.held() }
       #expect(error?.code == .busy)
-      #expect(error?.reason == "another process uses it")
+      #expect(error?.reason == "another process is using it")
       kill(process, SIGKILL)
     }
     #expect(isHeld && outcome.status == 128 + SIGKILL)

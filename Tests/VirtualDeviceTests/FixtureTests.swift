@@ -137,7 +137,7 @@ struct FixtureTests {
       ("\"seed\": 7", "\"seed\": \"7\"", "seed should be a whole number"),
       ("\"seed\": 7", "\"seed\": -7", "seed is less than 0"),
       ("\"created\": \"2026", "\"created\": \"26", "created is not an RFC 3339 time"),
-      ("\"passcode\"", "\"pin\"", "device.pin is not known"),
+      ("\"passcode\"", "\"pin\"", "device.pin is not a known member"),
       ("\"2580\"", "\"\"", "device.passcode is empty"),
       ("\"name\": \"sample\"", "\"name\": \"../x\"", "device.name"),
       ("\"17.0\"", "\"x\"", "device.product_version"),
@@ -150,7 +150,10 @@ struct FixtureTests {
       ),
       ("\"svce\": \"chat.example\"", "\"svce\": null", "items[0].attributes.svce"),
       ("\"svce\": \"chat.example\"", "\"svce\": 1.5", "items[0].attributes.svce"),
-      ("\"svce\": \"chat.example\"", "\"svce\": {\"hex\": \"00\"}", "items[0].attributes.svce.hex is not known"),
+      (
+        "\"svce\": \"chat.example\"", "\"svce\": {\"hex\": \"00\"}",
+        "items[0].attributes.svce.hex is not a known member"
+      ),
       ("\"svce\": \"chat.example\"", "\"svce\": {}", "items[0].attributes.svce should have one member"),
       ("\"AAH/\"", "\"AAH\"", "items[0].attributes.gena.base64 is not base64"),
       ("\"2025-01-02T", "\"2025-02-30T", "items[0].attributes.cdat.date"),
@@ -162,9 +165,9 @@ struct FixtureTests {
         "items[0].attributes.kSecAttrAccessible cannot be set"
       ),
       ("\"svce\": \"chat.example\"", "\"v_Data\": \"ck\"", "items[0].attributes.v_Data"),
-      ("\"text\": \"grüße\"", "\"txt\": \"grüße\"", "items[0].secret.txt is not known"),
+      ("\"text\": \"grüße\"", "\"txt\": \"grüße\"", "items[0].secret.txt is not a known member"),
       ("{ \"base64\": \"AP8=\" }", "\"AP8=\"", "items[1].secret should be an object"),
-      ("\"biometry-any\"", "\"face\"", "items[2].access_control[0] is not known"),
+      ("\"biometry-any\"", "\"face\"", "items[2].access_control[0] is not a known constraint"),
       ("[ \"biometry-any\" ]", "[]", "items[2].access_control is empty"),
       ("\"com.apple.setoken\"", "\"\"", "items[3].token is empty"),
       ("\"kind\": \"certificate\", ", "", "items[4] has no \"kind\""),

@@ -26,7 +26,7 @@ struct RecordTests {
     let room = limit - shortest + 1
     #expect(try phones.create("phone1", options(room)).read(.record).count == limit)
     let error = #expect(throws: VirtualDeviceError.self) { try phones.create("phone2", options(room + 1)) }
-    let reason = "device.json has \(limit + 1) bytes; that of a new device may have at most \(limit)"
+    let reason = "device.json has \(limit + 1) bytes; the limit for a new device is \(limit)"
     #expect(error?.code == .badFixture && error?.reason.hasSuffix(reason) == true)
     #expect(
       try FileManager.default.contentsOfDirectory(atPath: phones.home.path).sorted().filter { $0.contains("phone") }

@@ -60,7 +60,7 @@ public struct DataProtectionError: ExplainedError, Equatable {
     case .roundsOverLimit:
       .init(
         .refused, "the keybag requires too many iterations",
-        advice: "don't trust this file; a higher limit reads it anyway")
+        advice: "don't trust this file; to read it anyway, set a higher limit")
     case .cancelled: .init(.failed, "the key derivation was stopped", advice: "run it again and let it finish")
     case .hardwareLayerMissing:
       .init(
@@ -71,7 +71,7 @@ public struct DataProtectionError: ExplainedError, Equatable {
       .init(.refused, "this is not supported", advice: "see the documentation for what can be read and written")
     case .keyUnavailable:
       .init(.failed, "a key is not available", advice: "the backup's password, or the source device")
-    case .keyUnwrapFailed: .init(.damaged, "a wrapped key does not unwrap", advice: "another copy")
+    case .keyUnwrapFailed: .init(.damaged, "a wrapped key cannot be unwrapped", advice: "another copy")
     case .malformed: .init(.damaged, "encrypted data is damaged", advice: "another copy")
     case .randomFailed: .init(.failed, "no random numbers", advice: "check the installation of OpenSSL's libcrypto")
     case .cryptoFailed:

@@ -66,8 +66,8 @@ struct WorkflowTutorialTests {
     #expect(missed.status == 2 && missed.output.hasSuffix("3 of 4 expectations met.\n"), "\(missed)")
     #expect(
       missed.output.contains(
-        "account card *, access_group *.com.example.bank: expected stays-behind, but no item matches (a plan of a "
-          + "backup does not list items that no backup contains)\n"), "\(missed.output)")
+        "account card *, access_group *.com.example.bank: expected stays-behind, but no item matches (a plan made "
+          + "from a backup does not list items that no backup contains)\n"), "\(missed.output)")
     let card = #""account": "card *", "expect": "stays-behind""#
     try #require(list.contains(card))
     let absent = list.replacing(card, with: #""account": "card *", "expect": "absent""#)

@@ -48,7 +48,7 @@ struct CostlyInputTests {
     Trick(
       testDescription: "190,000 items that share one blob", file: keychain,
       bytes: { _ in CostlyPlists.sharedBlob(entries: 190_000, blob: [UInt8](repeating: 7, count: 64 << 10)) },
-      inspect: .refused, verify: .refused, restore: .refused, words: "items that share bytes"),
+      inspect: .refused, verify: .refused, restore: .refused, words: "its items share bytes"),
   ]
 
   /// Memory that the program may take, in kibibytes: a few times what it has mapped before its first line.
@@ -91,7 +91,7 @@ struct CostlyInputTests {
       try file.close()
       let outcome = try world.devices.run("ulimit -v \(Self.memory); keyhaul inspect b/ --password-file .bp")
       #expect(outcome.status == status.code, "\(name): \(outcome)")
-      #expect(words(of: outcome).contains("\(name) has 42,949,672,960 bytes, over "), "\(name): \(outcome)")
+      #expect(words(of: outcome).contains("\(name) has 42,949,672,960 bytes (limit: "), "\(name): \(outcome)")
     }
   }
 }

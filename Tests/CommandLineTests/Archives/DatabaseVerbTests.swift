@@ -121,7 +121,7 @@ struct DatabaseVerbTests {
       ("inspect k.db --keybag", 64, "k.db is a database: it has no keybag and no files"),
       ("inspect k.db --password-file .bp", 64, "k.db needs no password and no key"),
       ("verify k.db --quick", 64, "--quick applies only to backups"),
-      ("plan k.db", 64, "a plan of a database needs --to"),
+      ("plan k.db", 64, "a plan made from a database needs --to"),
       ("plan k.db --to new-phone --compare", 64, "--compare and --audit do not work with a database"),
       ("inspect cut.db", 13, "cannot read cut.db"),
       ("inspect short.db", 14, "short.db is not a backup or a keychain database"),
@@ -163,7 +163,7 @@ struct DatabaseVerbTests {
     // Nothing opens without the keys of its classes, and nothing is wrong.
     #expect(verified.status == 3, "\(verified)")
     #expect(flat(verified.output).contains("all four item tables are present"))
-    #expect(flat(verified.output).contains("none: its schema has no column sha1"))
+    #expect(flat(verified.output).contains("none: its schema has no sha1 column"))
   }
 
   @Test("A macOS file keychain is named for what it is by every verb that reads a source")
@@ -256,7 +256,7 @@ struct DatabaseVerbTests {
     #expect(
       shut.status == 3
         && flat(shut.errors).contains(
-          "it does not contain its keys try: --class-keys-file"),
+          "the keys are not in the database try: --class-keys-file"),
       "\(shut)")
     let unchecked = try world.run("keyhaul verify lost.db")
     #expect(unchecked.output.contains("not checked: no secret can be decrypted"), "\(unchecked)")

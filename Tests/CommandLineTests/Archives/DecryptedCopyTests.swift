@@ -16,7 +16,7 @@ struct DecryptedCopyTests {
     #expect(outcome.status == 0 && outcome.output.hasPrefix("Copied b.tar unencrypted to \(target) ("))
     #expect(
       outcome.errors.hasPrefix(
-        "Anyone can read its files. Its keychain items are still encrypted with the password.\n"))
+        "Anyone can read the copy's files. Its keychain items are still encrypted with the password.\n"))
     let sizes = try target == "clear/" ? world.files(in: "clear").map { "clear/\($0)" } : [target]
     let byteCount = try sizes.reduce(0) { try $0 + world.read($1).count }
     #expect(outcome.output.contains(", \(Amounts.bytes(Int64(byteCount))))."), "\(byteCount): \(outcome.output)")

@@ -51,8 +51,8 @@ struct DowngradeTests {
   }
 
   private static let fact = """
-    the keys of classes 6, 7 and 8 in its keybag are not wrapped with a device's hardware key, although every device wraps \
-    them in a backup without a password: their items can be decrypted without any device's hardware key; the backup \
+    the keys of classes 6, 7 and 8 in its keybag are not wrapped with a device's hardware key, although every device does \
+    this in a backup without a password: their items can be decrypted without any device's hardware key; the backup \
     has no password, according to Manifest.plist, so anyone can decrypt them, and anyone could have written them
     """
 
@@ -178,7 +178,7 @@ struct NeedlessPasswordTests {
       for (setting, flag, name) in Self.ways {
         let outcome = try world.devices.run("\(setting) keyhaul \(line) -q \(flag)")
         #expect(outcome.status == 14 && outcome.output == "", "\(setting) \(line) \(flag): \(outcome)")
-        #expect(outcome.errors.hasPrefix("error: b has no password, but \(name) gives one\n"), "\(outcome)")
+        #expect(outcome.errors.hasPrefix("error: b has no password, but \(name) provides one\n"), "\(outcome)")
       }
       // Without one it goes as ever: a restore onto another device would only remove, which is refused for that reason.
       let outcome = try world.keyhaul("\(line) -q")
@@ -227,7 +227,7 @@ struct NeedlessPasswordTests {
     #expect(try world.keyhaul("inspect b").status == 0)
     let outcome = try world.keyhaul("inspect b --password-file .bp")
     #expect(outcome.status == 14, "\(outcome)")
-    #expect(outcome.errors.contains("error: b has no password, but --password-file gives one\n"), "\(outcome)")
+    #expect(outcome.errors.contains("error: b has no password, but --password-file provides one\n"), "\(outcome)")
     #expect(outcome.errors.hasSuffix("try: if it is the right backup, leave --password-file out\n"), "\(outcome)")
   }
 
@@ -242,7 +242,7 @@ struct NeedlessPasswordTests {
     try world.write(manifest, to: "b/Manifest.plist")
     let outcome = try world.keyhaul("verify b --password-file .other")
     #expect(outcome.status == 14 && !outcome.errors.contains("the password is wrong"), "\(outcome)")
-    #expect(flat(outcome.errors).contains("why: the keybag is of type 4 (an asymmetric backup)"), "\(outcome)")
+    #expect(flat(outcome.errors).contains("why: the keybag's type is 4 (an asymmetric backup)"), "\(outcome)")
   }
 
   @Test("A single item that opens only on its device is told of in the singular")

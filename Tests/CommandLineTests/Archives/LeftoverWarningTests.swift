@@ -112,7 +112,7 @@ struct FalseClaimTests {
     let outcome = try world.keyhaul(line)
     #expect(outcome.status == 14)
     #expect(outcome.errors.contains("p says that it is encrypted, but it is not"))
-    #expect(unwrapped(outcome.errors).contains("its manifest is unencrypted, and no file has a key"))
+    #expect(unwrapped(outcome.errors).contains("but its manifest is not, and no file has a key"))
     #expect(try world.contents(of: "old-phone") == before)
   }
 }

@@ -85,8 +85,8 @@ struct LesserClaimTests {
       says: "the keys of classes 6, 7 and 8 in its keybag are wrapped with a device's hardware key", refusal: 13),
     Claim(
       testDescription: "WRAP 3 to 1: a key without the password's layer", make: wrap([9], .device, cutTo: 32),
-      says: "the key of class 9 in its keybag is not wrapped with the password, although every device wraps "
-        + "them", refusal: 13
+      says: "the key of class 9 in its keybag is not wrapped with the password, although every device "
+        + "does this", refusal: 13
     ),
     Claim(
       testDescription: "WRAP 3 to 2: a key without the hardware's layer", make: wrap([5, 9, 10, 11], .password),
@@ -94,26 +94,26 @@ struct LesserClaimTests {
       refusal: nil),
     Claim(
       testDescription: "DPIC lowered", make: { world in try world.ask(for: 40, in: "DPIC", of: "b") },
-      says: "asks for 40 iterations to derive its password's key; a device asks for 10,000,000", refusal: nil),
+      says: "asks for 40 iterations to derive the key from its password; a device asks for 10,000,000", refusal: nil),
     Claim(
       testDescription: "DPIC by one lower than any device's",
       make: { world in try world.ask(for: 9_999_999, in: "DPIC", of: "b") },
-      says: "asks for 9,999,999 iterations to derive its password's key", refusal: nil),
+      says: "asks for 9,999,999 iterations to derive the key from its password", refusal: nil),
     Claim(
       testDescription: "DPIC raised, by less than is asked about",
       make: { world in try world.ask(for: 12_000_000, in: "DPIC", of: "b") },
-      says: "asks for 12,000,000 iterations to derive its password's key", refusal: nil),
+      says: "asks for 12,000,000 iterations to derive the key from its password", refusal: nil),
     Claim(
       testDescription: "DPIC and DPSL taken out",
       make: { world in try keybag("b", of: world) { $0.secondRound = nil } },
-      says: "skips the slow iterations to derive its password's key; a device asks for 10,000,000", refusal: nil),
+      says: "skips the slow iterations to derive the key from its password; a device asks for 10,000,000", refusal: nil),
     Claim(
       testDescription: "ITER lowered, beside rounds as they should be",
       make: { world in
         try world.ask(for: 10_000_000, in: "DPIC", of: "b")
         try world.ask(for: 9_999, in: "ITER", of: "b")
       },
-      says: "asks for 9,999 iterations to derive its password's key; a device asks for 10,000", refusal: nil),
+      says: "asks for 9,999 iterations to derive the key from its password; a device asks for 10,000", refusal: nil),
     Claim(
       testDescription: "a seal that anyone can make, on a backup with a password",
       make: { world in

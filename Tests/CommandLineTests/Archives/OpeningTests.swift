@@ -184,7 +184,8 @@ struct OpeningTests {
       #expect(
         outcome.errors == """
           error: old cannot be given a password
-            why: it is from iOS 9 or earlier; this works with backups of iOS 10 and later
+            why: it is from iOS 9 or earlier; this works with backups from iOS 10 and
+                 later
             try: make a new backup of the device, with a password
 
           """)

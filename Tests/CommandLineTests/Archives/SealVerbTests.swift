@@ -67,7 +67,7 @@ struct SealVerbTests {
     let sealed = try world.succeed("seal plain")
     #expect(
       flat(sealed).contains(
-        "The seal detects later accidents, but not attacks, because no password protects it."))
+        "The seal detects later accidental changes, but not attacks, because no password protects it."))
     let verified = flat(try world.keyhaul("verify plain").output)
     #expect(
       verified.contains(

@@ -146,7 +146,8 @@ struct SimulatorVerbTests {
     try world.run("printf '135790' > .pin; printf 'words' > .bp; chmod 600 .pin .bp")
     let written = try world.run("keyhaul device export phone -o phone.db")
     #expect(written.status == 0 && written.errors.contains("has never been tested"), "\(written)")
-    #expect(written.output.hasPrefix("Wrote 22 items of phone as phone.db, a Simulator keychain for iOS 18 or later."))
+    #expect(
+      written.output.hasPrefix("Wrote 22 items from phone to phone.db, a Simulator keychain for iOS 18 or later."))
     #expect(try world.run("stat -c %a phone.db").output == "600\n")
     #expect(try world.run("keyhaul verify phone.db").status == 0)
     #expect(try world.run("keyhaul diff phone phone.db --exit-code").status == 0)

@@ -60,7 +60,7 @@ struct PublishedKeyTests {
     for (flags, said) in [
       (
         "--password-file .bp --rounds 1",
-        "anyone with its password can decrypt this backup's this-device-only items, on any device"
+        "anyone with this backup's password can decrypt its this-device-only items on any device"
       ),
       ("--no-password", "anyone can decrypt the keychain in this backup"),
     ] {

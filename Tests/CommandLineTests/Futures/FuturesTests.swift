@@ -30,7 +30,7 @@ struct FuturesTests {
     for name in ["wallet · card 4", "ssh work laptop", "SecureObjectSync · peer key", "bank.example · vault key"] {
       #expect(text.contains(name), "\(name)")
     }
-    #expect(text.contains("Lost on a new iPhone, kept if restored to old-phone (4) device-bound"))
+    #expect(text.contains("Lost on a new iPhone; kept if restored to old-phone (4) device-bound"))
     #expect(text.contains("Before you wipe old-phone") && text.contains("[ ] Check that the backup is intact."))
     #expect(try world.names(in: "devices") == before)
   }

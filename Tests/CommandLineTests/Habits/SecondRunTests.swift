@@ -64,9 +64,9 @@ struct SecondRunTests {
       line: "seal folder \(opening)", second: "folder is already sealed", before: ["rm folder/Keyhaul.seal"]),
     // The same bytes are there: nothing is asked, and nothing written.
     Twice(
-      line: "convert folder -o copy.tar", second: "Nothing to do: copy.tar is already a copy of folder, file by file."
+      line: "convert folder -o copy.tar", second: "Nothing to do: copy.tar already contains the same files as folder."
     ),
-    Twice(line: "convert folder -o copy/", second: "Nothing to do: copy/ is already a copy of folder, file by file."),
+    Twice(line: "convert folder -o copy/", second: "Nothing to do: copy/ already contains the same files as folder."),
     Twice(line: "convert folder -o copy.tar.zst -n", second: "Would copy folder to copy.tar.zst", isIdleAtOnce: true),
     Twice(line: "backup old-phone -o new.tar \(opening) --rounds 1", second: "replacing new.tar", code: 64),
     Twice(line: "export folder -o items.json \(opening)", second: "replacing items.json", code: 64),

@@ -87,7 +87,7 @@ struct AcceptDamageTests {
       // The plan in short stands above it.
       #expect(flat(no.terminal).hasPrefix("Plan: b/ → old-phone"), "\(no.terminal)")
       #expect(flat(no.terminal).contains(" removed. b/ \(damage.verdict): \(damage.fact)"), "\(no.terminal)")
-      #expect(flat(no.terminal).hasSuffix("Restore what is left to old-phone? [y/N] n"), "\(no.terminal)")
+      #expect(flat(no.terminal).hasSuffix("Restore the rest to old-phone? [y/N] n"), "\(no.terminal)")
     }
     #expect(try state(of: world) == before)
     let yes = try world.keyhaul("restore b/ --to old-phone", typed: ["y"])
@@ -168,7 +168,7 @@ struct AcceptDamageTests {
       let outcome = try world.keyhaul("\(verb) --password-file .bp")
       #expect(outcome.status == 0)
       // Before it stands that the backup, which has no seal any more, was made with one round.
-      #expect(outcome.errors.hasPrefix("warning: b/ asks for 1 iteration to derive its password's key"))
+      #expect(outcome.errors.hasPrefix("warning: b/ asks for 1 iteration to derive the key from its password"))
       #expect(
         outcome.errors.hasSuffix(
           """

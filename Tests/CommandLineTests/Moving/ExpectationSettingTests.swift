@@ -39,7 +39,8 @@ struct ExpectationSettingTests {
     let encrypted = try lists.check()
     #expect(
       encrypted.output
-        == "2 of 2 expectations met; 2 more are for other restores and were not checked (plan --compare checks all four).\n"
+        == "2 of 2 expectations met; 2 more are for other restores and were not checked "
+        + "(plan --compare checks all four restores).\n"
         && encrypted.status == 0, "\(encrypted)")
     let plain = try lists.check("--no-password")
     #expect(plain.output.hasPrefix("2 of 2 expectations met; 2 more are for other restores"), "\(plain)")

@@ -99,20 +99,18 @@ struct MoveDamageTests {
     #expect(
       plan.status == 3
         && flat(plan.errors).contains(
-          "the two differ only in upper and lower case, which no device "
-            + "writes")
+          "the two identifiers differ only in case, and no device writes such a pair")
     )
     let restore = try world.devices.run("COLUMNS=120 keyhaul restore b/ --to old-phone --yes")
     #expect(
       restore.status == 13
         && restore.errors.contains(
-          "the two differ only in upper and lower case, which no "
-            + "device writes")
+          "the two identifiers differ only in case, and no device writes such a pair")
     )
     let verified = try world.devices.run("COLUMNS=200 keyhaul verify b/")
     #expect(verified.status == 13)
     #expect(
-      verified.output.contains("its keychain does not name its keybag, so it cannot be restored")
+      verified.output.contains("its keychain does not name the backup's keybag, so it cannot be restored")
         && !verified.output.contains("export saves"))
   }
 

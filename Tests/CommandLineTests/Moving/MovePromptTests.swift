@@ -239,7 +239,7 @@ struct MoveWorldTests {
     #expect(
       SessionScript.matches(
         refused.errors,
-        ["error: new-phone is in use", "  why: another process uses it", "  try: wait, or add --wait 30s"]),
+        ["error: new-phone is in use", "  why: another process is using it", "  try: wait, or add --wait 30s"]),
       "\(refused.errors)")
     #expect(try world.keyhaul("item delete new-phone --service AirPort --yes").status == 11)
     #expect(try world.keyhaul("plan b.tar --to new-phone --password-file .bp").status == 0)

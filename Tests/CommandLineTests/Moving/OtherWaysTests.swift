@@ -96,8 +96,8 @@ struct OtherWaysTests {
       separator: " ")
     #expect(
       text.contains(
-        "1 of those has the format of a key that only the Secure Enclave of every-rule can use, and is unusable "
-          + "on a new iPhone."))
+        "1 of the items that move has the format of a key that only the Secure Enclave of every-rule can use, and is "
+          + "unusable on a new iPhone."))
     #expect(text.contains("Kept either way, but unusable on a new iPhone (1) migrates-but-unusable: "), "\(text)")
     let page = try world.succeed("plan rules.tar \(password) --format html -o -")
     #expect(page.contains("1 unusable there") && page.contains("1 whose keys may not work there"))

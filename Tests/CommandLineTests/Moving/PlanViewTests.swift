@@ -47,7 +47,7 @@ struct PlanViewTests {
   func usage() throws {
     let world = try MoveWorld()
     let password = try world.keyhaul("plan old-phone --to new-phone --password-file .bp")
-    #expect(password.status == 64 && password.errors.hasPrefix("error: a plan of a device needs no password\n"))
+    #expect(password.status == 64 && password.errors.hasPrefix("error: a plan made from a device needs no password\n"))
     try world.backUp(to: "b.tar")
     let archive = try world.keyhaul("plan b.tar --to new-phone --no-password --password-file .bp")
     #expect(archive.status == 64 && archive.errors.hasPrefix("error: b.tar is an existing backup\n"))

@@ -36,7 +36,7 @@ struct RestoreLossTests {
       "Newer on new-phone, but overwritten by b.tar (1)",
       "  ~ generic      AirPort · Home  after first unlock",
       "      on the target: [..]; in the backup: [..]; the existing item is",
-      "      newer, but removed first", "",
+      "      newer, but is removed first", "",
       "Removed from new-phone (1)", "  - generic      mine · me", "",
       "14 will move (12 new, 1 replaced, 1 already there), 4 stay behind, 0 cannot be",
       "read, 1 removed from new-phone.",

@@ -179,7 +179,8 @@ struct RestorePlanFileTests {
       let outcome = try world.keyhaul("restore b.tar --to new-phone --plan edited --password-file .bp --yes")
       let words = outcome.errors.split(whereSeparator: \.isWhitespace).joined(separator: " ")
       #expect(outcome.status == 16, "\(new): \(outcome)")
-      #expect(words.hasSuffix("why: it was edited after it was saved, or an earlier version saved it try: plan again"))
+      let why = "why: it was edited after it was saved, or an earlier version of Keyhaul saved it try: plan again"
+      #expect(words.hasSuffix(why))
     }
     #expect(try world.contents(of: "new-phone") == before)
   }
@@ -214,7 +215,7 @@ struct RestorePlanFileTests {
     let plan = try world.succeed("plan plain --to new-phone -o p")
     #expect(
       plan.hasSuffix(
-        "Saved to p. It is only a report: carrying it out would remove items and restore none, which restore refuses.\n"
+        "Saved to p. It is only a report: it would remove items and restore none, so restore refuses to carry it out.\n"
       ),
       "\(plan)")
     #expect(try world.keyhaul("restore plain --to new-phone --plan p --yes").status == 14)

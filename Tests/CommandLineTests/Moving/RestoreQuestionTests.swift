@@ -175,7 +175,7 @@ struct RestoreQuestionTests {
     #expect(outcome.status == 3, "\(outcome)")
     #expect(outcome.terminal.contains("\nCannot be read (1)  unsupported-version"), "\(outcome.terminal)")
     // Such a backup is known to be damaged, which is the one question then.
-    #expect(outcome.terminal.hasSuffix("Restore what is left to old-phone? [y/N] y\n"), "\(outcome.terminal)")
+    #expect(outcome.terminal.hasSuffix("Restore the rest to old-phone? [y/N] y\n"), "\(outcome.terminal)")
     #expect(outcome.terminal.contains("\n17 will be restored (17 new), 1 cannot be read, 0 removed.\n"))
     try world.succeed("device erase old-phone --yes -q")
     let accepted = try world.keyhaul("restore plain --to old-phone --accept-damage", typed: ["y"])

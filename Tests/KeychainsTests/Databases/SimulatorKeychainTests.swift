@@ -158,7 +158,7 @@ struct SimulatorKeychainTests {
         "UPDATE metadatakeys SET data = zeroblob(40) WHERE keyclass = '6'", .unchangeable,
         "its keys are not a Simulator's keys"
       ),
-      ("DROP TABLE metadatakeys", .unknownForm, "it has no table metadatakeys"),
+      ("DROP TABLE metadatakeys", .unknownForm, "it has no metadatakeys table"),
     ]
     for (sql, code, reason) in cases {
       let place = try Place(DatabaseFile.changed(by: sql), log: false)

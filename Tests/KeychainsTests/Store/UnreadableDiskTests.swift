@@ -32,7 +32,7 @@ struct UnreadableDiskTests {
       } catch {
         failures += 1
         #expect(error.code == .io, "read \(read): \(error)")
-        #expect(error.reason.hasPrefix("SQLite answers 1"), "read \(read): \(error)")
+        #expect(error.reason.hasPrefix("SQLite returned 1"), "read \(read): \(error)")
       }
     }
     #expect(failures > 3)

@@ -131,7 +131,7 @@ def schemas():
     yield sql("extra-view", "Manifest.db has a view beside its tables", REFUSED, "CREATE VIEW More AS SELECT 1")
     yield sql("temp-trigger", "Manifest.db has a trigger on its properties", REFUSED,
               "CREATE TRIGGER hostile AFTER INSERT ON Properties BEGIN DELETE FROM Files; END")
-    yield sql("no-files", "there is no table Files", DAMAGED, "DROP TABLE Files")
+    yield sql("no-files", "there is no Files table", DAMAGED, "DROP TABLE Files")
     yield sql("column-renamed", "Files has no column file", DAMAGED, "ALTER TABLE Files RENAME COLUMN file TO film")
     yield sql("keychain-unlisted", "the keychain file is stored and not listed", DAMAGED,
               "DELETE FROM Files WHERE relativePath = 'keychain-backup.plist'", codes=both(DAMAGED))

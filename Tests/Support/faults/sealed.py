@@ -31,16 +31,16 @@ def salts():
 
 
 def records():
-    yield sealed("record-cut", "the keychain's record is not a whole number of blocks", both(DAMAGED), "whole blocks",
-                 change=lambda record: record[:-5], form=bytes)
+    yield sealed("record-cut", "the keychain's record is not a whole number of blocks", both(DAMAGED),
+                 "not a multiple of 16", change=lambda record: record[:-5], form=bytes)
     yield sealed("record-padding", "the keychain's record does not end in its padding", both(DAMAGED),
                  "password and salt do not decrypt it", change=lambda record: flipped(record, -17, 7),
                  form=bytes)
-    yield sealed("record-no-base64", "the keychain's record is not base64", both(DAMAGED), "whole blocks",
+    yield sealed("record-no-base64", "the keychain's record is not base64", both(DAMAGED), "not a multiple of 16",
                  change=lambda record: "*" + record[1:-1])
     yield sealed("record-empty", "the keychain's record is empty", both(DAMAGED), change=lambda record: b"")
     yield sealed("notes-record-cut", "an ordinary file's record is not a whole number of blocks", {"verify": DAMAGED, "plan": OK},
-                 "whole blocks", change=lambda record: record[:-5], form=bytes, of=NOTES)
+                 "not a multiple of 16", change=lambda record: record[:-5], form=bytes, of=NOTES)
 
 
 def faults():

@@ -152,7 +152,7 @@ extension SecKey {
 }
 
 private func unsupported(_ algorithm: SecKeyAlgorithm) -> SecItemError {
-  SecItemError(.parameter, "the key does not support this with the algorithm \(HostileText.quoted(algorithm.name))")
+  SecItemError(.parameter, "the key does not support \(HostileText.quoted(algorithm.name)) for this operation")
 }
 
 /// The key, what it does, and the digest that it does it with.

@@ -61,7 +61,7 @@ public func SecKeyCreateWithData(
     guard let keyType = query[kSecAttrKeyType as String]?.cssmNumber.flatMap(KeyMaterial.KeyType.init(rawValue:)),
       let half = query[kSecAttrKeyClass as String]?.cssmNumber.flatMap(KeyMaterial.Half.init(rawValue:))
     else {
-      throw SecItemError(.parameter, "the type must be RSA or EC, and the class public or private")
+      throw SecItemError(.parameter, "the type must be RSA or EC, and the class must be public or private")
     }
     let data = SensitiveBytes(copying: Array(Data(referencing: keyData)))
     return SecKey(

@@ -60,7 +60,7 @@ private struct KeyRequest {
     guard let keyType = query[kSecAttrKeyType as String]?.cssmNumber.flatMap(KeyMaterial.KeyType.init(rawValue:)),
       let size = query[kSecAttrKeySizeInBits as String]?.cssmNumber.flatMap({ Int(exactly: $0) })
     else {
-      throw SecItemError(.parameter, "the type must be RSA or EC, and the size a number of bits")
+      throw SecItemError(.parameter, "the type must be RSA or EC, and the size must be a number of bits")
     }
     do throws(MaterialError) {
       switch keyType {

@@ -73,7 +73,7 @@ extension SecItemQuery {
   init(_ dictionary: NSDictionary, depth: Int = SecItemValue.maximumQueryDepth) throws(SecItemError) {
     self.init()
     for key in dictionary.allKeys {
-      guard let name = key as? String else { throw SecItemError(.parameter, "a key in the query is not text") }
+      guard let name = key as? String else { throw SecItemError(.parameter, "a key in the query is not a string") }
       guard let value = dictionary.object(forKey: key) else { continue }
       // Foundation has bridged data already; back to an object and bytes again, it would go byte by byte.
       if type(of: value) == Data.self, let data = value as? Data {

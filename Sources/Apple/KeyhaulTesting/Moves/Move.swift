@@ -132,7 +132,7 @@ extension Move {
     }
     guard found.count > 1 else { return first.fate }
     let isShared = found.allSatisfy { $0.fate.kind == first.fate.kind }
-    let remark = isShared ? "" : ", with different fates; use \"service/account\" or inGroup: to name one of them"
+    let remark = isShared ? "" : " and have different outcomes; use \"service/account\" or inGroup: to name one of them"
     let lines = found.map { item in
       item.fate.description + (item.accessGroup.map { "\n  in the access group \"\(HostileText.shown($0))\"" } ?? "")
     }
@@ -145,13 +145,13 @@ extension Move {
   private func names(near name: String?) -> String {
     let known = Set(items.flatMap(\.allNames))
     let near = name.flatMap { EditDistance.nearest(to: $0, among: known.sorted()) }
-    let hint = near.map { "; \"\(HostileText.shown($0))\" is near" } ?? ""
-    return (["\(hint)\n  there are:"] + Self.short(items.map { "  \($0.title)" })).joined(separator: "\n  ")
+    let hint = near.map { "; \"\(HostileText.shown($0))\" is similar" } ?? ""
+    return (["\(hint)\n  the phone has:"] + Self.short(items.map { "  \($0.title)" })).joined(separator: "\n  ")
   }
 
   private static func groups(of items: [MovedItem]) -> String {
     let groups = Set(items.compactMap(\.accessGroup)).sorted().map { "\"\(HostileText.shown($0))\"" }
-    return groups.isEmpty ? "; the name occurs in none" : "; the name occurs in \(groups.joined(separator: ", "))"
+    return groups.isEmpty ? "; the name occurs in no group" : "; the name occurs in \(groups.joined(separator: ", "))"
   }
 
   private static func short(_ lines: [String]) -> [String] {
@@ -184,7 +184,7 @@ extension Move {
       guard session.record.revision == revision else {
         throw PhoneError(
           .outdatedMove, .stalePlan, "the move is out of date",
-          "the phone's keychain has changed since it was planned", advice: "move(to:backup:) again, after the change")
+          "the keychain has changed since the move was planned", advice: "move(to:backup:) again, after the change")
       }
       try telling { () throws(MigrationError) in
         let prepared = try BackupExporter.prepare(session, password: secret, rounds: Self.rounds, listsExported: false)

@@ -34,7 +34,7 @@ extension ColorChoice: WordArgument {}
 struct CommonOptions: ParsableArguments {
   @Option(
     help: ArgumentHelp(
-      "Where the virtual devices are kept (default: "
+      "Where the virtual devices are stored (default: "
         + "$KEYHAUL_HOME).", valueName: "dir"), completion: .directory)
   var home: String?
 

@@ -69,7 +69,7 @@ enum ReportFile {
     switch (try? system.status(of: path))?.kind {
     case nil, .file: return
     case .link:
-      (fact, advice) = ("it is a link, which the file would replace", "the path of the link's target")
+      (fact, advice) = ("it is a link, and the new file would replace it", "the path of the link's target")
     case .directory: (fact, advice) = ("it is a folder", "a file name in this folder after -o")
     case .pipe: (fact, advice) = ("it is a pipe", "-o - for standard output, redirected with > \(path)")
     case .other: (fact, advice) = ("it is a device", "-o - for standard output")

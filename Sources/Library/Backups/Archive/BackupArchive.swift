@@ -371,7 +371,7 @@ extension BackupArchive {
       throw BackupArchiveError(.damaged, "the manifest lists the keychain file as something other than a file")
     }
     guard record.relativePath == file.relativePath else {
-      throw BackupArchiveError(.damaged, "the keychain file's record is that of \(quoted(record.relativePath))")
+      throw BackupArchiveError(.damaged, "the keychain file's record is for \(quoted(record.relativePath))")
     }
     return record
   }

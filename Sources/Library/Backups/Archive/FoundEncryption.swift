@@ -109,7 +109,7 @@ struct FoundContradictions {
           + "password, and it makes migratable items appear to stay behind")
     }
     if !bare.isEmpty {
-      facts.append("\(keys(bare, "is", "are")) not wrapped with the password, although every device wraps them")
+      facts.append("\(keys(bare, "is", "are")) not wrapped with the password, although every device does this")
     }
     return facts.isEmpty ? nil : facts.joined(separator: "; ")
   }

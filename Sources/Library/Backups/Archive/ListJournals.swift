@@ -105,7 +105,7 @@ extension StoredParts {
     }
     guard pages.pageByteCount == stored else {
       return .unfit(
-        "their pages have \(Amounts.bytes(pages.pageByteCount)), but the manifest has \(Amounts.grouped(stored))")
+        "their pages have \(Amounts.bytes(pages.pageByteCount)), but the manifest's have \(Amounts.grouped(stored))")
     }
     return .pages(pages, restByteCount: rest)
   }

@@ -83,8 +83,8 @@ struct EntryLedger {
     guard byteCount >= 0, byteCount <= limits.entryByteCount else {
       throw BackupArchiveError(
         .overLimit,
-        "entry \(entryCount), \(quoted(name)), claims \(Amounts.grouped(byteCount)) bytes, "
-          + "over \(Amounts.grouped(limits.entryByteCount))")
+        "entry \(entryCount), \(quoted(name)), claims \(Amounts.grouped(byteCount)) bytes "
+          + "(limit: \(Amounts.grouped(limits.entryByteCount)))")
     }
     let (claimed, overflow) = claimedByteCount.addingReportingOverflow(byteCount)
     claimedByteCount = claimed
@@ -122,20 +122,20 @@ struct EntryLedger {
     if byteCount > limit, [.info, .status].contains(wanted.part) {
       let error = BackupArchiveError(
         .overLimit,
-        "\(wanted.part.path) has \(Amounts.grouped(byteCount)) bytes, over \(Amounts.grouped(Int64(limit)))")
+        "\(wanted.part.path) has \(Amounts.grouped(byteCount)) bytes (limit: \(Amounts.grouped(Int64(limit))))")
       parts[wanted.directory, default: StoredParts()].unreadable.append(UnreadablePropertyList(wanted.part, error))
       return nil
     }
     if byteCount > limit, wanted.part == .seal {
       parts[wanted.directory, default: StoredParts()].sealFault = BackupArchiveError(
         .overLimit,
-        "it has \(Amounts.grouped(byteCount)) bytes, over \(Amounts.grouped(Int64(limit)))")
+        "it has \(Amounts.grouped(byteCount)) bytes (limit: \(Amounts.grouped(Int64(limit))))")
       return nil
     }
     guard byteCount <= limit else {
       throw BackupArchiveError(
         .overLimit,
-        "entry \(entryCount), \(quoted(name)), claims \(Amounts.grouped(byteCount)) bytes, over \(Amounts.grouped(Int64(limit)))"
+        "entry \(entryCount), \(quoted(name)), claims \(Amounts.grouped(byteCount)) bytes (limit: \(Amounts.grouped(Int64(limit))))"
       )
     }
     // Many leading directories could each ask for a backup's worth of memory.

@@ -33,7 +33,7 @@ enum ManifestSchema {
       default: throw foreign("\(quoted(type)) \(quoted(name))")
       }
     }
-    guard hasFiles else { throw BackupArchiveError(.damaged, "the manifest database has no table Files") }
+    guard hasFiles else { throw BackupArchiveError(.damaged, "the manifest database has no Files table") }
     try checkColumns(connection)
   }
 

@@ -216,13 +216,13 @@ extension ArchiveFinding: CustomStringConvertible {
 
   private static func renamed(_ count: Int, _ unread: Int, _ first: String) -> String {
     let found =
-      "\(Amounts.count(count, "payload")) \(count == 1 ? "has" : "have") a name that no device gives, "
-      + "\(count == 1 ? "" : "the first ")\(quoted(first))"
+      "\(Amounts.count(count, "payload")) \(count == 1 ? "has" : "have") a name that no device uses: "
+      + "\(count == 1 ? "" : "the first is ")\(quoted(first))"
     guard unread > 0 else { return found }
     let others =
-      "\(Amounts.count(unread, "file")) \(unread == 1 ? "has" : "have") a second name of a payload "
+      "\(Amounts.count(unread, "file")) \(unread == 1 ? "repeats" : "repeat") a payload under a second name "
       + "and \(unread == 1 ? "is" : "are") not read"
-    return count > 0 ? "\(found); \(others)" : "\(others), \(unread == 1 ? "" : "the first ")\(quoted(first))"
+    return count > 0 ? "\(found); \(others)" : "\(others): \(unread == 1 ? "" : "the first is ")\(quoted(first))"
   }
 
   private static let shownKeyCount = 5
@@ -267,7 +267,7 @@ public enum ArchiveNote: Sendable, Hashable, CustomStringConvertible {
     case .propertyListUnreadable(let name, let reason): "\(name) could not be read: \(reason)"
     case .encryptionNotStated: "Manifest.plist does not say whether there is a password; Keyhaul looks at its contents"
     case .encryptionClaimed:
-      "\(StoredPart.manifest.path) says that it is encrypted; its manifest is unencrypted, and no file has a key"
+      "\(StoredPart.manifest.path) says that the backup is encrypted, but its manifest is not, and no file has a key"
     case .databaseUnpadded: "the manifest database was encrypted without padding"
     case .databaseInWriteAheadMode: "the manifest database was left in write-ahead mode"
     case .listJournalRead(let name):

@@ -54,7 +54,7 @@ public struct ArchivedKeychainError: ExplainedError {
     meaning = ErrorMeaning(
       .damaged,
       Self.isSame(file, as: keybag)
-        ? "its keychain spells its keybag's identifier differently" : "its keychain belongs to another keybag",
+        ? "its keychain spells the keybag's identifier differently" : "its keychain belongs to another keybag",
       advice: "another copy; \(Self.meaning(ofName: file, for: keybag))")
     reason = "the keychain file names keybag \(file), but Manifest.plist contains \(keybag)"
     underlying = nil
@@ -67,7 +67,7 @@ public struct ArchivedKeychainError: ExplainedError {
   /// What it says of an archive that its keychain has another name for its keybag.
   package static func meaning(ofName name: String, for keybag: String) -> String {
     isSame(name, as: keybag)
-      ? "the two differ only in upper and lower case, which no device writes"
+      ? "the two identifiers differ only in case, and no device writes such a pair"
       : "the backup was assembled from parts of two backups"
   }
 

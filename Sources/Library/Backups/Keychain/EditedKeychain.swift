@@ -249,7 +249,7 @@ public struct ItemEditError: ExplainedError {
       .init(
         .refused, "the item cannot be encrypted", advice: "a protection class that may leave the device")
     case .notAnItem:
-      .init(.failed, "the keychain does not accept this", advice: "see the attributes of this kind of item")
+      .init(.failed, "the keychain does not accept this item", advice: "see the attributes of this kind of item")
     case .unknownContent:
       .init(.refused, "the backup's keychain was not rewritten", advice: "another copy of the backup")
     case .failed: .init(.failed, "the keychain cannot be written", advice: "run it again")

@@ -42,7 +42,7 @@ public struct UnboundKeychain: Sendable, Hashable {
 
   private func fact(of keys: String) -> String {
     "\(keys) in its keybag \(classes.count == 1 ? "is" : "are") not wrapped with a device's hardware key, although "
-      + "every device wraps them" + (backupHasPassword ? "" : " in a backup without a password")
+      + "every device does this" + (backupHasPassword ? "" : " in a backup without a password")
   }
 
   /// What that means for the items of these classes.

@@ -115,7 +115,7 @@ public struct BackupArchiveError: ExplainedError, Equatable {
     case .noKeychain:
       .init(
         .refused, "the backup contains no keychain",
-        advice: "make a new backup; with a password, its keychain also works on other devices")
+        advice: "make a new backup; if it has a password, its keychain also works on other devices")
     case .keyUnavailable:
       .init(
         .wrongPassword,

@@ -12,7 +12,7 @@ package struct EntryPath: Hashable {
   /// - Throws: What is wrong with the name, as the end of a sentence that begins with it.
   package init(_ name: EntryName, limit: Int) throws(EntryPathFault) {
     let bytes = name.bytes
-    guard bytes.count <= limit else { throw .init(text: "its name has \(bytes.count) bytes, over \(limit)") }
+    guard bytes.count <= limit else { throw .init(text: "its name has \(bytes.count) bytes (limit: \(limit))") }
     guard !bytes.contains(0) else { throw .init(text: "its name has a NUL") }
     guard !bytes.contains(UInt8(ascii: "\\")) else { throw .init(text: "its name has a backslash") }
     guard bytes.first != Self.slash else { throw .init(text: "its name is absolute") }

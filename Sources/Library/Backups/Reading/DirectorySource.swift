@@ -177,7 +177,7 @@ package struct DirectorySource {
     let (path, raw) = (file.path, file.descriptor.raw)
     guard file.byteCount <= limit else {
       throw BackupArchiveError(
-        .overLimit, "\(path) has \(Amounts.grouped(file.byteCount)) bytes, over \(Amounts.grouped(Int64(limit)))")
+        .overLimit, "\(path) has \(Amounts.grouped(file.byteCount)) bytes (limit: \(Amounts.grouped(Int64(limit))))")
     }
     // Most files are small, and a large buffer for each costs the system more than reading them.
     let portionCount = max(4_096, min(Int(clamping: file.byteCount), DescriptorFeed.chunkByteCount))
@@ -402,7 +402,7 @@ extension DirectorySource {
     if let snapshot {
       hasSnapshot = true
       let inner = self.payloadCount(in: snapshot)
-      facts.append("its folder \(Self.snapshotName) remains, with \(Amounts.count(inner, "payload"))")
+      facts.append("its \(Self.snapshotName) folder remains, with \(Amounts.count(inner, "payload"))")
     }
     guard hasInfo && hasStatus || (hasInfo || hasStatus) && (payloadCount > 0 || hasSnapshot) else { return nil }
     if let bytes = propertyLists[.info] { facts.append(Self.words(ofInfo: bytes)) }

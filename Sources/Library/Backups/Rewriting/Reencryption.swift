@@ -11,7 +11,7 @@ extension BackupRewriter {
     try checkRekeying(of: archive)
     guard archive.layout == .manifestDB else {
       throw BackupArchiveError(
-        .unsupported, "it is from iOS 9 or earlier; this works with backups of iOS 10 and later")
+        .unsupported, "it is from iOS 9 or earlier; this works with backups from iOS 10 and later")
     }
   }
 

@@ -353,7 +353,7 @@ extension BackupArchive {
     }
     do throws(BackupArchiveError) {
       let reading = try KeychainReading(of: self, in: list, with: keys)
-      if reading.notes.contains(.digestDiffers) { losses.append("its keychain file is not what was written") }
+      if reading.notes.contains(.digestDiffers) { losses.append("its keychain file differs from what was written") }
     } catch {
       // A backup may be without a keychain.
       if error.code != .noKeychain { losses.append("its keychain cannot be read: \(error.reason)") }

@@ -170,7 +170,7 @@ extension BackupPlacement {
     guard let directoryName else { throw .occupied("\(quoted(path)) contains other files") }
     let inner = (path.hasSuffix("/") ? path : path + "/") + directoryName
     guard let place = PlacePath(inner), place.name == directoryName else {
-      throw .occupied("\(quoted(directoryName)) cannot be the name of a folder")
+      throw .occupied("\(quoted(directoryName)) is not a valid folder name")
     }
     return (place, inner, try occupant(of: place))
   }
@@ -262,7 +262,7 @@ extension BackupPlacement {
       do throws(Errno) {
         try system.rename(old, to: place.name, in: parent)
       } catch {
-        throw .library("the old backup is now at \(quoted(old)) next to it: \(cause.reason)")
+        throw .library("\(cause.reason); the old backup is now at \(quoted(old)) in the same folder")
       }
       throw .system(cause)
     }
@@ -316,7 +316,7 @@ extension BackupPlacement {
     fill: (FileDescriptor) throws(WriteFailure) -> Int64
   ) throws(BackupArchiveError) -> Placed {
     guard let place = PlacePath(path) else {
-      throw BackupArchiveError(.occupied, "\(quoted(path)) cannot be the name of a file")
+      throw BackupArchiveError(.occupied, "\(quoted(path)) is not a valid file name")
     }
     var replacement = FileReplacement(place, system)
     replacement.target = replace ? .file : .nothing
@@ -335,7 +335,7 @@ extension BackupPlacement {
 
   /// Looks whether a file could be placed, as far as that shows before anything is written.
   func requireFile(at path: String, replace: Bool) throws(WriteFailure) {
-    guard let place = PlacePath(path) else { throw .occupied("\(quoted(path)) cannot be the name of a file") }
+    guard let place = PlacePath(path) else { throw .occupied("\(quoted(path)) is not a valid file name") }
     let parent = try opening(place.parent)
     let status = try systemCall { () throws(Errno) in try system.status(of: place.name.systemName, in: parent) }
     guard let kind = status?.kind, kind != .file || !replace else { return }

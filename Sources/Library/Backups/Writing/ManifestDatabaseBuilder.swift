@@ -56,7 +56,7 @@ package enum ManifestDatabaseBuilder {
   private static func serialize(_ database: Database) throws -> [UInt8] {
     var size: Int64 = 0
     guard let bytes = sqlite3_serialize(database.sqliteConnection, "main", &size, 0) else {
-      throw BackupArchiveError(.unwritable, "no memory for the manifest database")
+      throw BackupArchiveError(.unwritable, "not enough memory for the manifest database")
     }
     defer { sqlite3_free(bytes) }
     return Array(UnsafeBufferPointer(start: bytes, count: Int(size)))

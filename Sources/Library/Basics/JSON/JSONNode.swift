@@ -73,7 +73,7 @@ package struct JSONNode {
   package func allow(only keys: [String]) throws(Fault) {
     let others = try fields().filter { !keys.contains($0.0) }
     guard let (key, other) = others.min(by: { $0.0 < $1.0 }) else { return }
-    throw child(key, other).fault("is not known; the known ones are \(keys.joined(separator: ", "))")
+    throw child(key, other).fault("is not a known member; known members: \(keys.joined(separator: ", "))")
   }
 
   /// Refuses what is not in a value that was written of what was read here: a member that nobody knows, a null for what
@@ -93,7 +93,7 @@ package struct JSONNode {
     case (.array(let elements), .elements(let count, let make)) where elements.count == count:
       for (index, node) in try self.elements().enumerated() { try node.requireNothing(beyond: make(index)) }
     default:
-      guard value == written else { throw fault("is not as Keyhaul writes it") }
+      guard value == written else { throw fault("differs from what Keyhaul writes") }
     }
   }
 

@@ -126,7 +126,7 @@ public struct CertificateFacts: Sendable, Hashable {
     let first = try members.next("the first part").tag
     let second = try members.next("the second part").tag
     guard first == .sequence, second == .sequence else {
-      throw MaterialError(.unexpectedKind, "its parts are not those of a certificate")
+      throw MaterialError(.unexpectedKind, "it does not have the structure of a certificate")
     }
   }
 

@@ -59,7 +59,7 @@ public enum EllipticCurve: Int, Sendable, CaseIterable, Hashable {
     guard let form = encoded.first, [0x02, 0x03, 0x04].contains(form),
       EC_POINT_oct2point(group.handle, point.handle, bytes, encoded.count, nil) == 1,
       EC_POINT_is_at_infinity(group.handle, point.handle) == 0
-    else { throw MaterialError(.malformed, "its public key is not a point of P-\(rawValue)") }
+    else { throw MaterialError(.malformed, "its public key is not a point on P-\(rawValue)") }
     return try point.uncompressed(self, group)
   }
 

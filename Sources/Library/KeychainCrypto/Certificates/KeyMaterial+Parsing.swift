@@ -57,7 +57,7 @@ extension KeyMaterial {
   }
 
   private static func unknownSize(_ count: Int) -> MaterialError {
-    MaterialError(.malformed, "\(count) bytes are not the size of a key of P-256, P-384 or P-521")
+    MaterialError(.malformed, "\(count) bytes is not the size of a P-256, P-384 or P-521 key")
   }
 
   // MARK: 04‖X‖Y(‖K)
@@ -153,7 +153,7 @@ extension KeyMaterial {
     var members = try outer.next(.sequence, "the private key").cursor
     try outer.checkEnd("the private key")
     guard try members.nextUnsigned("the version").allSatisfy({ $0 <= 1 }) else {
-      throw MaterialError(.unsupported, "its version of PKCS#8 is not known")
+      throw MaterialError(.unsupported, "its PKCS#8 version is not known")
     }
     let algorithm = try AlgorithmIdentifier(&members)
     let inner = try members.next(.octetString, "the private key").contents
@@ -167,7 +167,7 @@ extension KeyMaterial {
     case .rsa:
       let key = try KeyMaterial(RSAKey(privateKey: inner))
       if let given, !given.elementsEqual(key.publicKey) {
-        throw MaterialError(.mismatch, "the public key does not belong to the private key")
+        throw MaterialError(.mismatch, "the public key does not match the private key")
       }
       return key
     case .ellipticCurve(let curve): return try namedCurveKey(inner, on: curve, given.map { [$0] } ?? [])
@@ -182,7 +182,7 @@ extension KeyMaterial {
     var members = try outer.next(.sequence, "the private key").cursor
     try outer.checkEnd("the private key")
     guard try members.nextUnsigned("the version").elementsEqual([1]) else {
-      throw MaterialError(.unsupported, "its version of SEC 1 is not known")
+      throw MaterialError(.unsupported, "its SEC 1 version is not known")
     }
     let number = try members.next(.octetString, "the private number").contents
     let parameters = try members.nextIfPresent(.explicit(0), "the curve")
@@ -395,7 +395,7 @@ struct PEM {
     var body: [UnsafeRawBufferPointer] = []
     while let line = lines.next() {
       if let closing = Self.label(of: line, after: end) {
-        guard closing == label else { throw MaterialError(.malformed, "a PEM block ends with another label") }
+        guard closing == label else { throw MaterialError(.malformed, "a PEM block ends with a different label") }
         return Block(label: label, isEncrypted: isEncrypted, contents: try Base64.decode(body))
       }
       // A header has a colon, base64 never does.

@@ -90,12 +90,12 @@ public struct KeyMaterial: Sendable {
   ) throws(MaterialError) {
     let size = curve.coordinateSize
     guard number.count <= size else {
-      throw MaterialError(.malformed, "the private number has \(number.count) bytes; P-\(curve.rawValue) takes \(size)")
+      throw MaterialError(.malformed, "the private number has \(number.count) bytes; P-\(curve.rawValue) uses \(size)")
     }
     let publicKey = try curve.publicKey(of: number)
     for point in points {
       guard try curve.point(point) == publicKey else {
-        throw MaterialError(.mismatch, "the public key does not belong to the private number")
+        throw MaterialError(.mismatch, "the public key does not match the private number")
       }
     }
     let representation = SensitiveBytes(count: publicKey.count + size) { target in
@@ -149,7 +149,7 @@ extension KeyMaterial {
         guard error.code == .malformed else { throw error }
       }
     }
-    throw MaterialError(.failed, "the source of randomness gives no number below the order of P-\(curve.rawValue)")
+    throw MaterialError(.failed, "the source of randomness returned no number below the order of P-\(curve.rawValue)")
   }
 
   /// A new private RSA key with the exponent 65537. Its primes are drawn by OpenSSL's own generator.
@@ -160,7 +160,7 @@ extension KeyMaterial {
     else {
       throw MaterialError(
         .overLimit,
-        "an RSA key cannot have \(sizeInBits) bits, only whole bytes from \(generatedRSASizes.lowerBound) to "
+        "an RSA key cannot have \(sizeInBits) bits, only a multiple of 8 from \(generatedRSASizes.lowerBound) to "
           + "\(generatedRSASizes.upperBound) bits")
     }
     guard let context = EVP_PKEY_CTX_new_from_name(nil, "RSA", nil) else {

@@ -46,7 +46,7 @@ public struct MaterialError: ExplainedError, Equatable {
     case .unsupported:
       .init(.refused, "this kind of key is not supported", advice: "an RSA key, or one on P-256, P-384 or P-521")
     case .overLimit: .init(.refused, "the certificate or key is over a limit", advice: "don't trust this file")
-    case .mismatch: .init(.damaged, "the parts of the key do not belong together", advice: "another copy of the key")
+    case .mismatch: .init(.damaged, "the parts of the key do not match", advice: "another copy of the key")
     case .failed:
       .init(.failed, "a cryptographic operation failed", advice: "check the installation of OpenSSL's libcrypto")
     }

@@ -42,7 +42,7 @@ public final class RecordKey: Sendable {
   public func open(_ sealed: [UInt8]) throws(DataProtectionError) -> [UInt8] {
     let size = FileCipher.blockSize
     guard !sealed.isEmpty, sealed.count.isMultiple(of: size) else {
-      throw DataProtectionError(.malformed, "its \(sealed.count) bytes are not whole blocks of \(size)")
+      throw DataProtectionError(.malformed, "its \(sealed.count) bytes are not a multiple of \(size)")
     }
     let context = try CipherContext(.aes128CBC, .decrypt)
     try secret.withBytes { (key) throws(DataProtectionError) in

@@ -41,7 +41,7 @@ public struct ItemSealError: ExplainedError, Equatable {
     case .locked: "the key of \(name) is not in memory"
     case .deviceBound: "the key of \(name) is wrapped with the hardware key of the device"
     case .noClassKey: "the keybag has no key of \(name)"
-    case .classKeyDamaged: "the keybag's key of \(name) does not unwrap"
+    case .classKeyDamaged: "the keybag's key of \(name) cannot be unwrapped"
     case .keyUnwrapFailed: "the key of \(name) does not unwrap the item's key"
     case .tagMismatch: "its authentication tag does not match its bytes"
     case .unsupportedVersion(let version): "its version is \(version)"

@@ -355,7 +355,7 @@ extension Keybag {
     if let report = opened.damageReport { throw DataProtectionError(.damagedKeybag, report) }
     for index in classKeys.indices where classKeys[index].isPasswordWrapped {
       guard let wrapped = classKeys[index].wrappedKey, let inner = try KeyWrap.unwrap(wrapped, with: old) else {
-        throw DataProtectionError(.damagedKeybag, "one of its class keys does not unwrap")
+        throw DataProtectionError(.damagedKeybag, "one of its class keys cannot be unwrapped")
       }
       let changed = try changing(&classKeys[index], inner)
       classKeys[index].wrappedKey = try KeyWrap.wrap(changed, with: new)

@@ -99,7 +99,7 @@ extension ClassKeys.Entry {
   ) throws(DataProtectionError) {
     if let publicKey, try X25519.publicKey(of: key) != publicKey {
       self.availability = availability == .availableThroughDevice ? .deviceBound : .damaged
-      problem = availability == .availableThroughDevice ? nil : "its PBKY does not belong to its key"
+      problem = availability == .availableThroughDevice ? nil : "its PBKY does not match its private key"
       return
     }
     self.availability = availability

@@ -196,7 +196,7 @@ public struct KeychainBackupFile: Sendable, Hashable {
     private mutating func charge(_ byteCount: Int, at index: Int) throws(FormatError) {
       guard byteCount <= remainingBytes else {
         throw FormatError(
-          .keychainFile, .overLimit, "items that share bytes add up to more bytes than are accepted",
+          .keychainFile, .overLimit, "its items share bytes, and together have more bytes than are accepted",
           offset: try document.offset(ofObject: index))
       }
       remainingBytes -= byteCount

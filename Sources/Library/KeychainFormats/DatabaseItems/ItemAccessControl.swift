@@ -30,7 +30,7 @@ public struct ItemAccessControl: Sendable, Hashable {
     }
     switch members[Self.boundKey] {
     case nil, .boolean?: break
-    default: throw Self.malformed("its member bound is not a boolean")
+    default: throw Self.malformed("its bound member is not a boolean")
     }
     self.members = members
   }

@@ -152,7 +152,7 @@ struct BlobVersionWord {
       case 2, 3: "version \(number) has no access-control list"
       case 4, 5: "version \(number) contains an access-control list in an early format of iOS 8"
       case 6: "version 6 contains an access-control list and can be decrypted only on its device"
-      case 7, 8: "version \(number) belongs to a device's own database"
+      case 7, 8: "version \(number) is used in a device's own database"
       default: "version \(number) is not known"
       }
     return FormatError(.itemBlob, .unsupportedVersion, reason, offset: 0)

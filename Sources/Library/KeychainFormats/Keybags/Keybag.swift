@@ -180,7 +180,7 @@ extension Keybag {
       header, of: "the header", from: offset, required: Self.headerLengths, optional: Self.secondRoundLengths)
     offset += header.reduce(0) { $0 + $1.byteCount }
     if (dpic == nil) != (dpsl == nil) {
-      throw FormatError(.keybag, .malformed, "the header has one of DPIC and DPSL without the other", offset: offset)
+      throw FormatError(.keybag, .malformed, "the header has only one of DPIC and DPSL", offset: offset)
     }
     var seen: Set<KeyClass> = []
     for classKey in classKeys {

@@ -91,8 +91,8 @@ extension Keybag {
           let end = Int64(cursor.offset) + Int64(length)
           throw FormatError(
             .keybag, .truncated,
-            "it ends at byte \(Amounts.grouped(bytes.count)), before \(Amounts.grouped(end)), the end of \(tag) of "
-              + Amounts.bytes(length), offset: cursor.offset)
+            "it ends at byte \(Amounts.grouped(bytes.count)), but \(tag) should end at byte "
+              + "\(Amounts.grouped(end)): its length is \(Amounts.bytes(length))", offset: cursor.offset)
         }
         records.append(Record(tag, try cursor.takeBytes(count, "\(tag)")))
       }

@@ -144,7 +144,7 @@ struct BinaryPlistReader {
     case .asciiString(let range):
       return try bytes.withBytes(range) { (contents) throws(FormatError) in
         guard contents.allSatisfy({ $0 < 0x80 }) else {
-          throw malformed("an ASCII text with non-ASCII bytes", range.lowerBound)
+          throw malformed("an ASCII string with non-ASCII bytes", range.lowerBound)
         }
         return String(decoding: contents, as: UTF8.self)
       }
@@ -153,7 +153,7 @@ struct BinaryPlistReader {
         UInt16(bytes[offset]) << 8 | UInt16(bytes[offset + 1])
       }
       guard let text = String(validating: units, as: UTF16.self) else {
-        throw malformed("a text with half a surrogate pair", range.lowerBound)
+        throw malformed("a string with half a surrogate pair", range.lowerBound)
       }
       return text
     default:

@@ -87,7 +87,7 @@ struct DEREncoder {
       Self.appendInteger(value, to: &bytes)
     case .unsignedInteger(let value):
       guard let value = Int64(exactly: value) else {
-        throw FormatError(.der, .unencodable, "an integer that does not fit in 64 signed bits")
+        throw FormatError(.der, .unencodable, "an integer that is too large for a signed 64-bit number")
       }
       Self.appendInteger(value, to: &bytes)
     case .real(let value):
@@ -105,7 +105,7 @@ struct DEREncoder {
     case .string(let text):
       Self.appendElement(DERPropertyList.Tag.string, text.utf8, to: &bytes)
     case .uid:
-      throw FormatError(.der, .unencodable, "a reference of a keyed archive")
+      throw FormatError(.der, .unencodable, "a reference from a keyed archive")
     case .array(let values):
       let elements = try elements(values, depth: depth)
       Self.appendElement(DERPropertyList.Tag.sequence, elements.flatMap(\.self), to: &bytes)

@@ -59,7 +59,7 @@ public enum XMLPlist {
       }
       text += "\(indent)</dict>\n"
     case .null: throw FormatError(.xmlPlist, .unencodable, "a null")
-    case .uid: throw FormatError(.xmlPlist, .unencodable, "a reference of a keyed archive")
+    case .uid: throw FormatError(.xmlPlist, .unencodable, "a reference from a keyed archive")
     case .set: throw FormatError(.xmlPlist, .unencodable, "a set")
     }
   }
@@ -181,7 +181,7 @@ private struct XMLPlistReader {
 
   private mutating func close(_ name: String) throws(FormatError) {
     guard let tag = try nextTag(), tag.isEnd, tag.name == name else {
-      throw scanner.malformed("the element \(name) does not end")
+      throw scanner.malformed("the \(name) element is not closed")
     }
   }
 
@@ -210,7 +210,7 @@ private struct XMLPlistReader {
     while true {
       guard let tag = try nextTag() else { throw scanner.malformed("a dictionary that does not end") }
       if tag.isEnd {
-        guard tag.name == "dict" else { throw scanner.malformed("the element dict does not end") }
+        guard tag.name == "dict" else { throw scanner.malformed("the dict element is not closed") }
         return PropertyDictionary(entries)
       }
       guard tag.name == "key" else { throw scanner.malformed("a value without a key") }
@@ -225,7 +225,7 @@ private struct XMLPlistReader {
     while true {
       guard let tag = try nextTag() else { throw scanner.malformed("an array that does not end") }
       if tag.isEnd {
-        guard tag.name == "array" else { throw scanner.malformed("the element array does not end") }
+        guard tag.name == "array" else { throw scanner.malformed("the array element is not closed") }
         return values
       }
       values.append(try value(of: tag, level: level + 1))
@@ -236,7 +236,7 @@ private struct XMLPlistReader {
     guard !tag.isEmpty else { return "" }
     let text = try scanner.text()
     guard let end = try scanner.tag(), end.isEnd, end.name == tag.name else {
-      throw scanner.malformed("the element \(tag.name) does not end")
+      throw scanner.malformed("the \(tag.name) element is not closed")
     }
     return text
   }

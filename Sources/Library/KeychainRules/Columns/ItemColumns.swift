@@ -47,7 +47,7 @@ package enum ItemColumns {
       return .text(bytes(of: converted))
     case .creationDate, .modificationDate, .date:
       guard let seconds = converted.dateValue?.secondsSinceReferenceDate, seconds.isFinite else {
-        throw KeychainRuleError(.parameter, "\(definition.code.rawValue) is a date out of range")
+        throw KeychainRuleError(.parameter, "\(definition.code.rawValue) is a date that is out of range")
       }
       return .real(seconds == 0 ? 0 : seconds)
     case .number, .sync, .tomb, .useTombstone, .rowID:

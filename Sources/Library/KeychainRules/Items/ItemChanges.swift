@@ -26,10 +26,10 @@ public struct ItemChanges: Sendable {
     var changed = item
     for (code, value) in attributes where !Self.ignored.contains(code) {
       guard let definition = AttributeTable.definition(of: code, in: item.kind) else {
-        throw KeychainRuleError(.noSuchAttribute, "a \(item.kind.reportName) has no attribute \(code.rawValue)")
+        throw KeychainRuleError(.noSuchAttribute, "a \(item.kind.reportName) has no \(code.rawValue) attribute")
       }
       guard code != .sharingGroup, code != .appClip, !definition.flags.contains(.returnedAsData) else {
-        throw KeychainRuleError(.parameter, "the attribute \(code.rawValue) cannot be changed")
+        throw KeychainRuleError(.parameter, "the \(code.rawValue) attribute cannot be changed")
       }
       changed[code] = value == .null ? definition.defaultValue : try converted(value, for: definition)
     }

@@ -76,14 +76,14 @@ public final class SimulatorKeychain {
     var columns: [ItemKind: Set<String>] = [:]
     for kind in ItemKind.allCases {
       guard let names = try database.columns(of: kind.rawValue), names.isSuperset(of: ["data", "sha1", "agrp"]) else {
-        throw KeychainDatabaseError(.unknownForm, "its table \(kind.rawValue) is not that of a keychain")
+        throw KeychainDatabaseError(.unknownForm, "its \(kind.rawValue) table is not that of a keychain")
       }
       columns[kind] = names
     }
     self.columns = columns
     guard let keyColumns = try database.columns(of: "metadatakeys"), keyColumns.isSuperset(of: ["keyclass", "data"])
     else {
-      throw KeychainDatabaseError(.unknownForm, "it has no table metadatakeys")
+      throw KeychainDatabaseError(.unknownForm, "it has no metadatakeys table")
     }
     namesActualClasses = keyColumns.contains("actualKeyclass")
     wrappedMetadataKeys = try KeychainDatabase.metadataKeys(of: database)

@@ -298,7 +298,7 @@ extension KeychainTransaction {
     with row: WritableRow, keys: ClassKeys, random: any RandomSource
   ) throws(KeychainStoreError) -> WritableRow {
     guard let existing = try self.row(row.kind, primaryKey: row.primaryKey) else {
-      throw KeychainStoreError(.damaged, "a row that cannot be found is in the way")
+      throw KeychainStoreError(.damaged, "the item conflicts with a row that cannot be found")
     }
     switch try ExistingRow(try RowSealing.open(existing, keys: keys)).state {
     case .item, .unreadable:

@@ -107,7 +107,7 @@ public struct PlanFile: Sendable {
   }
 
   /// Earlier versions computed the checksum over the values alone; which it was is not known.
-  static let edited = "it was edited after it was saved, or an earlier version saved it"
+  static let edited = "it was edited after it was saved, or an earlier version of Keyhaul saved it"
 
   private static func storedDigits(in bytes: [UInt8]) -> Range<Int>? {
     let end = bytes.count - ending.count

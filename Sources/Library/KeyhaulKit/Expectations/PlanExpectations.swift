@@ -66,7 +66,7 @@ extension PlanExpectation {
     matcher.service = try members.pattern("service")
     matcher.server = try members.pattern("server")
     matcher.accessGroup = try members.pattern("access_group")
-    guard matcher != ItemMatcher() else { throw members.fault("it selects no item: give service, account, kind …") }
+    guard matcher != ItemMatcher() else { throw members.fault("it selects no item: add service, account, kind …") }
     _ = try members.needed("expect")
     guard let fate = try members.word("expect", "cannot be expected", among: Self.fates, by: \.rawValue) else {
       throw members.fault("it expects nothing")

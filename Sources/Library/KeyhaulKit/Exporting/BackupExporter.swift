@@ -96,7 +96,7 @@ public enum BackupExporter {
     guard version.canWriteBackups else {
       throw MigrationError(
         .unsupportedSystem, .refused, "it does not write this kind of backup",
-        reason: "it runs iOS \(version); this format begins with iOS \(firstWritableVersion)",
+        reason: "it runs iOS \(version); this format requires iOS \(firstWritableVersion) or later",
         advice: .newerSystem(version: "\(firstWritableVersion)"))
     }
     try LockedRows.requireNone(on: session)

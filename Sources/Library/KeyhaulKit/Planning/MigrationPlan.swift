@@ -269,7 +269,7 @@ extension MigrationPlan {
   package func difference(at planned: PlannedImport) -> String {
     switch planned.origin {
     case .archive(let place): "item \(items[Int(place)].index) would not be restored as planned"
-    case .preserved: "an item of the system would not be restored as planned"
+    case .preserved: "one of the system's items would not be restored as planned"
     }
   }
 }

@@ -242,7 +242,7 @@ struct TargetModel {
       guard let ours = incoming.item.modificationDate else { return "the backup's item has no date" }
       let dates = Self.dates(theirs: theirs, ours: ours)
       switch outcome {
-      case .insertsNew where theirs > ours: return dates + "; the existing item is newer, but removed first"
+      case .insertsNew where theirs > ours: return dates + "; the existing item is newer, but is removed first"
       case .replaces(.sameDateSmallerDigest): return dates + "; the backup's item has the smaller digest"
       case .keepsExisting(.sameDateSmallerDigest): return dates + "; the existing item has the smaller digest"
       case .insertsNew, .replaces, .keepsExisting, .identical, .blocked: return dates
@@ -252,7 +252,7 @@ struct TargetModel {
 
   /// Days where they differ; two equal days would tell nothing.
   private static func dates(theirs: KeychainDate, ours: KeychainDate) -> String {
-    if theirs == ours { return "both of \(Timestamp.text(of: ours))" }
+    if theirs == ours { return "both dated \(Timestamp.text(of: ours))" }
     let days = (Timestamp.day(of: theirs), Timestamp.day(of: ours))
     return days.0 == days.1
       ? "on the target: \(Timestamp.text(of: theirs)); in the backup: \(Timestamp.text(of: ours))"

@@ -351,7 +351,7 @@ private struct DifferenceSteps {
   func opening(_ doubtfulCount: Int) -> StepList.Step? {
     guard doubtfulCount > 0, difference.sealed.placeCount > difference.sealed.damaged else { return nil }
     return .init(
-      words: "To see which encrypted items are the same, compare again with the key of the device they come from.",
+      words: "To see which encrypted items are the same, supply the key of their source device and compare again.",
       commands: [Commands.diff(first.word, second.word, deviceKey: "PATH")])
   }
 

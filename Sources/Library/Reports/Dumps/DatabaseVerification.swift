@@ -115,7 +115,7 @@ package struct DatabaseVerification {
 
   private static func digests(_ rows: [KeychainDatabase.OpenedRow]) -> Check {
     guard rows.isEmpty || rows.contains(where: \.row.hasDigestColumn) else {
-      return Check(id: .digests, outcome: .right, detail: "none: its schema has no column sha1")
+      return Check(id: .digests, outcome: .right, detail: "none: its schema has no sha1 column")
     }
     let known = rows.filter { $0.hasFittingDigest != nil }
     guard !known.isEmpty || rows.isEmpty else {
@@ -131,7 +131,7 @@ package struct DatabaseVerification {
         (
           row.row,
           row.hasFittingDigest == false
-            ? "the column sha1 is not the digest of the item" : "the digest stored in the item does not match the item"
+            ? "the sha1 column is not the digest of the item" : "the digest stored in the item does not match the item"
         )
       })
   }

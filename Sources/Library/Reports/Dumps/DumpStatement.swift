@@ -76,8 +76,8 @@ package struct DumpStatement {
     let missing =
       facts.missingTables.isEmpty
       ? nil
-      : "It has no table \(Amounts.list(facts.missingTables.map(\.rawValue), conjunction: "and no table")) that can be "
-        + "read: any items in there are not shown."
+      : "It has no readable \(Amounts.list(facts.missingTables.map(\.rawValue), conjunction: "or")) table: "
+        + "any items stored there are not shown."
     return [schema + (versions.isEmpty ? "" : ", with \(Amounts.list(versions))") + ".", log, missing].compactMap(
       \.self)
   }

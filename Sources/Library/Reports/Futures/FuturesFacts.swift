@@ -134,7 +134,7 @@ extension FuturesFacts {
     guard !members.isEmpty else { return nil }
     return Group(
       title: "Lost: not in this backup", reason: nil, style: .stays, symbol: "x", items: members,
-      fact: "they were added to \(phone) after the backup was made, or their references are not in it",
+      fact: "they were added to \(phone) after the backup was made, or the backup lacks their references",
       advice: "Make a new backup.")
   }
 
@@ -147,7 +147,7 @@ extension FuturesFacts {
         ? "Not restored, and not needed: never in a backup"
         : "Lost either "
           + "way: never in a backup"
-    case .sameDevice: return "Lost on \(newPhone), kept if restored to \(phone)"
+    case .sameDevice: return "Lost on \(newPhone); kept if restored to \(phone)"
     case .both: return "Kept either way"
     }
   }
@@ -225,8 +225,8 @@ extension FuturesFacts {
   private func unusable(_ counts: MigrationFutures.Counts) -> String {
     guard let count = counts.byWarning[.migratesButUnusable] else { return "" }
     let verbs = count == 1 ? ("has", "a key", "is") : ("have", "keys", "are")
-    return " \(Amounts.grouped(count)) of those \(verbs.0) the format of \(verbs.1) that only the Secure Enclave of "
-      + "\(phone) can use, and \(verbs.2) unusable on \(newPhone)."
+    return " \(Amounts.grouped(count)) of the items that move \(verbs.0) the format of \(verbs.1) that only the Secure "
+      + "Enclave of \(phone) can use, and \(verbs.2) unusable on \(newPhone)."
   }
 
   /// "After an erase, 18 of them are restored to old-phone and 4 are not."

@@ -51,8 +51,8 @@ private struct PlanSteps {
     let carries =
       switch closed {
       case 0: ""
-      case 1: " The item that nothing else holds back can then move."
-      default: " The \(Amounts.grouped(closed)) items that nothing else holds back can then move."
+      case 1: " The item that is held back only by the missing password can then move."
+      default: " The \(Amounts.grouped(closed)) items held back only by the missing password can then move."
       }
     let what = "Make a \(isDevice ? "" : "new ")backup \(isPlain ? "without" : "with") a password."
     return .init(

@@ -190,7 +190,7 @@ extension PlanPage {
     let verb = counts.removed == 1 ? "is" : "are"
     if counts.migrates == 0 { return "; a restore would only remove \(items) from it" }
     return counts.staysBehind + counts.unreadable == 0
-      ? "; \(items) on it \(verb) removed" : ", \(items) on it \(verb) removed"
+      ? "; \(items) on the target \(verb) removed" : ", \(items) on the target \(verb) removed"
   }
 
   /// Of what all of them are: a backup does not hold everything that its device has.

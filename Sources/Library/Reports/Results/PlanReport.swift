@@ -74,7 +74,7 @@ package struct PlanReport {
   package var obstacle: String? {
     if source.obstacle != nil { return "This backup cannot be restored as it is." }
     if plan.onlyRemoves {
-      return "It is only a report: carrying it out would remove items and restore none, which restore refuses."
+      return "It is only a report: it would remove items and restore none, so restore refuses to carry it out."
     }
     // What has no name while the device is locked has one when it is restored to, which is another plan.
     if target.state != .unlocked, plan.removed.contains(where: \.isSealed) {

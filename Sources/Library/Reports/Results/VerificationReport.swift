@@ -143,7 +143,7 @@ package struct VerificationReport {
     let right = "\(Amounts.count(files.digestsRight, "digest")) \(files.digestsRight == 1 ? "is" : "are") right"
     let others =
       files.unread > 0
-      ? "\(Amounts.count(files.unproven, "file")) could not be compared with one"
+      ? "\(Amounts.count(files.unproven, "file")) could not be compared with a digest"
       : files.withoutDigest == 1 ? "1 file has none" : "\(Amounts.grouped(files.withoutDigest)) files have none"
     return " (\(right), \(others): a change in \(files.unproven == 1 ? "it" : "them") cannot be seen)"
   }
@@ -182,20 +182,20 @@ package struct VerificationReport {
     if !unread.isEmpty { parts.append("its \(Amounts.list(unread)) cannot be read") }
     let unbound = verification.faults.count { $0.kind == .hardwareLayerMissing }
     if unbound > 0 { parts.append("its keybag contains keychain keys that are not bound to a device") }
-    if !lacksManifest, count[.keybag, default: 0] > unbound { parts.append("its keybag is not what was written") }
+    if !lacksManifest, count[.keybag, default: 0] > unbound { parts.append("its keybag differs from what was written") }
     if verification.found.contains(where: { $0.kind == .listJournalUnread }) {
-      parts.append("a journal or log next to its manifest may change it, and was not read")
+      parts.append("a journal or log next to its manifest was not read, although it may change the manifest")
     }
-    if count[.database] != nil { parts.append("its manifest is not what was written") }
+    if count[.database] != nil { parts.append("its manifest differs from what was written") }
     if verification.isKeychainLost {
       parts.append(
         count[.database] == nil
           ? "its keychain is lost in this copy"
           : "its keychain cannot be found through that manifest")
     } else if verification.isKeychainRefused {
-      parts.append("its keychain does not name its keybag, so it cannot be restored")
+      parts.append("its keychain does not name the backup's keybag, so it cannot be restored")
     } else if count[.keychain] != nil {
-      parts.append("its keychain file is not what was written")
+      parts.append("its keychain file differs from what was written")
     }
     if let lost = verification.items?.damaged, lost > 0 {
       parts.append("\(Amounts.count(lost, "item")) \(lost == 1 ? "is" : "are") lost in this copy")
@@ -222,6 +222,6 @@ package struct VerificationReport {
       : (
         "The \(Amounts.grouped(items.readable)) items that can be decrypted are", "them"
       )
-    return " \(subject) as \(items.readable == 1 ? "it was" : "they were") written: export saves \(verb)."
+    return " \(subject) unchanged: export saves \(verb)."
   }
 }

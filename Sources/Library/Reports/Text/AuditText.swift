@@ -25,7 +25,7 @@ package struct AuditText {
           + "background, and \"when unlocked\" otherwise."),
       Group(
         title: "Leave the device", items: audit.leaving,
-        advice: "These move to any device with a backup that has a password. Anyone who knows the password can "
+        advice: "A backup with a password moves these to any device. Anyone who knows the password can "
           + "restore them."),
     ] + (countsStaying ? [staying] : []) + (audit.unreadable.isEmpty ? [] : [lost])
   }

@@ -29,7 +29,7 @@ extension Explanation {
       of(
         kind, "a stored file is cut short",
         "An encrypted file consists of whole blocks of 16 bytes and ends with padding. The manifest records its size.",
-        "This file is not as it was written. The other files are not affected.", forThatFile)
+        "This file differs from what was written. The other files are not affected.", forThatFile)
     case .payloadUnreadable:
       of(
         kind, "a stored file's bytes cannot be read",
@@ -50,7 +50,7 @@ extension Explanation {
         "At least the end of the file was changed.", forThatFile)
     case .recordMalformed:
       of(
-        kind, "a row of the manifest is not one that a device writes",
+        kind, "the manifest has a row that no device writes",
         "Each row records the file's size, protection class and key. The row's identifier is the SHA-1 of domain and "
           + "path, and occurs only once.",
         "Keyhaul does not read the file that the row describes, or does not rely on it.", forThatFile)
@@ -62,7 +62,7 @@ extension Explanation {
     switch kind {
     case .structureDamaged:
       of(
-        kind, "a property list that every backup has is damaged or missing",
+        kind, "a property list that belongs to every backup is damaged or missing",
         "A backup has Manifest.plist, Status.plist and Info.plist.",
         "Without a complete Manifest.plist and Status.plist, Keyhaul restores nothing. Without Info.plist, reports "
           + "contain fewer names.",
@@ -92,7 +92,7 @@ extension Explanation {
       of(
         kind, "the manifest cannot be read to its end",
         "Manifest.db (in old backups: Manifest.mbdb) says which stored file is which.",
-        "Files that only the lost part lists are lost. The report says how much can be read, if that is known.",
+        "Files listed only in the lost part are lost too. The report says how much can be read, if that is known.",
         anotherCopy)
     case .itemDamaged:
       of(

@@ -75,7 +75,7 @@ extension Explanation {
     case .passwordDenied:
       of(
         kind, "Manifest.plist says that there is no password, but its parts were made with one",
-        "A ManifestKey, and a keybag with the count DPIC, exist only in a backup with a password.",
+        "Only a backup with a password has a ManifestKey, or a keybag with a DPIC count.",
         "Manifest.plist was changed, by accident or on purpose. The backup can be inspected. restore and rekey refuse "
           + "it (exit code 14).",
         "Use another copy of the backup.")
@@ -126,7 +126,7 @@ extension Explanation {
         kind, "part of a log or a journal next to Manifest.db is not read",
         "Keyhaul reads Manifest.db-wal and Manifest.db-journal with the manifest, as SQLite does. It does not read a "
           + "part that does not match the manifest or belongs to an unfinished change.",
-        "Keyhaul does not see files that only this part lists. restore and rekey refuse the backup (exit code 13).",
+        "Keyhaul does not see files listed only in this part. restore and rekey refuse the backup (exit code 13).",
         "Use another copy of the backup; export --files writes the files that the manifest lists.")
     case .listNamesNotUTF8:
       of(
@@ -138,7 +138,7 @@ extension Explanation {
     case .payloadsRenamed:
       of(
         kind, "stored files do not have the names that a device gives them",
-        "Since iOS 10, the stored file 7dfd... belongs in the folder 7d; before that, next to the manifest. If it is "
+        "Since iOS 10, the stored file 7dfd... belongs in the 7d folder; before that, next to the manifest. If it is "
           + "not there, Keyhaul looks for its name in capitals and in the other place. If it finds several such "
           + "files, it reads none of them.",
         "A stored file that Keyhaul finds is not lost. Programs that look only for the right name do not find it.",
@@ -147,8 +147,8 @@ extension Explanation {
       of(
         kind, "part of the manifest is damaged or cut off",
         "Keyhaul checks the pages of Manifest.db. If a page fails, Keyhaul tries each row separately.",
-        "Files whose rows are readable can be read. Keyhaul counts the others if anything lists them. restore and "
-          + "rekey refuse the backup (exit code 13).",
+        "A file can be read if its row is undamaged. Keyhaul counts the other files if they are listed anywhere. "
+          + "restore and rekey refuse the backup (exit code 13).",
         "Use another copy of the backup; export --files writes what is left.")
     case .listUnreadable:
       of(
@@ -190,7 +190,7 @@ extension Explanation {
   }
 
   static let anotherCopy = "Use another copy of the backup."
-  private static let inOneFile = "All items are in one file: keychain-backup.plist in the domain KeychainDomain."
+  private static let inOneFile = "All items are in one file: keychain-backup.plist in KeychainDomain."
 
   private static func of(
     _ kind: ArchiveFinding.Kind, _ headline: String, _ rule: String, _ effect: String, _ action: String

@@ -121,10 +121,10 @@ extension Reason {
         source: "SecDbKeychainItem.m; SecItemDb.c, SecServerImportItem")
     case .unsupportedVersion:
       Explanation(
-        id: rawValue, headline: "the item has a version that cannot be restored",
+        id: rawValue, headline: "the item uses a version that cannot be restored",
         rule:
-          "Items with version 2 or 3 can be restored. Items from iOS 4 (version 0) contain only a secret, without a "
-          + "name. Other versions belong to a device's own database.",
+          "Version 2 and 3 items can be restored. Items from iOS 4 (version 0) contain only a secret, without a "
+          + "name. Other versions are used in a device's own database.",
         effect: "Only this item stays behind.",
         action:
           "Save the secret of a version 0 item with \"\(Commands.exportRevealing)\". A newer program may be able to "

@@ -2,15 +2,15 @@ extension Explanation {
   /// The terms that reports use in labels, column heads and sentences.
   package static let vocabulary = [
     Explanation(
-      id: UnseenItems.topic, headline: "items that never enter a backup, so no report of a backup can count them",
+      id: UnseenItems.topic, headline: "items that never enter a backup, so no report on a backup can count them",
       rule: UnseenItems.sentence,
-      effect: "Even if every item of a backup moves, these items do not. A report of the device itself lists them.",
+      effect: "Even if every item of a backup moves, these items do not. A report on the device itself lists them.",
       action: UnseenItems.guidance,
       source: "Apple securityd, SecItemDb.c (SecServerCopyKeychainPlist, s3dl_export_row)"),
     Explanation(
       id: "source-device", headline: "the device that made the backup, or whose keychain is reported",
       rule: "Info.plist names the source device of a backup, but only the device's hardware key proves it.",
-      effect: "Only the source device can get back this-device-only items, or any item of a backup without a password.",
+      effect: "Only the source device can restore this-device-only items, or any item of a backup without a password.",
       action: "Keep the source device until the target device works."),
     Explanation(
       id: "target-device", headline: "the device that a backup is restored to",
@@ -44,7 +44,7 @@ extension Explanation {
     Explanation(
       id: "access-group", headline: "the group of apps that can use an item",
       rule: "An item belongs to one access group (agrp). An app can use an item if its entitlements name the group.",
-      effect: "Reports derive the app from the group. A group that is not an app's own is shown as a group.",
+      effect: "Reports derive the app from the group. If the group is not an app's own, they show the group instead.",
       action: "Select items by group with --access-group.",
       source: "Apple, \"Sharing access to keychain items among a collection of apps\""),
     Explanation(
@@ -70,7 +70,7 @@ extension Explanation {
     Explanation(
       id: "class-key", headline: "the key of a protection class, which decrypts the keys of its items and files",
       rule: "In a backup, class keys are wrapped with the password, with the source device's hardware key, or both.",
-      effect: "An item can be decrypted only if the key of its class unwraps.",
+      effect: "An item can be decrypted only if the key of its class can be unwrapped.",
       action: "Show how each class key is wrapped with \"inspect --keybag\".",
       source: "Apple Platform Security, \"Keybags for Data Protection\"; RFC 3394"),
     Explanation(
@@ -81,7 +81,7 @@ extension Explanation {
       action: "If you have it, pass it with --device-key-file. Keyhaul finds a virtual device's key in the device "
         + "folder."),
     Explanation(
-      id: "iterations", headline: "how often the key derivation repeats, which makes guessing a password slow",
+      id: "iterations", headline: "how many times the key derivation is repeated to make guessing a password slow",
       rule:
         "PBKDF2 derives the password key. A device uses 10,000,000 SHA-256 iterations, then 10,000 SHA-1 iterations.",
       effect: "More iterations make each attempt slower, for the owner and for an attacker.",
@@ -99,7 +99,7 @@ extension Explanation {
       effect: "A file that the manifest does not list cannot be restored.",
       action: "Show its domains and folders with \"inspect --tree\"."),
     Explanation(
-      id: "domain", headline: "the part of the file system that a file of a backup belongs to",
+      id: "domain", headline: "the part of the file system that a file in a backup comes from",
       rule: "A path in a backup is relative to its domain, such as HomeDomain or AppDomain-com.example.app.",
       effect: "The domain and the path together identify a file.",
       action: "Export a file with --domain and --path."),
@@ -112,7 +112,7 @@ extension Explanation {
     Explanation(
       id: "seal", headline: "Keyhaul.seal, the file that makes later changes to a backup detectable",
       rule:
-        "The seal lists the SHA-256 of every file. In a backup with a password, only the password can make the seal.",
+        "The seal lists the SHA-256 of every file. In a backup with a password, it can be made only with the password.",
       effect: "Keyhaul does not restore a backup with a broken seal. Without a password, a seal detects accidents, "
         + "not attacks.",
       action: "Seal a backup to detect later changes.", source: "Keyhaul, docs/Format.md"),
@@ -138,11 +138,11 @@ extension Explanation {
       rule:
         "A plan without a target assumes two empty devices with a passcode: a new device, and the source device after "
         + "it was erased.",
-      effect: "If the key that an item needs is not available, the item's class decides, and the report says so.",
+      effect: "If the key for an item is not available, the forecast uses the item's class, and the report says so.",
       action: "Plan for an existing device."),
     Explanation(
       id: "revision", headline: "the number of a virtual device's state",
-      rule: "Every change of a virtual device gives it a new revision.",
+      rule: "Every change to a virtual device gives it a new revision.",
       effect: "Keyhaul refuses a saved plan if the target device's revision has changed.",
       action: "If that happens, plan again."),
     Explanation(

@@ -82,7 +82,7 @@ extension ReportTerm {
       Explanation(
         id: id, headline: "a file has changed since the backup was sealed",
         rule: "Keyhaul.seal lists the SHA-256 of every file. In a backup with a password, it also has an "
-          + "authentication code that only the password can produce.",
+          + "authentication code that can be produced only with the password.",
         effect: "Keyhaul restores nothing (exit code 13). Since the seal was made, a file was changed, added or "
           + "removed, or the seal was changed.",
         action: "Try another copy of the backup; verify lists every such file.",
@@ -189,8 +189,8 @@ extension ItemFate {
     case .absent:
       Explanation(
         id: rawValue, headline: "no such item is in the backup",
-        rule: "A list of expectations can state that an item is not in the backup. A plan of a backup never lists the "
-          + "items that no backup contains: \(UnseenItems.words).",
+        rule: "A list of expectations can state that an item is not in the backup. A plan made from a backup never "
+          + "lists the items that no backup contains: \(UnseenItems.words).",
         effect: "The expectation is met if no item of the plan matches it.",
         action: "To see such items and their reasons, plan for the device itself instead of its backup.")
     case .unreadable:

@@ -17,9 +17,9 @@ extension TransferWay {
     rule: "Restoring a backup moves the items that the target can decrypt. A direct transfer (Quick Start) needs no "
       + "password. It moves the items that do not sync, except those in a this-device-only class. iCloud Keychain "
       + "needs no backup. It moves the items flagged to sync, but only while it is turned on.",
-    effect: "A this-device-only item cannot move. Apple has not published what a direct transfer does with some items, "
-      + "so their answer is \"not known\": items that sync, items with an access control or a token, and items of the "
-      + "system, a group or an App Clip.",
+    effect: "A this-device-only item cannot move. Apple has not published what a direct transfer does with items "
+      + "that sync, items with an access control or a token, and items of the system, a group or an App Clip. "
+      + "For these items, the answer is \"not known\".",
     action: "Choose the method that moves the most items. \"\(Commands.comparing)\" counts them, and "
       + "\"\(Commands.why)\" explains one item.",
     source: "Apple DTS, Developer Forums threads 788360 (Quick Start, classes) and 93373 (backups; iCloud Keychain can "

@@ -22,7 +22,7 @@ public enum UnseenItems {
 
   /// The whole sentence, in documents and in `explain`.
   public static let sentence =
-    "A backup cannot show items that never entered it, and no report of a backup counts them: \(words)."
+    "A backup cannot show items that never entered it, and no report on a backup counts them: \(words)."
 
   /// What such items may be for, and what to do while the device still opens them: what follows the sentence where a
   /// report is about a device that is wiped or replaced.

@@ -75,7 +75,7 @@ extension DeviceRecord {
     guard count <= limit else {
       throw VirtualDeviceError(
         .badFixture, name,
-        "with its \(apps.count) apps, device.json has \(count) bytes; that of a new device may have at most \(limit)")
+        "with its \(apps.count) apps, device.json has \(count) bytes; the limit for a new device is \(limit)")
     }
   }
 

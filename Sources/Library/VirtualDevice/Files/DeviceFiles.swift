@@ -162,7 +162,7 @@ package struct DeviceFiles: Sendable {
 
   private func place(of path: String) throws(VirtualDeviceError) -> PlacePath {
     guard let place = PlacePath(path) else {
-      throw VirtualDeviceError(.io, path, "\(path) cannot be the name of a file")
+      throw VirtualDeviceError(.io, path, "\(path) is not a valid file name")
     }
     return place
   }

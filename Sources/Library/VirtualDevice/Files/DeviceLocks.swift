@@ -108,7 +108,7 @@ struct DeviceFileLock: ~Copyable {
 
   /// Who holds the lock, as far as the file tells.
   private static func holder(_ path: String, now: KeychainDate, _ files: DeviceFiles) -> String {
-    let unknown = "another process uses it"
+    let unknown = "another process is using it"
     guard let bytes = try? files.read(path, atMost: DeviceFile.lock.sizeLimit),
       let object = (try? JSONValue(parsing: bytes))?.objectValue, let number = object["pid"]?.integerValue,
       let process = pid_t(exactly: number), process > 0, kill(process, 0) == 0 || errno == EPERM

@@ -187,7 +187,7 @@ extension DeviceFixture.Item {
       for element in try list.elements() {
         guard let constraint = AccessConstraint(rawValue: try element.string()) else {
           let known = AccessConstraint.allCases.map(\.rawValue).joined(separator: ", ")
-          throw element.fault("is not known; the known ones are \(known)")
+          throw element.fault("is not a known constraint; known: \(known)")
         }
         accessConstraints.append(constraint)
       }
@@ -217,7 +217,7 @@ extension JSONNode {
       switch key {
       case "base64": return .data(try node.base64())
       case "date": return .date(try node.date())
-      default: throw node.fault("is not known; the known ones are base64, date")
+      default: throw node.fault("is not a known member; known members: base64, date")
       }
     case .null, .boolean, .number, .sensitive, .array, .elements:
       throw fault("should be a string, a whole number, {\"base64\"} or {\"date\"}, not \(value.typeName)")
@@ -233,7 +233,7 @@ extension JSONNode {
     switch key {
     case "text": return Array(try node.string().utf8)
     case "base64": return try node.base64()
-    default: throw node.fault("is not known; the known ones are text, base64")
+    default: throw node.fault("is not a known member; known members: text, base64")
     }
   }
 

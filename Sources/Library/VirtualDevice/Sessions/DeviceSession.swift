@@ -327,7 +327,7 @@ extension DeviceSession {
   public func setPasscode(_ passcode: borrowing Secret) throws(VirtualDeviceError) {
     try requireWriting()
     guard !isPasscodeSet else {
-      throw VirtualDeviceError(.passcodeSet, name, "set works only on a device without a passcode")
+      throw VirtualDeviceError(.passcodeSet, name, "the set command works only on a device without a passcode")
     }
     try refuseEmpty(passcode)
     let changed = try reporting { () throws(DataProtectionError) in

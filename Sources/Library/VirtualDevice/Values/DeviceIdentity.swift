@@ -67,7 +67,7 @@ public struct DeviceName: Sendable, Hashable, Comparable, CustomStringConvertibl
   /// - Throws: `.badName`.
   public init(_ text: String) throws(VirtualDeviceError) {
     guard Self.isValid(text) else {
-      throw VirtualDeviceError(.badName, text, "a name is letters, digits and . _ -, starting with a letter or digit")
+      throw VirtualDeviceError(.badName, text, "names use letters, digits and . _ -, and start with a letter or digit")
     }
     self.text = text
   }

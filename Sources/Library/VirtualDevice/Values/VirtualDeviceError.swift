@@ -98,10 +98,10 @@ public struct VirtualDeviceError: ExplainedError {
       .init(.usage, "the device's path is in use", advice: "use another name, or move away what is there")
     case .badName:
       .init(
-        .usage, "this cannot be the name of a device",
+        .usage, "this is not a valid device name",
         advice: "letters, digits, dots, hyphens and underscores; at most 64 of them, the first a letter or digit")
     case .badVersion: .init(.usage, "this is not an iOS version", advice: "numbers with dots, such as 18.1")
-    case .badLimit: .init(.usage, "this is not a number of wrong passcodes", advice: "10, as in iOS")
+    case .badLimit: .init(.usage, "this is not a valid number of wrong passcodes", advice: "10, as in iOS")
     case .busy: .init(.busy, "the device is in use", advice: .waitForDevice)
     case .wrongPasscode:
       .init(.wrongPassword, "the passcode is wrong", advice: "the device's passcode, not a backup's password")
@@ -109,7 +109,7 @@ public struct VirtualDeviceError: ExplainedError {
     case .damaged:
       .init(.damaged, "the device is damaged", advice: "delete the device and restore a backup of it to a new one")
     case .unsupportedVersion:
-      .init(.refused, "the format has an unsupported version", advice: "a newer version of Keyhaul, which may read it")
+      .init(.refused, "the format version is not supported", advice: "a newer version of Keyhaul, which may read it")
     case .noPasscode: .init(.usage, "the device has no passcode", advice: .setPasscode(device: device))
     case .passcodeSet:
       .init(.usage, "the device already has a passcode", advice: .changePasscode(device: device))

@@ -54,7 +54,7 @@ struct DatabaseReading {
     }
     guard !isAnyGiven, dump.database?.keys == .absent else { return }
     session.warn(
-      "nothing in \(name) can be decrypted", why: "it does not contain its keys", try: "--class-keys-file PATH")
+      "nothing in \(name) can be decrypted", why: "the keys are not in the database", try: "--class-keys-file PATH")
   }
 
   /// The three files as they stood at one moment: what changed in between is read again.

@@ -224,7 +224,7 @@ struct NamedArchive {
         try: "another copy; verify shows what else is damaged in this copy")
     case .keybagMismatch(let file, let keybag):
       session.warn(
-        "\(name)'s keychain does not name its keybag", why: finding.description,
+        "\(name)'s keychain does not name the backup's keybag", why: finding.description,
         try: "another copy; no device restores this one: \(ArchivedKeychainError.meaning(ofName: file, for: keybag))")
     case .sealBroken:
       session.isAboutChangedBackup = true
@@ -255,7 +255,7 @@ struct NamedArchive {
       ? "skips the slow iterations"
       : "asks for \(Amounts.count(Int(odd.rounds), "iteration"))"
     session.warn(
-      "\(name) \(count) to derive its password's key; a device asks for \(Amounts.grouped(Int(odd.usual)))",
+      "\(name) \(count) to derive the key from its password; a device asks for \(Amounts.grouped(Int(odd.usual)))",
       why: "either the count was changed and no password works, or the backup was made this way and "
         + (odd.rounds < odd.usual ? "passwords can be guessed faster" : "each attempt takes longer"),
       try: "the source device's own copy, if it exists", evenQuiet: true)

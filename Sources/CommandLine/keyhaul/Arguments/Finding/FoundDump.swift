@@ -74,7 +74,7 @@ struct FoundDump {
       .refused, "\(name) is \(FileKeychain.phrase), which Keyhaul cannot read",
       why: "it is encrypted with its own password, like login.keychain-db; Keyhaul reads backups, dumps and "
         + "keychain-2.db",
-      try: "security dump-keychain -d on a Mac, which shows its items, or name a backup")
+      try: "run security dump-keychain -d on a Mac to see its items, or name a backup instead")
   }
 
   private static func message(_ code: KeychainDumpError.Code, _ name: String) -> String {
@@ -92,12 +92,12 @@ struct FoundDump {
       return CommandFailure(
         .refused, "\(typed) is a keychain database, not a backup",
         why: "it has no keybag and no app files",
-        try: "inspect, verify, export, diff, why, or plan --to DEVICE, which accept it")
+        try: "use a command that accepts it: inspect, verify, export, diff, why, or plan --to DEVICE")
     }
     return CommandFailure(
       .refused, "\(typed) is a keychain dump, not a backup",
       why: "it is read as \(dump.form.phrase): it has no keybag and no files, and nothing protects it",
-      try: "inspect, export, diff, why, or plan --to DEVICE, which accept it")
+      try: "use a command that accepts it: inspect, export, diff, why, or plan --to DEVICE")
   }
 
   /// Refuses what opens a backup: a dump is in clear.

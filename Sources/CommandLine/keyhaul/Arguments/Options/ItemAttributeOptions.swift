@@ -51,13 +51,13 @@ struct ItemAttributeOptions: ParsableArguments {
 
   @Option(
     name: .customLong("protocol"),
-    help: ArgumentHelp("Its protocol: https, imap, or a four-letter code.", valueName: "text"))
+    help: ArgumentHelp("The internet password's protocol: https, imap, or a four-letter code.", valueName: "text"))
   var networkProtocol: String?
 
-  @Option(help: ArgumentHelp("Its port.", valueName: "number"))
+  @Option(help: ArgumentHelp("The port of an internet password.", valueName: "number"))
   var port: UInt16?
 
-  @Option(help: ArgumentHelp("Its path.", valueName: "text"))
+  @Option(help: ArgumentHelp("The path of an internet password.", valueName: "text"))
   var path: String?
 
   @Option(help: ArgumentHelp("The label.", valueName: "text"))
@@ -81,10 +81,10 @@ struct ItemAttributeOptions: ParsableArguments {
   @Flag(help: "Sync the item with iCloud Keychain.")
   var sync = false
 
-  @Flag(help: "Reading it requires user presence.")
+  @Flag(help: "Reading the item requires user presence.")
   var userPresence = false
 
-  @Flag(help: "Reading it requires biometry.")
+  @Flag(help: "Reading the item requires biometry.")
   var biometry = false
 
   init() {}

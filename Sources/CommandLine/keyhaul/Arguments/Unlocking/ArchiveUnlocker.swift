@@ -271,7 +271,7 @@ extension NamedArchive {
   /// What to do with a backup whose manifest alone says that it has no password.
   static let adviceForDeniedPassword =
     "don't trust this copy; use the source device's own copy. If there is none, set IsEncrypted to true in the "
-    + "Manifest.plist of another copy, and give its password"
+    + "Manifest.plist of another copy, and provide its password"
 
   /// A password that is given for an archive without one: whoever gives it expects another archive, and what is not
   /// protected by it anybody can have put in its place.
@@ -287,7 +287,7 @@ extension NamedArchive {
         try: "if you do mean this copy, \(source.withoutIt)")
     }
     return CommandFailure(
-      .refused, "\(name) has no password, but \(source.name) gives one",
+      .refused, "\(name) has no password, but \(source.name) provides one",
       why: "it is not encrypted: it may be the wrong backup, and anyone may have made it",
       try: (source.isFlag ? advice : nil) ?? "if it is the right backup, \(source.withoutIt)")
   }
@@ -328,7 +328,7 @@ extension ArchiveUnlocker {
   func warnOfForeignKey() {
     session.warn(
       "the given device key does not belong to the source device of \(name)",
-      why: "it decrypts none of the items that need a device key", try: "the key 0x835 of that device")
+      why: "it decrypts none of the items that need a device key", try: "the 0x835 key of that device")
   }
 
   /// Says whose key opened items, where the user did not name it.

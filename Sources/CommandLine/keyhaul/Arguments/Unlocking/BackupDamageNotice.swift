@@ -50,7 +50,7 @@ struct BackupDamageNotice {
         try: "another copy; --accept-damage restores what is left in this copy")
     }
     try session.ask(
-      "\(name) \(verdict): \(facts). Items may be missing from it. Restore what is left to \(device)?", on: terminal,
+      "\(name) \(verdict): \(facts). Items may be missing from it. Restore the rest to \(device)?", on: terminal,
       showing: lines() + [""])
     return true
   }

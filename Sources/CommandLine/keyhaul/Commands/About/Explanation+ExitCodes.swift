@@ -50,7 +50,7 @@ extension Explanation {
           + "changed.", "Check the name; \"keyhaul device list\" shows the devices.")
     case .busy:
       of(
-        status, "another process uses the device", "Only one process at a time can use a device.",
+        status, "another process is using the device", "Only one process at a time can use a device.",
         "Nothing was changed.", "Try again, or add --wait 30s.")
     case .wrongPassword:
       of(
@@ -81,8 +81,8 @@ extension Explanation {
     case .stalePlan:
       of(
         status, "the backup or the device changed since the plan",
-        "A saved plan records the backup's digest and the device's revision. One of them has changed, or the plan "
-          + "would now decide differently.", "Nothing was changed.",
+        "A saved plan records the backup's digest and the device's revision. One of them has changed, or "
+          + "planning again would now give a different result.", "Nothing was changed.",
         "Plan again.")
     case .usage:
       of(

@@ -37,7 +37,7 @@ struct DeviceExport: RunnableVerb {
     let count = Amounts.count(items.count, "item")
     session.note("Keyhaul has never been tested with a real Simulator.")
     try session.announce(
-      "Wrote \(count) of \(device.name) as \(output), a Simulator keychain for iOS 18 or later. The secrets in it are not encrypted."
+      "Wrote \(count) from \(device.name) to \(output), a Simulator keychain for iOS 18 or later. The secrets in it are not encrypted."
     )
     if session.isJSON {
       try session.answer([
@@ -67,7 +67,7 @@ struct DeviceExport: RunnableVerb {
         try ReportFile.write(bytes, to: output)
       }
       guard written != nil else {
-        throw CommandFailure(.failed, "cannot write \(name) as a database", why: "SQLite does not return its bytes")
+        throw CommandFailure(.failed, "cannot write \(name) as a database", why: "SQLite did not return its bytes")
       }
     }
   }

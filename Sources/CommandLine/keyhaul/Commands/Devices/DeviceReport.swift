@@ -90,7 +90,7 @@ struct DeviceReport {
     let apps = record.apps.map(\.name).joined(separator: ", ")
     let published =
       isHardwareKeyPublished == true
-      ? [("hardware key", "published: anyone can compute it, so backups of this device bind no item to it")] : []
+      ? [("hardware key", "published: anyone can compute it, so backups bind no item to this device")] : []
     return [
       (name, "\(record.productType), iOS \(record.productVersion)\(build)"),
       ("identifier", record.udid),

@@ -153,7 +153,7 @@ enum FixtureSource {
       let near = EditDistance.nearest(to: path, among: BundledFixtures.names)
       throw CommandFailure(
         .notFound, "there is no description named \(path)",
-        why: near.map { "\"\($0)\" is similar" } ?? "it is not a file, and \(bundledNames) come with the program",
+        why: near.map { "\"\($0)\" is similar" } ?? "it is neither a file nor bundled with Keyhaul (\(bundledNames))",
         try: "--from \(near ?? BundledFixtures.names.first ?? "FILE")")
     }
     do {

@@ -253,7 +253,7 @@ enum ItemEditFailure {
         try: "a --protection without -this-device, in a backup with a password")
     case .notAnItem:
       return CommandFailure(
-        status, "the keychain does not accept this", why: error.reason, try: "keyhaul item add --help")
+        status, "the keychain does not accept this item", why: error.reason, try: "keyhaul item add --help")
     case .unknownContent, .failed:
       return CommandFailure(
         status, "cannot change \(name)", why: "\(error.reason); nothing was changed", try: error.advice)

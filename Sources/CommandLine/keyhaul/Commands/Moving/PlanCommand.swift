@@ -33,9 +33,9 @@ struct PlanCommand: BackupVerb {
 
     static func help(for value: View) -> ArgumentHelp? {
       switch value {
-      case .compare: "Compare backups with and without a password, restored to the same and to another device."
-      case .byApp: "Show the items by app, those with the most losses first."
-      case .audit: "List deprecated classes and which items can leave the device."
+      case .compare: "Compare backups with and without a password, each restored to the same device and to another."
+      case .byApp: "Group the items by app, starting with the apps that lose the most."
+      case .audit: "List the deprecated classes and the items that can leave the device."
       }
     }
   }
@@ -51,8 +51,8 @@ struct PlanCommand: BackupVerb {
   @Option(
     name: .customLong("source"),
     help: ArgumentHelp(
-      "For a backup: the source device, to list items that never entered the backup. Keyhaul finds it by itself if it "
-        + "is in the device folder.",
+      "For a backup: the source device, to list items that never entered the backup. Keyhaul finds the device "
+        + "by itself if it is in the device folder.",
       valueName: "device"),
     completion: .deviceNames)
   var maker: String?
@@ -68,7 +68,7 @@ struct PlanCommand: BackupVerb {
   @Option(
     help: ArgumentHelp(
       "Check the plan, or all four restores of --compare, against a list of expectations; - is standard input. Exit "
-        + "with 2 if one is not met.",
+        + "with 2 if an expectation is not met.",
       valueName: "file"),
     completion: .file())
   var expect: String?
@@ -130,7 +130,7 @@ struct PlanCommand: BackupVerb {
       }
       if unlocking.password.isGiven {
         throw CommandFailure.usage(
-          "a plan of a device needs no password", why: "the plan opens no backup; it assumes one with a password",
+          "a plan made from a device needs no password", why: "it opens no backup; it assumes one with a password",
           try: "leave the password out; --no-password plans for a backup without one")
       }
       try unlocking.opening.refuse(for: source)
@@ -273,7 +273,7 @@ struct PlanCommand: BackupVerb {
     try session.say()
     let saved = "Saved to \(HostileText.shown(output))."
     guard !redact, report.source.isArchive, let to = move.to else {
-      try session.say("\(saved) It is only a report: restore --plan needs the plan of a backup, with names.")
+      try session.say("\(saved) It is only a report: restore --plan needs a plan made from a backup, with names.")
       return
     }
     if let obstacle = report.obstacle { return try session.say("\(saved) \(obstacle)") }
@@ -300,7 +300,7 @@ extension PlanCommand {
       let savesResults = expect != nil && common.isJUnit
       if output != nil, !(hasPage && common.isHTML), !savesResults {
         throw .usage(
-          "\(name) and -o cannot be used together", why: "its result is not a plan", try: "a plan without \(name)")
+          "\(name) and -o cannot be used together", why: "\(name) produces no plan", try: "a plan without \(name)")
       }
       if common.isHTML, !hasPage {
         throw .usage(
@@ -312,7 +312,7 @@ extension PlanCommand {
       }
       if redact {
         throw .usage(
-          "\(name) and --redact cannot be used together", why: "its result contains names",
+          "\(name) and --redact cannot be used together", why: "the result of \(name) contains names",
           try: "use only "
             + "one of them")
       }
@@ -351,7 +351,7 @@ extension PlanCommand {
     }
     if output != nil, common.format == nil, !common.json {
       throw .usage(
-        "-o saves the plan of one backup", why: "several backups give a table, which restore does not accept",
+        "-o saves the plan of one backup", why: "several backups produce a table, which restore does not accept",
         try: "--format text, json, ndjson or csv, to save their results")
     }
     guard expect == "-" else { return }

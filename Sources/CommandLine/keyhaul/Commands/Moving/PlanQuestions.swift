@@ -68,7 +68,7 @@ extension PlanCommand {
     try found.refusePage(in: session)
     guard let target else {
       throw CommandFailure.usage(
-        "a plan of a \(found.noun) needs --to",
+        "a plan made from a \(found.noun) needs --to",
         why: "\(found.typed) does not name its source device, so Keyhaul cannot say what would be "
           + "lost", try: "--to DEVICE; keyhaul device create NAME makes one")
     }

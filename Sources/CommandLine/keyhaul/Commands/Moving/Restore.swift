@@ -162,7 +162,7 @@ struct ExistingItemOptions: ParsableArguments {
   @Option(
     name: .customLong("existing"),
     help: ArgumentHelp(
-      "What to do with items that the device already has: replace (like iOS, the default) or "
+      "What to do with items that the device already has: replace (the default, as in iOS) or "
         + "merge.", valueName: "policy"))
   var given: ExistingItemPolicy?
 
@@ -173,8 +173,8 @@ struct ExistingItemOptions: ParsableArguments {
 struct MoveOptions: ParsableArguments {
   @Option(
     help: ArgumentHelp(
-      "The device to restore to. Without it, plan shows the results for a new device and the source device, erased; "
-        + "the plan's views and --expect then apply to the new device, and --existing is not allowed.",
+      "The device to restore to. Without it, plan shows the results for a new device and the erased source device. "
+        + "The plan's views and --expect then apply to the new device, and --existing is not allowed.",
       valueName: "device"),
     completion: .deviceNames)
   var to: String?

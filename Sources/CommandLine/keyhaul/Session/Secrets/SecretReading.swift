@@ -78,7 +78,7 @@ extension Session {
     do {
       return try DeviceKey(bytes.secret())
     } catch {
-      throw .usage("this is not a device key for \(subject)", why: error.reason, try: "the key 0x835 as raw bytes")
+      throw .usage("this is not a device key for \(subject)", why: error.reason, try: "the 0x835 key as raw bytes")
     }
   }
 

@@ -46,7 +46,7 @@ enum SecretSource: Equatable, Sendable {
     if given.count > 1 {
       throw .usage(
         "\(Amounts.list(given)) cannot be used together",
-        why: "each gives a source for the \(family.noun)",
+        why: "each specifies a source for the \(family.noun)",
         try: "use only one of them")
     }
     if let descriptor {

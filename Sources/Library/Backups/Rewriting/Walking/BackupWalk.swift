@@ -55,7 +55,7 @@ struct BackupWalk {
         throw .source(
           BackupArchiveError(
             .overLimit,
-            "\(quoted(path)) has \(Amounts.grouped(byteCount)) bytes, over \(Amounts.grouped(byteLimit))"))
+            "\(quoted(path)) has \(Amounts.grouped(byteCount)) bytes (limit: \(Amounts.grouped(byteLimit)))"))
       }
       try sink.begin(name, byteCount: byteCount, modificationTime: modificationTime)
       try forEachPortion { (portion) throws(WriteFailure) in

@@ -11,7 +11,7 @@ extension KeyMaterial {
   public func sharedSecret(with publicKey: KeyMaterial) throws(MaterialError) -> SensitiveBytes {
     try check(.privateKey, .ellipticCurve)
     guard publicKey.half == .publicKey, publicKey.algorithm == algorithm else {
-      throw MaterialError(.unexpectedKind, "the other key is not a public key of the same curve")
+      throw MaterialError(.unexpectedKind, "the other key is not a public key on the same curve")
     }
     let operation = try KeyOperation(self)
     let other = try KeyHandle(publicKey)
@@ -44,7 +44,7 @@ public enum X963KeyDerivation {
     _ count: Int, of secret: SensitiveBytes, _ digest: KeyDigest, sharedInfo: [UInt8]
   ) throws(MaterialError) -> SensitiveBytes {
     guard (1...maximumByteCount).contains(count) else {
-      throw MaterialError(.overLimit, "a derived key cannot have \(count) bytes, only from 1 to \(maximumByteCount)")
+      throw MaterialError(.overLimit, "a derived key must have 1 to \(maximumByteCount) bytes, not \(count)")
     }
     guard let function = EVP_KDF_fetch(nil, "X963KDF", nil) else { throw .openSSL("EVP_KDF_fetch") }
     defer { EVP_KDF_free(function) }

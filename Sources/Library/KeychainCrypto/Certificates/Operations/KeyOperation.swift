@@ -62,7 +62,7 @@ extension KeyMaterial {
   /// Bytes with zeros before them, as long as the key's block.
   func filled(_ bytes: [UInt8]) throws(MaterialError) -> [UInt8] {
     guard bytes.count <= blockSize else {
-      throw MaterialError(.overLimit, "\(bytes.count) bytes are too many for a key of \(blockSize)")
+      throw MaterialError(.overLimit, "\(bytes.count) bytes are too many for a \(blockSize)-byte key")
     }
     return [UInt8](repeating: 0, count: blockSize - bytes.count) + bytes
   }

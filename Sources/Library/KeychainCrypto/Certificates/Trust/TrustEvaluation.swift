@@ -112,7 +112,7 @@ private final class ChainWalk {
   func require(_ purpose: TrustEvaluation.Purpose, at moment: KeychainDate) throws(MaterialError) {
     guard let parameters = X509_STORE_CTX_get0_param(context) else { throw .openSSL("X509_STORE_CTX_get0_param") }
     let seconds = moment.secondsSinceReferenceDate.rounded(.down) + Self.referenceDateInUnixTime
-    guard let time = time_t(exactly: seconds) else { throw MaterialError(.overLimit, "the moment is out of range") }
+    guard let time = time_t(exactly: seconds) else { throw MaterialError(.overLimit, "the time is out of range") }
     X509_VERIFY_PARAM_set_time(parameters, time)
     X509_STORE_CTX_set_verify_cb(context, Self.judgement)
     X509_VERIFY_PARAM_set_depth(parameters, Int32(TrustEvaluation.maximumDepth))
@@ -131,7 +131,7 @@ private final class ChainWalk {
       let name = host.hasSuffix(".") ? String(host.dropLast()) : host
       // An empty name would be taken for none, and every certificate for right.
       guard !name.isEmpty, X509_VERIFY_PARAM_set1_host(parameters, name, name.utf8.count) == 1 else {
-        throw MaterialError(.malformed, "the host is not a valid name")
+        throw MaterialError(.malformed, "the host name is not valid")
       }
     }
   }

@@ -26,7 +26,7 @@ final class ForeignDatabase: DatabaseRows {
     for (limit, value) in Self.limits { sqlite3_limit(connection, limit, value) }
     let count = image.bytes.count
     guard let memory = sqlite3_malloc64(UInt64(max(count, 1))) else {
-      throw KeychainDatabaseError(.failed, "no memory for a copy of the database")
+      throw KeychainDatabaseError(.failed, "not enough memory for a copy of the database")
     }
     image.bytes.withUnsafeBytes { UnsafeMutableRawBufferPointer(start: memory, count: count).copyMemory(from: $0) }
     let flags = UInt32(SQLITE_DESERIALIZE_FREEONCLOSE | SQLITE_DESERIALIZE_READONLY)
@@ -125,7 +125,7 @@ extension DatabaseRows {
       if let name = row.text(1) { names.insert(name) }
       if row.number(6) != 0 { computes = true }
     }
-    guard !computes else { throw KeychainDatabaseError(.damaged, "a column of its table \(table) is computed") }
+    guard !computes else { throw KeychainDatabaseError(.damaged, "a column of its \(table) table is computed") }
     return names
   }
 }

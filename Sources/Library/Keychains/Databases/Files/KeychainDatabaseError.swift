@@ -46,7 +46,7 @@ public struct KeychainDatabaseError: ExplainedError, Equatable {
     case .malformed:
       .init(
         .refused, "it is not a class key file",
-        advice: "a JSON object that maps classes, 6 to 12, to 64 hexadecimal digits each"
+        advice: "a JSON object that maps each class (6 to 12) to a key of 64 hexadecimal digits"
       )
     case .busy: .init(.busy, "the database is in use", advice: "shut down the Simulator")
     case .notWritable: .init(.failed, "the database cannot be written to", advice: "check its permissions")

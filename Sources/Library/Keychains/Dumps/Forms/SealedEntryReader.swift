@@ -119,7 +119,7 @@ struct SealedEntryReader {
   {
     guard let number = entry["version"]?.integerValue else { throw DumpedPartFault("it names no version") }
     guard let version = UInt32(exactly: number).flatMap(DatabaseItemBlob.Version.init(rawValue:)) else {
-      throw DumpedPartFault("it has version \(number); Keyhaul decrypts versions 7 and 8", .unsupportedVersion)
+      throw DumpedPartFault("its version is \(number); Keyhaul decrypts versions 7 and 8", .unsupportedVersion)
     }
     guard let keyClass else { throw DumpedPartFault("it names no key class") }
     guard let attributes = entry["metadata"]?.dictionaryValue, let secret = entry["data"]?.dictionaryValue else {

@@ -97,14 +97,14 @@ enum SchemaCheck {
       let name = row[1].textValue ?? ""
       if isOfSQLite(type, name, row[2]) { continue }
       guard let expected = missing.removeValue(forKey: name), expected.category.rawValue == type else {
-        throw KeychainStoreError(.damaged, "it holds a \(type) that a keychain database does not have")
+        throw KeychainStoreError(.damaged, "it contains a \(type) that no keychain database has")
       }
       guard row[2] == .text(expected.sql) else {
-        throw KeychainStoreError(.damaged, "the \(type) \(name) differs from schema 12.11")
+        throw KeychainStoreError(.damaged, "the \(name) \(type) differs from schema 12.11")
       }
     }
     if let object = KeychainSchema.objects.first(where: { missing[$0.name] != nil }) {
-      throw KeychainStoreError(.damaged, "the \(object.category.rawValue) \(object.name) is missing")
+      throw KeychainStoreError(.damaged, "the \(object.name) \(object.category.rawValue) is missing")
     }
     try verifyVersion(database)
   }
@@ -125,7 +125,7 @@ enum SchemaCheck {
   private static func verifyVersion(_ database: Database) throws(KeychainStoreError) {
     let rows = try database.columnValues(sql: "SELECT version, minor FROM tversion LIMIT 2")
     guard rows.count == 1, let version = rows[0][0].integerValue, let minor = rows[0][1].integerValue else {
-      throw KeychainStoreError(.damaged, "the table tversion does not have exactly one row with a version")
+      throw KeychainStoreError(.damaged, "the tversion table does not have exactly one row with a version")
     }
     guard version & 0xFF == KeychainSchema.majorVersion, minor & 0xFF == KeychainSchema.minorVersion else {
       throw KeychainStoreError(.damaged, "its schema is \(version & 0xFF).\(minor & 0xFF), not 12.11")

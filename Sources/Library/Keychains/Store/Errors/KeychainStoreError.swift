@@ -105,7 +105,7 @@ extension KeychainStoreError {
       default: .notAvailable
       }
     let system = isOfFile ? reason.map { ", \($0.reason)" } ?? "" : ""
-    self.init(code, "SQLite answers \(error.resultCode.rawValue): \(error.message ?? "no message")\(system)")
+    self.init(code, "SQLite returned \(error.resultCode.rawValue): \(error.message ?? "no message")\(system)")
   }
 
   /// Whatever GRDB threw, as an error of this layer.

@@ -84,7 +84,7 @@ public struct RestoreTransaction: ~Copyable {
       return try byRule(try ImportConflict.resolve(incoming: incoming, existing: nil))
     }
     guard let raw = try transaction.row(row.kind, primaryKey: row.primaryKey) else {
-      throw KeychainStoreError(.damaged, "a row that cannot be found is in the way")
+      throw KeychainStoreError(.damaged, "the item conflicts with a row that cannot be found")
     }
     let existing = try RowSealing.open(raw, keys: keys)
     let met = try ExistingRow(existing)

@@ -70,7 +70,7 @@ package struct ExpectationTestReport {
       page.newLine()
       for test in testNames(check.unchecked) {
         page.element("testcase", ["classname": name, "name": test]) { page in
-          page.void("skipped", ["message": "it is for another restore; \(Commands.comparing) checks all four"])
+          page.void("skipped", ["message": "it is for another restore; \(Commands.comparing) checks all four restores"])
         }
         page.newLine()
       }

@@ -33,7 +33,7 @@ package struct ExpectationWords: Sendable {
     let others =
       unchecked == 1
       ? "1 more is for another restore and was" : "\(Amounts.grouped(unchecked)) more are for other restores and were"
-    return "\(met); \(others) not checked (\(Commands.comparing) checks all four)."
+    return "\(met); \(others) not checked (\(Commands.comparing) checks all four restores)."
   }
 
   /// The same as `line(of:in:)` without the word "missed" and the restore, which stand elsewhere then.
@@ -57,7 +57,7 @@ package struct ExpectationWords: Sendable {
     if sealed > 0 {
       hint = " (\(words))"
     } else if source.kind == .archive, miss.expectation.fate == .staysBehind {
-      hint = " (a plan of a backup does not list items that no backup contains)"
+      hint = " (a plan made from a backup does not list items that no backup contains)"
     }
     return "but no item matches\(hint)"
   }

@@ -266,7 +266,7 @@ extension ParsedQuery {
         throw SecItemError(.parameter, "v_PersistentRef is not a persistent reference")
       }
       guard found.className == queryClass.name else {
-        throw SecItemError(.noSuchClass, "the persistent reference has another class than the query")
+        throw SecItemError(.noSuchClass, "the persistent reference and the query have different classes")
       }
       reference = found.reference
     default: throw SecItemError(.parameter, "there is no such value key")
@@ -295,10 +295,10 @@ extension AttributeConversion {
     let code = definition.code.rawValue
     switch definition.kind {
     case .encryptedData, .primaryKey, .rowID, .useTombstone:
-      throw SecItemError(.parameter, "\(code) cannot be named in a call")
+      throw SecItemError(.parameter, "\(code) cannot be specified in a call")
     case .sha1:
       guard let digest = value.dataValue, digest.count == 20 else {
-        throw SecItemError(.parameter, "\(code) takes data of 20 bytes")
+        throw SecItemError(.parameter, "\(code) accepts only data of 20 bytes")
       }
       return .data(digest)
     case .string:

@@ -19,7 +19,7 @@ struct Diff: RunnableVerb {
 
   @Argument(help: "A backup or a device.", completion: .devicesAndFiles) var first: String
   @Argument(
-    help: "The backup or device to compare it with. Items that only this one has are new.", completion: .devicesAndFiles
+    help: "The backup or device to compare it with. Items found only here count as new.", completion: .devicesAndFiles
   )
   var second: String
   @Flag(help: "Exit with 2 if anything differs, or with 3 if nothing differs but not everything could be compared.")

@@ -125,7 +125,7 @@ struct Export: RunnableVerb {
   private func refuseApp(of source: String) throws(CommandFailure) {
     guard let app = chosen.attributes.app else { return }
     throw .usage(
-      "--app \(app) cannot be used with \(source)", why: "it does not show which access groups an app has",
+      "--app \(app) cannot be used with \(source)", why: "\(source) does not show which access groups an app has",
       try: "--access-group GROUP")
   }
 

@@ -165,20 +165,20 @@ struct ExportedItems {
     guard let made else { return }
     if let first = made.firstLeftOut {
       session.warn(
-        "\(Amounts.count(made.leftOutCount, "item")) left out, because the format \(format.name) cannot hold "
+        "\(Amounts.count(made.leftOutCount, "item")) left out, because the \(format.name) format cannot contain "
           + "them",
         why: leftOutText(first), try: "--format json contains every item")
     }
     if made.namelessCount > 0 {
       session.warn(
         "\(Amounts.count(made.namelessCount, "password")) without a name",
-        why: "only the secret is stored, as in backups of iOS 4: no service, server or account",
+        why: "only the secret is stored, without a service, server or account, as in backups from iOS 4",
         try: "--format json --reveal lists them by number, with their access groups if they have any")
     }
     if made.formulaSecretCount > 0 {
       session.warn(
-        "\(Amounts.count(made.formulaSecretCount, "password")) would be computed by a spreadsheet",
-        why: "a password must stay unchanged, even if it begins with =, +, - or @",
+        "a spreadsheet would evaluate \(Amounts.count(made.formulaSecretCount, "password")) like a formula",
+        why: "passwords are exported unchanged, even if they begin with =, +, - or @",
         try: "import the file; do not open it as a spreadsheet")
     }
     if made.inertNameCount > 0 {

@@ -319,7 +319,7 @@ struct FileExport {
         try: "another copy of the backup")
     }
     if let size = reading.record?.size, size != plainByteCount {
-      session.detail("the manifest records \(Amounts.bytes(size)); Keyhaul goes by the file's padding")
+      session.detail("the manifest records \(Amounts.bytes(size)); Keyhaul derives the size from the file's padding")
     }
     if session.isJSON {
       try session.answer([

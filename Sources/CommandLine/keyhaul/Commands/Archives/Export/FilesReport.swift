@@ -63,7 +63,7 @@ struct FilesReport {
   private static func words(of renamed: ExtractedFiles.Renamed) -> String {
     let name = HostileText.quoted(renamed.to)
     guard renamed.from != renamed.to else { return "\(name), whose bytes are not UTF-8" }
-    return "\(HostileText.quoted(renamed.from)) is \(name)"
+    return "\(HostileText.quoted(renamed.from)) is now \(name)"
   }
 
   /// What can be said of the content, and no more.

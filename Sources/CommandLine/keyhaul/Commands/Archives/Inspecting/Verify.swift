@@ -41,7 +41,7 @@ struct Verify: BackupVerb {
     guard quick, unlocking.password.isGiven else { return }
     throw .usage(
       "--quick and a password cannot be used together",
-      why: "it checks only what needs no password",
+      why: "--quick checks only what needs no password",
       try: "use only one of them")
   }
 

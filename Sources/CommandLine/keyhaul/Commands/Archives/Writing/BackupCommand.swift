@@ -95,7 +95,7 @@ struct BackupCommand: RunnableVerb {
         of: device.name,
         noPassword
           ? "anyone can decrypt the keychain in this backup"
-          : "anyone with its password can decrypt this backup's this-device-only items, on any device")
+          : "anyone with this backup's password can decrypt its this-device-only items on any device")
     }
     if noPassword, isPublished { return try prepared(device, nil, in: session) }
     if noPassword {

@@ -148,7 +148,7 @@ struct Convert: RunnableVerb {
     let size = outcome.map { " (\(Amounts.count($0.fileCount, "file")), \(Amounts.bytes($0.byteCount)))" } ?? ""
     if isThere {
       return try session.announce(
-        "Nothing to do: \(place) is already a copy of \(HostileText.shown(named.name)), file by file.")
+        "Nothing to do: \(place) already contains the same files as \(HostileText.shown(named.name)).")
     }
     let sentence =
       "\(outcome == nil ? "Would copy" : "Copied") \(HostileText.shown(named.name)) to \(place)\(kind)\(size)."
@@ -263,7 +263,7 @@ struct DecryptedConversion {
     let sentence = "\(did) \(HostileText.shown(named.name)) unencrypted to \(place)\(size)."
     if verb.output == "-" { session.note(sentence) } else { try session.announce(sentence) }
     session.note(
-      "Anyone can read its files. Its keychain items are still encrypted with the password"
+      "Anyone can read the copy's files. Its keychain items are still encrypted with the password"
         + (verb.reveal ? ", but \(itemsPath) contains them in plain text." : "."))
     session.noteDryRun(verb.dryRun)
   }
@@ -300,8 +300,8 @@ struct DecryptedConversion {
   private func warn(ofDiffering names: [String], in session: Session) {
     guard !names.isEmpty else { return }
     session.warn(
-      "\(Amounts.count(names.count, "file")) not what was backed up, but copied as "
-        + "\(names.count == 1 ? "it is" : "they are")",
+      "\(Amounts.count(names.count, "file")) copied as "
+        + "\(names.count == 1 ? "it is, although it is" : "they are, although they are") not what was backed up",
       why: "the digest in the manifest or in the seal differs; the copy is sealed in its current state",
       try: "another copy of the backup", evenQuiet: true)
     let shown = verb.common.verbose > 0 ? names[...] : names.prefix(VerificationReport.shortList)

@@ -30,7 +30,7 @@ struct Rekey: RunnableVerb {
     transform: RoundCount.parseWritten)
   var rounds: RoundCount?
   @OptionGroup(title: "The backup's password") var password: PasswordFlags
-  @OptionGroup(title: "Its new password") var newPassword: NewPasswordFlags
+  @OptionGroup(title: "The new password") var newPassword: NewPasswordFlags
   @OptionGroup(title: "Opening the backup") var opening: OpeningOptions
   @OptionGroup var dryRun: DryRunOptions
   @OptionGroup(title: "Options for all commands") var common: CommonOptions
@@ -229,7 +229,7 @@ struct HardwareRekey {
     try rewrite(with: keybag, old, in: session)
     let name = HostileText.shown(named.name)
     try verb.report(
-      named, keybag, did: "Encrypted \(name) with the new password. Other copies of it still have none.",
+      named, keybag, did: "Encrypted \(name) with the new password. Other copies still have no password.",
       would: "Would encrypt \(name) with the new password.", in: session)
   }
 
@@ -308,7 +308,7 @@ struct HardwareRekey {
       throw CommandFailure(
         .refused, "Keyhaul cannot confirm every class key of \(named.name)",
         why: "the device's hardware key decrypts some items, but none of class \(Amounts.list(classes)); with a wrong "
-          + "key, these would be lost for good",
+          + "key, those items would be lost for good",
         try: "another copy")
     case .foreign(let itemCount):
       if let other = hardware.otherwise {
@@ -318,11 +318,11 @@ struct HardwareRekey {
       throw CommandFailure(
         .refused, "this is not the hardware key of \(named.name)'s source device",
         why: "it decrypts none of the \(Amounts.count(itemCount, "item")) that need such a key",
-        try: "the key 0x835 of that device")
+        try: "the 0x835 key of that device")
     case .unshown:
       try session.confirm(
         "No item of \(named.name) confirms that this is the hardware key of its source device. Use it anyway?",
-        refusal: "using a hardware key that no item confirms")
+        refusal: "using an unproven hardware key")
     }
     return hardware
   }

@@ -105,7 +105,7 @@ struct Seal: RunnableVerb {
     let shows =
       named.archive.takesKeyedSeal
       ? "The seal detects later changes, but not earlier ones."
-      : "The seal detects later accidents, but not attacks, because no password protects it."
+      : "The seal detects later accidental changes, but not attacks, because no password protects it."
     guard let fileCount else { return try session.announce("Would seal \(name).") }
     try session.announce("Sealed \(name): \(Amounts.count(fileCount, "file")). \(shows)")
   }

@@ -22,7 +22,7 @@ struct DevicePasscodeSet: RunnableVerb {
     let before = try device.hold(.reading) { try DeviceReport($0) }
     let name = before.name
     guard before.isPasscodeSet == false else {
-      let error = VirtualDeviceError(.passcodeSet, name, "set works only on a device without a passcode")
+      let error = VirtualDeviceError(.passcodeSet, name, "the set command works only on a device without a passcode")
       throw CommandFailure(error, device: name)
     }
     let secret = try session.password(newPasscode, of: name, isNew: true)
