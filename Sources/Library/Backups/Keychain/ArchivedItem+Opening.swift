@@ -33,24 +33,6 @@ extension ArchivedItem {
     return items
   }
 
-  /// The same where no item is held that opens: it is opened again whenever somebody asks for it.
-  static func openAllAgainAndAgain(
-    in file: KeychainIndex, with keys: ClassKeys
-  ) throws(ArchivedKeychainError) -> [ArchivedItem] {
-    let source = ReopenedItems(file, keys)
-    var items: [ArchivedItem] = []
-    items.reserveCapacity(file.count)
-    try openPortions(
-      of: file, with: keys,
-      making: { opened in (reopened: opened.map { $0.reopened(from: source) }, ordinary: opened.map(OrdinaryItem.init))
-      },
-      { portion in
-        items += portion.reopened
-        source.take(portion.ordinary)
-      })
-    return items
-  }
-
   /// The same, some at a time and in order, for whoever need not hold all of them.
   ///
   /// - Parameters:
@@ -62,23 +44,9 @@ extension ArchivedItem {
     areHeld: Bool = false, only availability: ClassKeyAvailability? = nil, shouldContinue: () -> Bool = { true },
     _ body: ([ArchivedItem]) -> Void
   ) throws(ArchivedKeychainError) {
-    try openPortions(
-      of: file, with: keys, knowing: known, areHeld: areHeld, only: availability, shouldContinue: shouldContinue,
-      making: { $0 }, body)
-  }
-
-  /// The same where what is made of each portion is given, and not its items.
-  ///
-  /// - Parameter make: Called on any thread.
-  private static func openPortions<Portion: Sendable>(
-    of file: KeychainIndex, with keys: ClassKeys, knowing known: [ArchivedItem] = [],
-    areHeld: Bool = false, only availability: ClassKeyAvailability? = nil, shouldContinue: () -> Bool = { true },
-    making make: @escaping @Sendable ([ArchivedItem]) -> Portion, _ body: (Portion) -> Void
-  ) throws(ArchivedKeychainError) {
     guard file.count > portionCount else {
       let range = 0..<file.count
-      return body(
-        make(try open(range, of: file, with: keys, knowing: known, areHeld: areHeld, only: availability)))
+      return body(try open(range, of: file, with: keys, knowing: known, areHeld: areHeld, only: availability))
     }
     var start = 0
     try ParallelMap.run(
@@ -90,10 +58,10 @@ extension ArchivedItem {
         return start..<end
       },
       shouldContinue: shouldContinue,
-      work: { (range) throws(ArchivedKeychainError) -> Portion in
-        make(try open(range, of: file, with: keys.sharing(), knowing: known, areHeld: areHeld, only: availability))
+      work: { (range) throws(ArchivedKeychainError) -> [ArchivedItem] in
+        try open(range, of: file, with: keys.sharing(), knowing: known, areHeld: areHeld, only: availability)
       },
-      deliver: { (portion) throws(ArchivedKeychainError) in body(portion) })
+      deliver: { (items) throws(ArchivedKeychainError) in body(items) })
   }
 
   /// Items that stand side by side.

@@ -16,20 +16,11 @@ public struct ArchivedItem: Sendable {
     case held(Contents)
     /// With another one of its class, which does not open: what that one lacks it lacks too.
     case shut(Contents, like: Contents)
-    /// One that opens, and does so again whenever it is asked for.
-    case reopened(ReopenedItems, Marks)
-  }
-
-  /// What is known of an item that is not held. In this order it takes the least memory: there is one for every item.
-  private struct Marks {
-    let keyClass: KeyClass?
-    let kind: ItemKind
-    let protection: ProtectionClass?
   }
 
   private final class Contents: Sendable {
     let opening: Opening
-    let persistentReference: HeldReference
+    let persistentReference: [UInt8]?
     let fingerprint: ItemFingerprint?
     let kind: ItemKind
     let protection: ProtectionClass?
@@ -40,7 +31,7 @@ public struct ArchivedItem: Sendable {
     var failure: Failure? { if case .failed(let failure) = opening { failure } else { nil } }
 
     init(
-      _ kind: ItemKind, _ protection: ProtectionClass?, _ keyClass: KeyClass?, _ persistentReference: HeldReference,
+      _ kind: ItemKind, _ protection: ProtectionClass?, _ keyClass: KeyClass?, _ persistentReference: [UInt8]?,
       _ fingerprint: ItemFingerprint?, _ blob: BlobPlace?, _ opening: Opening, isSecretOnly: Bool
     ) {
       self.kind = kind
@@ -53,49 +44,35 @@ public struct ArchivedItem: Sendable {
       self.isSecretOnly = isSecretOnly
     }
 
-    /// Of one that opened once, and is not given again.
-    init(lost marks: Marks) {
-      kind = marks.kind
-      protection = marks.protection
-      keyClass = marks.keyClass
-      opening = .failed(.malformed("it was readable before, but cannot be read again"))
-      (persistentReference, fingerprint, blob, isSecretOnly) = (HeldReference(nil), nil, nil, false)
-    }
   }
 
   private var contents: Contents {
     switch source {
     case .held(let contents), .shut(let contents, _): contents
-    case .reopened(let items, let marks): items.item(at: index)?.contents ?? Contents(lost: marks)
     }
   }
 
   /// The kind whose array it stands in.
-  public var kind: ItemKind { if case .reopened(_, let marks) = source { marks.kind } else { contents.kind } }
+  public var kind: ItemKind { contents.kind }
   /// The class its blob names; `nil` if the blob doesn't say.
-  public var protection: ProtectionClass? {
-    if case .reopened(_, let marks) = source { marks.protection } else { contents.protection }
-  }
+  public var protection: ProtectionClass? { contents.protection }
   /// The class of the keybag whose key it is sealed with; `nil` if the blob doesn't say.
-  public var keyClass: KeyClass? {
-    if case .reopened(_, let marks) = source { marks.keyClass } else { contents.keyClass }
-  }
+  public var keyClass: KeyClass? { contents.keyClass }
   /// The bytes beside it in the archive.
-  public var persistentReference: [UInt8]? { contents.persistentReference.bytes }
+  public var persistentReference: [UInt8]? { contents.persistentReference }
   /// Where its blob lies in the keychain file, for people who look at bytes.
   public var blob: BlobPlace? { contents.blob }
   /// What came of trying to open it.
   public var opening: Opening { if case .shut(_, let other) = source { other.opening } else { contents.opening } }
-  /// Why it stayed shut; `nil` if it opened. Asked for of each item: none is opened again for it.
+  /// Why it stayed shut; `nil` if it opened.
   public var failure: Failure? {
     switch source {
     case .held(let contents), .shut(_, let contents): contents.failure
-    case .reopened: nil
     }
   }
   /// Whether its form holds nothing but a secret (version 0, of iOS 4): nothing says what the item is called or whose it
   /// is, so that it can be read and not be restored.
-  public var isSecretOnly: Bool { if case .reopened = source { false } else { contents.isSecretOnly } }
+  public var isSecretOnly: Bool { contents.isSecretOnly }
   /// What the archive stores of it: its blob or, where it has none, its reference. `nil` of an item that was read from no
   /// keychain file.
   package var fingerprint: ItemFingerprint? { contents.fingerprint }
@@ -121,7 +98,7 @@ public struct ArchivedItem: Sendable {
     self.init(
       index, classKey,
       Contents(
-        kind, protection, keyClass ?? protection?.keyClass, HeldReference(persistentReference), fingerprint, blob,
+        kind, protection, keyClass ?? protection?.keyClass, persistentReference, fingerprint, blob,
         opening, isSecretOnly: isSecretOnly))
   }
 
@@ -192,29 +169,8 @@ public struct ArchivedItem: Sendable {
   private var shutContents: Contents? {
     switch source {
     case .held(let contents), .shut(_, let contents): contents.failure == nil ? nil : contents
-    case .reopened: nil
     }
   }
-
-  /// The same item without its contents, where it opens: it is opened again whenever they are asked for.
-  ///
-  /// - Parameter items: Those of the file that it was read from, under its position.
-  func reopened(from items: ReopenedItems) -> ArchivedItem {
-    guard case .held(let contents) = source, contents.failure == nil, !contents.isSecretOnly else { return self }
-    let marks = Marks(keyClass: contents.keyClass, kind: contents.kind, protection: contents.protection)
-    return ArchivedItem(index, classKey, .reopened(items, marks))
-  }
-
-  /// The same item with its contents: for whoever asks for several of them.
-  package var held: ArchivedItem {
-    if case .reopened = source { ArchivedItem(index, classKey, contents) } else { self }
-  }
-
-  /// What a plan needs of it where it is not held and nothing about it is unusual.
-  package var ordinary: OrdinaryItem? { reopening?.ordinary(at: index) }
-
-  /// Who opens it again; `nil` of an item that is held.
-  var reopening: ReopenedItems? { if case .reopened(let items, _) = source { items } else { nil } }
 
   /// The item in clear; `nil` if it does not open.
   public var item: KeychainItem? {

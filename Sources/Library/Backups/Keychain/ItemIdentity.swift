@@ -9,14 +9,8 @@ public struct ItemIdentity: Sendable, Hashable {
   public var kind: ItemKind
   /// Whether the item does not open, so that its names are not known; an item without any name is not sealed.
   public let isSealed: Bool
-  private var source: Source
-
-  private enum Source: Sendable {
-    /// Handed around as one: thousands of identities are copied again and again.
-    case held(Box)
-    /// Of an item that is not held: it is opened for each name that is asked for.
-    case reopened(ReopenedItems, index: UInt32)
-  }
+  /// Handed around as one: thousands of identities are copied again and again.
+  private var box: Box
 
   private struct Names: Sendable, Hashable {
     var label: String?
@@ -53,14 +47,8 @@ public struct ItemIdentity: Sendable, Hashable {
   }
 
   private var known: Names {
-    get {
-      switch source {
-      case .held(let box): box.names
-      case .reopened(let items, let index):
-        items.item(at: Int(index))?.item.map { Self.names(of: $0.attributes) } ?? Names()
-      }
-    }
-    set { source = .held(Box(newValue)) }
+    get { box.names }
+    set { box = Box(newValue) }
   }
 
   /// `nil` if the item is sealed or has no such attribute.
@@ -93,44 +81,37 @@ public struct ItemIdentity: Sendable, Hashable {
   public init(sealed kind: ItemKind, accessGroup: String? = nil) {
     isSealed = true
     self.kind = kind
-    source = .held(accessGroup.map { Box(Names(accessGroup: $0)) } ?? .nameless)
+    box = accessGroup.map { Box(Names(accessGroup: $0)) } ?? .nameless
   }
 
   /// An item under a name that is not its own, for reports that are shown to others.
   public init(_ kind: ItemKind, called label: String) {
     isSealed = false
     self.kind = kind
-    source = .held(Box(Names(label: label)))
+    box = Box(Names(label: label))
   }
 
   /// The names that an item in clear has; data that is UTF-8 counts as text.
   public init(_ item: KeychainItem) {
     isSealed = false
     kind = item.kind
-    source = .held(Box(Self.names(of: item.attributes)))
+    box = Box(Self.names(of: item.attributes))
   }
 
   /// The same of an item that is held as long as this is, and whose names are not copied: each is made where it is asked for.
   package static func sharing(_ item: KeychainItem) -> ItemIdentity {
-    ItemIdentity(kind: item.kind, isSealed: false, source: .held(Box(item.attributes)))
+    ItemIdentity(kind: item.kind, isSealed: false, box: Box(item.attributes))
   }
 
-  /// The same of an item that is not held.
-  init(of item: ArchivedItem, openedBy items: ReopenedItems) {
-    self.init(
-      kind: item.kind, isSealed: false, source: .reopened(items, index: UInt32(clamping: item.index)))
-  }
-
-  private init(kind: ItemKind, isSealed: Bool, source: Source) {
+  private init(kind: ItemKind, isSealed: Bool, box: Box) {
     self.kind = kind
     self.isSealed = isSealed
-    self.source = source
+    self.box = box
   }
 
   public static func == (left: ItemIdentity, right: ItemIdentity) -> Bool {
     guard left.kind == right.kind, left.isSealed == right.isSealed else { return false }
-    if case (.held(let one), .held(let other)) = (left.source, right.source), one === other { return true }
-    return left.known == right.known
+    return left.box === right.box || left.known == right.known
   }
 
   public func hash(into hasher: inout Hasher) {
@@ -199,14 +180,6 @@ package struct ItemFingerprint: Sendable, Hashable, Comparable {
     self = try Digest.sha256(bytes).withUnsafeBytes { ItemFingerprint($0) }
   }
 
-  /// The first half of it.
-  var half: (UInt32, UInt32, UInt32, UInt32) {
-    (
-      UInt32(truncatingIfNeeded: words.0), UInt32(truncatingIfNeeded: words.0 >> 32),
-      UInt32(truncatingIfNeeded: words.1), UInt32(truncatingIfNeeded: words.1 >> 32)
-    )
-  }
-
   /// Of a primary key.
   init(of key: PrimaryKey) throws(DataProtectionError) {
     let digest = try DigestStream(.sha256)
@@ -249,21 +222,6 @@ public struct KnownItem: Sendable, Hashable {
 
   /// The same of an item that is held as long as this is.
   package static func sharing(_ item: KeychainItem) -> KnownItem { KnownItem(item, named: .sharing(item)) }
-
-  /// The same of an item of an archive, which is opened again for each name where the archive holds none.
-  ///
-  /// - Parameter item: What it opened to.
-  package static func sharing(_ item: KeychainItem, of archived: ArchivedItem) -> KnownItem {
-    guard let items = archived.reopening else { return .sharing(item) }
-    return KnownItem(item, named: ItemIdentity(of: archived, openedBy: items))
-  }
-
-  /// What is known of an item that is not held, without opening it.
-  package static func reopened(_ archived: ArchivedItem, _ ordinary: OrdinaryItem) -> KnownItem {
-    KnownItem(
-      archived.reopening.map { ItemIdentity(of: archived, openedBy: $0) } ?? ItemIdentity(sealed: archived.kind),
-      isSynchronizable: ordinary.isSynchronizable, holdsEnclaveKey: ordinary.holdsEnclaveKey)
-  }
 
   private init(_ item: KeychainItem, named identity: ItemIdentity) {
     self.init(identity, isSynchronizable: item.isSynchronizable, holdsEnclaveKey: item.holdsEnclaveKey)

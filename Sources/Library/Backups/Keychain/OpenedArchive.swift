@@ -61,17 +61,7 @@ public struct OpenedArchive: Sendable {
     makerKey: DeviceKey? = nil, for use: ArchiveUse = .restoring
   ) throws(ArchivedKeychainError) {
     try self.init(
-      archive, key: key, deviceKey: deviceKey, makerKey: makerKey, for: use, holdsItems: true, again: nil)
-  }
-
-  /// The same that holds no item which opens: each is opened again whenever it is asked for, with class keys that stay in
-  /// memory for as long as the archive is open. For whoever goes through large ones.
-  package init(
-    _ archive: BackupArchive, key: ArchiveKey, deviceKey: DeviceKey?,
-    makerKey: DeviceKey?, for use: ArchiveUse, holdsItems: Bool
-  ) throws(ArchivedKeychainError) {
-    try self.init(
-      archive, key: key, deviceKey: deviceKey, makerKey: makerKey, for: use, holdsItems: holdsItems, again: nil)
+      archive, key: key, deviceKey: deviceKey, makerKey: makerKey, for: use, again: nil)
   }
 
   /// The same archive with the same key of its password, as other hardware opens it.
@@ -79,20 +69,17 @@ public struct OpenedArchive: Sendable {
     _ opened: OpenedArchive, key: ArchiveKey, deviceKey: DeviceKey?, for use: ArchiveUse
   ) throws(ArchivedKeychainError) {
     try self.init(
-      opened.archive, key: key, deviceKey: deviceKey, makerKey: nil, for: use, holdsItems: true, again: opened)
+      opened.archive, key: key, deviceKey: deviceKey, makerKey: nil, for: use, again: opened)
   }
 
   private init(
     _ archive: BackupArchive, key: ArchiveKey, deviceKey: DeviceKey?,
-    makerKey: DeviceKey?, for use: ArchiveUse, holdsItems: Bool, again opened: OpenedArchive?
+    makerKey: DeviceKey?, for use: ArchiveUse, again opened: OpenedArchive?
   ) throws(ArchivedKeychainError) {
     let keys = try key.classKeys(deviceKey: deviceKey)
     keychain = try UnlockedKeychain(archive, key: key, keys: keys, for: use, knowing: opened?.keychain)
     let index = keychain.index
-    items =
-      holdsItems
-      ? try ArchivedItem.openAll(in: index, with: keys, knowing: opened?.items ?? [])
-      : try ArchivedItem.openAllAgainAndAgain(in: index, with: keys)
+    items = try ArchivedItem.openAll(in: index, with: keys, knowing: opened?.items ?? [])
     hardware = HardwareProof(items)
     switch makerKey {
     case .some(let makerKey):

@@ -202,12 +202,12 @@ public final class BackupForecast: Sendable {
   ) throws(MigrationError) -> MigrationPlan {
     let items = try items(openedWith: deviceKey)
     let surroundings = RestoreSurroundings(targetSyncs: targetSyncs, backupHasPassword: hasPassword)
-    func plan(_ settling: some ItemSettling) -> MigrationPlan {
+    func plan(_ settling: SettledItems) -> MigrationPlan {
       MigrationPlanner.plan(
         items, onto: rows, policy: policy, surroundings: surroundings, settling: settling,
         holdsImports: use == .restoring)
     }
-    return completing(contents.settled.map { plan($0) } ?? plan(SettlingOnce()))
+    return completing(plan(contents.settled ?? SettledItems()))
   }
 
   /// Whether the value of the item at a place of the backup has the form of a key of the Secure Enclave; `nil` beyond it.

@@ -251,7 +251,10 @@ extension MigrationPlan {
     case .preserved(let incoming): return incoming
     case .archive(let place):
       return try reporting { () throws(KeychainRuleError) in
-        let (archived, item) = try items[Int(place)].openedAgain()
+        let archived = items[Int(place)]
+        guard let item = archived.item else {
+          throw KeychainRuleError(.notAvailable, "item \(archived.index) is encrypted")
+        }
         return try IncomingItem(again: item, persistentReference: archived.persistentReference)
       }
     }

@@ -20,22 +20,20 @@ public enum MigrationPlanner {
     surroundings: RestoreSurroundings = RestoreSurroundings()
   ) -> MigrationPlan {
     plan(
-      allItems, only: indexes, onto: rows, policy: policy, surroundings: surroundings, settling: SettlingOnce())
+      allItems, only: indexes, onto: rows, policy: policy, surroundings: surroundings, settling: SettledItems())
   }
 
   /// The same where what becomes of the items before they meet a target may be known from another plan.
   static func plan(
     _ allItems: [ArchivedItem], only indexes: Set<Int>? = nil, onto rows: [TargetRow], policy: ExistingItemPolicy,
-    surroundings: RestoreSurroundings, settling: some ItemSettling, holdsImports: Bool = true
+    surroundings: RestoreSurroundings, settling: SettledItems, holdsImports: Bool = true
   ) -> MigrationPlan {
     let hardware = HardwareProof(allItems)
     let items = indexes.map { indexes in allItems.filter { indexes.contains($0.index) } } ?? allItems
 
     let course = Course(
       of: items,
-      onto: TargetModel(
-        rows, policy: policy, expecting: items.count, meetsOrdinary: items.contains { $0.ordinary != nil }), hardware,
-      surroundings, settling,
+      onto: TargetModel(rows, policy: policy, expecting: items.count), hardware, surroundings, settling,
       holdsImports: holdsImports)
     return MigrationPlan(
       decisions: course.decisions, removed: course.removed, policy: policy, isSameDevice: hardware.isSameDevice,
@@ -56,37 +54,25 @@ public enum MigrationPlanner {
 
     init(
       of items: [ArchivedItem], onto target: consuming TargetModel, _ hardware: HardwareProof,
-      _ surroundings: RestoreSurroundings, _ settling: some ItemSettling, holdsImports: Bool
+      _ surroundings: RestoreSurroundings, _ settling: SettledItems, holdsImports: Bool
     ) {
       self.holdsImports = holdsImports
       let isSameDevice = hardware.isSameDevice
       decisions.reserveCapacity(items.count)
       if holdsImports { imports.reserveCapacity(items.count) }
-      let coming = ComingItems(items: items, settling: settling)
       for (place, item) in items.enumerated() {
-        let place = UInt32(clamping: place)
-        if let ordinary = item.ordinary, let planned = target.arriving(ordinary, at: place) {
-          take(planned)
-          let known = KnownItem.reopened(item, ordinary)
-          decisions.append(
-            decision(
-              about: item, known, Verdict(outcome: .migrates(.new), detail: nil), onSameDevice: isSameDevice))
-          continue
-        }
-        // Opened once, of an archive that holds none of its items.
-        let archived = item.held
-        let known = archived.item.map { settling.known(item, $0) } ?? KnownItem(ItemIdentity(sealed: item.kind))
+        let known = item.item.map { settling.known(item, $0) } ?? KnownItem(ItemIdentity(sealed: item.kind))
         func decide(_ verdict: Verdict) {
           decisions.append(decision(about: item, known, verdict, onSameDevice: isSameDevice))
         }
-        switch admission(of: archived, hardware, surroundings, settling) {
+        switch admission(of: item, hardware, surroundings, settling) {
         case .refused(let verdict): decide(verdict)
         case .admitted(let incoming, let isInferred):
           let step: TargetModel.Step
           do throws(KeychainRuleError) {
-            step = try target.importing(incoming, from: .archive(place: place), of: coming)
+            step = try target.importing(incoming, from: .archive(place: UInt32(clamping: place)), of: items)
           } catch {
-            decide(malformed(archived, error))
+            decide(malformed(item, error))
             continue
           }
           take(step.planned)
@@ -99,7 +85,7 @@ public enum MigrationPlanner {
           for loser in step.superseded { decisions[loser] = overruled(decisions[loser], by: loss) }
         }
       }
-      for step in target.reimportingPreserved(tombstonesToo: surroundings.targetSyncs, besides: coming) {
+      for step in target.reimportingPreserved(tombstonesToo: surroundings.targetSyncs, besides: items) {
         take(step.planned)
         // Where the system has deleted the item, nothing of it is there afterwards.
         let verdict =
@@ -166,7 +152,7 @@ public enum MigrationPlanner {
   /// Whether an item gets as far as the target's database.
   private static func admission(
     of archived: ArchivedItem, _ hardware: HardwareProof, _ surroundings: RestoreSurroundings,
-    _ settling: some ItemSettling
+    _ settling: SettledItems
   ) -> Admission {
     switch archived.opening {
     case .failed(let failure):

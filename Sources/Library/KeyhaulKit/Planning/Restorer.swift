@@ -31,7 +31,7 @@ public enum Restorer {
       archive.items, only: indexes, onto: try targetRows(of: session), policy: policy,
       surroundings: RestoreSurroundings(
         targetSyncs: session.record.isSyncing, backupHasPassword: archive.hasPassword),
-      settling: SettlingOnce(), holdsImports: use == .restoring
+      settling: SettledItems(), holdsImports: use == .restoring
     ).naming(archive.knownSealed)
   }
 

@@ -70,15 +70,10 @@ struct TargetModel {
   private var slots: [PrimaryKey: Slot] = [:]
   /// The places of the archive's items that met nothing, where the target had no row of their key. One that another item
   /// meets has a slot then, which counts.
-  private var arrived: [OrdinaryItem.KeyHalf: UInt32] = [:]
+  private var arrived: [PrimaryKey: UInt32] = [:]
 
-  /// The keys of all rows of the target; `nil` if OpenSSL does not give them, and where nobody asks.
-  private let rowKeys: Set<OrdinaryItem.KeyHalf>?
-
-  /// - Parameters:
-  ///   - incomingCount: How many items may come, each of which can have a key of its own.
-  ///   - meetsOrdinary: Whether some of them come as `OrdinaryItem`.
-  init(_ rows: [TargetRow], policy: ExistingItemPolicy, expecting incomingCount: Int, meetsOrdinary: Bool) {
+  /// - Parameter incomingCount: How many items may come, each of which can have a key of its own.
+  init(_ rows: [TargetRow], policy: ExistingItemPolicy, expecting incomingCount: Int) {
     self.rows = rows
     arrived.reserveCapacity(max(0, incomingCount - rows.count))
     slots.reserveCapacity(rows.count)
@@ -93,7 +88,6 @@ struct TargetModel {
       }
     }
     self.before = before
-    rowKeys = meetsOrdinary ? try? Set(rows.map { try OrdinaryItem.KeyHalf($0.primaryKey) }) : nil
     self.cleared = cleared
   }
 
@@ -108,34 +102,23 @@ struct TargetModel {
     }.map(\.identity)
   }
 
-  /// The import of an item that nothing has to be known of, because it meets nothing: no row of the target, and none of the
-  /// items that arrived before.
-  ///
-  /// - Returns: `nil` if it meets something, or may, so that it has to be opened.
-  mutating func arriving(_ item: OrdinaryItem, at place: UInt32) -> MigrationPlan.PlannedImport? {
-    guard let rowKeys, !rowKeys.contains(item.key), arrived[item.key] == nil else { return nil }
-    arrived[item.key] = place
-    return MigrationPlan.PlannedImport(origin: .archive(place: place), outcome: .insertsNew)
-  }
-
   /// - Parameter coming: The archive's items.
-  /// - Throws: `.notAvailable` where a digest cannot be computed, or an item that is met does not open any more.
+  /// - Throws: `.notAvailable` where a digest cannot be computed.
   mutating func importing(
     _ keyed: IncomingItem.Keyed, from origin: MigrationPlan.PlannedImport.Origin,
-    of coming: ComingItems<some ItemSettling>
+    of coming: [ArchivedItem]
   ) throws(KeychainRuleError) -> Step {
     let (incoming, key) = (keyed.incoming, keyed.primaryKey)
     let known = before[key]
-    // Where no row of the target had it, it is looked for among those that arrived.
-    let digest = known == nil ? try OrdinaryItem.KeyHalf(key) : nil
     var slot = slots[key]
-    if slot == nil, let place = known?.place ?? digest.flatMap({ arrived[$0] }) {
-      slot = Slot(item: try coming.incoming(at: Int(place)).item, places: [Int(place)])
+    // If no row of the target had the key, it is looked for among the items that arrived.
+    if slot == nil, let place = known.map(\.place) ?? arrived[key] {
+      slot = Slot(item: try Self.incoming(coming[Int(place)]).item, places: [Int(place)])
     }
     let resolution = try ImportConflict.resolve(incoming: incoming, existing: slot?.existing)
 
     if slot == nil, case .archive(let place) = origin {
-      if let digest { arrived[digest] = place } else { before[key]?.place = place }
+      if known == nil { arrived[key] = place } else { before[key]?.place = place }
     } else if let stored = resolution.storedItem(incoming: incoming.item, existing: slot?.item) {
       var places = slot?.places ?? []
       switch resolution.outcome {
@@ -151,15 +134,20 @@ struct TargetModel {
       planned: MigrationPlan.PlannedImport(
         origin: origin, outcome: resolution.outcome, writes: !resolution.leaves(slot?.item, meeting: incoming)),
       change: change,
-      detail: Self.detail(resolution.outcome, incoming, slot?.places.first.map { coming.items[$0].index }, rival),
+      detail: Self.detail(resolution.outcome, incoming, slot?.places.first.map { coming[$0].index }, rival),
       overwrites: change == .replaces ? rival.flatMap { Self.overwritten($0, by: incoming) } : nil,
       isDeletion: incoming.item.isTombstone,
       superseded: resolution.outcome.isReplacement ? slot?.places ?? [] : [])
   }
 
+  private static func incoming(_ archived: ArchivedItem) throws(KeychainRuleError) -> IncomingItem {
+    guard let item = archived.item else { throw KeychainRuleError(.notAvailable, "item \(archived.index) is encrypted") }
+    return try IncomingItem.Keyed(item, persistentReference: archived.persistentReference).incoming
+  }
+
   /// Puts the system-bound rows back that the policy has removed; tombstones only where they mean something.
   mutating func reimportingPreserved(
-    tombstonesToo: Bool, besides coming: ComingItems<some ItemSettling>
+    tombstonesToo: Bool, besides coming: [ArchivedItem]
   ) -> [Step] {
     var steps: [Step] = []
     for row in rows where cleared.contains(row.primaryKey) && row.isSystemBound {

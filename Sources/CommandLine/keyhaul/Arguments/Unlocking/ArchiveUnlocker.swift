@@ -175,17 +175,14 @@ final class ArchiveUnlocker {
 
   /// The same for a device that need not be held meanwhile: by its hardware key.
   ///
-  /// - Parameters:
-  ///   - use: A plan of a restore, or the restore.
-  ///   - holdsItems: Whether the items stay in memory: for whoever asks for more than to restore them.
+  /// - Parameter use: A plan of a restore, or the restore.
   func open(
-    with key: ArchiveKey, _ hardware: HardwareKey?, onto target: HardwareKey, for use: ArchiveUse,
-    holdsItems: Bool = true
+    with key: ArchiveKey, _ hardware: HardwareKey?, onto target: HardwareKey, for use: ArchiveUse
   ) throws(CommandFailure) -> OpenedForDevice {
     let maker = fitting(hardware, with: key)
     let opened = try tried { () throws(ArchivedKeychainError) in
       try OpenedArchive(
-        archive, key: key, deviceKey: target.key, makerKey: maker?.key, for: use, holdsItems: holdsItems)
+        archive, key: key, deviceKey: target.key, makerKey: maker?.key, for: use)
     }
     return OpenedForDevice(archive: opened, maker: maker?.homeDevice)
   }

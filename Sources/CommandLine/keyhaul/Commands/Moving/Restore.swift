@@ -71,7 +71,7 @@ struct Restore: RunnableVerb {
     }
     let key = try unlocker.key(unlocking.password)
     let opened = try unlocker.open(
-      with: key, keys.maker, onto: keys.target, for: .restoring, holdsItems: saysItems(in: session) || saved != nil)
+      with: key, keys.maker, onto: keys.target, for: .restoring)
     unlocker.tellOfMissingSeal()
     let prepared = PreparedRestore(
       named: named, opened: opened, identifier: keys.identifier, policy: policy, selection: selection, saved: saved)
