@@ -141,7 +141,9 @@ struct TargetModel {
   }
 
   private static func incoming(_ archived: ArchivedItem) throws(KeychainRuleError) -> IncomingItem {
-    guard let item = archived.item else { throw KeychainRuleError(.notAvailable, "item \(archived.index) is encrypted") }
+    guard let item = archived.item else {
+      throw KeychainRuleError(.notAvailable, "item \(archived.index) is encrypted")
+    }
     return try IncomingItem.Keyed(item, persistentReference: archived.persistentReference).incoming
   }
 
