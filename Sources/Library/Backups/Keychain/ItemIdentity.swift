@@ -1,7 +1,7 @@
 import Basics
 package import KeychainCrypto
 public import KeychainFormats
-import KeychainRules
+package import KeychainRules
 
 /// How a person recognizes an item: its kind and the names it carries, never its secret.
 public struct ItemIdentity: Sendable, Hashable {
@@ -181,7 +181,7 @@ package struct ItemFingerprint: Sendable, Hashable, Comparable {
   }
 
   /// Of a primary key.
-  init(of key: PrimaryKey) throws(DataProtectionError) {
+  package init(of key: PrimaryKey) throws(DataProtectionError) {
     let digest = try DigestStream(.sha256)
     try digest.update(Array(key.kind.rawValue.utf8))
     try key.withColumnBytes { (bytes) throws(DataProtectionError) in try digest.update(bytes) }

@@ -1,5 +1,6 @@
 public import Backups
 import Basics
+import KeychainCrypto
 public import KeychainFormats
 public import KeychainRules
 public import Keychains
@@ -70,7 +71,7 @@ struct TargetModel {
   private var slots: [PrimaryKey: Slot] = [:]
   /// The places of the archive's items that met nothing, where the target had no row of their key. One that another item
   /// meets has a slot then, which counts.
-  private var arrived: [PrimaryKey: UInt32] = [:]
+  private var arrived: [ItemFingerprint: UInt32] = [:]
 
   /// - Parameter incomingCount: How many items may come, each of which can have a key of its own.
   init(_ rows: [TargetRow], policy: ExistingItemPolicy, expecting incomingCount: Int) {
@@ -110,15 +111,17 @@ struct TargetModel {
   ) throws(KeychainRuleError) -> Step {
     let (incoming, key) = (keyed.incoming, keyed.primaryKey)
     let known = before[key]
+    // If no row of the target had the key, it is looked for among the items that arrived: by its digest, which takes less
+    // memory than the key.
+    let digest = known == nil ? try Self.fingerprint(of: key) : nil
     var slot = slots[key]
-    // If no row of the target had the key, it is looked for among the items that arrived.
-    if slot == nil, let place = known.map(\.place) ?? arrived[key] {
+    if slot == nil, let place = known?.place ?? digest.flatMap({ arrived[$0] }) {
       slot = Slot(item: try Self.incoming(coming[Int(place)]).item, places: [Int(place)])
     }
     let resolution = try ImportConflict.resolve(incoming: incoming, existing: slot?.existing)
 
     if slot == nil, case .archive(let place) = origin {
-      if known == nil { arrived[key] = place } else { before[key]?.place = place }
+      if let digest { arrived[digest] = place } else { before[key]?.place = place }
     } else if let stored = resolution.storedItem(incoming: incoming.item, existing: slot?.item) {
       var places = slot?.places ?? []
       switch resolution.outcome {
@@ -138,6 +141,14 @@ struct TargetModel {
       overwrites: change == .replaces ? rival.flatMap { Self.overwritten($0, by: incoming) } : nil,
       isDeletion: incoming.item.isTombstone,
       superseded: resolution.outcome.isReplacement ? slot?.places ?? [] : [])
+  }
+
+  private static func fingerprint(of key: PrimaryKey) throws(KeychainRuleError) -> ItemFingerprint {
+    do throws(DataProtectionError) {
+      return try ItemFingerprint(of: key)
+    } catch {
+      throw KeychainRuleError(.notAvailable, error.reason)
+    }
   }
 
   private static func incoming(_ archived: ArchivedItem) throws(KeychainRuleError) -> IncomingItem {
