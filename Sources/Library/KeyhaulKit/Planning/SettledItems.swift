@@ -17,26 +17,38 @@ final class SettledItems: Sendable {
   }
 
   private let all: Locked<[Settled?]>
+  private let isKept: Bool
 
   /// - Parameter count: How many items are kept for the next plan, by their position; none for a single plan.
-  init(count: Int = 0) { all = Locked(Array(repeating: nil, count: count)) }
+  init(count: Int = 0) {
+    all = Locked(Array(repeating: nil, count: count))
+    isKept = count > 0
+  }
 
   /// An item as a restore would store it.
   ///
   /// - Throws: What keeps it from being stored.
   func incoming(_ archived: ArchivedItem, _ item: KeychainItem) throws(KeychainRuleError) -> IncomingItem.Keyed {
-    try settled(archived, item).incoming.get()
+    isKept ? try settled(archived, item).incoming.get() : try Self.prepared(archived, item)
+  }
+
+  private static func prepared(
+    _ archived: ArchivedItem, _ item: KeychainItem
+  ) throws(KeychainRuleError) -> IncomingItem.Keyed {
+    try IncomingItem.Keyed(item, persistentReference: archived.persistentReference)
   }
 
   /// What reports show of it.
-  func known(_ archived: ArchivedItem, _ item: KeychainItem) -> KnownItem { settled(archived, item).known }
+  func known(_ archived: ArchivedItem, _ item: KeychainItem) -> KnownItem {
+    isKept ? settled(archived, item).known : .sharing(item)
+  }
 
   private func settled(_ archived: ArchivedItem, _ item: KeychainItem) -> Settled {
     let index = archived.index
     if let settled = all.withLock({ $0.indices.contains(index) ? $0[index] : nil }) { return settled }
     let incoming: Result<IncomingItem.Keyed, KeychainRuleError>
     do throws(KeychainRuleError) {
-      incoming = .success(try IncomingItem.Keyed(item, persistentReference: archived.persistentReference))
+      incoming = .success(try Self.prepared(archived, item))
     } catch {
       incoming = .failure(error)
     }
