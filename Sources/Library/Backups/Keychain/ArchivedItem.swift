@@ -9,14 +9,10 @@ public struct ArchivedItem: Sendable {
   public let index: Int
   /// How far the key of its class was available; `nil` if the blob names no class.
   public let classKey: ClassKeyAvailability?
-  private let source: Source
-
-  private enum Source {
-    /// By reference: an item is handed from list to list, of which each has all of them.
-    case held(Contents)
-    /// With another one of its class, which does not open: what that one lacks it lacks too.
-    case shut(Contents, like: Contents)
-  }
+  /// By reference: an item is copied from list to list, and each list has all of them.
+  private let contents: Contents
+  /// Another item of its class that did not open: what that one lacks, this one lacks too. `nil` if this one was tried.
+  private let tried: Contents?
 
   private final class Contents: Sendable {
     let opening: Opening
@@ -46,12 +42,6 @@ public struct ArchivedItem: Sendable {
 
   }
 
-  private var contents: Contents {
-    switch source {
-    case .held(let contents), .shut(let contents, _): contents
-    }
-  }
-
   /// The kind whose array it stands in.
   public var kind: ItemKind { contents.kind }
   /// The class its blob names; `nil` if the blob doesn't say.
@@ -63,13 +53,9 @@ public struct ArchivedItem: Sendable {
   /// Where its blob lies in the keychain file, for people who look at bytes.
   public var blob: BlobPlace? { contents.blob }
   /// What came of trying to open it.
-  public var opening: Opening { if case .shut(_, let other) = source { other.opening } else { contents.opening } }
-  /// Why it stayed shut; `nil` if it opened.
-  public var failure: Failure? {
-    switch source {
-    case .held(let contents), .shut(_, let contents): contents.failure
-    }
-  }
+  public var opening: Opening { (tried ?? contents).opening }
+  /// Why the item could not be opened; `nil` if it opened.
+  public var failure: Failure? { (tried ?? contents).failure }
   /// Whether its form holds nothing but a secret (version 0, of iOS 4): nothing says what the item is called or whose it
   /// is, so that it can be read and not be restored.
   public var isSecretOnly: Bool { contents.isSecretOnly }
@@ -102,14 +88,11 @@ public struct ArchivedItem: Sendable {
         opening, isSecretOnly: isSecretOnly))
   }
 
-  private init(_ index: Int, _ classKey: ClassKeyAvailability?, _ contents: Contents, shut: Contents? = nil) {
-    self.init(index, classKey, shut.map { .shut(contents, like: $0) } ?? .held(contents))
-  }
-
-  private init(_ index: Int, _ classKey: ClassKeyAvailability?, _ source: Source) {
+  private init(_ index: Int, _ classKey: ClassKeyAvailability?, _ contents: Contents, tried: Contents? = nil) {
     self.index = index
     self.classKey = classKey
-    self.source = source
+    self.contents = contents
+    self.tried = tried
   }
 
   /// Where an item's blob lies.
@@ -161,15 +144,8 @@ public struct ArchivedItem: Sendable {
   /// The same item under another position, where another one of its class was tried with other keys: what that one lacks
   /// it lacks too.
   package func tried(like trial: ArchivedItem, at index: Int) -> ArchivedItem {
-    if let shut = trial.shutContents { return ArchivedItem(index, trial.classKey, contents, shut: shut) }
-    if case .shut(_, let other) = source { return ArchivedItem(index, trial.classKey, contents, shut: other) }
-    return ArchivedItem(index, trial.classKey, contents)
-  }
-
-  private var shutContents: Contents? {
-    switch source {
-    case .held(let contents), .shut(_, let contents): contents.failure == nil ? nil : contents
-    }
+    let failed = trial.failure == nil ? tried : trial.tried ?? trial.contents
+    return ArchivedItem(index, trial.classKey, contents, tried: failed)
   }
 
   /// The item in clear; `nil` if it does not open.

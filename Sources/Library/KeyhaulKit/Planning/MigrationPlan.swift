@@ -14,9 +14,9 @@ public struct MigrationPlan: Sendable {
   public let removed: [ItemIdentity]
   /// What happens to the target's own items before anything is imported.
   public let policy: ExistingItemPolicy
-  /// Whether the target is the device that made the archive: `true` where its hardware key opens an item of every class
-  /// that needs it, `false` where it opens none; `nil` if there is none to try, or where it opens some classes and not
-  /// others.
+  /// Whether the target is the device that made the archive: `true` if its hardware key opens an item of every class
+  /// that needs it, `false` if it opens no such item; `nil` if no item needs the key, or if the key opens items of some
+  /// of these classes and not of others.
   public let isSameDevice: Bool?
   /// What `Restorer` does in its order; every step says what must come of it.
   package let imports: [PlannedImport]
@@ -252,10 +252,7 @@ extension MigrationPlan {
     case .archive(let place):
       return try reporting { () throws(KeychainRuleError) in
         let archived = items[Int(place)]
-        guard let item = archived.item else {
-          throw KeychainRuleError(.notAvailable, "item \(archived.index) is encrypted")
-        }
-        return try IncomingItem(again: item, persistentReference: archived.persistentReference)
+        return try IncomingItem(again: archived.requireItem(), persistentReference: archived.persistentReference)
       }
     }
   }

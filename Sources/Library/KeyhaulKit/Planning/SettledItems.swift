@@ -57,3 +57,13 @@ final class SettledItems: Sendable {
     return settled
   }
 }
+
+extension ArchivedItem {
+  /// The decrypted item, of one that a plan imports.
+  ///
+  /// - Throws: `.notAvailable` if it does not open.
+  func requireItem() throws(KeychainRuleError) -> KeychainItem {
+    guard let item else { throw KeychainRuleError(.notAvailable, "item \(index) is encrypted") }
+    return item
+  }
+}

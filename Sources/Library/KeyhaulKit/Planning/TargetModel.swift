@@ -73,7 +73,7 @@ struct TargetModel {
   /// meets has a slot then, which counts.
   private var arrived: [ItemFingerprint: UInt32] = [:]
 
-  /// - Parameter incomingCount: How many items may come, each of which can have a key of its own.
+  /// - Parameter incomingCount: The maximum number of items to import; each can have a primary key of its own.
   init(_ rows: [TargetRow], policy: ExistingItemPolicy, expecting incomingCount: Int) {
     self.rows = rows
     arrived.reserveCapacity(max(0, incomingCount - rows.count))
@@ -152,10 +152,7 @@ struct TargetModel {
   }
 
   private static func incoming(_ archived: ArchivedItem) throws(KeychainRuleError) -> IncomingItem {
-    guard let item = archived.item else {
-      throw KeychainRuleError(.notAvailable, "item \(archived.index) is encrypted")
-    }
-    return try IncomingItem.Keyed(item, persistentReference: archived.persistentReference).incoming
+    try IncomingItem.Keyed(archived.requireItem(), persistentReference: archived.persistentReference).incoming
   }
 
   /// Puts the system-bound rows back that the policy has removed; tombstones only where they mean something.
