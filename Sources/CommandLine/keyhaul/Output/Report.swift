@@ -97,6 +97,29 @@ extension Session {
   }
 }
 
+extension Session {
+  /// Writes items as the one document of `--json`, or only their rows if fields were chosen.
+  ///
+  /// - Parameters:
+  ///   - document: Makes the entries.
+  ///   - rows: The items.
+  ///   - outcome: Further members, about what the command did.
+  ///   - path: The file to write; standard output for "-" and `nil`.
+  func answer(
+    _ document: ItemDocument, of rows: [ItemRow], _ outcome: [(String, JSONValue)] = [], to path: String? = nil
+  ) throws(CommandFailure) {
+    let entries = rows.lazy.map { ItemDocument.Entry($0, index: document.indexes[$0.reference]) }
+    try write(to: path) { (portion) throws(CommandFailure) in
+      guard let chosen else {
+        var stream = document.stream()
+        for entry in entries { try stream.append(document.object(entry), to: portion) }
+        return try stream.end(outcome, to: portion)
+      }
+      try JSONValue.array(entries.map { chosen.row(document.object($0)) }).forEachPortion(portion)
+    }
+  }
+}
+
 /// Where the result of a verb that only looks goes.
 struct ReportOptions: ParsableArguments {
   @Option(

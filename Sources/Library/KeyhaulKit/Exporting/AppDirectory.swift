@@ -98,3 +98,21 @@ public struct AppDirectory: Sendable {
     return String(parts[1])
   }
 }
+
+/// The apps that a backup lists, with their names.
+package enum InstalledApps {
+  /// Names by identifier; the identifier itself if the backup has no name for it.
+  ///
+  /// `Manifest.plist` lists the apps that have files in the backup, `Info.plist` all that were installed, with their
+  /// names in the App Store. The computer writes `Info.plist`; opening the backup reports one that cannot be parsed.
+  package static func names(in archive: BackupArchive) -> [String: String] {
+    var names: [String: String] = [:]
+    for entry in archive.manifest.others["Applications"]?.dictionaryValue?.entries ?? [] {
+      if let identifier = entry.key.stringValue { names[identifier] = identifier }
+    }
+    guard let info = archive.computerProperties else { return names }
+    for identifier in info.installed { names[identifier] = names[identifier] ?? identifier }
+    names.merge(info.storeNames) { $1 }
+    return names
+  }
+}

@@ -114,7 +114,7 @@ package struct Inspection: Report {
   /// What of its keychain's keys no device leaves so.
   package var unbound: UnboundKeychain? { archive.unboundKeychain }
   package var isUnlocked: Bool { opened != nil }
-  /// `nil` if there is no keychain to count.
+  /// The counts of the keychain's items; `nil` if there is no keychain to count.
   package var contents: ArchiveContents? {
     archive.hasKeychain && opened?.hiddenKeychain == nil ? opened?.contents : nil
   }

@@ -5,7 +5,7 @@ package protocol Report {
   var json: JSONValue { get }
   /// - Parameter showsAll: Every item, however many (`-v`).
   func lines(style: TextStyle, showsAll: Bool) -> [String]
-  /// What follows all of this and is too long to be held; most reports have none.
+  /// The end of the report, which is too long to be kept in memory; `nil` for most reports.
   var tail: (any ReportTail)? { get }
 }
 
