@@ -73,7 +73,7 @@ extension DeviceSession {
     try add(item)
   }
 
-  /// The secret of an item; `nil` if there is none of this account.
+  /// The secret of the item with this account; `nil` if there is no such item.
   func secret(of account: String) throws -> String? {
     let found = try find(
       ItemQuery(kind: .genericPassword, attributes: [.account: .string(account)], wantsSecret: true))

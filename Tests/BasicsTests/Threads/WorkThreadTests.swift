@@ -15,7 +15,7 @@
       }
     }
 
-    /// Read through the system, as a stack may be gone by now; `nil` if it is.
+    /// The bytes at an address, read through the system because the stack may be unmapped by now; `nil` if it is.
     private static func memory(at address: Int, count: Int) throws -> Data? {
       let memory = try FileHandle(forReadingFrom: URL(filePath: "/proc/self/mem"))
       try memory.seek(toOffset: UInt64(address))

@@ -121,6 +121,19 @@ struct ManyBackupsTests {
     #expect(lines[1].hasSuffix("," + numbers.joined(separator: ",")), "\(lines[1])")
   }
 
+  @Test("finds a packed backup in a folder by each ending that one may have")
+  func endings() throws {
+    let shelf = try Shelf()
+    let endings = ["tar", "tar.gz", "tgz", "tar.zst", "tzst", "zip"]
+    for ending in endings {
+      try shelf.world.succeed("convert shelf/one -o packed.\(ending) -q")
+      try shelf.world.devices.run("mkdir -p forms; mv packed.\(ending) forms/")
+    }
+    let rows = try shelf.rows(of: "inspect forms")
+    #expect(rows.compactMap { $0["path"] as? String }.sorted() == endings.map { "forms/packed.\($0)" }.sorted())
+    #expect(rows.allSatisfy { $0["code"] as? Int == 0 }, "\(rows)")
+  }
+
   @Test("paths come from a file or a stream, on lines or with a NUL behind each, and one that is missing stops nothing")
   func list() throws {
     let shelf = try Shelf()

@@ -2,7 +2,6 @@ import Foundation
 import KeyhaulKit
 import Testing
 
-@testable import Reports
 @testable import keyhaul
 
 @Suite("A plan of a device, and the other ways to look at a plan")

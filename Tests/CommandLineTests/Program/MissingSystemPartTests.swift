@@ -7,7 +7,7 @@ import Testing
 private struct Hiding {
   /// A line of shell that hides it, and fails where it does not.
   let line: String
-  /// The command that makes the namespace; `nil` if there is none, or the part may not be hidden.
+  /// The command that creates the namespace; `nil` if no command can create one, or the part cannot be hidden in it.
   let namespace: String?
 
   init(_ line: String) {
