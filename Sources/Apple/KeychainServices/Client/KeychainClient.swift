@@ -274,7 +274,8 @@ extension KeychainClient {
     return client
   }
 
-  /// Linux keeps this directory in memory, where nothing waits for a disk; `nil` if it is not there.
+  /// The directory that Linux keeps in memory, so that file operations do not wait for a disk; `nil` if it does not
+  /// exist or is not writable.
   package static var directoryInMemory: String? {
     let path = "/dev/shm"
     return FileManager.default.isWritableFile(atPath: path) ? path : nil

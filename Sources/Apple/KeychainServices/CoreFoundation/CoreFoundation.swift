@@ -153,9 +153,9 @@ public func CFErrorCopyUserInfo(_ error: CFError) -> CFDictionary { NSDictionary
 ///
 /// - Parameters:
 ///   - allocator: Not used.
-///   - bytes: May be `nil` if there are none.
-///   - length: A count of bytes.
-/// - Returns: `nil` for a negative length, and where there is a length and no bytes.
+///   - bytes: The bytes to copy; may be `nil` if `length` is 0.
+///   - length: The number of bytes.
+/// - Returns: `nil` for a negative length, or if `bytes` is `nil` and `length` is not 0.
 public func CFDataCreate(_ allocator: CFAllocator?, _ bytes: UnsafePointer<UInt8>?, _ length: CFIndex) -> CFData! {
   guard length > 0, let bytes else { return length == 0 ? NSData() : nil }
   return NSData(bytes: bytes, length: length)

@@ -6,11 +6,11 @@ extension BackupArchive {
   /// Whether a seal of it is made with its password: the key of an encrypted list of files leads to the seal's.
   public var takesKeyedSeal: Bool { areFilesEncrypted && manifest.manifestKey != nil }
 
-  /// Whether the code over a keyed seal fits.
+  /// Checks whether the code of a keyed seal matches.
   ///
   /// - Parameter keys: The backup's keybag, unlocked.
-  /// - Returns: `nil` if it does, or where there is no keyed seal to ask about.
-  /// - Throws: As `fileList(with:)` where the key of the list of files cannot be had.
+  /// - Returns: `nil` if the code matches, or if there is no keyed seal to check.
+  /// - Throws: As `fileList(with:)` if the key of the file list is not available.
   public func sealBreak(with keys: ClassKeys) throws(BackupArchiveError) -> SealBreak? {
     guard takesKeyedSeal, let list = seal?.list, list.form == .keyed else { return nil }
     return try SealMaker(of: self, with: keys).fits(list) ? nil : SealBreak(StoredPart.seal.path, .forged)
@@ -45,15 +45,16 @@ extension BackupArchive {
 }
 
 extension BackupArchive {
-  /// The seal for when some of the files are replaced: of the others it lists what the old one does.
+  /// Creates the seal of the backup after some files are replaced or removed; it keeps the old seal's entries for all
+  /// other files.
   ///
   /// - Parameters:
-  ///   - files: What is replaced, by its path in the backup.
-  ///   - removed: What is left out, by its path in the backup.
-  ///   - maker: Of this backup.
-  ///   - keepsOld: Whether the files are listed as they were too, which the manifest alone may be.
-  /// - Returns: `nil` if there is no seal.
-  /// - Throws: `.damaged` for a seal that cannot be read, or whose code does not fit.
+  ///   - files: The new bytes of the replaced files, by path in the backup.
+  ///   - removed: The paths in the backup of the removed files.
+  ///   - maker: The seal maker of this backup.
+  ///   - keepsOld: Whether to also keep the old entries of the replaced files, which is allowed only for the manifest.
+  /// - Returns: `nil` if the backup has no seal.
+  /// - Throws: `.damaged` for a seal that cannot be read, or whose code does not match.
   package func renewedSeal(
     for files: [String: [UInt8]], without removed: [String] = [], by maker: SealMaker, keepsOld: Bool = false
   ) throws(BackupArchiveError) -> SealList? {

@@ -43,8 +43,8 @@ struct FoundEncryption {
     }
   }
 
-  /// - Returns: `nil` if the stored list is not a database in clear, or one that cannot be read: whoever reads it says
-  ///   why.
+  /// - Returns: `nil` if the stored file list is not an unencrypted database, or cannot be read; the code that reads
+  ///   the list later reports why.
   private static func clearList(_ parts: StoredParts) throws(BackupArchiveError) -> ClearList? {
     guard let database = parts.database else { return nil }
     do throws(BackupArchiveError) {

@@ -8,7 +8,7 @@ public struct PayloadReading: Sendable, Hashable {
   public var storedByteCount: Int64
   /// Without its padding where it is encrypted: the padding decides, never the recorded size.
   public var plainByteCount: Int64
-  /// Of the stored bytes, 20 bytes; `nil` if nobody needed it.
+  /// The SHA-1 of the stored bytes, 20 bytes; `nil` if it was not computed.
   public var storedSHA1: [UInt8]?
   /// Of what it decrypts to, where that was read and the record has a digest; `nil` for what is stored in clear.
   public var plainSHA1: [UInt8]?

@@ -68,7 +68,7 @@ package final class StoredSections: Sendable {
       }
     }
 
-    /// How long the padding is that a run of whole blocks ends in; `nil` if that is none.
+    /// Returns the byte count of the padding at the end of a run of whole blocks; `nil` if the padding is not valid.
     package func paddingByteCount(endingAt end: Int) throws(BackupArchiveError) -> Int? {
       let last = try bytes(end - StoredSections.blockByteCount..<end)
       let padding = Int(last.last ?? 0)

@@ -98,7 +98,7 @@ struct ZipDirectory {
   /// Bit 11 of the flags, in their upper byte: the name is UTF-8.
   static let nameMark: UInt8 = 0x08
 
-  /// Where an entry's local header stands; `nil` if its number of 64 bits is missing.
+  /// The offset of an entry's local header; `nil` if the entry needs a 64-bit offset but does not contain one.
   private static func localHeader(of header: [UInt8], extra: [UInt8]) -> Int64? {
     let offset = header.littleEndian(at: 42, bytes: 4)
     guard offset == 0xFFFF_FFFF else { return Int64(offset) }

@@ -97,7 +97,7 @@ public struct ComparedItem: Sendable {
   /// - Parameters:
   ///   - index: Its position in its list, from 0.
   ///   - item: The item in clear.
-  ///   - persistentReference: The reference beside it, 12 or 20 bytes; `nil` if there is none.
+  ///   - persistentReference: The persistent reference stored with the item, 12 or 20 bytes; `nil` if it has none.
   ///   - protection: What the blob says, where that is available; otherwise what the item says.
   public init(
     index: Int, item: KeychainItem, persistentReference: [UInt8]? = nil, protection: ProtectionClass? = nil

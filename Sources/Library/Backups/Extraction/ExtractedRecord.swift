@@ -17,7 +17,7 @@ struct ExtractedRecord {
 
   let file: ListedFile
   let record: FileRecord?
-  /// Where it is, relative to the folder; `nil` if nothing was written.
+  /// The path at which the file was written, relative to the folder; `nil` if nothing was written.
   let path: String?
   let outcome: Outcome
 

@@ -64,7 +64,7 @@ final class ExtractionJournal: Sendable {
     for _ in 0..<Self.maximumAheadCount { room.signal() }
   }
 
-  /// The next entry to be worked on; `nil` if there is none, or the work was stopped.
+  /// Returns the number of the next entry to extract; `nil` if no entry is left, or the extraction was stopped.
   func next() -> Int? {
     room.wait()
     let number = state.withLock { state -> Int? in

@@ -193,9 +193,9 @@ public final class FileList: Sendable {
 
     fileprivate init(_ form: Form) { self.form = form }
 
-    /// Returns the file at a place; `nil` if there is none.
+    /// Returns the file at a place in the list; `nil` if there is no file at that place.
     ///
-    /// - Throws: `.damaged` where what stands there is no record.
+    /// - Throws: `.damaged` if the data at that place is not a record.
     public func file(at place: FilePlace) throws(BackupArchiveError) -> ListedFile? {
       switch form {
       case .database(let reader): return try reader.file(at: place)

@@ -6,7 +6,8 @@ import KeychainFormats
 struct ReadableRows: Sendable {
   /// The numbers of the rows that can be read, ascending.
   let numbers: [Int64]
-  /// Rows that an index names, or the table itself, and that cannot be read; `nil` if neither can be gone through.
+  /// The number of rows that the table or one of its indexes lists but that cannot be read; `nil` if neither the table
+  /// nor any index can be read to its end.
   let lostCount: Int?
   /// What the database's own check found first.
   let reason: String
@@ -132,7 +133,7 @@ struct RecordReader: Sendable {
     }
   }
 
-  /// What the record says of the file; `nil` if there is none, or a damaged one.
+  /// Returns the file record in a column of a row; `nil` if there is none, or if it cannot be read.
   func file(in row: borrowing ForeignRow, _ column: Int32) -> FileRecord? {
     guard case .archive(let bytes) = record(in: row, column) else { return nil }
     return try? FileRecord(archive: bytes)

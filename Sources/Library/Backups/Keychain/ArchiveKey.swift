@@ -214,8 +214,8 @@ public struct HardwareProof: Sendable, Hashable {
     unproven.subtract(proven)
   }
 
-  /// Whether the key is that of the device which made the archive: `true` where every class with items that need
-  /// hardware is proven, `false` where none is; `nil` if there is none to try, or where some are and others are not.
+  /// Whether the key belongs to the device that made the archive: `true` if every class with items that need the
+  /// hardware key is proven, `false` if no such class is; `nil` if there are no such classes, or only some are proven.
   public var isSameDevice: Bool? {
     if isDivided { return nil }
     return proven.isEmpty ? (unproven.isEmpty ? nil : false) : true

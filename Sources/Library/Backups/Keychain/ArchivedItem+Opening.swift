@@ -96,7 +96,7 @@ extension ArchivedItem {
     return items
   }
 
-  /// The class that a sealed item names; `nil` if it is none that is read.
+  /// The key class that a sealed item names; `nil` if its blob cannot be parsed.
   private static func keyClass(of blob: [UInt8]) -> KeyClass? {
     (try? ItemBlob(parsing: blob))?.keyClass ?? (try? LegacyItemBlob(parsing: blob))?.keyClass
   }

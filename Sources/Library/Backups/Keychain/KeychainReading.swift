@@ -301,10 +301,10 @@ struct UnlockedKeychain: Sendable {
 }
 
 extension ArchiveFinding {
-  /// What an error in reading the keychain file comes to; `nil` if none was stored, and none is needed.
+  /// The finding for an error in reading the keychain file; `nil` if the backup has no such file and `use` needs none.
   ///
-  /// - Throws: The error, where no device makes such a file, or the system does not give it; and for a use that cannot do
-  ///   without a keychain, where none was stored.
+  /// - Throws: `error` itself if no device makes such a file or the system fails to read it, or if no keychain was
+  ///   stored and `use` requires one.
   fileprivate init?(ofKeychain error: BackupArchiveError, for use: ArchiveUse) throws(BackupArchiveError) {
     switch error.code {
     case .noKeychain:

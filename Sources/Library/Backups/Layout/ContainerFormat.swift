@@ -1,6 +1,6 @@
 import Basics
 
-/// The formats in which a backup's directory is packed into one file, with what tells each from the others.
+/// The formats for packing a backup's directory into one file, with the name endings and signatures that identify them.
 public enum ContainerFormat: String, Sendable, CaseIterable {
   /// Not compressed.
   case tar

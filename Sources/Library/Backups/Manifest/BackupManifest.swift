@@ -16,7 +16,7 @@ public struct BackupManifest: Sendable {
   public var wasPasscodeSet: Bool?
   /// The class keys, wrapped; without any where `keybagFault` says why.
   public var keybag: Keybag
-  /// Why there is no keybag that can be read; `nil` if there is one.
+  /// The reason why there is no readable keybag; `nil` if there is one.
   public private(set) var keybagFault: String?
   /// The manifest database's key: its class as 4 bytes, little-endian, then the wrapped key. Only where it is encrypted.
   public var manifestKey: [UInt8]?

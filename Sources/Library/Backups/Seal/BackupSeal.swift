@@ -14,8 +14,11 @@ public struct BackupSeal: Sendable {
   /// Whether only who has the password could make it: then no change goes unseen. Otherwise accidents alone are seen.
   public var isKeyed: Bool { list?.form == .keyed }
 
-  /// - Parameter takesKey: Whether a password makes its code; `nil` if nothing says whether there is one.
-  /// - Returns: `nil` if there is no seal.
+  /// Reads the seal from a backup's stored parts.
+  ///
+  /// - Parameter takesKey: Whether the seal's code is made with a password; `nil` if it is unknown whether the backup
+  ///   has one.
+  /// - Returns: `nil` if the backup has no seal.
   init?(of parts: StoredParts, layout: BackupLayout, takesKey: Bool?) throws(BackupArchiveError) {
     let name = StoredPart.seal.path
     if let fault = parts.sealFault {

@@ -248,9 +248,11 @@ extension BackupVerifier {
     }
   }
 
-  /// A code that cannot be tried though the keys are available vouches for nothing: no seal is written so.
+  /// Checks the authentication code of a keyed seal.
   ///
-  /// - Returns: Why nothing vouches for a keyed seal; `nil` if its code was tried, or where it has none.
+  /// A code that cannot be checked although the keys are available proves nothing: no seal is written that way.
+  ///
+  /// - Returns: Why a keyed seal is not authenticated; `nil` if a check of its code was attempted or it is not keyed.
   private mutating func authenticate(with keys: ClassKeys?) throws(ArchivedKeychainError) -> String? {
     guard archive.seal?.isKeyed == true else { return nil }
     switch keys {

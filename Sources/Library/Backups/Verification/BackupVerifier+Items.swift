@@ -4,11 +4,11 @@ import KeychainFormats
 import KeychainRules
 
 extension BackupVerifier {
-  /// The keychain's file: that it is there, ends in its padding, has its digest, follows its format, and was sealed for
-  /// this backup's keybag.
+  /// Checks the keychain file: that it exists, ends in its padding, matches its digest, follows its format, and was
+  /// sealed for this backup's keybag.
   ///
-  /// - Returns: `nil` if there is none to look into.
-  /// - Throws: What the system did not give, which is no fault of the backup.
+  /// - Returns: The file's index; `nil` if there is no readable keychain file.
+  /// - Throws: A failure of the system, which is not a fault of the backup.
   mutating func checkKeychain(
     in list: FileList?, with keys: ClassKeys
   ) throws(ArchivedKeychainError) -> KeychainIndex? {

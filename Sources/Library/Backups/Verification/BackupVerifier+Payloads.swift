@@ -135,9 +135,9 @@ final class PayloadExaminer: Sendable {
   struct Examined: Sendable {
     /// What the list has under the payload's name, in the list's order: none for what is not listed.
     let files: [ListedFile]
-    /// As the first of them; `nil` if there is none.
+    /// The result of reading the payload as the first of `files`; `nil` if `files` is empty.
     let reading: Result<PayloadReader.Reading, BackupArchiveError>?
-    /// `nil` if there is no seal.
+    /// The seal entry computed for the payload; `nil` if there is no seal.
     let sealEntry: SealList.Entry?
   }
 
@@ -195,7 +195,7 @@ package final class PayloadReader: Sendable {
     package let record: FileRecord?
     /// What came of its bytes.
     package let payload: PayloadReading
-    /// Whether it is what was sealed; `nil` if there is no seal, or nobody held it against one.
+    /// Whether the payload matches the seal; `nil` if there is no seal or the payload was not compared with it.
     package var isSealed: Bool?
 
     /// Whether it is what was backed up, by the digest in the list and by the seal.

@@ -207,9 +207,10 @@ struct BackupVerifier {
       .keybag, fault ?? "\(Amounts.count(archive.keybag.classKeys.count, "class key")), none of them checked")
   }
 
-  /// What shows without a key: a field that is missing, twice there, or of another length.
+  /// Checks the keybag for faults that can be found without a key: a field that is missing, duplicated, or of the wrong
+  /// length.
   ///
-  /// - Returns: The fault that was entered; `nil` if there is none.
+  /// - Returns: The fault that was recorded; `nil` if the keybag has none.
   @discardableResult
   private mutating func checkRecords() -> String? {
     do throws(FormatError) {

@@ -70,7 +70,7 @@ package struct FileReplacement: Sendable {
     }
   }
 
-  /// Of the file that is replaced; `nil` if nothing stands there.
+  /// The status of the file to be replaced; `nil` if there is no such file.
   private func standing<Failure: Error>(
     in parent: borrowing Descriptor, _ explain: (Refusal) -> Failure
   ) throws(Failure) -> FileStatus? {

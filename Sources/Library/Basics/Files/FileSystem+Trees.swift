@@ -78,7 +78,7 @@ extension FileSystem {
     FileStatus(try perform(.status) { _ in try Stat(file, retryOnInterrupt: false) })
   }
 
-  /// What stands at `name`, a link being what it is; `nil` if nothing does.
+  /// The status of the file at `name`, without following a symbolic link; `nil` if there is no such file.
   package func status(of name: Name, in parent: borrowing Descriptor) throws(Errno) -> FileStatus? {
     let raw = parent.raw
     do throws(Errno) {
@@ -92,9 +92,9 @@ extension FileSystem {
     }
   }
 
-  /// What stands at a path; `nil` if nothing does, or where what should be a directory of the path is none.
+  /// The status of the file at a path; `nil` if there is no such file or if a parent in the path is not a directory.
   ///
-  /// - Parameter followsLink: Whether a link at the end is what it leads to.
+  /// - Parameter followsLink: Whether to follow a symbolic link at the end of the path.
   package func status(of path: String, followsLink: Bool = false) throws(Errno) -> FileStatus? {
     do throws(Errno) {
       return FileStatus(

@@ -52,10 +52,10 @@ extension JSONValue {
     }
   }
 
-  /// The line, counted from 1, on which a value of a document begins, a member with its name; `nil` if there is none
-  /// or the bytes are no document.
+  /// The line, counted from 1, on which a value of a document begins; an object's member begins with its name.
   ///
-  /// - Parameter path: The steps to the value from the document's own.
+  /// - Parameter path: The steps from the document's root value to the value.
+  /// - Returns: `nil` if there is no value at `path` or the bytes are not a JSON document.
   package static func line(of path: [JSONStep], in bytes: [UInt8]) -> Int? {
     var parser = JSONParser(bytes: bytes, remaining: maximumValueCount, sought: path)
     do throws(JSONFault) { _ = try parser.document() } catch { return nil }

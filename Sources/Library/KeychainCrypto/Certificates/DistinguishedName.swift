@@ -7,7 +7,7 @@ struct DistinguishedName {
   let normalizedContents: [UInt8]
   /// What a person knows the name by: its common name, or else its unit, its organization or whatever comes first.
   let summary: String?
-  /// The last of them; `nil` if there is none.
+  /// The last common name in the name; `nil` if there is none.
   let commonName: String?
 
   /// - Parameter name: The DER of a Name.

@@ -375,7 +375,9 @@ struct PEM {
   /// More in one file are refused. A chain has four or so.
   static let maximumBlockCount = 64
 
-  /// - Returns: `nil` if there is no line that begins a block.
+  /// Parses the PEM blocks of a text.
+  ///
+  /// - Returns: `nil` if no line of the text begins a block.
   init?(_ text: UnsafeRawBufferPointer) throws(MaterialError) {
     var blocks: [Block] = []
     var lines = Lines(rest: text)

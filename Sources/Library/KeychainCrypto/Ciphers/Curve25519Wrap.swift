@@ -20,7 +20,9 @@ enum Curve25519Wrap {
     return ephemeralPublic + (try KeyWrap.wrap(key, with: wrappingKey))
   }
 
-  /// `nil` if the key does not unwrap, also where its public part is no usable point.
+  /// Unwraps a key.
+  ///
+  /// - Returns: `nil` if the key cannot be unwrapped, including when its public part is not a usable point.
   static func unwrap(
     _ wrapped: [UInt8], privateKey: borrowing Secret, publicKey: [UInt8]
   ) throws(DataProtectionError) -> Secret? {

@@ -97,9 +97,9 @@ public struct OpenedDatabaseItem: Sendable {
 
   /// What of it is in clear. Its access control and the text against tampering are not among the attributes.
   public internal(set) var content: Content = .shut
-  /// The class as it stands, key generation included; `nil` if it could not be read.
+  /// The key class as stored in the item, including the key generation; `nil` if it could not be read.
   public internal(set) var keyClass: KeyClass?
-  /// The access control; `nil` if attributes are shut, and in versions that have none.
+  /// The access control; `nil` if the attributes could not be opened, and for item versions that have none.
   public internal(set) var accessControl: ItemAccessControl?
   /// Why it is not open; `nil` if it is.
   public internal(set) var fault: DatabaseItemFault?
@@ -109,7 +109,7 @@ public struct OpenedDatabaseItem: Sendable {
   /// How it opened.
   public var verdict: DatabaseItemVerdict { fault?.verdict ?? .open }
 
-  /// The item in clear; `nil` if its attributes are shut.
+  /// The decrypted item; `nil` if its attributes could not be opened.
   public var item: KeychainItem? {
     switch content {
     case .shut: nil

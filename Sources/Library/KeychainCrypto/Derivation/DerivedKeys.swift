@@ -21,15 +21,15 @@ package final class DerivedKeys: Sendable {
   /// How many keys were derived.
   package var count: Int { keys.count }
 
-  /// Begins to derive a keybag's key on a thread of its own. Whoever asks for it meanwhile waits for the rest.
+  /// Begins to derive a keybag's key on a separate thread. A request for the key waits until the derivation has ended.
   ///
   /// - Parameters:
-  ///   - keybag: Of which the key will be asked for.
-  ///   - password: As it was given. The work holds it too, and no copy of it.
+  ///   - keybag: The keybag whose key will be requested.
+  ///   - password: The password as it was given. The work shares it and makes no copy.
   ///   - limit: The most rounds to accept.
   ///   - shouldContinue: Asked every few milliseconds, on the other thread.
-  /// - Returns: The work, which is to be held until the key was asked for; `nil` if the keybag says nothing that could be
-  ///   derived, more rounds than any device, or more than are accepted: who asks for the key gets to know.
+  /// - Returns: The running work; keep it until the key has been requested. `nil` if the keybag has no key to derive,
+  ///   has more rounds than any device, or more than are accepted; the request for the key then reports the reason.
   package func derivingAhead(
     of keybag: Keybag, password: HeldSecret, acceptingAtMost limit: Int,
     shouldContinue: @escaping @Sendable () -> Bool

@@ -1,7 +1,7 @@
 import Basics
 public import KeychainFormats
 
-/// The class keys of one keybag, as far as they could be unwrapped.
+/// The class keys of one keybag, unwrapped where possible.
 ///
 /// Shared by reference and overwritten with the last reference. The keys leave it only as keys of items and files, and, for
 /// a device's memory, all at once as a `Secret`. Threads that share it take turns; see `sharing()`.
@@ -60,7 +60,7 @@ public final class ClassKeys: Sendable {
     self.recordKey = recordKey
   }
 
-  /// The same keys with ciphers of their own, for another thread, which then waits for nobody. No key is copied.
+  /// The same keys with separate ciphers, so that another thread can use them without waiting. No key is copied.
   package func sharing() -> ClassKeys { with(entries, recordKey) }
 
   /// The same keys for a backup of iOS 10.0, whose manifest has encrypted records.

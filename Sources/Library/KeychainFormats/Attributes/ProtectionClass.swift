@@ -35,8 +35,8 @@ public enum ProtectionClass: String, Sendable, CaseIterable, Hashable, Codable {
     }
   }
 
-  /// The protection class that a keybag class stands for, whatever its key generation, or `nil` if no keychain item can
-  /// have it (1-5, 13 to 15). Which key opens the item the number itself says.
+  /// Creates the protection class for a keybag class of any key generation; `nil` if no keychain item can have that
+  /// class (1-5, 13 to 15). The number of the keybag class itself says which key opens the item.
   public init?(keyClass: KeyClass) {
     guard let match = Self.allCases.first(where: { $0.keyClass == keyClass.withoutGeneration }) else { return nil }
     self = match

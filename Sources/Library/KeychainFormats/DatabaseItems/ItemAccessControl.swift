@@ -50,7 +50,7 @@ public struct ItemAccessControl: Sendable, Hashable {
   /// - Throws: `.unencodable` for a member that DER has no form for.
   public func serialized() throws(FormatError) -> [UInt8] { try DERPropertyList.encode(.dictionary(members)) }
 
-  /// The code of the protection class as it stands, `ak` for example; `nil` if a token's takes its place.
+  /// The code of the protection class as stored, `ak` for example; `nil` if the item has a token's protection instead.
   public var protectionCode: String? { members[Self.protectionKey]?.stringValue }
   /// The constraints by operation; `nil` if it has none.
   public var constraints: PropertyDictionary? { members[Self.constraintsKey]?.dictionaryValue }

@@ -38,7 +38,7 @@ public struct AttributeMap<Value: AttributeMapValue> {
   /// The codes, in the order in which they were added.
   @inlinable public var keys: [AttributeCode] { codes }
 
-  /// The value of a code; `nil` if there is none. Setting `nil` removes it.
+  /// The value for a code; `nil` if the map has none. Setting `nil` removes the code.
   public subscript(code: AttributeCode) -> Value? {
     @inlinable get { place(of: code).map(value) }
     set {

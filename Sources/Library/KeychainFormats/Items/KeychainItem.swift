@@ -39,7 +39,7 @@ public struct KeychainItem: Sendable, CustomStringConvertible, CustomReflectable
   /// Has its values at hand, for whoever asks for all of them more than once.
   package mutating func unpack() { attributes.unpack() }
 
-  /// The value of an attribute that is no secret; `nil` if the item has none. Setting `nil` removes it.
+  /// The value of a non-secret attribute; `nil` if the item does not have it. Setting `nil` removes the attribute.
   public subscript(code: AttributeCode) -> PropertyValue? {
     get { attributes[code] }
     set { attributes[code] = newValue }
@@ -333,7 +333,7 @@ extension KeychainItem {
 }
 
 extension AttributeDefinition {
-  /// What counts where an attribute that may not be absent is; `nil` if it may be.
+  /// The value to assume if a required attribute is absent; `nil` if the attribute is optional.
   ///
   /// Source: Apple `SecDbItem.c` (`SecDbAttrCopyDefaultValue`).
   public var defaultValue: PropertyValue? {
@@ -348,7 +348,7 @@ extension AttributeDefinition {
 }
 
 extension KeychainItem {
-  /// Reads an item into the form in which it is held; `nil` if `init(derDictionary:)` has to be asked.
+  /// Reads an item directly into its packed form; `nil` if only `init(derDictionary:)` can read it or report its error.
   package init?(packing bytes: UnsafeRawBufferPointer, kind: ItemKind) {
     var all = PlainDER(bytes)
     guard let dictionary = all.next(), dictionary.tag == DERPropertyList.Tag.dictionary, all.rest.isEmpty else {

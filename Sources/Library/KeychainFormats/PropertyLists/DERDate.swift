@@ -200,7 +200,8 @@ extension DERDate {
     }
   }
 
-  /// How many bytes the text of a date takes; `nil` if it is none, has other signs, or does not say `date` to the bit.
+  /// The packed size of a date's text in bytes; `nil` if the text is not a date, has characters that cannot be packed,
+  /// or does not decode to exactly `date`, bit for bit.
   static func packedByteCount(of text: UnsafeRawBufferPointer, saying date: KeychainDate? = nil) -> Int? {
     guard text.count <= maximumPackedTextByteCount, text.allSatisfy({ place(of: $0) != nil }),
       let said = try? seconds(text), date.map({ $0.secondsSinceReferenceDate.bitPattern == said.bitPattern }) ?? true

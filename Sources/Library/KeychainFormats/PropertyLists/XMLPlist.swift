@@ -64,7 +64,7 @@ public enum XMLPlist {
     }
   }
 
-  /// The text as it stands in an element; `nil` if XML 1.0 has no form for a character of it.
+  /// The text escaped for an XML element; `nil` if XML 1.0 cannot represent one of its characters.
   package static func escapedText(_ value: String) -> String? { try? escaped(value) }
 
   private static func escaped(_ value: String) throws(FormatError) -> String {

@@ -20,7 +20,7 @@ public enum AttributeConversion {
     return converted
   }
 
-  /// Converts a value for a kind of attribute, or gives `nil` if the kind does not take it.
+  /// Converts a value for a kind of attribute; `nil` if that kind does not accept the value.
   public static func convert(_ value: PropertyValue, for kind: AttributeKind) -> PropertyValue? {
     switch kind {
     case .number, .sync, .tomb, .useTombstone: number(value)

@@ -60,7 +60,7 @@ final class OpenDatabase: DatabaseRows {
     try run("PRAGMA wal_checkpoint(TRUNCATE)")
   }
 
-  /// Lends the bytes of the file; `nil` if there is no memory for them.
+  /// Calls a closure with a copy of the file's bytes; returns `nil` if there is not enough memory for the copy.
   func withImage<Result, Failure: Error>(
     _ body: (UnsafeRawBufferPointer) throws(Failure) -> Result
   ) throws(Failure) -> Result? {

@@ -101,7 +101,7 @@ public struct ExpectedItem: Sendable, Hashable {
   public let protection: ProtectionClass?
   /// What becomes of it.
   public let prospect: Prospect
-  /// What it does on the target; `nil` if it does not arrive, and where there is no target.
+  /// The change that the item makes on the target; `nil` if the item does not arrive, or if there is no target.
   public let change: MigrationPlan.Change?
   /// A fact worth showing with it; never a value of the item.
   public let detail: String?

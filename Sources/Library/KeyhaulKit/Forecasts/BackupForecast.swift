@@ -32,7 +32,7 @@ public final class BackupForecast: Sendable {
     let report: ExportReport
     /// What the backup would hold, as whoever has every key reads it there.
     let items: [ArchivedItem]
-    /// The same as a restore would store them, whoever opens them; `nil` if one plan alone is made of them.
+    /// The same items as a restore to any device would store them; `nil` if only one plan is made of them.
     let settled: SettledItems?
   }
 

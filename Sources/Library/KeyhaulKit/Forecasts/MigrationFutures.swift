@@ -130,9 +130,9 @@ extension MigrationFutures {
     public var unreadable = 0
     /// Items that come back and may be of no use there, by the warning.
     public var byWarning: [ArrivalWarning: Int] = [:]
-    /// Items that no backup holds, by a rule; `nil` if nobody knows, because the device is not available.
+    /// Items that a rule keeps out of every backup; `nil` if they are unknown because the device is not available.
     public var never: Int?
-    /// Items of the device that came after the backup was made; `nil` if nobody knows.
+    /// Items that were added to the device after the backup was made; `nil` if they are unknown.
     public var since: Int?
 
     /// Items that come back.

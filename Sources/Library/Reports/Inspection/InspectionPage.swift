@@ -28,7 +28,7 @@ public struct InspectionPage: HTMLPage {
     public var storedFiles: (count: Int, byteCount: Int64)
     /// The files by domain and directory; `nil` if the list is encrypted and no password was given.
     public var files: Files?
-    /// The items; `nil` if no password was given, or there is no keychain.
+    /// The items of the keychain; `nil` if no password was given, or the backup has no keychain.
     public var items: [Item]?
     /// Which app an item belongs to.
     public var apps = AppDirectory([])

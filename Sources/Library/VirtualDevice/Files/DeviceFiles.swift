@@ -47,7 +47,7 @@ package struct DeviceFiles: Sendable {
     try calling("look at", path) { () throws(Errno) in try system.status(of: path)?.kind }
   }
 
-  /// The bytes of a regular file, or `nil` if there is none.
+  /// The bytes of a regular file; `nil` if no file exists at the path.
   ///
   /// - Throws: `.damaged` where it is not a regular file or longer than `limit` bytes; `.io`.
   func read(_ path: String, atMost limit: Int) throws(VirtualDeviceError) -> [UInt8]? {
@@ -142,7 +142,7 @@ package struct DeviceFiles: Sendable {
     }
   }
 
-  /// The names in a directory, sorted, or `nil` if there is no directory.
+  /// The sorted names in a directory; `nil` if the directory does not exist.
   func names(in path: String) throws(VirtualDeviceError) -> [String]? {
     do throws(Errno) {
       return try system.names(in: try system.openDirectory(path)).map(\.text).sorted()

@@ -73,7 +73,9 @@ struct DeviceFileLock: ~Copyable {
     return VirtualDeviceError(.notFound, device, "its folder is missing")
   }
 
-  /// - Returns: `nil` if another holds it, or where the file was replaced meanwhile.
+  /// Tries once to lock the file at a path.
+  ///
+  /// - Returns: The lock; `nil` if a conflicting lock is held, or if the file at the path was replaced in the meantime.
   private static func attempt(
     _ path: String, device: String, access: DeviceAccess, _ files: DeviceFiles
   ) throws(VirtualDeviceError) -> DeviceFileLock? {

@@ -29,8 +29,8 @@ enum BackupChoice {
       try: "keyhaul inspect \(ShellWord.typed(parent, else: "FOLDER")) lists them")
   }
 
-  /// One of the backups as a command takes it: a finished one rather than one of which nothing is said, and that rather
-  /// than an unfinished or damaged one. `ARCHIVE` where its name cannot be copied; `nil` if there is none.
+  /// The backup to suggest as a command's argument: a finished one if possible, then one whose state is unknown, then
+  /// an unfinished one, then a damaged one. `ARCHIVE` if its name cannot be copied; `nil` if there are no backups.
   static func proposal(among backups: [BackupDirectory.Entry], in directory: String) -> String? {
     let order: [BackupDirectory.Entry.State?] = [.finished, nil, .unfinished, .damaged]
     let best = order.lazy.compactMap { state in backups.first { $0.state == state } }.first

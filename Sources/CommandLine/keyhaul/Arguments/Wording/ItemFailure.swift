@@ -32,9 +32,10 @@ enum ItemFailure {
     }
   }
 
-  /// Refuses an app that the device does not have, and access groups that are not the app's, in a person's words.
+  /// Rejects an app that the device does not have, and access groups that the app may not use, with errors worded for
+  /// users.
   ///
-  /// - Parameter app: `nil` if nobody acts as an app, and every group may be used.
+  /// - Parameter app: The app that uses the groups; `nil` if no app was named, which allows every group.
   static func checkGroups(_ groups: [String], of app: String?, on openDevice: DeviceSession)
     throws(CommandFailure)
   {

@@ -111,9 +111,9 @@ struct RestoreSelection {
     return indexes.count == elements.count ? indexes : nil
   }
 
-  /// Refuses places that the archive does not have, and says which of the items do not arrive anyway.
+  /// Rejects item indexes that the archive does not have, and warns about selected items that will not be restored.
   ///
-  /// - Parameter session: Where that is said; `nil` if it was said before.
+  /// - Parameter session: The session that shows the warning; `nil` if it was already shown.
   func check(against plan: MigrationPlan, _ named: NamedArchive, in session: Session?) throws(CommandFailure) {
     let known = Set(plan.decisions.map(\.index))
     if let unknownIndex = indexes.subtracting(known).min() {

@@ -77,7 +77,7 @@ final class AnswerJournal: Sendable {
   /// Whether there is an answer about a path that may still hold.
   func mayKnow(_ path: String) -> Bool { Key(path).map { places[$0] != nil } ?? false }
 
-  /// The answer about a backup as it is now; `nil` if there is none.
+  /// The stored answer about a backup in its current state; `nil` if there is none.
   func answer(about path: String, asked: [String], digest: String) -> BackupAnswer? {
     guard let place = Key(path).flatMap({ places[$0] }) else { return nil }
     var bytes = [UInt8](repeating: 0, count: place.byteCount)

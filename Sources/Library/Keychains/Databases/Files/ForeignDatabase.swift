@@ -111,7 +111,8 @@ protocol DatabaseRows: AnyObject {
 }
 
 extension DatabaseRows {
-  /// The columns of a table that lies in pages of its own and computes nothing; `nil` if it is none, or a view.
+  /// The columns of a table that has its own pages and no computed columns; `nil` for a view, or if there is no such
+  /// table.
   func columns(of table: String) throws(KeychainDatabaseError) -> Set<String>? {
     var isTable = false
     try forEachRow(

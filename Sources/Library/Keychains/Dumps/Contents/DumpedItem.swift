@@ -63,7 +63,7 @@ public struct DumpedItem: Sendable {
     self.isSecretRendered = isSecretRendered
   }
 
-  /// The item in clear, with its secret where that is open; `nil` if the attributes are shut.
+  /// The item in plaintext, with its secret if that could be read; `nil` if the attributes could not be read.
   public var item: KeychainItem? {
     switch content {
     case .open(let item), .attributesOnly(let item, _): item
@@ -71,7 +71,8 @@ public struct DumpedItem: Sendable {
     }
   }
 
-  /// Why attributes or secret are shut; `nil` if nothing is, and where the dump has no secret for it.
+  /// Why the attributes or the secret could not be read; `nil` if both were read, or if the dump has no secret for the
+  /// item.
   public var fault: DumpFault? {
     switch content {
     case .open: nil
@@ -83,7 +84,8 @@ public struct DumpedItem: Sendable {
   /// Whether the secret is there.
   public var hasSecret: Bool { if case .open = content { true } else { false } }
 
-  /// The class that the item names, or what stands beside it; `nil` if nothing names one that is known.
+  /// The protection class named by the item, or by the data stored beside it if the item could not be read; `nil` if no
+  /// known class is named.
   public var protection: ProtectionClass? {
     switch content {
     case .open(let item), .attributesOnly(let item, _): item.protection

@@ -35,7 +35,7 @@ public struct RowSummary: Sendable {
   public let isAppClip: Bool
   /// Whether a token, such as the Secure Enclave, holds the secret.
   public let hasTokenID: Bool
-  /// The shared group the row is a copy for; `nil` if there is none.
+  /// The shared group that the row is a copy for; `nil` if the row is not such a copy.
   public let sharingGroup: String?
   /// Empty for the single user.
   public let multiUser: [UInt8]

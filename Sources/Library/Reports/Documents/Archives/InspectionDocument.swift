@@ -14,7 +14,7 @@ package struct InspectionDocument {
   let maker: MakerItems?
   let found: [ArchiveFinding]
 
-  /// `nil` if there is no keychain to count.
+  /// The counts of the keychain's items; `nil` if there is no keychain to count.
   private var contents: ArchiveContents? {
     archive.hasKeychain && opened?.hiddenKeychain == nil ? opened?.contents : nil
   }
@@ -24,7 +24,8 @@ package struct InspectionDocument {
   ///   - files: The stored files.
   ///   - listing: The list of files counted; `nil` if the list stays closed.
   ///   - domains: The files by domain, the largest first; `nil` if the list stays closed.
-  ///   - tree: The list's domains and directories; `nil` if the list stays closed or nobody asked.
+  ///   - tree: The domains and directories in the list of files; `nil` if the list was not opened, or the tree was not
+  ///     requested.
   ///   - unlockTime: How long deriving the password's key is likely to take on this machine, and how long it took.
   ///   - maker: What the device that made the archive has besides, where it was asked.
   ///   - findings: What was gone around.

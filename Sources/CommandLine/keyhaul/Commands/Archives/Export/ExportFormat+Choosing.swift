@@ -32,7 +32,8 @@ extension ExportFormat {
     return .document
   }
 
-  /// By the name's ending; a stream is JSON unless something else is said. `nil` if the ending says nothing.
+  /// The format that the ending of a file name implies, or the default for standard output ("-"), JSON; `nil` if the
+  /// ending implies no format.
   private static func promised(byName name: String) -> ExportFormat? {
     if name == "-" { return .document }
     let name = name.lowercased()

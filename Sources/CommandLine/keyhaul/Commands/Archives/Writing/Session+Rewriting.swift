@@ -1,17 +1,17 @@
 import KeyhaulKit
 
 extension Session {
-  /// Writes a backup again, in place or as a copy: shows the progress, lets an interruption end the work, and tells what
-  /// kept the backup from being written.
+  /// Rewrites a backup in place or as a copy: shows the progress, stops the work on an interruption, and reports why
+  /// the backup could not be written.
   ///
   /// - Parameters:
-  ///   - named: The backup that is read.
-  ///   - output: Where a copy goes, as the user named it; `nil` if the backup itself is changed.
-  ///   - title: For the progress line: "Copying family.backup".
-  ///   - phase: The name in status lines: "copy".
-  ///   - unit: What is counted.
-  ///   - done: What is true once the backup was written.
-  ///   - write: The work.
+  ///   - named: The backup to read.
+  ///   - output: The path of the copy, as the user entered it; `nil` to change the backup itself.
+  ///   - title: The title of the progress line, such as "Copying family.backup".
+  ///   - phase: The name of the work in status lines, such as "copy".
+  ///   - unit: The unit in which progress is counted.
+  ///   - done: The change that is complete once the backup is written.
+  ///   - write: Writes the backup.
   func rewriting<Written>(
     _ named: NamedArchive, to output: String? = nil, titled title: String? = nil, phase: String = "write",
     unit: ProgressUnit = .step, _ done: DoneChange,
