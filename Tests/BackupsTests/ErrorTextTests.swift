@@ -29,7 +29,7 @@ struct ErrorTextTests {
       (.changed, .failed), (.unreadable, .failed), (.unwritable, .failed),
       (.noSpace, .failed), (.noTemporarySpace, .failed),
       (.interrupted, .failed), (.occupied, .usage), (.falseClaim, .refused), (.decryptedCopy, .refused),
-      (.passwordDenied, .refused), (.streamBroken, .failed), (.libraryMissing, .failed),
+      (.passwordDenied, .refused), (.streamBroken, .failed), (.libraryMissing, .failed), (.busy, .busy),
     ]
     #expect(expected.count == BackupArchiveError.Code.allCases.count)
     for (code, category) in expected { #expect(BackupArchiveError(code, "").category == category) }

@@ -20,6 +20,18 @@ int keyhaul_exchange(int folder, const char *first, const char *second) {
 #endif
 }
 
+int keyhaul_rename_new(int folder, const char *old, const char *new) {
+#if defined(__linux__) && defined(SYS_renameat2)
+  return (int)syscall(SYS_renameat2, folder, old, folder, new, 1u /* RENAME_NOREPLACE */);
+#elif defined(__APPLE__)
+  return renameatx_np(folder, old, folder, new, RENAME_EXCL);
+#else
+  (void)folder, (void)old, (void)new;
+  errno = ENOSYS;
+  return -1;
+#endif
+}
+
 // The C library's name for it is hidden as well.
 int keyhaul_sync_file_system(int file) {
 #if defined(__linux__) && defined(SYS_syncfs)

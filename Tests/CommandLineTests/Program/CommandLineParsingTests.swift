@@ -24,7 +24,7 @@ struct CommandLineParsingTests {
     #expect(backup.common.home == "/h")
     #expect(backup.common.isJSON)
     #expect(backup.common.verbose == 2)
-    #expect(backup.wait.time.duration == .seconds(30))
+    #expect(backup.common.wait.duration == .seconds(30))
     #expect(backup.password.file == "/p")
     #expect(backup.dryRun.isOn)
   }

@@ -53,6 +53,11 @@ struct CommonOptions: ParsableArguments {
   @Option(help: ArgumentHelp("When to use color.", valueName: "when"))
   var color: ColorChoice = .auto
 
+  @Option(
+    help: ArgumentHelp(
+      "How long to wait for a device or backup that another process is using, such as 30s or 2m.", valueName: "time"))
+  var wait: WaitTime = .none
+
   @Flag(help: "Hide the progress line.")
   var noProgress = false
 

@@ -38,6 +38,8 @@ final class Session {
   var isAboutChangedBackup = false
   /// The folders of devices that calls which are shown have to name, as no device in them is found by its name alone.
   var shownHomes: Set<String> = []
+  /// The locks of the backups that the command uses.
+  private var locks: [(path: String, lock: BackupLock)] = []
   /// Whether what it replaced is still there, as it could not be removed: then its change stands, and is not all of it.
   var hasLeftReplaced = false
 
@@ -276,6 +278,25 @@ final class Session {
         try: "a file for one of them")
     }
     standardInputClaim = purpose
+  }
+}
+
+extension Session {
+  /// Locks a backup until the session ends.
+  ///
+  /// - Parameter name: What messages call it.
+  /// - Throws: `.busy` if another process still uses it after the time that `--wait` gives.
+  func lock(_ path: String, named name: String, for access: BackupLock.Access) throws(CommandFailure) {
+    let isLocked = locks.contains { $0.path == path && ($0.lock.access == access || access == .reading) }
+    guard !isLocked else { return }
+    do throws(BackupArchiveError) {
+      let lock = try BackupLock.acquire(
+        path, for: access, wait: common.wait.duration, shouldContinue: { Interruption.pending == nil })
+      if let lock { locks.append((path, lock)) }
+    } catch {
+      try Interruption.check()
+      throw CommandFailure(archive: error, name: name)
+    }
   }
 }
 

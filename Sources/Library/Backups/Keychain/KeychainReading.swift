@@ -316,7 +316,7 @@ extension ArchiveFinding {
     case .damaged, .truncated, .keyUnavailable, .unsupported: self = .keychainDamaged(reason: error.reason)
     case .notFound, .notABackup, .sealedList, .falseClaim, .passwordDenied, .decryptedCopy, .notStreamable, .hostile,
       .overLimit, .unfinished, .manifestMissing, .changed, .unreadable, .unwritable, .noSpace, .streamBroken,
-      .noTemporarySpace, .libraryMissing, .occupied, .interrupted:
+      .noTemporarySpace, .libraryMissing, .occupied, .busy, .interrupted:
       throw error
     }
   }

@@ -56,6 +56,8 @@ public struct BackupArchiveError: ExplainedError, Equatable {
     case libraryMissing = "library-missing"
     /// Something stands where the backup should go.
     case occupied
+    /// Another process reads or changes the backup.
+    case busy
     /// Whoever asked for it has stopped it.
     case interrupted
   }
@@ -137,6 +139,7 @@ public struct BackupArchiveError: ExplainedError, Equatable {
         .failed, "libarchive, which packs and unpacks a backup in one file, cannot be used",
         advice:
           "install libarchive 3.5 or newer (libarchive13 on Debian and Ubuntu), or use a backup in a folder")
+    case .busy: .init(.busy, "the backup is in use", advice: .waitForOtherProcess)
     case .streamBroken: .init(.failed, "could not write the backup", advice: "run it again: the output is incomplete")
     case .occupied: .init(.usage, "could not write the backup", advice: "use another name, or allow it to be replaced")
     case .interrupted: .init(.failed, "stopped", advice: "run it again; nothing was changed")

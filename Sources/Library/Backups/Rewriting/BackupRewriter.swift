@@ -6,13 +6,34 @@ package import Basics
 public struct BackupRewriter: Sendable {
   let system: FileSystem
   let limits: ArchiveLimits
+  private let locks: Bool
 
   /// Creates a rewriter of the real file system with the standard limits.
-  public init() { self.init(system: .real) }
+  ///
+  /// - Parameter locks: Whether each change locks the backup, and then checks that the backup is still the one that was
+  ///   opened. A caller that has locked it for writing since before it was opened passes `false`.
+  public init(locks: Bool = true) { self.init(system: .real, locks: locks) }
 
-  package init(system: FileSystem, limits: ArchiveLimits = .standard) {
+  package init(system: FileSystem, limits: ArchiveLimits = .standard, locks: Bool = true) {
     self.system = system
     self.limits = limits
+    self.locks = locks
+  }
+
+  /// Runs a change of a backup while no other process reads or changes it.
+  ///
+  /// - Throws: `.busy` if another process uses the backup; `.changed` if the backup is no longer the one that was opened;
+  ///   what the change throws.
+  func changing<Value>(
+    _ archive: BackupArchive, at path: String, _ change: () throws(BackupArchiveError) -> Value
+  ) throws(BackupArchiveError) -> Value {
+    guard locks, let lock = try BackupLock.acquire(path, for: .writing, system: system) else { return try change() }
+    defer { lock.release() }
+    let now = try reopen(path, like: archive)
+    guard now.digest == archive.digest, now.parts[.seal] == archive.parts[.seal] else {
+      throw BackupArchiveError(.changed, "it changed after it was opened")
+    }
+    return try change()
   }
 
   /// Goes through a backup's files where they stand.

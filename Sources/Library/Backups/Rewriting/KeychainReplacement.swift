@@ -152,10 +152,11 @@ extension BackupRewriter {
       try replacement.check(try reopen(written, like: archive), stored: stored)
     }
     let placement = BackupPlacement(system: system)
-    let placed =
+    let placed = try changing(archive, at: path) { () throws(BackupArchiveError) in
       walk.isDirectory
-      ? try placement.placeDirectory(outgoing, at: path, replace: true)
-      : try placement.placeFile(outgoing, at: path, format: try walk.format(), replace: true, keepsAccess: true)
+        ? try placement.placeDirectory(outgoing, at: path, replace: true)
+        : try placement.placeFile(outgoing, at: path, format: try walk.format(), replace: true, keepsAccess: true)
+    }
     return RewrittenBackup(
       path: placed.path, byteCount: placed.byteCount, fileCount: stored.count, isDurable: placed.isDurable,
       leftover: placed.leftover, foreignFiles: [])

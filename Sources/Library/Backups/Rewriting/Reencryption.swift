@@ -49,10 +49,11 @@ extension BackupRewriter {
       try pass.check(copy, storedCount: stored.count)
     }
     let placement = BackupPlacement(system: system)
-    let placed =
+    let placed = try changing(archive, at: path) { () throws(BackupArchiveError) in
       walk.isDirectory
-      ? try placement.placeDirectory(outgoing, at: path, replace: true)
-      : try placement.placeFile(outgoing, at: path, format: try walk.format(), replace: true)
+        ? try placement.placeDirectory(outgoing, at: path, replace: true)
+        : try placement.placeFile(outgoing, at: path, format: try walk.format(), replace: true)
+    }
     return RewrittenBackup(
       path: placed.path, byteCount: placed.byteCount, fileCount: pass.fileCount, isDurable: placed.isDurable,
       leftover: placed.leftover, foreignFiles: pass.unlisted.sorted())

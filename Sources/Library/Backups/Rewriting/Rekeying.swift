@@ -42,10 +42,12 @@ extension BackupRewriter {
     guard let old = archive.parts[.manifest] else { throw BackupArchiveError(.damaged, "it has no manifest") }
     let new = try ManifestEdit(old).replacing(keybag: keybag)
     let seals = try RenewedSeals(of: archive, manifest: new, keys: keys)
-    switch archive.source {
-    case .directory: return try replaceManifest(of: archive, in: path, old: old, new: new, seals)
-    case .container: return try replaceEntry(path, of: archive, new: new, keybag: keybag, seals, progress)
-    case .stream: throw BackupArchiveError(.unsupported, "a stream cannot be changed")
+    return try changing(archive, at: path) { () throws(BackupArchiveError) in
+      switch archive.source {
+      case .directory: try replaceManifest(of: archive, in: path, old: old, new: new, seals)
+      case .container: try replaceEntry(path, of: archive, new: new, keybag: keybag, seals, progress)
+      case .stream: throw BackupArchiveError(.unsupported, "a stream cannot be changed")
+      }
     }
   }
 

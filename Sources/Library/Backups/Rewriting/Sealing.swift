@@ -27,6 +27,14 @@ extension BackupRewriter {
     let maker = try SealMaker(of: archive, keys: keys)
     let stored = try archive.storedFiles()
     let meter = CopyMeter(total: stored.byteCount + archive.partByteCount, progress)
+    return try changing(archive, at: path) { () throws(BackupArchiveError) in
+      try place(stored, maker, meter, of: archive, at: path)
+    }
+  }
+
+  private func place(
+    _ stored: StoredPayloads, _ maker: SealMaker, _ meter: CopyMeter, of archive: BackupArchive, at path: String
+  ) throws(BackupArchiveError) -> Int {
     switch archive.source {
     case .directory:
       let seal = try maker.seal(of: try archive.sealEntries(of: stored, meter))

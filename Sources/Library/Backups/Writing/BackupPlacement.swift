@@ -233,7 +233,8 @@ extension BackupPlacement {
       do throws(Errno) {
         try system.rename(temporary, to: place.name, in: parent)
       } catch {
-        throw .system(error)
+        guard [.directoryNotEmpty, .fileExists, .notDirectory].contains(error) else { throw .system(error) }
+        throw .occupied("another process has created \(quoted(place.name)) in the meantime")
       }
       return nil
     }

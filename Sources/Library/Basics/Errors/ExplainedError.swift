@@ -81,8 +81,8 @@ public enum Remedy: Sendable, Hashable {
   case words(String)
   /// To see which devices there are.
   case listDevices
-  /// To wait until nobody uses the device.
-  case waitForDevice
+  /// To wait until no other process uses the device or backup.
+  case waitForOtherProcess
   /// To unlock the device of this name.
   case unlock(device: String)
   /// To set a passcode on the device of this name.
@@ -103,7 +103,7 @@ public enum Remedy: Sendable, Hashable {
     switch self {
     case .words(let text): text
     case .listDevices: "the name of an existing device"
-    case .waitForDevice: "wait until no other process uses it"
+    case .waitForOtherProcess: "wait until no other process uses it"
     case .unlock(let device): "unlock \(device)"
     case .setPasscode(let device): "set a passcode on \(device)"
     case .changePasscode(let device): "change the passcode of \(device)"

@@ -84,3 +84,97 @@ extension FileSystem {
       })
   }
 }
+
+extension FileSystem {
+  /// The result of an attempt to lock the file or directory at a path.
+  package enum PathLock: ~Copyable {
+    case locked(FileLock)
+    /// Another process has a conflicting lock.
+    case held
+    /// The path leads to nothing that can be locked, or the file system has no locks.
+    case unavailable
+  }
+
+  /// Locks the file or directory at a path that the user entered, without waiting. Links are followed, so the lock
+  /// applies under every name of the file.
+  package func lock(at path: String, _ kind: FileLock.Kind) throws(Errno) -> PathLock {
+    // Another process may replace the file between the calls; then the new file is locked.
+    for _ in 0..<1000 {
+      switch try attempt(at: path, kind) {
+      case .some(let lock): return lock
+      case .none: continue
+      }
+    }
+    return .held
+  }
+
+  /// - Returns: `nil` if another file is at the path than was locked.
+  private func attempt(at path: String, _ kind: FileLock.Kind) throws(Errno) -> PathLock? {
+    // A pipe would lose its writer when this descriptor is closed.
+    guard let found = try status(of: path, followsLink: true), found.kind == .file || found.kind == .directory else {
+      return .unavailable
+    }
+    let file: Descriptor
+    do throws(Errno) {
+      file = try openForReading(path)
+    } catch {
+      guard error == .permissionDenied || error.isAbsence else { throw error }
+      return .unavailable
+    }
+    do throws(Errno) {
+      guard let lock = try lock(file, kind) else { return .held }
+      let isSame = try status(of: path, followsLink: true)?.isSame(as: status(of: lock.file.raw)) == true
+      return isSame ? .locked(lock) : nil
+    } catch {
+      guard Self.lackOfLocks.contains(error) else { throw error }
+      return .unavailable
+    }
+  }
+
+  /// What a file system without locks answers, or one that locks only files that are open for writing.
+  ///
+  /// Source: flock(2), "NFS details".
+  private static let lackOfLocks: [Errno] = [
+    .notSupported, .noLocks, .badFileDescriptor, .invalidArgument, .noFunction,
+  ]
+}
+
+/// A wait for a lock that another process has, up to a limit.
+///
+/// Both the requested and the measured sleep count, whichever is longer: a test's clock does not sleep, and a busy
+/// machine sleeps for longer than asked.
+package struct LockWait {
+  private let limit: Duration
+  private let sleep: (Duration) -> Void
+  private let shouldContinue: () -> Bool
+  private let start = ContinuousClock.now
+  private var slept = Duration.zero
+
+  /// - Parameters:
+  ///   - sleep: Sleeps for a duration, or until a signal arrives.
+  ///   - shouldContinue: Whether the user still wants to wait.
+  package init(
+    atMost limit: Duration, sleep: @escaping (Duration) -> Void = Self.sleepOnThread,
+    shouldContinue: @escaping () -> Bool
+  ) {
+    self.limit = limit
+    self.sleep = sleep
+    self.shouldContinue = shouldContinue
+  }
+
+  package var waited: Duration { max(slept, start.duration(to: .now)) }
+
+  /// Sleeps for a duration, or for the rest of the limit if that is shorter.
+  ///
+  /// - Returns: `false` if the limit is reached or the user no longer wants to wait.
+  package mutating func pause(_ duration: Duration) -> Bool {
+    let rest = limit - waited
+    guard rest > .zero, shouldContinue() else { return false }
+    let pause = min(duration, rest)
+    sleep(pause)
+    slept += pause
+    return true
+  }
+
+  package static func sleepOnThread(_ duration: Duration) { SystemCalls.sleep(duration) }
+}

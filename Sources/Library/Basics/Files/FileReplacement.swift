@@ -50,13 +50,38 @@ package struct FileReplacement: Sendable {
     if temporaryName == nil { system.sweepLeftovers(of: place, .file, in: parent) }
     let temporary = temporaryName ?? place.sibling("tmp")
     do throws(Failure) {
-      let count = try make(temporary, in: parent, like: keepsAccess ? replaced : nil, explain, fill)
+      let file = try make(temporary, in: parent, explain)
+      // Claimed until it has its name: another process would remove it as a leftover.
+      let claimed = try calling(explain) { () throws(Errno) in try system.openForReading(temporary, in: parent) }
+      _ = system.claim(claimed)
+      let count = try fill(file.raw)
+      do throws(Errno) {
+        if keepsAccess { try keepAccess(of: replaced, for: file) }
+        try system.seal(file, byteCount: count)
+      } catch {
+        throw explain(.system(error))
+      }
       try check("\(place.parent)/\(temporary)")
-      try calling(explain) { () throws(Errno) in try system.rename(temporary, to: place.name, in: parent) }
+      try install(temporary, in: parent, explain)
+      system.unclaim(claimed)
       return Written(byteCount: count, nameFailure: nameFailure(of: parent))
     } catch {
       system.discardTree(temporary, in: parent)
       throw error
+    }
+  }
+
+  private func install<Failure: Error>(
+    _ temporary: String, in parent: borrowing Descriptor, _ explain: (Refusal) -> Failure
+  ) throws(Failure) {
+    do throws(Errno) {
+      switch target {
+      case .nothing: try system.renameToNew(temporary, place.name, in: parent)
+      case .file, .anything: try system.rename(temporary, to: place.name, in: parent)
+      }
+    } catch {
+      // Another process made it meanwhile.
+      throw explain(target == .nothing && error == .fileExists ? .occupied(.file) : .system(error))
     }
   }
 
@@ -84,21 +109,11 @@ package struct FileReplacement: Sendable {
   }
 
   private func make<Failure: Error>(
-    _ name: String, in parent: borrowing Descriptor, like replaced: FileStatus?, _ explain: (Refusal) -> Failure,
-    _ fill: (FileDescriptor) throws(Failure) -> Int64
-  ) throws(Failure) -> Int64 {
-    let file = try calling(explain) { () throws(Errno) in
+    _ name: String, in parent: borrowing Descriptor, _ explain: (Refusal) -> Failure
+  ) throws(Failure) -> Descriptor {
+    try calling(explain) { () throws(Errno) in
       temporaryName == nil ? try system.createFile(name, in: parent) : try system.createFileAnew(name, in: parent)
     }
-    _ = system.claim(file)
-    let count = try fill(file.raw)
-    do throws(Errno) {
-      try keepAccess(of: replaced, for: file)
-      try system.seal(file, byteCount: count)
-    } catch {
-      throw explain(.system(error))
-    }
-    return count
   }
 
   private func keepAccess(of replaced: FileStatus?, for file: borrowing Descriptor) throws(Errno) {

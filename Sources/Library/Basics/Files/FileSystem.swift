@@ -271,6 +271,21 @@ extension FileSystem {
     try perform(.rename, omitted: ()) { _ in try SystemCalls.rename(old, to: new, in: raw) }
   }
 
+  /// Renames a file or directory to a name that nothing has yet.
+  ///
+  /// - Throws: `.fileExists` if something has the name. A file system that cannot rename like this is asked first, and a
+  ///   name that appears between the two calls is replaced.
+  package func renameToNew(_ old: String, _ new: String, in parent: borrowing Descriptor) throws(Errno) {
+    let raw = parent.raw
+    do throws(Errno) {
+      try perform(.rename, omitted: ()) { _ in try SystemCalls.renameToNew(old, new, in: raw) }
+    } catch {
+      guard error == .noFunction || error == .invalidArgument || error == .notSupported else { throw error }
+      if try status(of: new.systemName, in: parent) != nil { throw Errno.fileExists }
+      try rename(old, to: new, in: parent)
+    }
+  }
+
   /// The same by whole paths.
   package func rename(_ old: String, to new: String) throws(Errno) {
     try perform(.rename, omitted: ()) { _ in

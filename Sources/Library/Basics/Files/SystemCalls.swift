@@ -113,6 +113,11 @@ enum SystemCalls {
     _ = try checked(keyhaul_exchange(directory.rawValue, first, second))
   }
 
+  /// - Throws: `.fileExists` if something has the new name; `.noFunction` and others where the file system cannot tell.
+  static func renameToNew(_ old: Name, _ new: Name, in directory: FileDescriptor) throws(Errno) {
+    _ = try checked(keyhaul_rename_new(directory.rawValue, old, new))
+  }
+
   static func remove(_ name: Name, in directory: FileDescriptor, isDirectory: Bool) throws(Errno) {
     _ = try checked(unlinkat(directory.rawValue, name, isDirectory ? AT_REMOVEDIR : 0))
   }
@@ -151,6 +156,15 @@ enum SystemCalls {
 
   /// Gives up a lock for every copy of the descriptor, in this process and in others.
   static func unlock(_ file: FileDescriptor) { _ = flock(file.rawValue, LOCK_UN) }
+
+  /// Sleeps for a duration, or until a signal arrives.
+  static func sleep(_ duration: Duration) {
+    let (seconds, attoseconds) = duration.components
+    var rest = timespec()
+    rest.tv_sec = .init(clamping: seconds)
+    rest.tv_nsec = .init(clamping: attoseconds / 1_000_000_000)
+    nanosleep(&rest, nil)
+  }
 
   /// The names in a directory, without `.` and `..`, each with the NUL at its end.
   ///

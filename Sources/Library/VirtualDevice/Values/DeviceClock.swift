@@ -35,13 +35,7 @@ public struct DeviceClock: Sendable {
       clock_gettime(CLOCK_REALTIME, &time)
       return KeychainDate(microsecondsSince1970: Int64(time.tv_sec) * 1_000_000 + Int64(time.tv_nsec) / 1000)
     },
-    sleep: { duration in
-      let (seconds, attoseconds) = duration.components
-      var rest = timespec()
-      rest.tv_sec = .init(clamping: seconds)
-      rest.tv_nsec = .init(clamping: attoseconds / 1_000_000_000)
-      nanosleep(&rest, nil)
-    })
+    sleep: LockWait.sleepOnThread)
 
   /// A clock that stands still; waiting takes no time. For fixtures and tests.
   public static func fixed(at date: KeychainDate) -> DeviceClock {

@@ -102,7 +102,7 @@ public struct VirtualDeviceError: ExplainedError {
         advice: "letters, digits, dots, hyphens and underscores; at most 64 of them, the first a letter or digit")
     case .badVersion: .init(.usage, "this is not an iOS version", advice: "numbers with dots, such as 18.1")
     case .badLimit: .init(.usage, "this is not a valid number of wrong passcodes", advice: "10, as in iOS")
-    case .busy: .init(.busy, "the device is in use", advice: .waitForDevice)
+    case .busy: .init(.busy, "the device is in use", advice: .waitForOtherProcess)
     case .wrongPasscode:
       .init(.wrongPassword, "the passcode is wrong", advice: "the device's passcode, not a backup's password")
     case .locked: .init(.locked, "the device is locked", advice: .unlock(device: device))

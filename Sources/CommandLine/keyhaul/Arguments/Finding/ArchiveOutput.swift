@@ -61,6 +61,7 @@ enum ArchiveOutput {
     guard output != "-" else { return (.stream(descriptor: 1), false) }
     let destination = ArchiveDestination(path: output)
     let standing = standing(at: destination, identifier)
+    if let standing, asks { try session.lock(standing, named: standing, for: .writing) }
     if let standing, case .directory = destination { try requireOnlyBackup(in: standing, named: standing) }
     do throws(BackupArchiveError) {
       try BackupPlacement().requirePlace(at: destination, for: identifier, replace: true)

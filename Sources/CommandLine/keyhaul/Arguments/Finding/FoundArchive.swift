@@ -71,15 +71,18 @@ struct FoundArchive {
     throw .usage("\(verb) cannot read standard input", why: "a stream can be read only once", try: "a folder or a file")
   }
 
-  /// Where it is to be read.
+  /// Locks the backup until the session ends, and returns where it is to be read.
   ///
-  /// - Throws: `.usage` for a directory of several backups, and where standard input is something else already.
-  func location(in session: Session) throws(CommandFailure) -> ArchiveLocation {
+  /// - Throws: `.usage` for a directory of several backups, and where standard input is something else already; `.busy`.
+  func location(
+    for access: BackupLock.Access = .reading, in session: Session
+  ) throws(CommandFailure) -> ArchiveLocation {
     guard let path else {
       try session.claimStandardInput(for: "the backup")
       return .stream(descriptor: 0)
     }
     if let backups { throw BackupChoice.several(backups, in: typed) }
+    try session.lock(path, named: typed, for: access)
     return .path(path)
   }
 
@@ -99,12 +102,14 @@ struct FoundArchive {
   ///
   /// - Parameters:
   ///   - storage: Where a large list or keychain is kept meanwhile.
+  ///   - access: Whether the command changes the backup.
   ///   - use: Refuses what the use does not take, of which there is a warning otherwise.
   ///   - takesRemains: Also opens what is left of a backup without its manifest or its list of files.
   func open(
-    storage: ManifestStorage, for use: ArchiveUse = .reading, takesRemains: Bool = false, in session: Session
+    _ access: BackupLock.Access = .reading, storage: ManifestStorage, for use: ArchiveUse = .reading,
+    takesRemains: Bool = false, in session: Session
   ) throws(CommandFailure) -> NamedArchive {
-    let location = try location(in: session)
+    let location = try location(for: access, in: session)
     let archive: BackupArchive
     do throws(BackupArchiveError) {
       archive = try Self.read(at: location, storage: storage, takesRemains: takesRemains)

@@ -12,7 +12,6 @@ struct FoundDevice {
   let typed: String
   let directory: String
   let device: VirtualDevice
-  private let wait: WaitTime
   private let session: Session
 
   var name: String { device.name.text }
@@ -20,7 +19,7 @@ struct FoundDevice {
   var word: String { directory == "./" + typed ? directory : session.lastingWord(ofDevice: typed) }
 
   init(
-    typed: String, name: String, directory: String, wait: WaitTime, _ session: Session
+    typed: String, name: String, directory: String, _ session: Session
   ) throws(CommandFailure) {
     do throws(VirtualDeviceError) {
       let (home, deviceName) = try DeviceHome.locate(
@@ -32,7 +31,6 @@ struct FoundDevice {
     }
     self.typed = typed
     self.directory = directory
-    self.wait = wait
     self.session = session
     session.showHome(ofDeviceIn: directory)
   }
@@ -49,7 +47,7 @@ struct FoundDevice {
   ) throws -> Value {
     let openDevice: DeviceSession
     do throws(VirtualDeviceError) {
-      openDevice = try device.openSession(access, verb: session.verb, wait: wait.duration)
+      openDevice = try device.openSession(access, verb: session.verb, wait: session.common.wait.duration)
     } catch {
       try Interruption.check()
       throw CommandFailure(error, device: name)
@@ -82,7 +80,7 @@ struct FoundDevice {
     do throws(VirtualDeviceError) {
       // The directory's path has a slash, so that the home is what stands before it.
       let (home, name) = try DeviceHome.locate(device.directory, home: DeviceHome(path: "."))
-      try home.delete(name, wait: wait.duration)
+      try home.delete(name, wait: session.common.wait.duration)
     } catch {
       var failure = CommandFailure(error, device: name)
       if error.code == .occupied { (failure.message, failure.advice) = Self.words(ofForeignIn: name) }

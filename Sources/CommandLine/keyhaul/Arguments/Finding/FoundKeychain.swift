@@ -49,13 +49,12 @@ struct ArgumentFinder {
 
   /// A device that must exist.
   ///
-  /// - Parameter wait: How long to wait where it is in use.
   /// - Throws: `.notFound` with the near name, `.usage` for what cannot be a name.
-  func device(_ typed: String, wait: WaitTime) throws(CommandFailure) -> FoundDevice {
+  func device(_ typed: String) throws(CommandFailure) -> FoundDevice {
     guard case .device(let name, let directory) = try resolver.device(typed) else {
       throw .usage("\(typed) is not a device", try: "keyhaul device list")
     }
-    return try FoundDevice(typed: typed, name: name, directory: directory, wait: wait, session)
+    return try FoundDevice(typed: typed, name: name, directory: directory, session)
   }
 
   /// An archive to read.
@@ -79,10 +78,10 @@ struct ArgumentFinder {
   }
 
   /// A device, an archive or a dump, where a verb takes any of them.
-  func keychain(_ typed: String, wait: WaitTime) throws(CommandFailure) -> FoundKeychain {
+  func keychain(_ typed: String) throws(CommandFailure) -> FoundKeychain {
     switch try resolver.deviceOrArchive(typed) {
     case .device(let name, let directory):
-      .device(try FoundDevice(typed: typed, name: name, directory: directory, wait: wait, session))
+      .device(try FoundDevice(typed: typed, name: name, directory: directory, session))
     case .archive(let path): .archive(FoundArchive(typed: typed, path: path))
     case .dump(let path): .dump(try FoundDump(typed: typed, path: path, databaseKeys, in: session))
     case .standardInput: .archive(FoundArchive(typed: typed, path: nil))
@@ -105,7 +104,7 @@ struct ArgumentFinder {
 extension TargetDevice {
   /// Looks the device up; a verb does so once, and holds it as often as it has to.
   func find(in session: Session) throws(CommandFailure) -> FoundDevice {
-    try ArgumentFinder(session).device(device, wait: wait.time)
+    try ArgumentFinder(session).device(device)
   }
 }
 

@@ -28,12 +28,12 @@ struct SourceItems {
   ///
   /// - Throws: What reading the source throws.
   static func read(
-    _ source: String, _ unlocking: UnlockingOptions, _ databaseKeys: DatabaseKeyOptions, wait: WaitTime,
+    _ source: String, _ unlocking: UnlockingOptions, _ databaseKeys: DatabaseKeyOptions,
     in session: Session
   ) throws -> SourceItems {
     let found: FoundKeychain
     do throws(CommandFailure) {
-      found = try ArgumentFinder(session, databaseKeys).keychain(source, wait: wait)
+      found = try ArgumentFinder(session, databaseKeys).keychain(source)
     } catch {
       guard error.status == .notFound, let bytes = BundledFixtures.bytes(named: source) else { throw error }
       try unlocking.refuse(for: source)

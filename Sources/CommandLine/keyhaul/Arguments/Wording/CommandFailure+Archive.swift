@@ -51,6 +51,7 @@ extension CommandFailure {
       case .unreadable, .noTemporarySpace: "could not read \(name)"
       case .libraryMissing: error.summary
       case .unwritable, .noSpace, .streamBroken, .occupied: "could not write \(name)"
+      case .busy: "\(name) is in use"
       case .interrupted: "stopped"
       }
     case let error as DataProtectionError:

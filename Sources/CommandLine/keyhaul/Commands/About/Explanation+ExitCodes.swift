@@ -50,7 +50,9 @@ extension Explanation {
           + "changed.", "Check the name; \"keyhaul device list\" shows the devices.")
     case .busy:
       of(
-        status, "another process is using the device", "Only one process at a time can use a device.",
+        status, "another process is using the device or backup",
+        "Only one process at a time can use a device or change a backup. Several processes can read a backup, but not while "
+          + "another process changes it.",
         "Nothing was changed.", "Try again, or add --wait 30s.")
     case .wrongPassword:
       of(

@@ -44,7 +44,6 @@ struct DeviceCreate: RunnableVerb {
   @OptionGroup(title: "The imported backup's password") var password: PasswordFlags
   @OptionGroup(title: "Opening the source") var opening: OpeningOptions
   @OptionGroup var databaseKeys: DatabaseKeyOptions
-  @OptionGroup var wait: WaitOptions
   @OptionGroup var dryRun: DryRunOptions
   @OptionGroup(title: "Options for all commands") var common: CommonOptions
 
@@ -104,7 +103,7 @@ struct DeviceCreate: RunnableVerb {
       try databaseKeys.check([])
       return nil
     }
-    return try SourceItems.read(imported, unlocking, databaseKeys, wait: wait.time, in: session)
+    return try SourceItems.read(imported, unlocking, databaseKeys, in: session)
   }
 
   /// What no device without a passcode has is told before it is made.

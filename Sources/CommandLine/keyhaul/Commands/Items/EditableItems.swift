@@ -54,12 +54,12 @@ struct BackupItems: EditableItems {
   private let hardware: HardwareKey?
 
   /// - Throws: What keeps the backup from being opened, and from being rewritten.
-  init(_ found: FoundArchive, _ unlocking: UnlockingOptions, to verb: String, in session: Session)
-    throws(CommandFailure)
-  {
+  init(
+    _ found: FoundArchive, _ unlocking: UnlockingOptions, to verb: String, isRehearsed: Bool, in session: Session
+  ) throws(CommandFailure) {
     // Beside a link stands another file than beside what it points to.
     path = URL(filePath: try found.requirePath(for: "item \(verb)")).resolvingSymlinksInPath().path
-    named = try found.open(storage: unlocking.storage, in: session)
+    named = try found.open(isRehearsed ? .reading : .writing, storage: unlocking.storage, in: session)
     do throws(BackupArchiveError) {
       try named.archive.require(.rewriting)
       try BackupRewriter.checkReencryption(of: named.archive)
@@ -200,14 +200,13 @@ struct SimulatorItems: EditableItems {
 struct TargetKeychain: ParsableArguments {
   @Argument(
     help: "The device, the backup or the Simulator's keychain.", completion: .devicesAndFiles) var keychain: String
-  @OptionGroup var wait: WaitOptions
 
   init() {}
 
   func find(
     _ unlocking: UnlockingOptions, _ databaseKeys: DatabaseKeyOptions? = nil, in session: Session
   ) throws(CommandFailure) -> FoundKeychain {
-    let found = try ArgumentFinder(session, databaseKeys).keychain(keychain, wait: wait.time)
+    let found = try ArgumentFinder(session, databaseKeys).keychain(keychain)
     if case .device(let device) = found { try unlocking.refuse(for: device.name) }
     if case .dump(let dump) = found { try dump.refuse(unlocking) }
     try databaseKeys?.check([found])

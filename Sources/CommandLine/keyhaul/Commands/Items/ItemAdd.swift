@@ -38,7 +38,7 @@ struct ItemAdd: RunnableVerb {
     switch try target.find(unlocking, in: session) {
     case .device(let device): return try add(described, to: device, in: session)
     case .archive(let archive):
-      let items = try BackupItems(archive, unlocking, to: "add", in: session)
+      let items = try BackupItems(archive, unlocking, to: "add", isRehearsed: dryRun.isOn, in: session)
       return try add(described, to: items, in: session)
     case .dump(let dump): return try add(described, to: try SimulatorItems(dump), in: session)
     }

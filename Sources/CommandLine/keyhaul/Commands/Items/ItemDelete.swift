@@ -34,7 +34,8 @@ struct ItemDelete: RunnableVerb {
     switch try target.find(unlocking, in: session) {
     case .device(let device): return try delete(selection, from: device, in: session)
     case .archive(let archive):
-      return try delete(selection, from: try BackupItems(archive, unlocking, to: "delete", in: session), in: session)
+      let items = try BackupItems(archive, unlocking, to: "delete", isRehearsed: dryRun.isOn, in: session)
+      return try delete(selection, from: items, in: session)
     case .dump(let dump): return try delete(selection, from: try SimulatorItems(dump), in: session)
     }
   }

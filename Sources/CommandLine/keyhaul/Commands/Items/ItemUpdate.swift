@@ -42,7 +42,7 @@ struct ItemUpdate: RunnableVerb {
     switch try target.find(unlocking, in: session) {
     case .device(let device): return try update(selection, &wanted, on: device, in: session)
     case .archive(let archive):
-      let items = try BackupItems(archive, unlocking, to: "update", in: session)
+      let items = try BackupItems(archive, unlocking, to: "update", isRehearsed: dryRun.isOn, in: session)
       return try update(selection, &wanted, in: items, in: session)
     case .dump(let dump): return try update(selection, &wanted, in: try SimulatorItems(dump), in: session)
     }

@@ -79,7 +79,6 @@ struct PlanCommand: BackupVerb {
   @OptionGroup(title: "The backup's password") var password: PasswordFlags
   @OptionGroup(title: "Opening the backup") var opening: OpeningOptions
   @OptionGroup var databaseKeys: DatabaseKeyOptions
-  @OptionGroup var wait: WaitOptions
   @OptionGroup(title: "Many backups") var many: ManyBackupsOptions
   @OptionGroup var chosen: FieldOptions
   @OptionGroup(title: "Options for all commands") var common: CommonOptions
@@ -92,10 +91,10 @@ struct PlanCommand: BackupVerb {
     try session.requirePlaceForPage(output)
     let expectations = try expect.map { path throws(CommandFailure) in try ExpectationFile.read(path, in: session) }
     let finder = try ArgumentFinder(session, databaseKeys)
-    let found = try finder.keychain(source, wait: wait.time)
+    let found = try finder.keychain(source)
     try databaseKeys.check([found])
     let target = try move.to.map { to throws(CommandFailure) in try self.target(to, finder) }
-    let maker = try maker.map { name throws(CommandFailure) in try finder.device(name, wait: wait.time) }
+    let maker = try maker.map { name throws(CommandFailure) in try finder.device(name) }
     if let output, output != "-" {
       let devices = (target?.files ?? []) + (maker?.files ?? [])
       try session.prepareOutput(output, inputs: found.files + devices + unlocking.files + [expect])

@@ -43,7 +43,6 @@ struct Restore: RunnableVerb {
   @OptionGroup(title: "The backup's password") var password: PasswordFlags
   @OptionGroup(title: "Opening the backup") var opening: OpeningOptions
   @OptionGroup var dryRun: DryRunOptions
-  @OptionGroup var wait: WaitOptions
   @OptionGroup(title: "Options for all commands") var common: CommonOptions
 
   var unlocking: UnlockingOptions { UnlockingOptions(password: password, opening: opening) }
@@ -57,7 +56,7 @@ struct Restore: RunnableVerb {
     let selection = try only.map { path throws(CommandFailure) in try RestoreSelection(path, in: session) }
     let finder = try ArgumentFinder(session)
     let found = try finder.archive(archive)
-    let target = try finder.device(move.target(of: archive), wait: wait.time)
+    let target = try finder.device(move.target(of: archive))
     let standingFile = found.standingFile
     let named = try found.open(storage: unlocking.storage, for: .restoring, in: session)
     let unlocker = ArchiveUnlocker(named, unlocking.opening, in: session)

@@ -39,7 +39,6 @@ struct Why: RunnableVerb {
   @OptionGroup(title: "The backup's password") var password: PasswordFlags
   @OptionGroup(title: "Opening the backup") var opening: OpeningOptions
   @OptionGroup var databaseKeys: DatabaseKeyOptions
-  @OptionGroup var wait: WaitOptions
   @OptionGroup(title: "Options for all commands") var common: CommonOptions
 
   var unlocking: UnlockingOptions { UnlockingOptions(password: password, opening: opening) }
@@ -59,9 +58,9 @@ struct Why: RunnableVerb {
     }
     let wanted = StoryFinder.Wanted(selection.query, index: item, admits: selection.admits)
     let finder = try ArgumentFinder(session, databaseKeys)
-    let found = try finder.keychain(source, wait: wait.time)
+    let found = try finder.keychain(source)
     try databaseKeys.check([found])
-    let target = try to.map { to throws(CommandFailure) in try finder.device(to, wait: wait.time) }
+    let target = try to.map { to throws(CommandFailure) in try finder.device(to) }
     switch found {
     case .archive(let archive): return try tell(wanted, of: archive, selection, to: target, in: session)
     case .dump(let dump):

@@ -28,13 +28,12 @@ struct SimulatorSeed: RunnableVerb {
   @OptionGroup(title: "Opening the backup") var opening: OpeningOptions
   @OptionGroup var databaseKeys: DatabaseKeyOptions
   @OptionGroup var dryRun: DryRunOptions
-  @OptionGroup var wait: WaitOptions
   @OptionGroup(title: "Options for all commands") var common: CommonOptions
 
   func perform(in session: Session) throws -> CommandStatus {
     let simulator = try target.find(in: session)
     var source = try SourceItems.read(
-      from, UnlockingOptions(password: password, opening: opening), databaseKeys, wait: wait.time, in: session)
+      from, UnlockingOptions(password: password, opening: opening), databaseKeys, in: session)
     source.keep(groups: app)
     let items = source.items
     guard !items.isEmpty else {

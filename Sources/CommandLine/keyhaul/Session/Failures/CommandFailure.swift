@@ -59,7 +59,7 @@ extension Remedy {
     switch self {
     case .words(let text): text
     case .listDevices: "keyhaul device list"
-    case .waitForDevice: "wait, or add --wait 30s"
+    case .waitForOtherProcess: "wait, or add --wait 30s"
     case .unlock(let device): "keyhaul device unlock \(ShellWord.quoted(device))"
     case .setPasscode(let device): "keyhaul device passcode set \(ShellWord.quoted(device))"
     case .changePasscode(let device): "keyhaul device passcode change \(ShellWord.quoted(device))"

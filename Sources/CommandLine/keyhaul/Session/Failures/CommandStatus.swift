@@ -16,7 +16,7 @@ enum CommandStatus: Hashable, Sendable {
   case doneBut
   /// The device or archive does not exist.
   case notFound
-  /// Another process holds the device.
+  /// Another process uses the device or the backup.
   case busy
   /// The password or passcode is wrong, or there is none and no terminal to ask on.
   case wrongPassword

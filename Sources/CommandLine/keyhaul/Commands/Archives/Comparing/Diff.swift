@@ -29,12 +29,11 @@ struct Diff: RunnableVerb {
   @OptionGroup(title: "The second backup's password, if it differs") var otherPassword: OtherPasswordFlags
   @OptionGroup(title: "Opening the backup") var opening: OpeningOptions
   @OptionGroup var databaseKeys: DatabaseKeyOptions
-  @OptionGroup var wait: WaitOptions
   @OptionGroup(title: "Options for all commands") var common: CommonOptions
 
   func perform(in session: Session) throws -> CommandStatus {
     let finder = try ArgumentFinder(session, databaseKeys)
-    let sides = [try finder.keychain(first, wait: wait.time), try finder.keychain(second, wait: wait.time)]
+    let sides = [try finder.keychain(first), try finder.keychain(second)]
     try databaseKeys.check(sides)
     if sides.allSatisfy(\.isDevice) {
       try password.refuse(for: first)

@@ -59,7 +59,6 @@ struct Export: RunnableVerb {
   @OptionGroup(title: "Opening the backup") var opening: OpeningOptions
   @OptionGroup var databaseKeys: DatabaseKeyOptions
   @OptionGroup var dryRun: DryRunOptions
-  @OptionGroup var wait: WaitOptions
   @OptionGroup(title: "Options for all commands") var common: CommonOptions
 
   init() {}
@@ -99,7 +98,7 @@ struct Export: RunnableVerb {
   private func openSource(
     _ selection: ItemSelection, _ format: ExportFormat, in session: Session
   ) throws -> ExportSource {
-    let found = try ArgumentFinder(session, databaseKeys).keychain(source, wait: wait.time)
+    let found = try ArgumentFinder(session, databaseKeys).keychain(source)
     try databaseKeys.check([found])
     switch found {
     case .device(let device):

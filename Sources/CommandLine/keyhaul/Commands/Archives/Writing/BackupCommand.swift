@@ -28,12 +28,11 @@ struct BackupCommand: RunnableVerb {
   var rounds: RoundCount?
   @OptionGroup(title: "The new backup's password") var password: PasswordFlags
   @OptionGroup var dryRun: DryRunOptions
-  @OptionGroup var wait: WaitOptions
   @OptionGroup(title: "Options for all commands") var common: CommonOptions
 
   func perform(in session: Session) throws -> CommandStatus {
     try checkFlags(session)
-    let found = try ArgumentFinder(session).device(device, wait: wait.time)
+    let found = try ArgumentFinder(session).device(device)
     return try found.hold(.writing) { device in
       do throws(MigrationError) {
         try BackupExporter.check(device)

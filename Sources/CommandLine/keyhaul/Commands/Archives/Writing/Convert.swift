@@ -97,6 +97,7 @@ struct Convert: RunnableVerb {
     guard output != "-",
       let standing = ArchiveOutput.standing(at: destination, named.archive.device.identifier)
     else { return nil }
+    if !dryRun.isOn { try session.lock(standing, named: standing, for: .writing) }
     do throws(BackupArchiveError) {
       let copy = try session.progress("Comparing \(named.name) with \(standing)", phase: "compare") {
         (report) throws(BackupArchiveError) in

@@ -44,7 +44,7 @@ struct Rekey: RunnableVerb {
     // Beside a link stands another file than beside what it points to.
     let found = try ArgumentFinder(session).archive(archive)
     let path = URL(filePath: try found.requirePath(for: "rekey")).resolvingSymlinksInPath().path
-    let named = try found.open(storage: opening.storage, in: session)
+    let named = try found.open(dryRun.isOn ? .reading : .writing, storage: opening.storage, in: session)
     do throws(BackupArchiveError) {
       try named.archive.require(.rewriting)
       try BackupRewriter.checkRekeying(of: named.archive)

@@ -31,7 +31,8 @@ struct Seal: RunnableVerb {
     // Beside a link stands another file than beside what it points to.
     let found = try ArgumentFinder(session).archive(archive)
     let path = URL(filePath: try found.requirePath(for: "seal")).resolvingSymlinksInPath().path
-    let named = try found.open(storage: opening.storage, for: .copying, in: session)
+    let named = try found.open(
+      dryRun.isOn ? .reading : .writing, storage: opening.storage, for: .copying, in: session)
     if try opening.deviceKeySource() != nil {
       throw CommandFailure.usage(
         "a device key is not used to seal \(named.name)", why: "a seal needs only the password's key",

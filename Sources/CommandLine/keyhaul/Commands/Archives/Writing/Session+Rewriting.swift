@@ -21,7 +21,10 @@ extension Session {
     do throws(BackupArchiveError) {
       return try progress(title ?? "Writing \(named.name)", phase: phase, unit: unit) {
         (report) throws(BackupArchiveError) in
-        try changing(done) { () throws(BackupArchiveError) in try write(BackupRewriter(), report.orInterrupted) }
+        try changing(done) { () throws(BackupArchiveError) in
+          // The session has locked the backup since it was opened.
+          try write(BackupRewriter(locks: false), report.orInterrupted)
+        }
       }
     } catch {
       try Interruption.check()

@@ -74,7 +74,7 @@ extension PlanCommand {
   /// - Throws: `.notFound` with how one is made, and that there is an answer without one.
   func target(_ name: String, _ finder: ArgumentFinder) throws(CommandFailure) -> FoundDevice {
     do throws(CommandFailure) {
-      return try finder.device(name, wait: wait.time)
+      return try finder.device(name)
     } catch {
       guard error.status == .notFound, DeviceName.isValid(name) else { throw error }
       var failure = error

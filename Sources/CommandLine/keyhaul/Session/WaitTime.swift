@@ -1,5 +1,4 @@
 import ArgumentParser
-import KeyhaulKit
 
 /// A time to wait: "30s", "2m", "1h", "500ms", or 0.
 struct WaitTime: Equatable, Sendable {
@@ -32,30 +31,4 @@ struct WaitTime: Equatable, Sendable {
 extension WaitTime: ExpressibleByArgument {
   init?(argument: String) { self.init(argument) }
   var defaultValueDescription: String { "0" }
-}
-
-/// For verbs that hold a device while they work.
-struct WaitOptions: ParsableArguments {
-  @Option(
-    name: .customLong("wait"),
-    help: ArgumentHelp("How long to wait for a device that is in use, such as 30s or 2m.", valueName: "time"))
-  var time: WaitTime = .none
-
-  init() {}
-}
-
-/// The device that a verb works on.
-struct TargetDevice: ParsableArguments {
-  @Argument(help: "The device.", completion: .deviceNames) var device: String
-  @OptionGroup var wait: WaitOptions
-
-  init() {}
-}
-
-/// For verbs that write.
-struct DryRunOptions: ParsableArguments {
-  @Flag(name: [.customShort("n"), .customLong("dry-run")], help: "Show what would be done, without doing it.")
-  var isOn = false
-
-  init() {}
 }

@@ -1,0 +1,17 @@
+import ArgumentParser
+import KeyhaulKit
+
+/// The device that a verb works on.
+struct TargetDevice: ParsableArguments {
+  @Argument(help: "The device.", completion: .deviceNames) var device: String
+
+  init() {}
+}
+
+/// For verbs that write.
+struct DryRunOptions: ParsableArguments {
+  @Flag(name: [.customShort("n"), .customLong("dry-run")], help: "Show what would be done, without doing it.")
+  var isOn = false
+
+  init() {}
+}

@@ -1,0 +1,153 @@
+import Backups
+import Basics
+import Foundation
+import KeychainCrypto
+import KeychainFormats
+import SystemPackage
+import TestSupport
+import Testing
+
+@Suite("The lock of a backup")
+struct BackupLockTests {
+  private let directory: TemporaryDirectory
+
+  init() throws {
+    directory = try TemporaryDirectory()
+    try SampleBackup().write(to: .directory(directory.path("b")))
+  }
+
+  private func isBusy(_ name: String, for access: BackupLock.Access) throws -> Bool {
+    do throws(BackupArchiveError) {
+      let lock = try BackupLock.acquire(directory.path(name), for: access)
+      lock?.release()
+      return false
+    } catch {
+      #expect(error.code == .busy && error.category == .busy)
+      return true
+    }
+  }
+
+  @Test("lets many processes read a backup, and one change it")
+  func accesses() throws {
+    let reader = try #require(try BackupLock.acquire(directory.path("b"), for: .reading))
+    #expect(try !isBusy("b", for: .reading))
+    #expect(try isBusy("b", for: .writing))
+    reader.release()
+    let writer = try #require(try BackupLock.acquire(directory.path("b"), for: .writing))
+    #expect(try isBusy("b", for: .reading))
+    #expect(try isBusy("b", for: .writing))
+    writer.release()
+    #expect(try !isBusy("b", for: .writing))
+  }
+
+  @Test("applies under every name of a backup: a link to the folder, a second name of a file")
+  func names() throws {
+    try FileManager.default.createSymbolicLink(
+      atPath: directory.path("link"), withDestinationPath: directory.path("b"))
+    try SampleBackup().write(to: .file(directory.path("b.tar"), .tar))
+    try FileManager.default.linkItem(atPath: directory.path("b.tar"), toPath: directory.path("second.tar"))
+    let folder = try #require(try BackupLock.acquire(directory.path("link"), for: .writing))
+    let file = try #require(try BackupLock.acquire(directory.path("b.tar"), for: .writing))
+    #expect(try isBusy("b", for: .writing) && isBusy("b/", for: .reading))
+    #expect(try isBusy("second.tar", for: .writing))
+    folder.release()
+    file.release()
+  }
+
+  @Test("is on the backup that is at the path once the wait ends, not on the one that was replaced meanwhile")
+  func replaced() throws {
+    let old = try #require(try BackupLock.acquire(directory.path("b"), for: .writing))
+    try SampleBackup().write(to: .directory(directory.path("new")))
+    var pauses = 0
+    let lock = try BackupLock.acquire(directory.path("b"), for: .writing, wait: .seconds(30)) {
+      pauses += 1
+      if pauses == 1 {
+        try? FileManager.default.moveItem(atPath: directory.path("b"), toPath: directory.path("old"))
+        try? FileManager.default.moveItem(atPath: directory.path("new"), toPath: directory.path("b"))
+        old.release()
+      }
+      return true
+    }
+    #expect(lock != nil && pauses == 1)
+    #expect(try isBusy("b", for: .writing))
+    #expect(try !isBusy("old", for: .writing))
+    lock?.release()
+  }
+
+  @Test("is waited for until the limit, or until the user gives up")
+  func waits() throws {
+    let writer = try #require(try BackupLock.acquire(directory.path("b"), for: .writing))
+    var asked = 0
+    #expect(throws: BackupArchiveError.self) {
+      try BackupLock.acquire(directory.path("b"), for: .reading, wait: .seconds(60)) {
+        asked += 1
+        return asked < 3
+      }
+    }
+    #expect(asked == 3)
+    #expect(throws: BackupArchiveError.self) {
+      try BackupLock.acquire(directory.path("b"), for: .reading, wait: .milliseconds(30))
+    }
+    writer.release()
+  }
+
+  @Test("does not exist for a path without a file, for a pipe, and on a file system without locks")
+  func unavailable() throws {
+    #expect(try BackupLock.acquire(directory.path("nothing"), for: .reading) == nil)
+    #expect(mkfifo(directory.path("pipe"), 0o600) == 0)
+    #expect(try BackupLock.acquire(directory.path("pipe"), for: .reading) == nil)
+    let withoutLocks = FileSystem { call in call == .lock ? .failure(.notSupported) : nil }
+    #expect(try BackupLock.acquire(directory.path("b"), for: .writing, system: withoutLocks) == nil)
+    let broken = FileSystem { call in call == .lock ? .failure(.ioError) : nil }
+    #expect(throws: BackupArchiveError.self) {
+      try BackupLock.acquire(directory.path("b"), for: .writing, system: broken)
+    }
+  }
+
+  @Test("keeps a rewriter from a backup that another process reads, and from one that changed since it was opened")
+  func rewriter() throws {
+    let path = directory.path("b")
+    let archive = try BackupArchive.open(.path(path))
+    let keys = try archive.keybag.keys(SampleBackup.password)
+    let keybag = try BackupKeybag.rewrap(
+      archive.keybag, from: Secret(utf8: SampleBackup.password), to: Secret(utf8: "another"))
+    let before = try directory.read("b/Manifest.plist")
+    let reader = try #require(try BackupLock.acquire(path, for: .reading))
+    let busy = #expect(throws: BackupArchiveError.self) {
+      try BackupRewriter(system: unsynced).replaceKeybag(of: archive, at: path, with: keybag, keys: keys)
+    }
+    #expect(busy?.code == .busy)
+    #expect(try directory.read("b/Manifest.plist") == before)
+    reader.release()
+    try BackupRewriter(system: unsynced).replaceKeybag(of: archive, at: path, with: keybag, keys: keys)
+    let changed = #expect(throws: BackupArchiveError.self) {
+      try BackupRewriter(system: unsynced).replaceKeybag(of: archive, at: path, with: keybag, keys: keys)
+    }
+    #expect(changed?.code == .changed)
+  }
+
+  @Test(
+    "is not needed for a new file: the second of two processes that create it is refused", arguments: [false, true])
+  func created(isDirectory: Bool) throws {
+    let path = directory.path(isDirectory ? "new" : "new.tar")
+    let destination: ArchiveDestination = isDirectory ? .directory(path) : .file(path, .tar)
+    // The other process creates its backup after this one has looked and before it renames its own.
+    nonisolated(unsafe) var isCreated = false
+    let system = FileSystem { call in
+      guard call == .rename, !isCreated else { return nil }
+      isCreated = true
+      do { try SampleBackup(seed: "other").write(to: destination) } catch { Issue.record(error) }
+      return nil
+    }
+    let refusal = #expect(throws: BackupArchiveError.self) {
+      try SampleBackup().write(to: destination, system: system)
+    }
+    #expect(refusal?.code == .occupied, "\(String(describing: refusal))")
+    let there = try BackupArchive.open(.path(path))
+    let other = try TemporaryDirectory()
+    try SampleBackup(seed: "other").write(to: isDirectory ? .directory(other.path("x")) : .file(other.path("x"), .tar))
+    #expect(there.digest == (try BackupArchive.open(.path(other.path("x")))).digest)
+    let names = try FileManager.default.contentsOfDirectory(atPath: directory.path("")).sorted()
+    #expect(names == ["b", isDirectory ? "new" : "new.tar"])
+  }
+}

@@ -1,0 +1,75 @@
+import Foundation
+import KeyhaulKit
+import TestSupport
+import Testing
+
+@Suite("A backup that another process uses")
+struct BusyBackupTests {
+  private static let changes = [
+    "item add b --service s --account a --access-group G --secret-command 'echo x'",
+    "item update b --kind generic --new-label x --yes", "item delete b --kind generic --yes",
+    "rekey b --new-password-command 'echo x' --rounds 1", "seal b", "convert other.tar -o b/ --yes",
+    "backup old-phone -o b/ --yes --rounds 1",
+  ]
+  private static let readings = [
+    "verify b", "inspect b", "item find b", "export b -o out.json", "plan b --to new-phone", "diff b other.tar",
+    "convert b -o copy.tar", "restore b --to new-phone --yes", "rekey b -n --new-password-command 'echo x' --rounds 1",
+  ]
+
+  private func world() throws -> MoveWorld {
+    try MoveWorld(named: "a backup in use") { world in
+      try world.backUp(to: "b/")
+      try world.succeed("convert b -o other.tar -q")
+    }
+  }
+
+  private func password(for line: String) -> String { line.hasPrefix("convert") ? "" : "--password-file .bp" }
+
+  @Test("cannot be changed while it is read, and the failure says so", arguments: changes)
+  func changed(line: String) throws {
+    let world = try world()
+    let before = try world.files(in: "b").map { try world.read("b/\($0)") }
+    let reader = try #require(try BackupLock.acquire(world.home.appending(path: "b").path, for: .reading))
+    let outcome = try world.keyhaul("\(line) \(password(for: line))")
+    #expect(outcome.status == 11, "\(outcome)")
+    #expect(
+      outcome.errors.hasSuffix(
+        """
+        error: b\(line.contains("-o b/") ? "/" : "") is in use
+          why: another process is reading or changing it
+          try: wait, or add --wait 30s
+
+        """), "\(outcome)")
+    #expect(try world.files(in: "b").map { try world.read("b/\($0)") } == before)
+    reader.release()
+  }
+
+  @Test("cannot be read while it is changed", arguments: readings)
+  func read(line: String) throws {
+    let world = try world()
+    let writer = try #require(try BackupLock.acquire(world.home.appending(path: "b").path, for: .writing))
+    let outcome = try world.keyhaul("\(line) \(password(for: line))")
+    #expect(outcome.status == 11, "\(outcome)")
+    #expect(outcome.errors.contains("why: another process is changing it\n"), "\(outcome)")
+    writer.release()
+  }
+
+  @Test("can be read by many processes", arguments: readings)
+  func shared(line: String) throws {
+    let world = try world()
+    let reader = try #require(try BackupLock.acquire(world.home.appending(path: "b").path, for: .reading))
+    #expect([0, 3].contains(try world.keyhaul("\(line) \(password(for: line))").status))
+    reader.release()
+  }
+
+  @Test("is waited for with --wait", arguments: [changes[0], readings[0]])
+  func waited(line: String) throws {
+    let world = try world()
+    let writer = try #require(try BackupLock.acquire(world.home.appending(path: "b").path, for: .writing))
+    Thread.detachNewThread {
+      Thread.sleep(forTimeInterval: 0.3)
+      writer.release()
+    }
+    #expect(try world.keyhaul("\(line) \(password(for: line)) --wait 30s").status == 0)
+  }
+}
