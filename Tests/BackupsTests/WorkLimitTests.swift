@@ -42,6 +42,19 @@ struct WorkLimitTests {
     #expect(error?.code == .overLimit && error?.reason == "the manifest has more than 100,000 domains")
   }
 
+  @Test("is so much CPU time for the check of a list's indexes, and what is not checked within it counts as damaged")
+  func indexes() throws {
+    let rows = (0..<500).map { number in
+      "INSERT INTO Files VALUES (printf('%040x', \(number)), 'HomeDomain', 'f\(number)', 1, NULL);"
+    }
+    let bytes = try ForeignDatabase.bytes(ForeignDatabase.schema + rows.joined())
+    let connection = try DefensiveConnection(try DatabaseBytes(try StoredBytes(bytes)))
+    #expect(try connection.firstFault() == nil)
+    #expect(try connection.firstFault(within: 0) == "its indexes take too long to check")
+    // The limit is of that check alone.
+    #expect(try connection.firstFault() == nil)
+  }
+
   @Test("is no more for a record than for its fields, however much it holds besides")
   func denseRecords() throws {
     let record = CostlyPlists.record(idleReferences: 200_000)

@@ -76,7 +76,7 @@ struct VerificationTests {
       verification.files
         == .init(listed: 4, present: 4, unstored: 1, digestsRight: 2, withoutDigest: 1, paddingRight: 2))
     #expect(detail(.keybag, verification) == "11 of 11 class keys can be unwrapped")
-    #expect(detail(.items, verification) == "2 of 3 can be decrypted, 1 needs the hardware key of old-phone")
+    #expect(detail(.items, verification) == "2 of 3 can be decrypted, 1 needs a device's hardware key")
   }
 
   @Test("with the hardware key of its device has every item checked")
@@ -232,7 +232,7 @@ struct VerificationTests {
     let text = try #require(detail(.items, verification))
     #expect(
       text.hasPrefix(
-        "1 of 3 can be decrypted, 1 needs the hardware key of old-phone, 1 cannot be decrypted: item 1, tag-mismatch (blob"
+        "1 of 3 can be decrypted, 1 needs a device's hardware key, 1 cannot be decrypted: item 1, tag-mismatch (blob"
       ))
   }
 

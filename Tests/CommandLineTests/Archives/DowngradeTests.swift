@@ -255,7 +255,7 @@ struct NeedlessPasswordTests {
     #expect(
       outcome.status == 0
         && flat(outcome.output).hasSuffix(
-          "its 1 item can be decrypted only on solo."),
+          "its 1 item needs a device's hardware key (the backup names solo)."),
       "\(outcome)")
   }
 

@@ -76,6 +76,48 @@ struct SealVerbTests {
     #expect(try world.keyhaul("seal plain --password-file .bp").status == 14)
   }
 
+  @Test("a missing seal ends verify --sealed with 3, and stands in the answers about many backups")
+  func missing() throws {
+    let world = try MoveWorld(backedUpTo: "b/")
+    try world.devices.run("mkdir all; cp -R b all/sealed; cp -R b all/without; rm all/without/Keyhaul.seal")
+    let line = "verify all/without --password-file .bp"
+    #expect(try world.keyhaul(line).status == 0)
+    let missing = try world.keyhaul("\(line) --sealed")
+    #expect(missing.status == 3)
+    #expect(flat(missing.output).hasSuffix("It has no seal, so a removed seal would go unnoticed."), "\(missing)")
+    #expect(try world.keyhaul("verify all/sealed --password-file .bp --sealed").status == 0)
+    #expect(try world.keyhaul("verify all/without --quick --sealed").status == 3)
+    #expect(try world.object(world.keyhaul("\(line) --json").output)["seal"] as? String == "missing")
+    for (flags, seals) in [("--password-file .bp", ["intact", "missing"]), ("--quick", ["unchecked", "missing"])] {
+      let csv = try world.keyhaul("verify all \(flags) --format csv").output.split(separator: "\r\n")
+      let rows = csv.map { $0.split(separator: ",", omittingEmptySubsequences: false).map(String.init) }
+      let columns = ["has_seal", "seal"].compactMap { rows[0].firstIndex(of: $0) }
+      #expect(columns.map { rows[1][$0] } == ["true", seals[0]] && columns.map { rows[2][$0] } == ["false", seals[1]])
+    }
+    let many = try world.keyhaul("verify all --password-file .bp --sealed --fields name,code,has_seal")
+    #expect(many.status == 3)
+    #expect(
+      many.output.filter { !$0.isWhitespace }
+        == #"[{"name":"sealed","code":0,"has_seal":true},{"name":"without","code":3,"has_seal":false}]"#)
+    for line in ["inspect all", "plan all"] {
+      let rows = try world.keyhaul("\(line) --password-file .bp --format ndjson").output
+      #expect(rows.contains(#""has_seal":true"#) && rows.contains(#""has_seal":false"#), "\(line): \(rows)")
+    }
+    // A damaged backup without a seal is damaged before all.
+    try world.write([0], to: "all/without/Manifest.db", keepingSeal: true)
+    #expect(try world.keyhaul("\(line) --sealed").status == 13)
+  }
+
+  @Test("a whole older sealed backup of the same phone and password passes, as nothing in it shows its age")
+  func replayed() throws {
+    let world = try MoveWorld(backedUpTo: "old/")
+    try world.devices.run("echo x | keyhaul item add old-phone --service later --account later --secret-file - -q")
+    try world.backUp(to: "b/")
+    try world.devices.run("rm -r b; mv old b")
+    let verified = try world.keyhaul("verify b --password-file .bp --sealed")
+    #expect(verified.status == 0 && flat(verified.output).hasSuffix("b is intact."), "\(verified)")
+  }
+
   @Test("a keychain of an older backup of the same phone and password is seen, and restores nothing")
   func olderKeychain() throws {
     let world = try MoveWorld(backedUpTo: "b/")

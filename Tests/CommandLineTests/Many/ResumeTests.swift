@@ -5,23 +5,31 @@ import Testing
 
 @Suite("A call about many backups that goes on")
 struct ResumeTests {
+  /// The lines of the file `answers` without what they have more than those of `ndjson`.
+  private func answers(_ shelf: Shelf) throws -> String {
+    String(decoding: try shelf.world.read("answers"), as: UTF8.self)
+      .replacing(/,"question":\{"digest":"sha256:[0-9a-f]{64}","password":("[0-9a-f]+"|null)\}/, with: "")
+  }
+
   @Test("skips what is answered already, gives the same bytes, and asks again what has changed")
   func resumed() throws {
     let shelf = try Shelf()
     let line = "inspect shelf --list --password-file .bp --format ndjson --resume answers"
     let first = try shelf.world.keyhaul(line)
     #expect(first.status == 3)
-    #expect(String(decoding: try shelf.world.read("answers"), as: UTF8.self) == first.output)
+    #expect(try answers(shelf) == first.output)
     let mode = try FileManager.default.attributesOfItem(atPath: shelf.world.home.appending(path: "answers").path)
     #expect(mode[.posixPermissions] as? Int == 0o600)
 
     #expect(first.output.contains("backup-inspection/1"))
     // A document that no backup gives shows that it was taken from the file.
     let marked = first.output.replacing("backup-inspection/1", with: "backup-inspection/9")
-    try shelf.world.write(Array(marked.utf8), to: "answers")
+    let written = String(decoding: try shelf.world.read("answers"), as: UTF8.self)
+    try shelf.world.write(
+      Array(written.replacing("backup-inspection/1", with: "backup-inspection/9").utf8), to: "answers")
     let second = try shelf.world.keyhaul(line)
     #expect(second.output == marked && second.errors.contains("4 results were already there.\n"))
-    #expect(String(decoding: try shelf.world.read("answers"), as: UTF8.self) == marked)
+    #expect(try answers(shelf) == marked)
 
     // Another manifest: another digest.
     let manifest = try shelf.world.read("shelf/one/Manifest.plist")
@@ -92,7 +100,7 @@ struct ResumeTests {
       outcome.errors.hasSuffix("error: stopped by Ctrl-C\n  why: 3 backups had results\n"), "\(outcome.errors)")
     #expect(outcome.output.hasSuffix("\n"))
     #expect(try shelf.rows(outcome.output).count == 3)
-    #expect(String(decoding: try shelf.world.read("answers"), as: UTF8.self) == outcome.output)
+    #expect(try answers(shelf) == outcome.output)
     try shelf.world.devices.run("rm -r shelf/slow")
     let resumed = try shelf.world.keyhaul(line)
     #expect(resumed.output.hasPrefix(outcome.output) && resumed.errors.contains("3 results were already there."))

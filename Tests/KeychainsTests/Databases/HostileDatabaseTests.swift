@@ -25,6 +25,17 @@ struct HostileDatabaseTests {
     #expect(code(try DatabaseFile.changed(by: none)) == .unknownForm)
   }
 
+  @Test("The check of its indexes has a limit of CPU time, and what is not checked within it counts as damaged")
+  func indexes() throws {
+    let rows = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 500)"
+    let file = try DatabaseFile.changed(
+      by: "CREATE TABLE t(a); CREATE INDEX i ON t(a); INSERT INTO t \(rows) SELECT i FROM n")
+    let database = try Keychains.ForeignDatabase(DatabaseImage(file))
+    #expect(try database.hasSoundIndexes())
+    #expect(try !database.hasSoundIndexes(within: 0))
+    #expect(try database.hasSoundIndexes())
+  }
+
   @Test("Where one table is missing the others are read, and it is named")
   func missingTable() throws {
     let database = try KeychainDatabase(file: DatabaseFile.changed(by: "DROP TABLE keys"))

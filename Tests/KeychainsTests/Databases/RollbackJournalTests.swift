@@ -113,13 +113,26 @@ struct RollbackJournalTests {
     #expect(seen.contains(.takenBack))
   }
 
-  @Test("that is empty, zeroed by a finished change, or no journal says nothing")
+  @Test("that is empty or zeroed by a finished change says nothing, and one that does not begin like one is named")
   func finished() throws {
     let unfinished = try Unfinished("UPDATE genp SET data = randomblob(9000)")
     let zeroed = [UInt8](repeating: 0, count: 28) + unfinished.journal.dropFirst(28)
-    for journal in [[], zeroed, Array("no journal at all".utf8), Array(unfinished.journal.prefix(27))] {
+    for journal in [[], zeroed] {
       let database = try KeychainDatabase(file: unfinished.before, journal: journal)
       #expect(database.log == .none && database.rows.count == 12)
+    }
+    // SQLite takes nothing back with any of these, and removes them. Any of them may have been a journal.
+    let damaged = unfinished.journal
+    for journal in [
+      Array("no journal at all".utf8), Array(damaged.prefix(27)), [0] + damaged.dropFirst(), [7] + damaged.dropFirst(),
+      damaged.prefix(7) + [0] + damaged.dropFirst(8),
+    ] {
+      let database = try KeychainDatabase(file: unfinished.before, journal: journal)
+      #expect(database.log == .journalUnreadable && database.rows.count == 12)
+      // Nothing of it is put back.
+      #expect(
+        try unfinished.asSQLiteHasIt("PRAGMA page_count", journal)
+          == Unfinished.rows("PRAGMA page_count", of: unfinished.file))
     }
   }
 
@@ -164,6 +177,6 @@ struct RollbackJournalTests {
     #expect(error?.code == .overLimit)
     // A sector of nothing would never end.
     journal.replaceSubrange(20..<24, with: [0, 0, 0, 0])
-    #expect(try KeychainDatabase(file: DatabaseFile.bytes(), journal: journal).log == .none)
+    #expect(try KeychainDatabase(file: DatabaseFile.bytes(), journal: journal).log == .journalUnreadable)
   }
 }

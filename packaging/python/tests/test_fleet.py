@@ -98,7 +98,7 @@ def test_a_second_run_keeps_what_did_not_change(client: Client, sample: Sample, 
     os.utime(folder / "1.tar")
     (folder / "folder" / "Info.plist").touch()
     second = fleet.run(paths, client, passwords=sample.password, out=out)
-    # What was refused is settled too; a wrong password would not be.
+    # What was refused is settled too, if the password is the same; a wrong password would not be.
     assert (second.kept, second.looked_at) == (5, 2)
     other = fleet.run(paths, client, passwords=sample.password, out=out, verbs=["verify"])
     assert other.kept == 0 and other.items.num_rows == 0
@@ -106,6 +106,75 @@ def test_a_second_run_keeps_what_did_not_change(client: Client, sample: Sample, 
     again = fleet.run(paths[:2], client, passwords=keyhaul.PasswordFile("/nowhere"), out=out, verbs=["verify"])
     assert wrong.rows()[0]["code"] not in (0, 13) and again.kept == 0
     assert fleet.run(paths, client, passwords=sample.password, out=out, resume=False).kept == 0
+
+
+def test_rows_of_another_password_target_or_key_are_not_kept(
+    client: Client, program: str, sample: Sample, folder: pathlib.Path, tmp_path: pathlib.Path
+) -> None:
+    """A run that keeps rows gives what a run without rows gives."""
+    paths = fleet.backups_in(str(folder))[:4]
+    source = tmp_path / "password"
+    home = tmp_path / "home"
+    key = tmp_path / "key"
+
+    def made(name: str, fixture: str) -> None:
+        for arguments in (["delete", name, "--confirm", name], ["create", name, "--from", fixture]):
+            subprocess.run([program, "device", *arguments, "--home", home, "-q"], check=False, capture_output=True)
+
+    def same(**how: Any) -> int:
+        """Runs with and without the rows of earlier runs; returns how many of them were kept."""
+        password = keyhaul.PasswordFile(str(source))
+        kept, fresh = (
+            fleet.run(
+                paths, client, passwords=password, out=folder.parent / "out", home=str(home), resume=resume, **how
+            )
+            for resume in (True, False)
+        )
+        left_out = {"finished", "seconds", "password_mark", "worker", "asked"}
+        plain = [
+            [{name: row[name] for name in row if name not in left_out} for row in run.rows()] for run in (kept, fresh)
+        ]
+        assert plain[0] == plain[1]
+        return kept.kept
+
+    for secret, count in ((SECRET, 0), (SECRET, 4), ("wrong", 0), (SECRET, 0), (SECRET, 4)):
+        source.write_text(secret)
+        source.chmod(0o600)
+        assert same() == count, secret
+    made("target", "new-phone")
+    for fixture, count in ((None, 0), (None, 4), ("new-phone", 0), ("old-phone", 0), (None, 4)):
+        if fixture:
+            made("target", fixture)
+        assert same(to="target") == count, fixture
+    made("other", "new-phone")
+    assert same(to="other") == 0 and same(to="other") == 4
+    for byte, count in ((7, 0), (7, 4), (8, 0)):
+        key.write_bytes(bytes([byte]) * 16)
+        key.chmod(0o600)
+        assert same(device_key=str(key)) == count, byte
+
+
+def test_a_password_is_tried_once_for_many_rows(
+    client: Client, program: str, sample: Sample, folder: pathlib.Path, tmp_path: pathlib.Path
+) -> None:
+    calls = tmp_path / "calls"
+    text = f"""
+import os, sys
+open({str(calls)!r}, "a").write(sys.argv[1] + "\\n")
+os.execv({program!r}, [{program!r}, *sys.argv[1:]])
+"""
+    counted = script(tmp_path / "program", text)
+    paths = fleet.backups_in(str(folder))[:5]
+    out = folder.parent / "out"
+    for batch in (None, 1):
+        fleet.run(paths, client, passwords=sample.password, out=out, program=counted, batch=5)
+        calls.write_text("")
+        assert fleet.run(paths, client, passwords=sample.password, out=out, program=counted, batch=batch).kept == 5
+        # Once for each of the two workers at most, which are threads of one process here.
+        assert 1 <= calls.read_text().split().count("inspect") <= 2
+        assert "verify" not in calls.read_text()
+    table = (out / "backups.parquet").read_bytes()
+    assert SECRET.encode() not in table
 
 
 def test_tables_of_another_form_are_not_kept(client: Client, sample: Sample, folder: pathlib.Path) -> None:

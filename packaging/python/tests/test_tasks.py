@@ -38,7 +38,7 @@ import json, os, sys, time
 many = sys.argv[-2:] == ["--paths-from", "-"]
 paths = sys.stdin.read().split("\\0")[:-1] if many else sys.argv[-1:]
 with open({log!r}, "a") as file: file.write(json.dumps([sys.argv[1], many, [os.path.basename(path) for path in paths]]) + "\\n")
-if sys.argv[1] == "version": os.execv({program!r}, [{program!r}, *sys.argv[1:]])
+if sys.argv[1] in ("version", "device"): os.execv({program!r}, [{program!r}, *sys.argv[1:]])
 for path in paths:
     name = os.path.basename(path)
     if name == "ends.tar": os.kill(os.getpid(), 11)
@@ -88,7 +88,9 @@ def test_a_backup_that_ends_a_call_about_many_is_asked_alone(
         each for each in expected if not each[1].startswith(bad)
     ]
     assert found[2][:2] == ending
-    said = [json.loads(line) for line in log.read_text().splitlines() if "version" not in line]
+    said = [
+        json.loads(line) for line in log.read_text().splitlines() if json.loads(line)[0] not in ("version", "device")
+    ]
     assert sorted((len(paths) for _, _, paths in said), reverse=True) == calls
 
 

@@ -34,6 +34,8 @@ final class Session {
   let subjectPath: String
   /// What that backup says of itself, once it was opened.
   var subject: SubjectFacts?
+  /// The offered password that opened that backup; `nil` if none did.
+  var openingPassword: SharedPassword?
   /// Whether it read a backup that is known not to be what was sealed: then its answer is not all right.
   var isAboutChangedBackup = false
   /// The folders of devices that calls which are shown have to name, as no device in them is found by its name alone.

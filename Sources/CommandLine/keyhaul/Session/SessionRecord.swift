@@ -38,6 +38,8 @@ struct SubjectFacts: Equatable, Sendable {
   var state: String?
   /// Of its manifest, its list of files and its keychain; `nil` if it was not opened.
   var digest: String?
+  /// Whether it has a seal; `nil` if it was not opened.
+  var hasSeal: Bool?
 
   init() {}
 }

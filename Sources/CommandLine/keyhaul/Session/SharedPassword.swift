@@ -6,11 +6,21 @@ final class SharedPassword: Sendable {
   let origin: String
   let keys = DerivedKeys()
   let held: HeldSecret
+  /// What the answers of this run call it in a `--resume` file. It is random, and says nothing about the password.
+  let mark = String(UInt64.random(in: .min ... .max), radix: 16)
+  /// What earlier runs called it.
+  private let earlierMarks = Locked<Set<String>>([])
 
   init(_ secret: consuming Secret, from origin: String) {
     self.origin = origin
     held = HeldSecret(secret)
   }
+
+  /// Whether it is known to be the password that has this mark.
+  func isKnown(as mark: String) -> Bool { self.mark == mark || earlierMarks.withLock { $0.contains(mark) } }
+
+  /// Records that it opens a backup which the password with this mark opened.
+  func know(as mark: String) { _ = earlierMarks.withLock { $0.insert(mark) } }
 
   /// A copy of it.
   func secret() -> Secret { held.secret.copy() }

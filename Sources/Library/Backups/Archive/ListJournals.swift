@@ -18,8 +18,7 @@ extension StoredParts {
       guard let stored = self[large: part] else { continue }
       let byteCount = Int64(stored.byteCount)
       let bytes = try stored.bytes()
-      // A finished change leaves zeros in a journal's header, or an empty one. Source: SQLite, "PRAGMA journal_mode".
-      if part == .databaseJournal, bytes.first == 0 { continue }
+      if part == .databaseJournal, RollbackJournal.isFinished(bytes) { continue }
       guard part == .databaseLog || !contains(.databaseLog) else {
         leave(part, byteCount, "there is also a log")
         continue

@@ -50,6 +50,33 @@ package final class DefensiveConnection {
     try step(statement, body)
   }
 
+  /// Runs SQLite's own check of every page, row and index entry, and returns the first fault; `nil` if there is none.
+  ///
+  /// An index may be made so that looking up its entries takes hours. No device writes one for which the limit is too short.
+  ///
+  /// - Parameter limit: The most CPU time in nanoseconds; by default many times what the database of a device takes.
+  package func firstFault(within limit: Int64? = nil) throws(BackupArchiveError) -> String? {
+    var deadline = keyhaul_sqlite3_cpu_time() + (limit ?? Self.checkTime(ofByteCount: reader.byteCount))
+    return try withUnsafeMutablePointer(to: &deadline) { (deadline) throws(BackupArchiveError) -> String? in
+      keyhaul_sqlite3_limit_time(handle, deadline)
+      defer { keyhaul_sqlite3_limit_time(handle, nil) }
+      var result: String?
+      do throws(BackupArchiveError) {
+        try forEachRow("PRAGMA integrity_check(1)") { result = $0.text(0) }
+      } catch {
+        guard sqlite3_errcode(handle) != SQLITE_INTERRUPT else { return "its indexes take too long to check" }
+        guard error.code == .damaged else { throw error }
+        return error.reason
+      }
+      return result == "ok" ? nil : result ?? "no result"
+    }
+  }
+
+  /// In nanoseconds of CPU time: 5 s, and 1 ms for each page of 4 KiB. 300,000 rows with their indexes took 1.2 s of 50 s.
+  private static func checkTime(ofByteCount byteCount: Int) -> Int64 {
+    5_000_000_000 + Int64(byteCount / 4096) * 1_000_000
+  }
+
   /// A query that is asked again and again, each time with another number.
   package final class NumberQuery {
     private let connection: DefensiveConnection

@@ -22,6 +22,9 @@ public struct FileIndex: Sendable {
     if places[name] == nil { places[name] = place } else { further[name, default: []].append(place) }
   }
 
+  /// Whether a file with the same identifier was entered.
+  func holds(_ file: ListedFile) -> Bool { StoredPayloads.Name(file.fileIdentifier).map { places[$0] != nil } ?? false }
+
   /// In the list's order.
   public func places(of fileIdentifier: some StringProtocol) -> [FilePlace] {
     guard let name = StoredPayloads.Name(fileIdentifier), let first = places[name] else { return [] }

@@ -56,11 +56,11 @@ final class ManifestDatabase: Sendable {
     return connection
   }
 
-  /// SQLite's own check of every page, but of a database that is cut, where it would find nothing else. Where it fails
-  /// every row is tried for itself.
+  /// Runs SQLite's own check of every page and index, unless the database is cut, where it would find nothing else. If it
+  /// fails, each row is tried for itself.
   private func checkPages(_ connection: DefensiveConnection) throws(BackupArchiveError) {
     var fault = bytes.cut
-    if fault == nil, let result = try Self.firstFault(of: connection) {
+    if fault == nil, let result = try connection.firstFault() {
       fault = "the manifest database fails its check: \(quoted(result))"
     }
     guard let fault else { return check.withLock { $0 = .passed } }
@@ -69,18 +69,6 @@ final class ManifestDatabase: Sendable {
       throw BackupArchiveError(bytes.cut == nil ? .damaged : .truncated, rows.reason)
     }
     check.withLock { $0 = .failed(rows) }
-  }
-
-  /// What the check found first; `nil` if it found nothing.
-  private static func firstFault(of connection: DefensiveConnection) throws(BackupArchiveError) -> String? {
-    var result: String?
-    do throws(BackupArchiveError) {
-      try connection.forEachRow("PRAGMA quick_check(1)") { result = $0.text(0) }
-    } catch {
-      guard error.code == .damaged else { throw error }
-      return error.reason
-    }
-    return result == "ok" ? nil : result ?? "no result"
   }
 
   /// Lends the rows, those of a damaged database as far as they can be read.
@@ -137,12 +125,16 @@ final class ManifestDatabase: Sendable {
       }
       return files
     }
-    try DefensiveConnection(bytes).forEachRow(
-      """
-      SELECT \(Self.columns) FROM Files
-      WHERE fileID = ?1 OR (domain = ?2 AND relativePath = ?3) LIMIT 2
-      """, [identifier, domain, relativePath]
-    ) { row in files.append(ListedFile(row, records)) }
+    let connection = try DefensiveConnection(bytes)
+    // An index of a database that was not checked yet may lack the row, which the table still has.
+    for order in ["", "NOT INDEXED"] where files.isEmpty {
+      try connection.forEachRow(
+        """
+        SELECT \(Self.columns) FROM Files \(order)
+        WHERE fileID = ?1 OR (domain = ?2 AND relativePath = ?3) LIMIT 2
+        """, [identifier, domain, relativePath]
+      ) { row in files.append(ListedFile(row, records)) }
+    }
     return files
   }
 

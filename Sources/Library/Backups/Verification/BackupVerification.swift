@@ -105,6 +105,29 @@ public struct BackupVerification: Sendable, Equatable {
   /// one that was made cannot.
   public internal(set) var isEachFileSealed = false
 
+  /// Whether the backup has a seal, readable or not; `nil` if it could not be opened.
+  public internal(set) var hasSeal: Bool?
+
+  /// What a seal shows. The raw value is what machine-readable reports say.
+  public enum SealState: String, Sendable {
+    /// Every file matches it, and its code is right if it has one.
+    case intact
+    /// A file does not match it, or the seal itself was changed.
+    case broken
+    /// There is none.
+    case missing
+    /// There is one, and it was not compared in full.
+    case unchecked
+  }
+
+  /// What the seal shows; `nil` if the backup could not be opened.
+  public var sealState: SealState? {
+    guard let hasSeal else { return nil }
+    guard hasSeal else { return .missing }
+    guard faultCount[.seal] == nil else { return .broken }
+    return checks.contains { $0.id == .seal } ? .intact : .unchecked
+  }
+
   /// Whether no fault was found, as far as it was checked.
   public var isFaultless: Bool {
     switch verdict {

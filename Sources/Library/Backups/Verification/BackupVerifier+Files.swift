@@ -25,7 +25,10 @@ extension BackupVerifier {
       listing = try list.listing(against: stored) { (file, place) throws(BackupArchiveError) in
         guard file.kind == .file else { return }
         checkPresence(of: file, in: stored, keychainIsApart: keys != nil, &tally)
-        if stored.byteCount(of: file.fileIdentifier) != nil { index.add(file, at: place) }
+        if stored.byteCount(of: file.fileIdentifier) != nil {
+          if !archive.canReadPayloads { checkRecord(of: file, with: keys, isListed: index.holds(file), &tally) }
+          index.add(file, at: place)
+        }
         guard progress(0, stored.byteCount) else { throw Self.cancelled }
       }
       if archive.canReadPayloads {
@@ -51,15 +54,18 @@ extension BackupVerifier {
   }
 
   private mutating func conclude(_ tally: FileTally, unlisted: Int, withoutKeys: Bool) {
+    noteUnlisted(unlisted)
     guard archive.canReadPayloads else {
-      // A stream is gone once it was read; that everything was in it is known.
-      if findings.missingCount > 0 {
-        findings.conclude(.files, "\(Amounts.count(findings.missingCount, "listed file")) not stored")
-      }
+      // A stream is gone once it was read; what was in it, and what the list says of it, is known.
+      let (missing, all) = (findings.missingCount, findings.faultCount[.files, default: 0])
+      let parts = [
+        missing > 0 ? "\(Amounts.count(missing, "listed file")) not stored" : nil,
+        all > missing ? "\(Amounts.grouped(all - missing)) damaged" : nil,
+      ].compactMap(\.self)
+      if !parts.isEmpty { findings.conclude(.files, parts.joined(separator: ", ")) }
       findings.leaveOut(.files, "a stream can be read only once: verify a file or folder to check every payload")
       return
     }
-    noteUnlisted(unlisted)
     findings.notes += tally.otherSizeNotes.sorted()
     findings.files = BackupVerification.FileCounts(
       listed: tally.listed, present: tally.present, unstored: tally.unstored,
@@ -95,6 +101,29 @@ extension BackupVerifier {
       }
     } catch {
       if !isKeychain { add(error, of: file, &tally) }
+    }
+  }
+
+  /// Checks what the list says of a stored payload that cannot be read again: its record, its key, and that it is listed
+  /// once.
+  ///
+  /// - Parameter isListed: Whether the list has named the payload before.
+  private mutating func checkRecord(
+    of file: ListedFile, with keys: ClassKeys?, isListed: Bool, _ tally: inout FileTally
+  ) {
+    if isListed {
+      tally.faults.add(.init(.files, .recordMalformed, file: Self.name(of: file), "it is listed more than once"))
+      return
+    }
+    do throws(BackupArchiveError) {
+      switch keys {
+      case .none: _ = try PayloadPass(storedBytesOf: file, in: archive)
+      case .some(let keys): _ = try PayloadPass(of: file, in: archive, with: keys)
+      }
+    } catch {
+      // With keys the keychain's own check tells of it.
+      let isKeychain = file.fileIdentifier == KeychainPayload.fileIdentifier
+      if !isKeychain || keys == nil { add(error, of: file, &tally) }
     }
   }
 

@@ -148,19 +148,18 @@ extension BackupVerifier {
       item: item.index, reason.rawValue)
   }
 
-  /// "12 of 16 open, 3 need the hardware of old-phone, 1 does not open: item 15, tag-mismatch (…)"
+  /// "12 of 16 can be decrypted, 3 need a device's hardware key, 1 cannot be decrypted: item 15, tag-mismatch (…)"
   private func detail(
     of counts: BackupVerification.ItemCounts, refusedCount: Int, first: BackupVerification.Fault?
   ) -> String {
     var parts = ["\(Amounts.grouped(counts.readable)) of \(Amounts.grouped(counts.total)) can be decrypted"]
     if counts.deviceBound > 0 {
       let (count, needs) = (Amounts.grouped(counts.deviceBound), counts.deviceBound == 1 ? "needs" : "need")
-      let maker = archive.device.name ?? "the source device"
       parts.append(
         findings.hardware.isDivided
           ? "\(count) \(needs) another device's hardware key or \(counts.deviceBound == 1 ? "is" : "are") damaged; "
             + "Keyhaul cannot tell which"
-          : "\(count) \(needs) the hardware key of \(maker)")
+          : "\(count) \(needs) a device's hardware key")
     }
     guard counts.damaged > 0 else { return parts.joined(separator: ", ") }
     let isOne = counts.damaged == 1

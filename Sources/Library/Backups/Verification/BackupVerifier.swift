@@ -269,6 +269,7 @@ extension BackupVerification {
     self.init(isQuick: isQuick)
     var verifier = BackupVerifier(archive: archive, findings: self, jobs: jobs ?? ParallelMap.standardJobCount)
     verifier.checkStructure()
+    verifier.findings.hasSeal = archive.seal != nil
     try verifier.beginSeal()
     switch keys {
     case .none: try verifier.checkWithoutKeys(keybagFault: keybagFault, progress: progress)

@@ -1,3 +1,5 @@
+import Basics
+
 /// The key "0x835" that a device's hardware derives for its keybags: what ties a class key to one device.
 ///
 /// Wraps the 32 bytes of a class key with AES-CBC and a zero IV. That layer has no check value: with another device's
@@ -16,6 +18,16 @@ public final class DeviceKey: Sendable {
       throw DataProtectionError(.malformed, "a device key has \(Self.size) bytes, not \(count)")
     }
     self.key = key
+  }
+
+  /// A digest by which the same key is recognized, 32 bytes. It does not reveal the key, which is 16 random bytes.
+  public func fingerprint() throws(DataProtectionError) -> [UInt8] {
+    let context = try DigestContext(.sha256)
+    try Array("fingerprint of a device key".utf8).withRawBytes { (label) throws(DataProtectionError) in
+      try context.update(label)
+    }
+    try key.withBytes { (bytes) throws(DataProtectionError) in try context.update(bytes) }
+    return try context.finish()
   }
 
   /// Adds the device layer to a class key.

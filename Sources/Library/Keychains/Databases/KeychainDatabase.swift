@@ -19,6 +19,8 @@ public struct KeychainDatabase: Sendable {
   public let wrappedMetadataKeys: [KeyClass: SensitiveBytes]
   /// Whether SQLite finds nothing wrong with its pages, its log applied.
   public let isIntact: Bool
+  /// Whether each index lists every row of its table, its log applied; `false` if the pages are damaged.
+  public let hasSoundIndexes: Bool
   /// The bytes of one file that holds all of it, its log applied: a checkpointed copy.
   public let image: [UInt8]
   /// What became of the log beside it.
@@ -135,6 +137,7 @@ public struct KeychainDatabase: Sendable {
     self.schema = schema
     self.rows = rows
     isIntact = try database.isIntact()
+    hasSoundIndexes = isIntact ? try database.hasSoundIndexes() : false
     self.image = image.bytes
     wrappedMetadataKeys = keys
     self.log = use
@@ -146,7 +149,10 @@ public struct KeychainDatabase: Sendable {
     _ image: DatabaseImage, _ logBytes: [UInt8], _ journalBytes: [UInt8]
   ) throws(KeychainDatabaseError) -> (ForeignDatabase, DatabaseImage, DatabaseFacts.LogUse) {
     guard !logBytes.isEmpty else {
-      guard let journal = RollbackJournal(journalBytes) else { return (try ForeignDatabase(image), image, .none) }
+      guard let journal = RollbackJournal(journalBytes) else {
+        let isFinished = RollbackJournal.isFinished(journalBytes)
+        return (try ForeignDatabase(image), image, isFinished ? .none : .journalUnreadable)
+      }
       return try settled(image, as: .takenBack, "its journal") { () throws(KeychainDatabaseError) in
         try image.takingBack(journal, of: journalBytes)
       }

@@ -7,7 +7,7 @@ import KeychainRules
 ///
 /// Not to be used from two threads at once.
 final class OpenDatabase: DatabaseRows {
-  private let handle: OpaquePointer
+  let handle: OpaquePointer
 
   /// Opens a file that is there and begins a transaction.
   ///

@@ -64,6 +64,11 @@ public final class SimulatorKeychain {
     self.database = database
     self.random = random
     try Self.refuseDefinitions(in: database)
+    // What an index does not list is not found there, and would be put in a second time.
+    guard try database.hasSoundIndexes() else {
+      throw KeychainDatabaseError(
+        .damaged, "its indexes do not match its tables, so a change could add an item that is already there")
+    }
     guard let schema = try KeychainDatabase.schema(of: database) else {
       throw KeychainDatabaseError(.unchangeable, "it does not state its schema version")
     }

@@ -68,7 +68,7 @@ public final class KeychainStore: Sendable {
     }
   }
 
-  /// Opens a keychain after its schema was compared with Apple's. Rows that hold empty data in the form which Apple's
+  /// Opens a keychain after its schema was compared with Apple's, and its indexes with its tables if it may be changed. Rows that hold empty data in the form which Apple's
   /// daemon does not find are given the other in one transaction (`EmptyData`); what the items are stays as it is.
   ///
   /// - Parameters:
@@ -77,7 +77,8 @@ public final class KeychainStore: Sendable {
   ///   - isForReading: Whether such rows stay as they are. They are found all the same.
   ///   - shouldContinue: Asked between items by what changes many of them. Where it answers `false` the change is taken back
   ///     and ends with `.cancelled`.
-  /// - Throws: `.damaged` for a link, a file that is not a database, or one with another schema, a trigger or a view;
+  /// - Throws: `.damaged` for a link, a file that is not a database, or one with another schema, a trigger or a view, or
+  ///   with an index that does not list its table's rows;
   ///   `.notAvailable` where there is no file; `.busy`.
   public static func open(
     at path: String, durability: Durability = .eachCall, isForReading: Bool = false,
@@ -85,7 +86,10 @@ public final class KeychainStore: Sendable {
   ) throws(KeychainStoreError) -> KeychainStore {
     try DatabaseFile(at: path).secureExisting()
     let store = KeychainStore(try openQueue(path, durability), durability, shouldContinue: shouldContinue)
-    try store.read { (transaction) throws(KeychainStoreError) in try SchemaCheck.verify(transaction.database) }
+    try store.read { (transaction) throws(KeychainStoreError) in
+      try SchemaCheck.verify(transaction.database)
+      if !isForReading { try SchemaCheck.verifyIndexes(transaction.database) }
+    }
     try store.use(.writeAheadLog)
     if !isForReading { try store.settleEmptyData() }
     return store

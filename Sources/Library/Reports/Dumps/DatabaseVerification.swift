@@ -11,6 +11,7 @@ package struct DatabaseVerification {
   /// What is checked, in its order. The raw value is the identifier in machine-readable output.
   package enum CheckID: String, CaseIterable, Sendable {
     case pages
+    case indexes
     case log
     case tables
     case items
@@ -45,7 +46,8 @@ package struct DatabaseVerification {
       Check(
         id: .pages, outcome: database.isIntact ? .right : .wrong,
         detail: database.isIntact ? "SQLite finds no errors in them" : "they contradict each other"),
-      Self.log(database.log), Self.tables(database.missingTables), Self.items(rows, of: database), Self.digests(rows),
+      Self.indexes(of: database), Self.log(database.log), Self.tables(database.missingTables),
+      Self.items(rows, of: database), Self.digests(rows),
       Self.columns(rows),
     ]
   }
@@ -56,6 +58,17 @@ package struct DatabaseVerification {
   package var isPartial: Bool { checks.contains { $0.outcome == .unchecked } }
 
   // MARK: The checks
+
+  private static func indexes(of database: KeychainDatabase) -> Check {
+    guard database.isIntact else {
+      return Check(id: .indexes, outcome: .unchecked, detail: "not checked: the pages contradict each other")
+    }
+    return Check(
+      id: .indexes, outcome: database.hasSoundIndexes ? .right : .wrong,
+      detail: database.hasSoundIndexes
+        ? "they list every row of their tables" : "they do not list the rows of their tables"
+    )
+  }
 
   private static func log(_ use: DatabaseFacts.LogUse) -> Check {
     switch use {
@@ -68,6 +81,10 @@ package struct DatabaseVerification {
         id: .log, outcome: .unchecked,
         detail: "its committed changes were read up to a point; the rest is damaged, cut off or unfinished")
     case .unreadable: Check(id: .log, outcome: .unchecked, detail: "it has no committed change that can be read")
+    case .journalUnreadable:
+      Check(
+        id: .log, outcome: .unchecked,
+        detail: "the journal next to it does not begin like one, so SQLite ignores it and rolls nothing back")
     case .foreign:
       Check(id: .log, outcome: .unchecked, detail: "it belongs to another database, or to another state of this one")
     }

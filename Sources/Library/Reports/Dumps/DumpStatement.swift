@@ -68,6 +68,9 @@ package struct DumpStatement {
         "One of its changes was not finished. Keyhaul read the state before this change, from the journal (-journal). "
           + "SQLite restores the same state when it next opens the database."
       case .unreadable: "Its log (-wal) has no committed change that can be read, so nothing from the log is shown."
+      case .journalUnreadable:
+        "The journal (-journal) next to it does not begin like one, so SQLite ignores it. If it belongs to an unfinished "
+          + "change, that change is shown."
       case .foreign:
         "Its log (-wal) or journal (-journal) belongs to another database, or to another state of this one, so nothing "
           + "from it is shown."

@@ -9,15 +9,24 @@ package struct VerificationReport {
   let device: String?
   /// Whether the password was left out on request.
   let isQuickAsked: Bool
+  /// What the items show about the given device key; `nil` if no key was given or tried.
+  package let deviceKey: DeviceKeyVerdict?
+  /// Whether a missing seal was asked about.
+  let requiresSeal: Bool
 
-  package init(_ verification: BackupVerification, of name: String, device: String?, isQuickAsked: Bool) {
+  package init(
+    _ verification: BackupVerification, of name: String, device: String?, isQuickAsked: Bool,
+    deviceKey: DeviceKeyVerdict? = nil, requiresSeal: Bool = false
+  ) {
     self.verification = verification
     self.name = name
     self.device = device
     self.isQuickAsked = isQuickAsked
+    self.deviceKey = deviceKey
+    self.requiresSeal = requiresSeal
   }
 
-  package var json: JSONValue { VerificationDocument(verification, of: name).json }
+  package var json: JSONValue { VerificationDocument(verification, of: name, deviceKey: deviceKey).json }
 
   package struct Line {
     package let text: String
@@ -41,10 +50,25 @@ package struct VerificationReport {
     // Only where items were counted.
     if verification.items != nil { lines += UnseenItems.lines(style: style).map { Line(text: $0) } }
     let color: Color? = verification.isFaultless ? nil : .red
+    let sentences = [conclusion, deviceKeySentence, sealSentence].compactMap(\.self).joined(separator: " ")
     return lines
-      + WordWrap.lines(of: style.adapted(HostileText.shown(conclusion)), columns: style.width).map {
+      + WordWrap.lines(of: style.adapted(HostileText.shown(sentences)), columns: style.width).map {
         Line(text: $0, color: color)
       }
+  }
+
+  private var deviceKeySentence: String? {
+    switch deviceKey {
+    case .foreign: "The given device key decrypts none of the items that need one."
+    case .divided: "The given device key decrypts only some of the items that need one."
+    case .unproven where verification.items != nil:
+      "No item needs a device key, so nothing shows whether the given one is right."
+    case .proven, .unproven, nil: nil
+    }
+  }
+
+  private var sealSentence: String? {
+    requiresSeal && verification.sealState == .missing ? "It has no seal, so a removed seal would go unnoticed." : nil
   }
 
   private static let indent = 20
@@ -90,7 +114,8 @@ package struct VerificationReport {
   /// The checks that were not made of what there is: a seal may be missing.
   private var unmade: [BackupVerification.Unchecked] { verification.unchecked.filter { $0.id != .seal } }
 
-  private var owner: String { device ?? "the source device" }
+  /// Whose key the items need, as far as the backup says it: anyone can change that name.
+  private var owner: String { device.map { "the backup names \($0)" } ?? "the backup does not name the device" }
 
   /// The last line: whether this copy can be relied on.
   private var conclusion: String {
@@ -108,8 +133,8 @@ package struct VerificationReport {
     case .foreign:
       guard unmade.isEmpty else { return asFarAsSeen }
       let count = verification.items?.deviceBound ?? 0
-      let items = count == 1 ? "1 item can be decrypted" : "\(Amounts.count(count, "item")) can be decrypted"
-      return "\(faultless), as far as Keyhaul could check: its \(items) only on \(owner)."
+      let items = "\(Amounts.count(count, "item")) \(count == 1 ? "needs" : "need")"
+      return "\(faultless), as far as Keyhaul could check: its \(items) a device's hardware key (\(owner))."
     case .unproven:
       guard unmade.isEmpty else { return asFarAsSeen }
       return boundItems.map { "\(faultless); \($0)." } ?? "\(faultless)."
@@ -148,7 +173,7 @@ package struct VerificationReport {
     return " (\(right), \(others): a change in \(files.unproven == 1 ? "it" : "them") cannot be seen)"
   }
 
-  /// "1 item could not be checked, because it opens only on old-phone"; `nil` if all were.
+  /// "1 item could not be checked, because it needs a device's hardware key (the backup names old-phone)"; `nil` if all were.
   private var boundItems: String? {
     let bound = verification.items?.deviceBound ?? 0
     guard bound > 0 else { return nil }
@@ -157,7 +182,7 @@ package struct VerificationReport {
     let why =
       verification.hardware.isDivided
       ? "\(it) cannot be decrypted with the available hardware key"
-      : "\(it) can be decrypted only on \(owner)"
+      : "\(it) \(bound == 1 ? "needs" : "need") a device's hardware key (\(owner))"
     return "\(Amounts.count(bound, "item")) could not be checked, because \(why)"
   }
 

@@ -150,6 +150,26 @@ def version(program: str | None = None) -> str:
     return " ".join(str(document[part]) for part in ("version", "commit") if document.get(part))
 
 
+def devices(program: str | None = None, home: str | None = None) -> list[dict[str, Any]]:
+    """Returns the virtual devices in the home folder. Devices that cannot be read are left out."""
+    found = _device_document(["device", "list"], program, home, {0, 3})
+    return [device for device in found.get("devices", ()) if isinstance(device, dict)]
+
+
+def device(name: str, program: str | None = None, home: str | None = None) -> dict[str, Any]:
+    """Returns one virtual device."""
+    return _device_document(["device", "show", name], program, home, {0})
+
+
+def _device_document(command: list[str], program: str | None, home: str | None, codes: set[int]) -> dict[str, Any]:
+    arguments = [*command, "--json", "--quiet", "--no-input", *(["--home", home] if home is not None else [])]
+    ended = _process.run(find_program(program), arguments)
+    document = _document(ended.out)
+    if document is None or ended.code not in codes:
+        raise _failure(ended)
+    return document
+
+
 def _asked(
     kind: type[A],
     verb: str,

@@ -135,6 +135,7 @@ class Inspection(Answer):
     passcode_set: bool | None = None
     findings: tuple[Finding, ...] = ()
     items: tuple[InspectedItem, ...] | None = None
+    has_seal: bool | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -209,6 +210,8 @@ class Verification(Answer):
     files: FileCounts | None = None
     verdict: str | None = None
     hostile: bool = False
+    seal: str | None = None
+    device_key: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -33,7 +33,7 @@ struct DatabaseReading {
         switch database.log {
         case .applied, .appliedInPart: try Digest.sha256(file + log)
         case .takenBack: try Digest.sha256(file + journal)
-        case .none, .unreadable, .foreign: try Digest.sha256(file)
+        case .none, .unreadable, .foreign, .journalUnreadable: try Digest.sha256(file)
         }
     } catch {
       throw CommandFailure(error, doing: "cannot read \(name)")

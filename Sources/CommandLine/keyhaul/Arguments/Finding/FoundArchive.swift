@@ -315,6 +315,7 @@ extension SubjectFacts {
     date = archive.date
     isEncrypted = archive.isManifestUnreadable ? nil : archive.isEncrypted
     digest = archive.digest
+    hasSeal = archive.seal != nil
     state = Self.state(of: archive)?.rawValue
   }
 

@@ -11,6 +11,8 @@ final class ArchiveUnlocker {
   var isWorkAccepted = false
   /// How long deriving the last key took; `nil` before one was derived.
   private(set) var derivationTime: Duration?
+  /// Whether the given device key decrypts none of the items that need one.
+  private(set) var isGivenKeyForeign = false
 
   init(_ named: NamedArchive, _ options: OpeningOptions, in session: Session) {
     self.named = named
@@ -62,7 +64,9 @@ final class ArchiveUnlocker {
     var wrong: CommandFailure?
     for password in offered {
       do throws(CommandFailure) {
-        return try key(password: password.secret(), remembering: password.keys)
+        let key = try key(password: password.secret(), remembering: password.keys)
+        if key.keybagFault == nil { session.openingPassword = password }
+        return key
       } catch {
         guard error.status == .wrongPassword else { throw error }
         wrong = error
@@ -323,6 +327,7 @@ extension ArchiveUnlocker {
   }
 
   func warnOfForeignKey() {
+    isGivenKeyForeign = true
     session.warn(
       "the given device key does not belong to the source device of \(name)",
       why: "it decrypts none of the items that need a device key", try: "the 0x835 key of that device")

@@ -32,8 +32,12 @@ enum ExpectationFile {
   /// More than anyone writes by hand, in bytes.
   static let maximumByteCount = 16 << 20
 
+  static func bytes(of path: String, in session: Session) throws(CommandFailure) -> [UInt8] {
+    try InputFile.read(path, atMost: maximumByteCount, what: "the expectations", in: session)
+  }
+
   static func read(_ path: String, in session: Session) throws(CommandFailure) -> [PlanExpectation] {
-    let bytes = try InputFile.read(path, atMost: maximumByteCount, what: "the expectations", in: session)
+    let bytes = try bytes(of: path, in: session)
     do throws(MigrationError) {
       return try PlanExpectations(parsing: bytes).expectations
     } catch {

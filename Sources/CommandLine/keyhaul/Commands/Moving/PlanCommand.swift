@@ -389,6 +389,17 @@ extension PlanCommand {
     return flags + ["--to \(target.name) \(revision)", "--existing \(move.policy.rawValue)"]
   }
 
+  func inputs(in session: Session) throws -> [(flag: String, content: [UInt8])] {
+    var inputs: [(flag: String, content: [UInt8])] = []
+    if let expect { inputs.append(("--expect", try ExpectationFile.bytes(of: expect, in: session))) }
+    let finder = try ArgumentFinder(session, databaseKeys)
+    if let to = move.to { inputs.append(("--to", try target(to, finder).hold(.reading) { try $0.identity() })) }
+    if let maker {
+      inputs.append(("--source", try finder.device(maker, wait: wait.time).hold(.reading) { try $0.identity() }))
+    }
+    return inputs
+  }
+
   static let columns = [
     AnswerColumn("total") { counts(in: $0)?.total.map { .integer($0) } },
     AnswerColumn("arrives") { counts(in: $0)?.arrives.map { .integer($0) } },

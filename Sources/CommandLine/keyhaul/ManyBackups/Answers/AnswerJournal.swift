@@ -1,7 +1,8 @@
 import KeyhaulKit
 import SystemPackage
 
-/// The file of `--resume`: each answer on a line of its own, as `ndjson` prints it, added as soon as it is there.
+/// The file of `--resume`: each answer on a line of its own, as `ndjson` prints it and with its question, added as soon as it
+/// is there.
 ///
 /// A run that was ended goes on behind the last whole line. Of an earlier answer only its place is held, so that documents
 /// of any size take no memory. One process writes to it at a time.
@@ -27,15 +28,18 @@ final class AnswerJournal: Sendable {
   private let lock: FileLock
   private let system = FileSystem.real
   private let places: [Key: Place]
+  private let questionDigest: String
 
   /// Opens the file, or makes it for its owner alone.
   ///
   /// - Parameters:
   ///   - verb: Answers of other verbs, and those to other questions, are none to this one.
   ///   - asked: As `BackupAnswer` has it, for a backup whose password is available and for one whose is not.
+  ///   - questionDigest: As `AnswerQuestion` has it.
   /// - Throws: `.refused` for a file that holds something else: nothing is added to it. `.busy` where another run has it.
-  init(_ path: String, verb: String, asked: Set<[String]>) throws(CommandFailure) {
+  init(_ path: String, verb: String, asked: Set<[String]>, questionDigest: String) throws(CommandFailure) {
     self.path = path
+    self.questionDigest = questionDigest
     do throws(Errno) {
       let file = try system.openForAppending(path)
       let status = try system.status(of: file.raw)
@@ -55,30 +59,47 @@ final class AnswerJournal: Sendable {
     }
     var places: [Key: Place] = [:]
     var lines = AnswerLines(lock.file.raw, named: path)
+    // A few bytes of a first line may be all that a full disk had room for. Only results behind them show that.
+    var (hasResult, needsResult) = (false, false)
     while let line = try lines.next() {
       guard let json = try? JSONValue(parsing: line.bytes), let answer = BackupAnswer(json) else {
-        guard line.offset > 0 else {
-          throw CommandFailure(
-            .refused, "\(path) does not contain results",
-            why: "its first line is not a result, so Keyhaul added nothing to the file",
-            try: "another file after --resume")
+        if line.offset == 0 {
+          let isResult = line.bytes.starts(with: Self.start)
+          guard isResult || Self.start.starts(with: line.bytes) else { throw Self.foreign(path) }
+          needsResult = !isResult && !lines.endsWithinLine
         }
-        // What a killed run left of a line.
+        // What a run left of a line when it was killed, or when the disk was full.
         continue
       }
-      guard answer.verb == verb, asked.contains(answer.asked), let key = Key(answer.path) else { continue }
+      hasResult = true
+      let isSameQuestion = AnswerQuestion(json[AnswerQuestion.member])?.digest == questionDigest
+      guard answer.verb == verb, asked.contains(answer.asked), isSameQuestion, let key = Key(answer.path) else {
+        continue
+      }
       let isKept = answer.isAboutBackup && answer.facts.digest != nil
       places[key] = isKept ? Place(offset: line.offset, byteCount: line.bytes.count) : nil
     }
+    guard hasResult || !needsResult else { throw Self.foreign(path) }
     self.places = places
     if lines.endsWithinLine { try write([UInt8(ascii: "\n")]) }
+  }
+
+  /// How each line begins.
+  private static let start = Array("{\"format\":\"\(BackupAnswer.format)\"".utf8)
+
+  private static func foreign(_ path: String) -> CommandFailure {
+    CommandFailure(
+      .refused, "\(path) does not contain results",
+      why: "its first line is not a result, so Keyhaul added nothing to the file", try: "another file after --resume")
   }
 
   /// Whether there is an answer about a path that may still hold.
   func mayKnow(_ path: String) -> Bool { Key(path).map { places[$0] != nil } ?? false }
 
-  /// The stored answer about a backup in its current state; `nil` if there is none.
-  func answer(about path: String, asked: [String], digest: String) -> BackupAnswer? {
+  /// The stored answer about a backup in its current state, and its question; `nil` if there is none.
+  func answer(
+    about path: String, asked: [String], digest: String
+  ) -> (answer: BackupAnswer, question: AnswerQuestion)? {
     guard let place = Key(path).flatMap({ places[$0] }) else { return nil }
     var bytes = [UInt8](repeating: 0, count: place.byteCount)
     var filled = 0
@@ -91,14 +112,21 @@ final class AnswerJournal: Sendable {
       guard let count, count > 0 else { return nil }
       filled += count
     }
-    guard let answer = (try? JSONValue(parsing: bytes)).flatMap(BackupAnswer.init), answer.path == path,
+    guard let json = try? JSONValue(parsing: bytes), let answer = BackupAnswer(json), answer.path == path,
+      let question = AnswerQuestion(json[AnswerQuestion.member]), question.digest == questionDigest,
       answer.asked == asked, answer.facts.digest == digest
     else { return nil }
-    return answer
+    return (answer, question)
   }
 
   /// Adds an answer, in one piece.
-  func add(_ line: String) throws(CommandFailure) { try write(Array(line.utf8)) }
+  ///
+  /// - Parameter question: What must be the same for the answer to be used again; `nil` if it never is.
+  func add(_ answer: BackupAnswer, _ question: AnswerQuestion?) throws(CommandFailure) {
+    let member = question.map { [(AnswerQuestion.member, $0.json)] } ?? []
+    guard case .object(let members) = answer.json else { return }
+    try write(Array((JSONValue.object(members + member).compactText() + "\n").utf8))
+  }
 
   private func write(_ bytes: [UInt8]) throws(CommandFailure) {
     do throws(Errno) {

@@ -51,8 +51,8 @@ struct BackupAnswer: Equatable, Sendable {
   static let table = FieldTable(
     "backups",
     [
-      "asked", "path", "name", "udid", "device_name", "made", "encrypted", "state", "archived_copy", "digest", "code",
-      "id", "error", "warnings", "document",
+      "asked", "path", "name", "udid", "device_name", "made", "encrypted", "state", "archived_copy", "digest",
+      "has_seal", "code", "id", "error", "warnings", "document",
     ])
 
   /// What is said of it, as an element of a list too.
@@ -63,6 +63,7 @@ struct BackupAnswer: Equatable, Sendable {
       ("made", .text(facts.date.map { Timestamp.text(of: $0) })),
       ("encrypted", facts.isEncrypted.map { .boolean($0) } ?? .null), ("state", .text(facts.state)),
       ("archived_copy", .boolean(isArchivedCopy)), ("digest", .text(facts.digest)),
+      ("has_seal", facts.hasSeal.map { .boolean($0) } ?? .null),
       ("code", .integer(Int64(code))), ("id", .string(id)),
       (
         "error",
@@ -95,6 +96,7 @@ struct BackupAnswer: Equatable, Sendable {
     facts.isEncrypted = json["encrypted"]?.booleanValue
     facts.state = json["state"]?.stringValue
     facts.digest = json["digest"]?.stringValue
+    facts.hasSeal = json["has_seal"]?.booleanValue
     self.facts = facts
     isArchivedCopy = json["archived_copy"]?.booleanValue ?? false
     error = json["error"].flatMap { error in

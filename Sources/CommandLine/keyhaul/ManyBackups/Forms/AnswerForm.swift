@@ -65,7 +65,7 @@ struct AnswerTableForm: AnswerForm {
 
   private static let common = [
     "path", "code", "id", "error", "why", "try", "warnings", "udid", "device_name", "made", "encrypted", "state",
-    "digest",
+    "digest", "has_seal",
   ]
 
   func head() -> String { line(Self.common + columns.map(\.name)) }
@@ -77,6 +77,7 @@ struct AnswerTableForm: AnswerForm {
       answer.error?.advice ?? "", answer.warnings.map(\.message).joined(separator: "; "), facts.identifier ?? "",
       facts.deviceName ?? "", facts.date.map { Timestamp.text(of: $0) } ?? "",
       facts.isEncrypted.map { $0 ? "true" : "false" } ?? "", facts.state ?? "", facts.digest ?? "",
+      facts.hasSeal.map { $0 ? "true" : "false" } ?? "",
     ]
     return line(common + columns.map { $0.text(in: answer.document) })
   }
@@ -100,17 +101,17 @@ struct AnswerTextForm: AnswerForm {
   let parts: [String]
   let hasSummary = true
 
-  private static let widths = [4, 20, 16, 10, 8]
+  private static let widths = [4, 20, 16, 10, 8, 4]
 
   func head() -> String {
-    style.painted(line(["CODE", "RESULT", "DEVICE", "MADE", "PASSWORD"], "BACKUP"), .bold) + "\n"
+    style.painted(line(["CODE", "RESULT", "DEVICE", "MADE", "PASSWORD", "SEAL"], "BACKUP"), .bold) + "\n"
   }
 
   func row(_ answer: BackupAnswer, isFirst: Bool) -> String {
     let facts = answer.facts
     let cells = [
       String(answer.code), finding(answer), facts.deviceName ?? "-", facts.date.map { TimeText.localDay($0) } ?? "-",
-      facts.isEncrypted.map { $0 ? "yes" : "no" } ?? "-",
+      facts.isEncrypted.map { $0 ? "yes" : "no" } ?? "-", facts.hasSeal.map { $0 ? "yes" : "no" } ?? "-",
     ]
     var lines = [style.painted(line(cells, answer.path), answer.code == 0 ? nil : .red)]
     if let error = answer.error {

@@ -21,6 +21,10 @@ protocol BackupVerb: TabularVerb, Sendable {
   var shownParts: [String] { get }
   /// What shapes an answer besides the backup and its password: "--list", "--to new-phone r17".
   func asked(in session: Session) throws -> [String]
+  /// The contents of files and the identities of devices that shape an answer, each under its flag.
+  func inputs(in session: Session) throws -> [(flag: String, content: [UInt8])]
+  /// Whether a password that is available is tried.
+  var usesPassword: Bool { get }
 
   /// The rows of its document about one backup; `nil` if that has none.
   var rows: FieldTable? { get }
@@ -38,6 +42,8 @@ protocol BackupVerb: TabularVerb, Sendable {
 extension BackupVerb {
   static var takesDevices: Bool { false }
   func warnOfMany(in _: Session) throws(CommandFailure) {}
+  var usesPassword: Bool { true }
+  func inputs(in _: Session) throws -> [(flag: String, content: [UInt8])] { [] }
 
   /// Answers about the one backup that is named, or about each of many.
   func perform(in session: Session) throws -> CommandStatus {
@@ -92,7 +98,10 @@ struct BackupAsking<Verb: BackupVerb>: Sendable {
   let word: String
   let environment: [String: String]
   let asked: [String]
+  /// The digest of the question, as the run began; `nil` without `--resume`.
+  var questionDigest: String?
   let passwords: SharedPasswords
+  private let turns = PasswordTurns()
   /// The most values of a document that stands in an answer: that is held whole, and asked for its columns.
   var maximumValueCount = JSONValue.maximumValueCount
 
@@ -100,6 +109,8 @@ struct BackupAsking<Verb: BackupVerb>: Sendable {
   struct Answered: Sendable {
     let answer: BackupAnswer
     let isResumed: Bool
+    /// What must be the same for the answer to be used again; `nil` if it changed while the backup was read.
+    var question: AnswerQuestion?
   }
 
   /// What shapes an answer. An answer without a password is none where there is one now.
@@ -124,9 +135,19 @@ struct BackupAsking<Verb: BackupVerb>: Sendable {
       ending = .failure(session.settled(error))
     }
     let facts = session.subject ?? SubjectFacts()
+    let digest = questionDigest.flatMap { $0 == (try? question(now: place)) ? $0 : nil }
     return Answered(
       answer: answer(place, facts, hasPassword: !session.offeredPasswords.isEmpty, ending: ending, record),
-      isResumed: false)
+      isResumed: false,
+      question: digest.map { AnswerQuestion(digest: $0, password: session.openingPassword?.mark) })
+  }
+
+  /// The digest of what shapes an answer besides the backup and its password, as it is now.
+  private func question(now place: BackupPlace) throws -> String {
+    let alone = verb.alone(with: place.path)
+    let session = session(for: alone, place, SessionRecord())
+    return try AnswerQuestion.digest(
+      asked: asked, inputs: alone.inputs(in: session), alone.unlocking.opening, in: session)
   }
 
   private func session(for alone: Verb, _ place: BackupPlace, _ record: SessionRecord) -> Session {
@@ -147,10 +168,33 @@ struct BackupAsking<Verb: BackupVerb>: Sendable {
     else { return nil }
     // The digest does not tell of all that the seal tells of.
     guard archive.seal?.breaks.isEmpty != false else { return nil }
-    let session = session(for: verb, place, SessionRecord())
+    let session = session(for: verb.alone(with: place.path), place, SessionRecord())
     session.subject = SubjectFacts(archive)
     let question = question(hasPassword: !session.offeredPasswords.isEmpty)
-    return journal.answer(about: place.path, asked: question, digest: archive.digest)
+    guard let known = journal.answer(about: place.path, asked: question, digest: archive.digest),
+      isOpened(archive, asIn: known.question, session)
+    else { return nil }
+    return known.answer
+  }
+
+  /// Whether the passwords that are available now open a backup as those did that were available then.
+  ///
+  /// A password proves itself on the first backup that it opened in an earlier run. It is then known to be the same as in
+  /// that run, so one key is derived for each password, not one for each backup. Nothing about a password is stored.
+  private func isOpened(_ archive: BackupArchive, asIn question: AnswerQuestion, _ session: Session) -> Bool {
+    let offered = session.offeredPasswords
+    guard verb.usesPassword, !offered.isEmpty else { return true }
+    guard let mark = question.password else { return !archive.isEncrypted && !archive.hasFalseClaim }
+    return turns.take(of: mark) {
+      if offered.contains(where: { $0.isKnown(as: mark) }) { return true }
+      let named = NamedArchive(name: session.subjectPath, archive: archive)
+      let unlocker = ArchiveUnlocker(named, verb.unlocking.opening, in: session)
+      guard (try? unlocker.key(verb.unlocking.password)) != nil, let opening = session.openingPassword else {
+        return false
+      }
+      opening.know(as: mark)
+      return true
+    }
   }
 
   private func answer(
@@ -178,5 +222,21 @@ struct BackupAsking<Verb: BackupVerb>: Sendable {
       verb: word, asked: question(hasPassword: hasPassword), path: place.path, facts: facts,
       isArchivedCopy: entry?.isArchivedCopy ?? false, status: status, failure: failure, warnings: warnings,
       document: document)
+  }
+}
+
+/// Lets one thread at a time try the passwords that may have a mark, so that the others find out for nothing.
+private final class PasswordTurns: Sendable {
+  private final class Turn: Sendable { let lock = Locked(()) }
+  private let turns = Locked<[String: Turn]>([:])
+
+  func take(of mark: String, _ body: () -> Bool) -> Bool {
+    let turn = turns.withLock { turns in
+      if let turn = turns[mark] { return turn }
+      let turn = Turn()
+      turns[mark] = turn
+      return turn
+    }
+    return turn.lock.withLock { _ in body() }
   }
 }

@@ -36,11 +36,18 @@ struct ManyBackupsRun<Verb: BackupVerb> {
         resume, differsFrom: verb.paths + [verb.many.pathsFrom, verb.many.passwords], after: "--resume")
     }
     let word = session.verb.split(separator: " ").dropFirst().joined(separator: " ")
+    let digest = try verb.many.resume.map { _ in
+      try AnswerQuestion.digest(asked: asked, inputs: verb.inputs(in: session), verb.unlocking.opening, in: session)
+    }
     let asking = BackupAsking(
-      verb: verb, name: session.verb, word: word, environment: session.environment, asked: asked, passwords: passwords)
+      verb: verb, name: session.verb, word: word, environment: session.environment, asked: asked,
+      questionDigest: digest, passwords: passwords)
     self.asking = asking
-    journal = try verb.many.resume.map { path throws(CommandFailure) in
-      try AnswerJournal(path, verb: word, asked: Set([true, false].map { asking.question(hasPassword: $0) }))
+    if let path = verb.many.resume, let digest {
+      journal = try AnswerJournal(
+        path, verb: word, asked: Set([true, false].map { asking.question(hasPassword: $0) }), questionDigest: digest)
+    } else {
+      journal = nil
     }
     places = BackupPlaces(verb.paths, list: list)
     form = Self.form(of: verb, word: word, session)
@@ -85,7 +92,7 @@ struct ManyBackupsRun<Verb: BackupVerb> {
       work: { (place) throws(CommandFailure) in asking.answer(about: place, journal) },
       deliver: { (answered) throws(CommandFailure) in
         let answer = answered.answer
-        if !answered.isResumed { try journal?.add(answer.json.compactText() + "\n") }
+        if !answered.isResumed { try journal?.add(answer, answered.question) }
         summary.add(answer, isResumed: answered.isResumed)
         try put((count == 0 ? form.head() : "") + form.row(answer, isFirst: count == 0))
         count += 1

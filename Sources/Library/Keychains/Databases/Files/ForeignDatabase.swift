@@ -7,7 +7,7 @@ import KeychainRules
 ///
 /// Not to be used from two threads at once. Source: SQLite, "Defense Against The Dark Arts" (untrusted database files).
 final class ForeignDatabase: DatabaseRows {
-  private let handle: OpaquePointer
+  let handle: OpaquePointer
 
   init(_ image: DatabaseImage) throws(KeychainDatabaseError) {
     var opened: OpaquePointer?
@@ -58,7 +58,7 @@ final class ForeignDatabase: DatabaseRows {
     }
   }
 
-  /// Whether SQLite finds nothing wrong with the pages.
+  /// Whether SQLite finds nothing wrong with the pages. Indexes are not compared with their tables.
   func isIntact() throws(KeychainDatabaseError) -> Bool {
     var isIntact = false
     try forEachRow("PRAGMA quick_check(1)") { row in isIntact = row.text(0) == "ok" }
@@ -104,6 +104,8 @@ final class ForeignDatabase: DatabaseRows {
 
 /// What answers queries about a database.
 protocol DatabaseRows: AnyObject {
+  /// The connection, open as long as the object is.
+  var handle: OpaquePointer { get }
   /// Runs one query and lends its rows. The values of a row are valid until the closure returns.
   func forEachRow(
     _ sql: String, _ body: (borrowing ForeignRow) throws(KeychainDatabaseError) -> Void
@@ -111,6 +113,31 @@ protocol DatabaseRows: AnyObject {
 }
 
 extension DatabaseRows {
+  /// Whether SQLite's full check finds no error: each index has an entry for every row of its table and no other, and each
+  /// key once.
+  ///
+  /// An index may be made so that looking up its entries takes hours. One for which the limit is too short counts as damaged.
+  ///
+  /// - Parameter limit: The most CPU time in nanoseconds; by default 5 s, and 1 ms for each page, many times what the
+  ///   database of a device takes.
+  func hasSoundIndexes(within limit: Int64? = nil) throws(KeychainDatabaseError) -> Bool {
+    var pageCount: Int64 = 0
+    try forEachRow("PRAGMA page_count") { pageCount = $0.number(0) ?? 0 }
+    var deadline = keyhaul_sqlite3_cpu_time() + (limit ?? 5_000_000_000 + pageCount * 1_000_000)
+    return try withUnsafeMutablePointer(to: &deadline) { (deadline) throws(KeychainDatabaseError) -> Bool in
+      keyhaul_sqlite3_limit_time(handle, deadline)
+      defer { keyhaul_sqlite3_limit_time(handle, nil) }
+      var isSound = false
+      do throws(KeychainDatabaseError) {
+        try forEachRow("PRAGMA integrity_check(1)") { row in isSound = row.text(0) == "ok" }
+      } catch {
+        guard sqlite3_errcode(handle) == SQLITE_INTERRUPT || error.code == .damaged else { throw error }
+        return false
+      }
+      return isSound
+    }
+  }
+
   /// The columns of a table that has its own pages and no computed columns; `nil` for a view, or if there is no such
   /// table.
   func columns(of table: String) throws(KeychainDatabaseError) -> Set<String>? {

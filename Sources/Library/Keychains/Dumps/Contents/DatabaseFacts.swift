@@ -30,6 +30,9 @@ public struct DatabaseFacts: Sendable, Hashable {
     /// There is a journal in its place, the file `-journal`, of a change that was not finished: the database was read as
     /// it was before that change, which is how whoever opens it next leaves it.
     case takenBack = "taken-back"
+    /// There is a journal in its place that does not begin as one does, so that SQLite ignores it: if it was one of an
+    /// unfinished change, that change is not rolled back.
+    case journalUnreadable = "journal-unreadable"
   }
 
   /// Where the keys of a database are from. The raw value is the identifier in machine-readable output.

@@ -109,6 +109,17 @@ enum SchemaCheck {
     try verifyVersion(database)
   }
 
+  /// Refuses a database whose indexes do not list its rows: what is not found there would be added a second time.
+  ///
+  /// - Throws: `.damaged`.
+  static func verifyIndexes(_ database: Database) throws(KeychainStoreError) {
+    let rows = try database.columnValues(sql: "PRAGMA integrity_check(1)")
+    guard rows.first?.first?.textValue == "ok" else {
+      throw KeychainStoreError(
+        .damaged, "its indexes do not match its tables, so a change could add an item that is already there")
+    }
+  }
+
   /// What SQLite makes for itself: the table behind AUTOINCREMENT, those that ANALYZE leaves, and the indexes of UNIQUE,
   /// which have no statement.
   ///

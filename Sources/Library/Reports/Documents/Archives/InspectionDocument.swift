@@ -64,6 +64,7 @@ package struct InspectionDocument {
       ("computer", computerJSON),
       ("encrypted", archive.isManifestUnreadable ? .null : .boolean(archive.areFilesEncrypted)),
       ("made", .text(archive.date.map { Timestamp.text(of: $0) })),
+      ("has_seal", .boolean(archive.seal != nil)),
       ("layout", .string(archive.layout.rawValue)), ("files", .count(files.count)),
       ("bytes", .integer(files.byteCount)),
       ("listed", listing.map(Self.json) ?? .null),

@@ -4,11 +4,15 @@ package import KeyhaulKit
 package struct VerificationDocument {
   let verification: BackupVerification
   let name: String
+  let deviceKey: DeviceKeyVerdict?
 
-  /// - Parameter name: The archive as the user named it.
-  package init(_ verification: BackupVerification, of name: String) {
+  /// - Parameters:
+  ///   - name: The archive as the user named it.
+  ///   - deviceKey: What the items show about the given device key; `nil` if no key was given or tried.
+  package init(_ verification: BackupVerification, of name: String, deviceKey: DeviceKeyVerdict? = nil) {
     self.verification = verification
     self.name = name
+    self.deviceKey = deviceKey
   }
 
   package var json: JSONValue {
@@ -32,7 +36,8 @@ package struct VerificationDocument {
         ]
       } ?? .null,
       "verdict": .string(verification.verdict.rawValue), "whole": .boolean(verification.isWhole),
-      "hostile": .boolean(verification.isHostile), UnseenItems.field.0: UnseenItems.field.1,
+      "hostile": .boolean(verification.isHostile), "seal": .text(verification.sealState?.rawValue),
+      "device_key": .text(deviceKey?.rawValue), UnseenItems.field.0: UnseenItems.field.1,
     ]
   }
 
@@ -56,5 +61,37 @@ package struct VerificationDocument {
     if let byteCount = fault.byteCount { fields.append(("bytes", .count(byteCount))) }
     if let item = fault.item { fields.append(("index", .count(item))) }
     return .object(fields + [("detail", .string(fault.reason))])
+  }
+}
+
+/// What the items show about a given device key. The raw value is the identifier in machine-readable output.
+package enum DeviceKeyVerdict: String, Sendable {
+  /// It decrypts items of every class that needs it.
+  case proven
+  /// It decrypts items of some classes that need it, and none of others.
+  case divided
+  /// It decrypts none of the items that need a device key.
+  case foreign
+  /// No item needs a device key.
+  case unproven
+
+  /// - Parameter isForeign: Whether another key was used instead, because this one decrypts none of the items.
+  package init(_ proof: HardwareProof, isForeign: Bool) {
+    if isForeign || proof.isSameDevice == false {
+      self = .foreign
+    } else if proof.isDivided {
+      self = .divided
+    } else {
+      self = proof.proven.isEmpty ? .unproven : .proven
+    }
+  }
+
+  /// Whether the key decrypts what it should; `nil` if nothing shows that.
+  package var fits: Bool? {
+    switch self {
+    case .proven: true
+    case .divided, .foreign: false
+    case .unproven: nil
+    }
   }
 }

@@ -115,12 +115,15 @@ package struct RekeyDocument {
   ///   - isEncrypted: Whether the backup has a password afterwards.
   ///   - isWritten: Whether this call has changed it.
   ///   - isDryRun: Whether nothing was to be written.
-  package init(of archive: String, _ keybag: Keybag, isEncrypted: Bool, isWritten: Bool, isDryRun: Bool) {
+  ///   - isKeyProven: Whether an item confirms the device key that was used; `nil` if none was used.
+  package init(
+    of archive: String, _ keybag: Keybag, isEncrypted: Bool, isWritten: Bool, isDryRun: Bool, isKeyProven: Bool? = nil
+  ) {
     let rounds = [keybag.secondRound?.rounds, keybag.iterations].compactMap(\.self)
     json = [
       "format": "rekey-result/1", "archive": .string(archive), "encrypted": .boolean(isEncrypted),
       "rounds": .array(rounds.map { .integer(Int64($0)) }), "written": .boolean(isWritten),
-      "dry_run": .boolean(isDryRun),
+      "dry_run": .boolean(isDryRun), "device_key_proven": isKeyProven.map { .boolean($0) } ?? .null,
     ]
   }
 }

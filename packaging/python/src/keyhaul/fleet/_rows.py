@@ -32,6 +32,7 @@ def columns(answer: Inspection | Verification | Plan) -> dict[str, Any]:
         return {
             "verdict": answer.verdict,
             "whole": answer.whole,
+            "seal": answer.seal,
             "faults": answer.fault_count,
             "fault": f"{place}{first.id}: {first.detail}" if first else None,
             "items_readable": answer.items and answer.items.readable,

@@ -18,7 +18,7 @@ from .._verbs import Verb
 from ..passwords import PasswordCommand, PasswordFile, PasswordName, Sendable
 from . import _tables
 from ._paths import Paths, listed
-from ._task import Found, Job, Settings, examine, examine_alone, failed, portions
+from ._task import Found, Job, Known, Settings, examine, examine_alone, failed, portions
 
 if TYPE_CHECKING:
     from distributed import Client, Future
@@ -27,6 +27,8 @@ Passwords: TypeAlias = "Sendable | Mapping[str, Sendable | None] | Callable[[str
 
 # The exit codes that are results about the backup. The next run tries the others again, such as a wrong password.
 SETTLED = frozenset({0, 2, 3, 13, 14})
+# The exit codes of rows whose password opened the backup.
+OPENED = frozenset({0, 2, 3})
 # How often a backup is sent to workers that are lost before they start on it.
 UNBEGUN = 16
 
@@ -82,7 +84,8 @@ def run(
       path. A `Password` is rejected, because it would pass through the scheduler.
     - `out`: the folder for `backups.parquet` and `items.parquet`. They are written every `checkpoint` seconds and at the end,
       even if an exception ends the run.
-    - `resume`: keep the rows in `out` that have the same question and whose backup has the same stamp.
+    - `resume`: keep the rows in `out` that have the same question, whose backup has the same stamp, and whose password still
+      opens a backup that it opened before.
     - `names`: write each item's label, account, service, server and access group. Otherwise no name leaves the worker.
     - `to`, `device_key`, `home`, `program`, `timeout`: as in `keyhaul.plan`, on the worker. `timeout` is in seconds for each
       command.
@@ -92,13 +95,13 @@ def run(
     - `progress`: called with the number of finished backups and the total.
     """
     started = time.monotonic()
-    settings = Settings(tuple(verbs), names, program, home, to, device_key, timeout)
+    settings = Settings(tuple(verbs), names, program, home, to, device_key, timeout, uuid.uuid4().hex)
     if not settings.verbs or set(settings.verbs) - {"inspect", "verify", "plan"}:
         raise ValueError("verbs are inspect, verify and plan, and at least one of them")
     names_of_paths = listed(paths)
     known = _Known(out, names) if out is not None and resume else None
     jobs = [
-        Job(index, path, _source(passwords, path), known.stamp(path) if known else None)
+        Job(index, path, _source(passwords, path), known.answer(path) if known else None)
         for index, path in enumerate(names_of_paths)
     ]
     results = _Results(jobs, names, known)
@@ -215,6 +218,8 @@ class _Known:
     def __init__(self, folder: str | os.PathLike[str], names: bool) -> None:
         self._rows: dict[str, dict[str, Any]] = {}
         self._items: dict[str, pa.Table] = {}
+        # A backup and its stamp for each mark of a password that opened it.
+        self._proofs: dict[str, tuple[str, str]] = {}
         found = _tables.read(folder, names)
         if found is None:
             return
@@ -227,10 +232,16 @@ class _Known:
             settled = row["code"] in SETTLED and row["stamp"] is not None
             if settled and stamps <= {row["stamp"]} and count == (row["items"] or 0):
                 self._rows[row["path"]], self._items[row["path"]] = row, own
+                # A name with escaped bytes is not the path itself.
+                if row["password_mark"] and row["code"] in OPENED and "\\" not in row["path"]:
+                    self._proofs.setdefault(row["password_mark"], (row["path"], row["stamp"]))
 
-    def stamp(self, path: str) -> tuple[str, str] | None:
+    def answer(self, path: str) -> Known | None:
         row = self._rows.get(_tables.plain(path))
-        return (row["stamp"], row["asked"]) if row else None
+        if row is None:
+            return None
+        mark = row["password_mark"]
+        return Known(row["stamp"], row["asked"], mark, self._proofs.get(mark) if mark else None)
 
     def found(self, job: Job) -> Found | None:
         """Returns the known row."""

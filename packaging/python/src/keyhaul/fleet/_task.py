@@ -11,6 +11,7 @@ import math
 import os
 import socket
 import time
+import uuid
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -35,7 +36,7 @@ ENDS_ALL = frozenset({10, 11, 12, 124, 127})
 
 @dataclass(frozen=True)
 class Settings:
-    """The settings for every backup."""
+    """The settings for every backup. `run` is different for every run."""
 
     verbs: tuple[Verb, ...]
     names: bool
@@ -44,16 +45,31 @@ class Settings:
     to: str | None
     device_key: str | None
     timeout: float | None
+    run: str = ""
+
+
+@dataclass(frozen=True)
+class Known:
+    """What an existing row answers. The row is valid if the password still opens `proof`, a backup with its stamp.
+
+    `mark` is the same in all rows that one worker made in one run with one password source. `proof` is a backup that this
+    password opened. Both are None if there was no password; `proof` alone is None if the password opened no backup.
+    """
+
+    stamp: str
+    asked: str
+    mark: str | None = None
+    proof: tuple[str, str] | None = None
 
 
 @dataclass(frozen=True)
 class Job:
-    """One backup. `known` is the stamp and the question of its existing row."""
+    """One backup, and what its existing row answers."""
 
     index: int
     path: str
     password: Sendable | None
-    known: tuple[str, str] | None
+    known: Known | None
 
 
 @dataclass(frozen=True)
@@ -116,10 +132,11 @@ class _Look:
             # Before anything is read, so the next run notices a later change.
             now = stamp(job.path)
             asked = _asked(settings, job.password)
-            if now is not None and job.known == (now, asked):
+            if now is not None and _is_answered(job, now, asked, settings):
                 self._row, self.is_open = None, False
             else:
-                self._row |= {"stamp": now, "asked": asked, "code": 0, "id": "ok"}
+                mark = None if job.password is None else _mark(settings.run, job.password)
+                self._row |= {"stamp": now, "asked": asked, "password_mark": mark, "code": 0, "id": "ok"}
 
     def take(self, outcome: Inspection | Verification | Plan | Exception, seconds: float) -> None:
         """Adds the result of a command and how long it took."""
@@ -248,11 +265,88 @@ def _asked(settings: Settings, password: Sendable | None) -> str:
         "names": settings.names,
         "to": settings.to,
         "home": settings.home,
+        # A new device has another UDID, and every change raises its revision.
+        "devices": _devices(find_program(settings.program), settings.home, settings.to, settings.run),
         "device_key": settings.device_key,
+        "device_key_digest": _file_digest(settings.device_key, settings.run),
         # Identifies the source without naming it.
         "password": None if password is None else hashlib.sha256(repr(password).encode("utf-8")).hexdigest()[:12],
     }
     return json.dumps(question, sort_keys=True)
+
+
+def _is_answered(job: Job, now: str, asked: str, settings: Settings) -> bool:
+    """Whether the existing row answers the question for the backup as it is now."""
+    known = job.known
+    if known is None or (known.stamp, known.asked) != (now, asked):
+        return False
+    if job.password is None:
+        return True
+    return known.mark is not None and _is_proven(known, job.password, settings)
+
+
+# The runs, marks and sources of passwords that opened a backup again.
+_proven: set[tuple[str, str, str]] = set()
+
+
+def _is_proven(known: Known, password: Sendable, settings: Settings) -> bool:
+    """Whether the password is the one that made the row. It is tried once for each mark, not for each backup.
+
+    A source names a password and does not show when it changes. A password that opens a backup which the earlier password
+    opened is the same one. So neither the password nor a digest of it is in the tables.
+    """
+    assert known.mark is not None
+    key = (settings.run, known.mark, repr(password))
+    if key in _proven:
+        return True
+    if known.proof is None or stamp(known.proof[0]) != known.proof[1]:
+        return False
+    try:
+        found = _verbs.inspect(
+            known.proof[0],
+            password=password,
+            items=True,
+            home=settings.home,
+            program=settings.program,
+            timeout=settings.timeout,
+        )
+    except KeyhaulError:
+        return False
+    if not any(item.readable for item in found.items or ()):
+        return False
+    _proven.add(key)
+    return True
+
+
+@functools.cache
+def _mark(run: str, password: Sendable) -> str:
+    """Returns a random mark for a source of passwords, in this worker and run."""
+    return uuid.uuid4().hex
+
+
+@functools.cache
+def _devices(program: str, home: str | None, to: str | None, run: str) -> list[dict[str, Any]]:
+    """Returns the identities and revisions of the devices in the home folder and of the target."""
+    found = _verbs.devices(program, home)
+    if to is not None:
+        try:
+            found.append(_verbs.device(to, program, home))
+        except KeyhaulError as error:
+            # The command that needs the device says more.
+            found.append({"name": to, "revision": error.id})
+    return [{name: device.get(name) for name in ("name", "udid", "revision")} for device in found]
+
+
+@functools.cache
+def _file_digest(path: str | None, run: str) -> str | None:
+    """Returns a digest of a device key, which is random, so the digest does not reveal it."""
+    if path is None:
+        return None
+    try:
+        with open(path, "rb") as file:
+            return hashlib.sha256(file.read(4096)).hexdigest()
+    except OSError:
+        return None
 
 
 @functools.cache

@@ -63,17 +63,23 @@ extension Verify {
 
   func checkMany() throws(CommandFailure) { try checkFlags() }
 
-  var shownParts: [String] { quick ? ["--quick"] : [] }
+  var shownParts: [String] { (quick ? ["--quick"] : []) + (sealed ? ["--sealed"] : []) }
+  var usesPassword: Bool { !quick }
 
   func asked(in session: Session) -> [String] {
-    (quick ? ["--quick"] : []) + unlocking.opening.asked + common.detail
+    shownParts + unlocking.opening.asked + common.detail
   }
 
   static let columns = [
     AnswerColumn("verdict", at: "verdict"), AnswerColumn("faults", at: "fault_count"),
     AnswerColumn("readable", at: "items", "readable"), AnswerColumn("device_bound", at: "items", "device_bound"),
-    AnswerColumn("damaged", at: "items", "damaged"),
+    AnswerColumn("damaged", at: "items", "damaged"), AnswerColumn("seal", at: "seal"),
+    AnswerColumn("device_key", at: "device_key"),
   ]
 
-  static func finding(in document: JSONValue) -> String? { document["verdict"]?.stringValue }
+  static func finding(in document: JSONValue) -> String? {
+    guard let verdict = document["verdict"]?.stringValue else { return nil }
+    return document["device_key"]?.stringValue == DeviceKeyVerdict.foreign.rawValue
+      ? "\(verdict), other key" : verdict
+  }
 }

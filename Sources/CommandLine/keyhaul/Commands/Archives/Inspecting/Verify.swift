@@ -6,10 +6,10 @@ import Reports
 struct Verify: BackupVerb {
   static let screen = HelpScreen(
     sentence: "Check a backup's files, keys and items",
-    usage: "keyhaul verify ARCHIVE|FOLDER... [--quick]",
+    usage: "keyhaul verify ARCHIVE|FOLDER... [--quick] [--sealed]",
     examples: ["keyhaul verify family.backup", "keyhaul verify family.backup --quick"],
     flags: [
-      "--quick", "--password-file",
+      "--quick", .init("--sealed", "exit with 3 if there is no seal"), "--password-file",
       .init("--device-key-file", "also check items that only their device can decrypt"),
       .init("-v", "list every fault"), "--format",
       .init("--paths-from", "read more paths from a file; - is standard input"),
@@ -27,6 +27,12 @@ struct Verify: BackupVerb {
     completion: .file())
   var paths: [String] = []
   @Flag(help: "Check what needs no password, and list what was not checked.") var quick = false
+  @Flag(
+    help: ArgumentHelp(
+      "Exit with 3 if the backup has no seal.",
+      discussion: "Someone who changes a backup can remove its seal. An older sealed backup of the same phone with the "
+        + "same password passes too, because nothing in it shows that it is older than the backup it replaced."))
+  var sealed = false
   @OptionGroup(title: "The backup's password") var password: PasswordFlags
   @OptionGroup(title: "Opening the backup") var opening: OpeningOptions
   @OptionGroup var databaseKeys: DatabaseKeyOptions
@@ -72,8 +78,9 @@ struct Verify: BackupVerb {
       }
       if isOfNames { session.note(text) } else { session.detail(text) }
     }
-    guard session.isJSON else { return report.verification.status }
-    switch report.verification.status {
+    let status = status(of: report)
+    guard session.isJSON else { return status }
+    switch status {
     case .damaged:
       throw CommandFailure(.damaged, "\(report.name) is damaged", why: report.loss, try: "use another copy")
     case .refused:
@@ -81,8 +88,15 @@ struct Verify: BackupVerb {
         .refused, "\(report.name) contains something that no device writes", why: report.loss,
         try: "don't trust "
           + "this file")
-    default: return report.verification.status
+    default: return status
     }
+  }
+
+  /// How the command ends: a missing seal or a device key that does not fit alone makes the check partial.
+  private func status(of report: VerificationReport) -> CommandStatus {
+    let status = report.verification.status
+    let isPartial = report.deviceKey?.fits == false || sealed && report.verification.sealState == .missing
+    return status == .ok && isPartial ? .partial : status
   }
 
   /// Checks a keychain's own database.
@@ -92,6 +106,10 @@ struct Verify: BackupVerb {
     if quick {
       throw .usage(
         "--quick applies only to backups", why: "\(found.typed) is checked in one step", try: "leave --quick out")
+    }
+    if sealed {
+      throw .usage(
+        "--sealed applies only to backups", why: "a keychain database has no seal", try: "leave --sealed out")
     }
     let verification = DatabaseVerification(rows.database, opened: rows.rows, named: found.typed)
     if session.isJSON {
@@ -120,15 +138,18 @@ struct Verify: BackupVerb {
     let named = NamedArchive(name: name, archive: opened)
     session.subject = SubjectFacts(opened)
     found.warnOfSurprises(of: named, in: session)
-    let verification = try verification(of: named, in: session)
-    return VerificationReport(verification, of: name, device: opened.device.name, isQuickAsked: quick)
+    let (verification, deviceKey) = try verification(of: named, in: session)
+    return VerificationReport(
+      verification, of: name, device: opened.device.name, isQuickAsked: quick, deviceKey: deviceKey,
+      requiresSeal: sealed)
   }
 
   // MARK: The checks
 
+  /// - Returns: What was found, and what the items show about the given device key; `nil` if no key was given or tried.
   private func verification(
     of named: NamedArchive, in session: Session
-  ) throws(CommandFailure) -> BackupVerification {
+  ) throws(CommandFailure) -> (BackupVerification, DeviceKeyVerdict?) {
     if quick, named.archive.isEncrypted {
       if try unlocking.opening.deviceKeySource() != nil {
         throw .usage(
@@ -136,28 +157,34 @@ struct Verify: BackupVerb {
           why: "without the password nothing in \(named.name) can be decrypted",
           try: "use only one of them")
       }
-      return try verification(of: named, with: nil, nil, in: session)
+      return (try verification(of: named, with: nil, nil, in: session), nil)
     }
     if try isLeftClosed(named, in: session) {
-      return try verification(of: named, with: nil, nil, in: session)
+      return (try verification(of: named, with: nil, nil, in: session), nil)
     }
     // An item that the key of a virtual device does not open stays unchecked.
     let unlocker = ArchiveUnlocker(named, unlocking.opening, in: session)
     var hardware = try unlocker.hardwareKey()
+    let isKeyGiven = hardware?.isGuess == false
     let keys: ClassKeys?
     do throws(CommandFailure) {
       let key = try unlocker.key(unlocking.password)
-      if let fault = key.keybagFault { return try verification(of: named, with: nil, fault, in: session) }
+      if let fault = key.keybagFault { return (try verification(of: named, with: nil, fault, in: session), nil) }
       hardware = unlocker.fitting(hardware, with: key)
       keys = try unlocker.classKeys(with: key, hardware)
     } catch {
       // A keybag that cannot be used at all is a finding; a wrong password is not.
       guard error.status == .damaged else { throw error }
-      return try verification(of: named, with: nil, error.why, in: session)
+      return (try verification(of: named, with: nil, error.why, in: session), nil)
     }
     let verification = try verification(of: named, with: keys, nil, in: session)
-    if !verification.hardware.proven.isEmpty { unlocker.tell(ofProven: hardware) }
-    return verification
+    let proof = verification.hardware
+    if !proof.proven.isEmpty { unlocker.tell(ofProven: hardware) }
+    if let device = hardware?.homeDevice, proof.isSameDevice == false {
+      session.note("\(HostileText.shown(named.name)): the key of \(device) decrypts none of the items that need one")
+    }
+    guard isKeyGiven else { return (verification, nil) }
+    return (verification, DeviceKeyVerdict(proof, isForeign: unlocker.isGivenKeyForeign))
   }
 
   /// Whether nobody can be asked for the password of a decrypted copy: all but its items can be checked without.

@@ -18,7 +18,8 @@ struct Rekey: RunnableVerb {
       "keyhaul rekey family.backup --password-file ~/.old --new-password-file ~/.new",
     ],
     flags: [
-      "--password-file", "--new-password-file", "--rounds", "--no-password", "--device-key-file", "--dry-run",
+      "--password-file", "--new-password-file", "--rounds", "--no-password", "--device-key-file",
+      .init("--accept-unproven-key", "use a device key that no item confirms"), "--dry-run",
     ])
   static let configuration = described(as: "rekey")
 
@@ -29,6 +30,11 @@ struct Rekey: RunnableVerb {
     help: ArgumentHelp("The number of PBKDF2 iterations (default: unchanged).", valueName: "n"),
     transform: RoundCount.parseWritten)
   var rounds: RoundCount?
+  @Flag(
+    help: ArgumentHelp(
+      "Use a device key that no item of the backup confirms. (--yes does not confirm this.)",
+      discussion: "If the key is wrong, no device can decrypt the backup's keychain afterwards."))
+  var acceptUnprovenKey = false
   @OptionGroup(title: "The backup's password") var password: PasswordFlags
   @OptionGroup(title: "The new password") var newPassword: NewPasswordFlags
   @OptionGroup(title: "Opening the backup") var opening: OpeningOptions
@@ -110,6 +116,11 @@ struct Rekey: RunnableVerb {
   }
 
   private func change(_ named: NamedArchive, at path: String, in session: Session) throws {
+    if acceptUnprovenKey {
+      throw CommandFailure.usage(
+        "--accept-unproven-key is not used to change the password of \(named.name)",
+        why: "only its class keys are wrapped again, without a device key", try: "leave --accept-unproven-key out")
+    }
     if try opening.deviceKeySource() != nil {
       throw CommandFailure.usage(
         "a device key is not used to change the password of \(named.name)",
@@ -185,12 +196,15 @@ struct Rekey: RunnableVerb {
 
   // MARK: The report
 
+  /// - Parameter isKeyProven: Whether an item confirms the device key; `nil` if none was used.
   func report(
-    _ named: NamedArchive, _ keybag: Keybag, did: String, would: String, isWritten: Bool = true, in session: Session
+    _ named: NamedArchive, _ keybag: Keybag, did: String, would: String, isWritten: Bool = true,
+    isKeyProven: Bool? = nil, in session: Session
   ) throws(CommandFailure) {
     if session.isJSON {
       let document = RekeyDocument(
-        of: named.name, keybag, isEncrypted: !noPassword, isWritten: isWritten && !dryRun.isOn, isDryRun: dryRun.isOn)
+        of: named.name, keybag, isEncrypted: !noPassword, isWritten: isWritten && !dryRun.isOn, isDryRun: dryRun.isOn,
+        isKeyProven: isKeyProven)
       return try session.answer(document.json)
     }
     try session.announce(dryRun.isOn ? would : did)
@@ -217,7 +231,7 @@ struct HardwareRekey {
     try requireReplaceable()
     let old = try unlocker.key(verb.password, needlessPassword: "--new-password-file with the new password")
     let candidate = try hardwareKey(to: "set a password on")
-    let hardware = try proven(candidate, old, in: session)
+    let (hardware, isProven) = try accepted(candidate, old, in: session)
     let new = try session.password(verb.newPassword, of: named.name)
     let rounds = verb.rounds?.value ?? BackupKeybag.standardRounds
     let keybag = try unlocker.deriving(rounds: rounds + Int(BackupKeybag.lastRounds)) {
@@ -229,8 +243,10 @@ struct HardwareRekey {
     try rewrite(with: keybag, old, in: session)
     let name = HostileText.shown(named.name)
     try verb.report(
-      named, keybag, did: "Encrypted \(name) with the new password. Other copies still have no password.",
-      would: "Would encrypt \(name) with the new password.", in: session)
+      named, keybag,
+      did: "Encrypted \(name) with the new password.\(isProven ? "" : unprovenKeySentence) "
+        + "Other copies still have no password.",
+      would: "Would encrypt \(name) with the new password.", isKeyProven: isProven, in: session)
   }
 
   func unprotect(in session: Session) throws {
@@ -238,7 +254,7 @@ struct HardwareRekey {
     try requireReplaceable()
     let candidate = try hardwareKey(to: "remove the password of")
     let old = try unlocker.key(verb.password)
-    let hardware = try proven(candidate, old, in: session)
+    let (hardware, isProven) = try accepted(candidate, old, in: session)
     let keybag: Keybag
     do throws(DataProtectionError) {
       keybag = try BackupKeybag.unprotect(
@@ -252,11 +268,20 @@ struct HardwareRekey {
     if hardware.isPublished, let maker = hardware.homeDevice {
       session.warnOfPublishedKey(of: maker, "anyone can decrypt the keychain in \(named.name) without its password")
     }
-    let reach = hardware.isPublished ? "" : " From now on, only \(device) can decrypt the keychain in this backup."
+    let reach =
+      !isProven
+      ? unprovenKeySentence
+      : hardware.isPublished ? "" : " From now on, only \(device) can decrypt the keychain in this backup."
     try verb.report(
       named, keybag,
       did: "Removed the password of \(name).\(reach)",
-      would: "Would remove the password of \(name).", in: session)
+      would: "Would remove the password of \(name).", isKeyProven: isProven, in: session)
+  }
+
+  /// What is not known of a backup that was written with a key that no item confirms.
+  private var unprovenKeySentence: String {
+    " No item confirms the device key that was used. If it is the wrong one, no device can decrypt the keychain in this "
+      + "backup."
   }
 
   /// Refuses a backup that no device wrote: with other keys around it, it would look like any other.
@@ -283,10 +308,13 @@ struct HardwareRekey {
       try: "--device-key-file, or --home with the folder that contains that device")
   }
 
-  /// Goes on only with a key that opened an item; what a wrong one would write, no device could ever open.
-  private func proven(
+  /// Accepts a key that decrypts an item. What is written with a wrong key, no device can decrypt, so any other key needs
+  /// a flag of its own, or a yes on the terminal.
+  ///
+  /// - Returns: The key, and whether an item confirms it.
+  private func accepted(
     _ hardware: HardwareKey, _ key: ArchiveKey, in session: Session
-  ) throws -> HardwareKey {
+  ) throws -> (key: HardwareKey, isProven: Bool) {
     let opened: OpenedArchive
     do throws(ArchivedKeychainError) {
       opened = try OpenedArchive(named.archive, key: key, deviceKey: hardware.key, for: .rewriting)
@@ -301,8 +329,9 @@ struct HardwareRekey {
         try: "keyhaul verify \(ShellWord.quoted(named.name)) shows what can be saved")
     }
     switch opened.hardwareVerdict {
-    case .proven: unlocker.tell(ofProven: hardware)
-    case .noItems: break
+    case .proven:
+      unlocker.tell(ofProven: hardware)
+      return (hardware, true)
     case .divided(let unproven):
       let classes = unproven.map { String($0.rawValue) }
       throw CommandFailure(
@@ -313,18 +342,32 @@ struct HardwareRekey {
     case .foreign(let itemCount):
       if let other = hardware.otherwise {
         unlocker.warnOfForeignKey()
-        return try proven(other, key, in: session)
+        return try accepted(other, key, in: session)
       }
       throw CommandFailure(
         .refused, "this is not the hardware key of \(named.name)'s source device",
         why: "it decrypts none of the \(Amounts.count(itemCount, "item")) that need such a key",
         try: "the 0x835 key of that device")
-    case .unshown:
-      try session.confirm(
-        "No item of \(named.name) confirms that this is the hardware key of its source device. Use it anyway?",
-        refusal: "using an unproven hardware key")
+    case .unshown, .noItems:
+      try agree(toUnproven: hardware, hasItems: !opened.items.isEmpty, in: session)
+      return (hardware, false)
     }
-    return hardware
+  }
+
+  /// - Throws: `.refused` if the flag is missing and nobody can be asked; `.failed` after a no.
+  private func agree(toUnproven hardware: HardwareKey, hasItems: Bool, in session: Session) throws(CommandFailure) {
+    guard !verb.acceptUnprovenKey else { return }
+    let origin = hardware.homeDevice.map { "the key of \($0)" } ?? "the given device key"
+    let fact = hasItems ? "no item in it needs a device key" : "it has no items"
+    guard let terminal = session.terminal() else {
+      throw CommandFailure(
+        .refused, "nothing confirms the device key for \(named.name)",
+        why: "\(fact), so Keyhaul cannot check \(origin); with a wrong key, no device could decrypt the result",
+        try: "--accept-unproven-key, if you are sure that the key is right")
+    }
+    try session.ask(
+      "Nothing confirms \(origin): \(fact). If the key is wrong, no device can decrypt \(named.name) afterwards. Use it "
+        + "anyway?", on: terminal)
   }
 
   // MARK: Writing

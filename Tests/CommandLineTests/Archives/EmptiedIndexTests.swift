@@ -1,0 +1,156 @@
+import Foundation
+import GRDB
+import KeyhaulKit
+import TestSupport
+import Testing
+
+@testable import keyhaul
+
+/// The indexes of a database file, and copies of the file in each of which one index lists nothing.
+struct IndexedDatabase {
+  let bytes: [UInt8]
+  /// The page at which each index begins, by its name; those of empty tables are left out.
+  let indexes: [(name: String, root: Int)]
+
+  /// - Parameter path: A file without a log. SQLite opens a copy.
+  init(_ path: URL) throws {
+    bytes = Array(try Data(contentsOf: path))
+    let directory = try TemporaryDirectory()
+    let copy = directory.url.appending(path: "copy.db")
+    try Data(bytes).write(to: copy)
+    indexes = try DatabaseQueue(path: copy.path).read { database in
+      try Row.fetchAll(
+        database, sql: "SELECT name, rootpage, tbl_name FROM sqlite_master WHERE type = 'index' AND rootpage > 1"
+      ).compactMap { row in
+        let table: String = row[2]
+        let count = try Int.fetchOne(database, sql: "SELECT count(*) FROM \"\(table)\" NOT INDEXED") ?? 0
+        return count == 0 ? nil : (row[0], row[1])
+      }
+    }
+  }
+
+  /// The file with an empty leaf page in an index's place. Source: SQLite, "Database File Format", section 1.6.
+  func emptying(_ root: Int) -> [UInt8] {
+    let size = Int(bytes[16]) << 8 | Int(bytes[17])
+    let pageSize = size == 1 ? 65536 : size
+    var page = [UInt8](repeating: 0, count: pageSize)
+    page[0] = 0x0A
+    (page[5], page[6]) = (UInt8(pageSize >> 8 & 0xFF), UInt8(pageSize & 0xFF))
+    var changed = bytes
+    changed.replaceSubrange((root - 1) * pageSize..<root * pageSize, with: page)
+    return changed
+  }
+}
+
+@Suite("An index that lists nothing")
+struct EmptiedIndexTests {
+  @Test("of a backup's manifest is found by verify, and no item is added to the backup")
+  func manifest() throws {
+    let world = try MoveWorld()
+    try world.succeed("backup old-phone -o plain/ --no-password -q")
+    try world.unseal("plain")
+    let list = world.home.appending(path: "plain/Manifest.db")
+    let database = try IndexedDatabase(list)
+    #expect(
+      database.indexes.map(\.name).sorted() == [
+        "FilesDomainIdx", "FilesFlagsIdx", "FilesRelativePathIdx", "sqlite_autoindex_Files_1",
+      ])
+    #expect(try world.keyhaul("verify plain").status == 0)
+    for index in database.indexes {
+      try world.write(database.emptying(index.root), to: "plain/Manifest.db")
+      let before = try world.devices.run("cd plain && find . -type f | sort | xargs sha256sum").output
+      let verified = try world.keyhaul("verify plain")
+      #expect(verified.status == 13 && flat(verified.output).contains("index \(index.name)"), "\(index): \(verified)")
+      // The rows themselves are there, and are read.
+      let inspected = try world.keyhaul("inspect plain --list")
+      #expect(inspected.output.contains("push token"), "\(index): \(inspected)")
+      for line in [
+        "item add plain --service mail --account anna", "item delete plain --account anna --yes",
+        "rekey plain --new-password-file .bp --rounds 1", "restore plain --to new-phone --yes",
+      ] {
+        let outcome = try world.keyhaul(line)
+        #expect(outcome.status == 13, "\(index) \(line): \(outcome)")
+      }
+      #expect(try world.devices.run("cd plain && find . -type f | sort | xargs sha256sum").output == before)
+    }
+  }
+
+  @Test("of a Simulator's or another keychain database is found by verify, and no command changes the database")
+  func keychainDatabase() throws {
+    let world = try DeviceWorld()
+    try world.run("mkdir -p sim/data/Library/Keychains; keyhaul device create phone --from old-phone -q")
+    try Data("secret".utf8).write(to: world.home.appending(path: ".bp"))
+    try world.run("chmod 600 .bp; keyhaul backup phone -o b.tar --password-file .bp --rounds 1 -q")
+    let path = world.home.appending(path: "sim/data/Library/Keychains/keychain-2-debug.db")
+    try Data(TestVectors.database()["base64"].base64Bytes).write(to: path)
+    try DatabaseQueue(path: path.path).writeWithoutTransaction { try $0.execute(sql: "PRAGMA journal_mode = DELETE") }
+    let database = try IndexedDatabase(path)
+    #expect(database.indexes.count == 6, "\(database.indexes)")
+    #expect(try world.run("keyhaul verify sim").status == 0)
+    let line = "keyhaul simulator seed sim --from phone --yes"
+    for (place, index) in database.indexes.enumerated() {
+      let emptied = database.emptying(index.root)
+      try Data(emptied).write(to: path)
+      let verified = try world.run("keyhaul verify sim --json")
+      #expect(verified.status == 13 && verified.output.contains(#""id": "indexes""#), "\(index): \(verified)")
+      // The other pages of a large index belong to nothing then, which the check of the pages finds.
+      let text = flat(try world.run("keyhaul verify sim").output)
+      #expect(text.contains("is damaged: indexes") || text.contains("is damaged: pages"), "\(index): \(text)")
+      // Every index for one command, and every command for some of them.
+      let all = [
+        line, "keyhaul simulator reset sim --yes", "keyhaul restore b.tar --to sim --password-file .bp --yes",
+        "echo x | keyhaul item add sim --service s --account a --access-group t --secret-file -",
+        "keyhaul item delete sim --service s --yes", "keyhaul item update sim --service s --new-label l --yes",
+      ]
+      for line in place % 3 == 0 ? all : [all[place % 2 == 0 ? 0 : 3]] {
+        let outcome = try world.run(line)
+        #expect(outcome.status != 0, "\(index) \(line): \(outcome)")
+      }
+      #expect(try Array(Data(contentsOf: path)) == emptied, "\(index)")
+    }
+  }
+
+  @Test("of a virtual device's keychain keeps the device from being changed, so that no item is there twice")
+  func device() throws {
+    let world = try MoveWorld(backedUpTo: "b.tar")
+    let path = world.home.appending(path: "devices/old-phone/keychain-2.db")
+    let database = try IndexedDatabase(path)
+    #expect(database.indexes.count >= 40, "\(database.indexes)")
+    let add = """
+      echo x | keyhaul item add old-phone --service chat.example --account anna --secret-file - \
+      --access-group ABCDE12345.org.example.chat
+      """
+    // The item is there: it is refused as a duplicate.
+    #expect(try world.devices.run(add).errors.contains("already exists"))
+    for (place, index) in database.indexes.enumerated() {
+      let emptied = database.emptying(index.root)
+      try Data(emptied).write(to: path)
+      let restore = "keyhaul restore b.tar --to old-phone --password-file .bp --yes"
+      for line in place % 10 == 0 ? [add, restore] : [add] {
+        let outcome = try world.devices.run(line)
+        #expect(outcome.status == 13, "\(index): \(outcome)")
+      }
+      #expect(try Array(Data(contentsOf: path)) == emptied, "\(index)")
+    }
+    try Data(database.bytes).write(to: path)
+    try world.succeed("item find old-phone")
+  }
+
+  @Test("is no matter of a journal: one whose beginning is damaged is named, and one of a finished change is not")
+  func journal() throws {
+    let world = try DeviceWorld()
+    let path = world.home.appending(path: "k.db")
+    try Data(TestVectors.database()["base64"].base64Bytes).write(to: path)
+    let journal: [UInt8] = [0xD9, 0xD5, 0x05, 0xF9, 0x20, 0xA1, 0x63, 0xD7]
+    for (bytes, isNamed) in [
+      ([UInt8](repeating: 0, count: 512), false), ([], false), ([0] + journal.dropFirst() + [0, 0, 0, 1], true),
+      ([1] + journal.dropFirst() + [0, 0, 0, 1], true), (Array("no journal".utf8), true),
+    ] {
+      try Data(bytes).write(to: world.home.appending(path: "k.db-journal"))
+      let verified = try world.run("keyhaul verify k.db")
+      let words = "the journal next to it does not begin like one, so SQLite ignores it"
+      #expect(flat(verified.output).contains(words) == isNamed, "\(bytes): \(verified)")
+      #expect(verified.status == (isNamed ? 3 : 0), "\(bytes): \(verified)")
+    }
+  }
+}

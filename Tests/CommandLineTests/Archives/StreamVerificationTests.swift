@@ -1,0 +1,64 @@
+import Foundation
+import GRDB
+import KeyhaulKit
+import Testing
+
+@testable import keyhaul
+
+@Suite("A backup that verify reads from a stream")
+struct StreamVerificationTests {
+  /// A backup without a password that lists `count` files more, some of whose records are damaged.
+  private static func world(isDamaged: @Sendable (Int) -> Bool, count: Int = 14) throws -> MoveWorld {
+    let world = try MoveWorld()
+    try world.succeed("backup old-phone -o plain/ --no-password -q")
+    try world.unseal("plain")
+    let list = try DatabaseQueue(path: world.home.appending(path: "plain/Manifest.db").path)
+    try list.writeWithoutTransaction { database in
+      let record = try #require(try Data.fetchOne(database, sql: "SELECT file FROM Files WHERE flags = 1"))
+      for number in 0..<count {
+        let path = "file\(number)"
+        let name = String(hexadecimal: try Digest.sha1(Array("HomeDomain-\(path)".utf8)))
+        try database.execute(
+          sql: "INSERT INTO Files VALUES (?, 'HomeDomain', ?, 1, ?)",
+          arguments: [name, path, isDamaged(number) ? Data([0, 1, 2]) : record])
+        let folder = world.home.appending(path: "plain/\(name.prefix(2))")
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        try Data("content".utf8).write(to: folder.appending(path: name))
+      }
+    }
+    try world.succeed("convert plain -o plain.tar -q")
+    return world
+  }
+
+  /// What is wrong with records and counts, without what only the payloads show.
+  private func recordFaults(_ output: String, in world: MoveWorld) throws -> [String] {
+    let faults = try #require(try world.object(output)["faults"] as? [[String: Any]])
+    return faults.filter { $0["id"] as? String == "record-malformed" }
+      .map { "\($0["check"] ?? "") \($0["file"] ?? "") \($0["detail"] ?? "")" }.sorted()
+  }
+
+  @Test("names every damaged record, as it does of the same backup as a file, and counts them")
+  func damaged() throws {
+    let world = try Self.world { $0 % 2 == 0 }
+    let file = try world.keyhaul("verify plain.tar --json")
+    let stream = try world.keyhaul("verify - --json < plain.tar")
+    #expect(file.status == 13 && stream.status == 13, "\(stream)")
+    let expected = try recordFaults(file.output, in: world)
+    #expect(expected.count == 7)
+    #expect(try recordFaults(stream.output, in: world) == expected)
+    #expect(try world.object(stream.output)["fault_count"] as? Int == 7)
+    let text = try world.keyhaul("verify - < plain.tar")
+    #expect(flat(text.output).contains("FAIL files 7 damaged"), "\(text.output)")
+    for number in 0..<14 {
+      #expect(text.output.contains("HomeDomain/file\(number):") == (number % 2 == 0), "\(text.output)")
+    }
+    #expect(flat(text.output).contains("is damaged: 7 files are damaged"), "\(text.output)")
+  }
+
+  @Test("has no fault where the records are whole, though its payloads are not read")
+  func whole() throws {
+    let world = try Self.world { _ in false }
+    let stream = try world.keyhaul("verify - < plain.tar")
+    #expect(stream.status == 0 && flat(stream.output).contains("- files not checked: a stream"), "\(stream)")
+  }
+}

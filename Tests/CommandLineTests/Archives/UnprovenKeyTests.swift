@@ -1,0 +1,103 @@
+import Foundation
+import KeyhaulKit
+import Testing
+
+@testable import keyhaul
+
+@Suite("A device key that no item of a backup confirms")
+struct UnprovenKeyTests {
+  private static let rekey = "rekey b --no-password --password-file .bp"
+
+  /// A backup of a phone with one item that needs no device key, the phone's own key in `.right` and another in `.wrong`.
+  private static func world(_ items: String = "--account anna --protection when-unlocked") throws -> MoveWorld {
+    try MoveWorld(named: "an unproven key \(items)") { world in
+      try world.succeed("device create solo -q")
+      if !items.isEmpty {
+        try world.devices.run("printf secret | keyhaul item add solo --service mail \(items) --secret-fd 0 -q")
+      }
+      try world.backUp("solo", to: "b/")
+      try world.write([UInt8](repeating: 7, count: 16), to: ".wrong")
+      // Key 0x835: AES under the UID of sixteen bytes 01. Source: iphone-dataprotection, `IOAESAccelerator.c`.
+      let chip = Secret(copying: try world.read("devices/solo/hardware.uid"))
+      let sealed = try FileCipher.encrypt([UInt8](repeating: 1, count: 16), key: chip)
+      try world.write(Array(sealed.prefix(16)), to: ".right")
+      // No device of the folder is the source.
+      try world.devices.run("mkdir elsewhere; mv devices/solo elsewhere/solo")
+    }
+  }
+
+  @Test("is used only with a flag that says so: --yes is no answer, and without a terminal it is refused")
+  func refused() throws {
+    let world = try Self.world()
+    let before = try world.devices.run("cd b && find . -type f | sort | xargs sha256sum").output
+    for flags in ["--yes", "--no-input", "--yes --dry-run", "--yes --no-input --json"] {
+      let outcome = try world.keyhaul("\(Self.rekey) --device-key-file .wrong \(flags)")
+      #expect(outcome.status == 14, "\(flags): \(outcome)")
+      #expect(flat(outcome.errors).contains("nothing confirms the device key for b"), "\(flags): \(outcome)")
+      #expect(outcome.errors.contains("--accept-unproven-key"), "\(flags): \(outcome)")
+    }
+    #expect(try world.devices.run("cd b && find . -type f | sort | xargs sha256sum").output == before)
+    let asked = try world.keyhaul("\(Self.rekey) --device-key-file .wrong --yes", typed: ["n"])
+    #expect(asked.status == 1 && asked.errors.contains("the answer was not yes"), "\(asked)")
+    #expect(try world.devices.run("cd b && find . -type f | sort | xargs sha256sum").output == before)
+  }
+
+  @Test("with the flag, is not said to be the phone's, and verify with the right key says that it does not fit")
+  func accepted() throws {
+    let world = try Self.world()
+    let done = try world.keyhaul("\(Self.rekey) --device-key-file .wrong --accept-unproven-key")
+    #expect(done.status == 0 && !flat(done.output + done.errors).contains("only solo can decrypt"), "\(done)")
+    #expect(flat(done.output).contains("No item confirms the device key that was used."), "\(done)")
+    let verified = try world.keyhaul("verify b --device-key-file .right")
+    #expect(verified.status == 3, "\(verified)")
+    #expect(flat(verified.output).contains("The given device key decrypts none of the items that need one."))
+    let document = try world.object(world.keyhaul("verify b --device-key-file .right --json").output)
+    #expect(document["device_key"] as? String == "foreign")
+    // The key that the backup was written with.
+    let fits = try world.keyhaul("verify b --device-key-file .wrong --json")
+    #expect(fits.status == 0, "\(fits)")
+    #expect(try world.object(fits.output)["device_key"] as? String == "proven")
+    // Without a key nothing is claimed about whose key the item needs.
+    let closed = try world.keyhaul("verify b")
+    #expect(!flat(closed.output).contains("can be decrypted only on"), "\(closed)")
+    let home = try world.keyhaul("verify b --home elsewhere")
+    #expect(home.errors.contains("the key of solo decrypts none of the items that need one"), "\(home)")
+  }
+
+  @Test("is a key for a backup without items too, in both directions")
+  func withoutItems() throws {
+    let world = try Self.world("")
+    let refused = try world.keyhaul("\(Self.rekey) --device-key-file .wrong --yes")
+    #expect(refused.status == 14 && flat(refused.errors).contains("it has no items"), "\(refused)")
+    try world.succeed("\(Self.rekey) --device-key-file .right --accept-unproven-key")
+    let back = "rekey b --new-password-file .bp --rounds 1 --device-key-file .wrong"
+    #expect(try world.keyhaul("\(back) --yes").status == 14)
+    let done = try world.keyhaul("\(back) --accept-unproven-key --json")
+    #expect(try done.status == 0 && world.object(done.output)["device_key_proven"] as? Bool == false, "\(done)")
+  }
+
+  @Test("is no matter where an item confirms the key, or where no device key is used")
+  func proven() throws {
+    let world = try Self.world("--account anna --protection when-unlocked-this-device")
+    let foreign = try world.keyhaul("\(Self.rekey) --device-key-file .wrong --accept-unproven-key")
+    #expect(foreign.status == 14 && foreign.errors.contains("this is not the hardware key"), "\(foreign)")
+    let needless = try world.keyhaul(
+      "rekey b --password-file .bp --new-password-file .bp --rounds 2 --accept-unproven-key")
+    #expect(needless.status == 64, "\(needless)")
+    let done = try world.keyhaul("\(Self.rekey) --device-key-file .right --json")
+    #expect(try done.status == 0 && world.object(done.output)["device_key_proven"] as? Bool == true, "\(done)")
+  }
+
+  @Test("given to verify, is said to show nothing where no item needs it, and to fit where one does")
+  func verified() throws {
+    let world = try Self.world()
+    let unproven = try world.keyhaul("verify b --password-file .bp --device-key-file .wrong")
+    #expect(unproven.status == 0, "\(unproven)")
+    #expect(flat(unproven.output).contains("No item needs a device key, so nothing shows whether"), "\(unproven)")
+    let bound = try Self.world("--account anna --protection when-unlocked-this-device")
+    let wrong = try bound.keyhaul("verify b --password-file .bp --device-key-file .wrong")
+    #expect(wrong.status == 3, "\(wrong)")
+    let right = try bound.keyhaul("verify b --password-file .bp --device-key-file .right")
+    #expect(right.status == 0 && flat(right.output).contains("b is intact."), "\(right)")
+  }
+}

@@ -1,0 +1,127 @@
+import Foundation
+import Testing
+
+@testable import keyhaul
+
+/// A resumed run answers what a new run would answer.
+@Suite("The question of a resumed run")
+struct ResumedQuestionTests {
+  /// The codes of a call that goes on, and whether they are those of a new call.
+  private func codes(_ shelf: Shelf, _ line: String) throws -> [Int?] {
+    let resumed = try shelf.rows(shelf.world.keyhaul("\(line) --format ndjson --resume answers").output)
+    let fresh = try shelf.rows(shelf.world.keyhaul("\(line) --format ndjson").output)
+    let (codes, expected) = (resumed.map { $0["code"] as? Int }, fresh.map { $0["code"] as? Int })
+    #expect(codes == expected, "\(line)")
+    return codes
+  }
+
+  private func resumedCount(_ shelf: Shelf, _ line: String) throws -> Int {
+    let errors = try shelf.world.keyhaul("\(line) --format ndjson --resume answers").errors
+    return errors.firstMatch(of: /(\d+) results? (?:was|were) already there/).flatMap { Int($0.1) } ?? 0
+  }
+
+  @Test("covers the contents of the list of expectations")
+  func expectations() throws {
+    let shelf = try Shelf()
+    let line = "plan shelf/one shelf/three.tar.gz --to new-phone --expect list.json --password-file .bp"
+    func expect(_ outcome: String) throws {
+      let list =
+        #"{"format":"plan-expectations/1","expectations":[{"account":"anna","service":"chat.example","expect":"\#(outcome)"}]}"#
+      try shelf.world.write(Array(list.utf8), to: "list.json")
+    }
+    try expect("migrates")
+    let met = try codes(shelf, line)
+    #expect(try resumedCount(shelf, line) == 2)
+    try expect("stays-behind")
+    let unmet = try codes(shelf, line)
+    #expect(met != unmet && Set([met, unmet]) == [[0, 0], [2, 2]], "\(met) \(unmet)")
+  }
+
+  @Test("covers the target itself: one made anew under the same name and revision is another")
+  func target() throws {
+    let shelf = try Shelf()
+    let world = shelf.world
+    try world.succeed("device create target --from new-phone -q")
+    let revision = try world.object(world.succeed("device show target --json"))["revision"] as? String
+    let line = "plan shelf/one --to target --exit-code --password-file .bp"
+    let first = try world.keyhaul("\(line) --json --resume answers").output
+    #expect(try resumedCount(shelf, line) == 1)
+    try world.succeed("device delete target --confirm target -q")
+    try world.succeed("device create target --from old-phone -q")
+    #expect(try world.object(world.succeed("device show target --json"))["revision"] as? String == revision)
+    let resumed = try world.keyhaul("\(line) --format csv --resume answers")
+    #expect(!resumed.errors.contains("already there"), "\(resumed)")
+    #expect(try resumed.output == world.keyhaul("\(line) --format csv").output && !first.isEmpty)
+    // An item more on the device is another revision, and a device in the folder that made the backup counts too.
+    for device in ["target", "old-phone"] {
+      #expect(try resumedCount(shelf, line) == 1)
+      try world.devices.run("echo x | keyhaul item add \(device) --service s --account \(device) --secret-file - -q")
+      #expect(try resumedCount(shelf, line) == 0, "\(device)")
+    }
+  }
+
+  @Test("covers the password: another one opens nothing, whatever the file says, and the right one is tried once")
+  func password() throws {
+    let shelf = try Shelf()
+    let world = shelf.world
+    try world.write(Array("wrong horse\n".utf8), to: ".wrong")
+    let line = "verify shelf/one shelf/three.tar.gz shelf/deep/er/two.zip"
+    #expect(try codes(shelf, "\(line) --password-file .bp") == [0, 0, 0])
+    #expect(try codes(shelf, "\(line) --password-file .wrong") == [12, 12, 12])
+    // The last line for a backup counts: each is read again once.
+    #expect(try resumedCount(shelf, "\(line) --password-file .bp") == 0)
+    #expect(try resumedCount(shelf, "\(line) --password-file .bp") == 3)
+    // The same password from a list proves itself too.
+    try world.write(Array("* file:.wrong\n* file:.bp\n".utf8), to: "list")
+    #expect(try resumedCount(shelf, "\(line) --passwords list") == 3)
+    try world.write(Array("* file:.wrong\n".utf8), to: "list")
+    #expect(try codes(shelf, "\(line) --passwords list") == [12, 12, 12])
+    // Of a password nothing is in the file: two runs of the same one have different marks.
+    let text = String(decoding: try world.read("answers"), as: UTF8.self)
+    let marks = text.matches(of: /"password":"([0-9a-f]+)"/).map(\.1)
+    #expect(marks.count == 6 && Set(marks).count == 2 && !text.contains("horse"))
+  }
+
+  @Test("covers the device key")
+  func deviceKey() throws {
+    let shelf = try Shelf()
+    let world = shelf.world
+    try world.succeed("device delete old-phone --confirm old-phone -q")
+    let line = "verify shelf/one --password-file .bp --device-key-file .key"
+    try world.write([UInt8](repeating: 7, count: 16), to: ".key")
+    #expect(try codes(shelf, line) == [3])
+    #expect(try resumedCount(shelf, line) == 1)
+    try world.write([UInt8](repeating: 8, count: 16), to: ".key")
+    #expect(try resumedCount(shelf, line) == 0)
+    #expect(try resumedCount(shelf, "\(line) --sealed") == 0)
+  }
+
+  @Test("is asked again where its file was cut short anywhere in its first line, as by a full disk", arguments: 0..<12)
+  func cut(step: Int) throws {
+    let shelf = try Shelf()
+    let world = shelf.world
+    let line = "verify shelf/one shelf/three.tar.gz --password-file .bp --format ndjson --resume answers"
+    let whole = try world.keyhaul(line)
+    let bytes = try world.read("answers")
+    let end = try #require(bytes.firstIndex(of: UInt8(ascii: "\n")))
+    // From the first byte to the last before the line's end.
+    let count = step < 4 ? step + 1 : end - (11 - step) * end / 12
+    try world.write(Array(bytes.prefix(min(count, end - 1))), to: "answers")
+    for wait in [0, 2] {
+      let resumed = try world.keyhaul(line)
+      #expect(resumed.status == 0 && resumed.output == whole.output, "\(count): \(resumed)")
+      #expect(resumed.errors.contains("already there") == (wait > 0), "\(count): \(resumed)")
+    }
+  }
+
+  @Test("is not put into a file that begins like a result and is none")
+  func foreign() throws {
+    let shelf = try Shelf()
+    for text in ["{\n  \"a\": 1\n}\n", "{\"format\":\n", "[]", "\n"] {
+      try shelf.world.write(Array(text.utf8), to: "notes")
+      let outcome = try shelf.world.keyhaul("inspect shelf/one --resume notes")
+      #expect(outcome.status == 14, "\(text): \(outcome)")
+      #expect(try shelf.world.read("notes") == Array(text.utf8))
+    }
+  }
+}
