@@ -150,7 +150,7 @@ struct PlanCommand: BackupVerb {
     _ named: NamedArchive, _ opened: ArchiveUnlocker.OpenedForDevice, _ word: String?, onto device: DeviceSession,
     maker: MakerItems?, _ expectations: [PlanExpectation]?, in session: Session
   ) throws -> CommandStatus {
-    let plan = try opened.plan(onto: device, policy: move.policy, for: .planning)
+    let plan = try opened.plan(onto: .device(device), policy: move.policy, for: .planning)
     var source = MoveSource(named, namesFrom: opened)
     source.maker = maker
     let report = try report(plan, of: source, onto: device, in: session)
