@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Lets each call about files of every verb fail in turn, and cuts the power after each change on the disk.
 
-    check_calls.py PROGRAM faults [--every 1] [--only SCENE]
+    check_calls.py PROGRAM faults [--every 1] [--only SCENE] [--calls sync]
     check_calls.py PROGRAM power [--variants 4] [--only SCENE]
 
 Both stand between the release program and the C library (`system_calls.c`), so that SQLite's and libarchive's calls count
@@ -67,13 +67,15 @@ class Calls(Kills):
 
     # Faults
 
-    def faulty(self, scene, every, rest):
+    def faulty(self, scene, every, rest, kind=""):
         self.learn(scene)
         origin = self.whole[scene.name][0]
-        total = self.watched(origin).watched(scene.words)[2]
+        named = self.work / "names"
+        total = self.watched(origin).watched(scene.words, NAMES=named)[2]
         self.checks.check(total > 10, f"{scene.name}: {total} calls")
+        chosen = [call for call, name in enumerate(named.read_text().splitlines(), 1) if re.search(kind, name)]
         for position, (fault, number) in enumerate(FAULTS.items()):
-            for call in range(1 + (rest + position) % every, total + 1, every):
+            for call in chosen[(rest + position) % every::every]:
                 place = self.watched(origin)
                 code, said, _, name = place.watched(scene.words, FAIL=call, ERRNO=number)
                 if name != "none":
@@ -195,6 +197,7 @@ def main():
     parser.add_argument("--every", type=int, default=1, help="of the calls one in so many fails, another for each fault")
     parser.add_argument("--variants", type=int, default=4, help=f"disks after each change, up to {len(VARIANTS)}")
     parser.add_argument("--only", default="", help="scenes whose names begin so")
+    parser.add_argument("--calls", default="", help="only calls whose names match, such as sync:sim.db or unlink")
     parser.add_argument("--rest", type=int, default=0, help="which of the calls are taken where not every one is")
     arguments = parser.parse_args()
     chosen = [
@@ -203,7 +206,7 @@ def main():
         calls, started = Calls(arguments.program, pathlib.Path(name).resolve(), "calls"), time.perf_counter()
         for number, scene in enumerate(chosen):
             if arguments.what == "faults":
-                calls.faulty(scene, arguments.every, arguments.rest + number)
+                calls.faulty(scene, arguments.every, arguments.rest + number, arguments.calls)
             else:
                 calls.cut(scene, VARIANTS[:arguments.variants])
             print(f"{scene.name}: {calls.faults or calls.images} after {time.perf_counter() - started:.0f} s", flush=True)
