@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Lets each call about files of every verb fail in turn, and cuts the power after each change on the disk.
 
-    check_calls.py PROGRAM faults [--every 1] [--only SCENE]
+    check_calls.py PROGRAM faults [--every 1] [--only SCENE] [--calls sync]
     check_calls.py PROGRAM power [--variants 4] [--only SCENE]
 
 Both stand between the release program and the C library (`system_calls.c`), so that SQLite's and libarchive's calls count
@@ -67,13 +67,15 @@ class Calls(Kills):
 
     # Faults
 
-    def faulty(self, scene, every, rest):
+    def faulty(self, scene, every, rest, kind=""):
         self.learn(scene)
         origin = self.whole[scene.name][0]
-        total = self.watched(origin).watched(scene.words)[2]
+        named = self.work / "names"
+        total = self.watched(origin).watched(scene.words, NAMES=named)[2]
         self.checks.check(total > 10, f"{scene.name}: {total} calls")
+        chosen = [call for call, name in enumerate(named.read_text().splitlines(), 1) if re.search(kind, name)]
         for position, (fault, number) in enumerate(FAULTS.items()):
-            for call in range(1 + (rest + position) % every, total + 1, every):
+            for call in chosen[(rest + position) % every::every]:
                 place = self.watched(origin)
                 code, said, _, name = place.watched(scene.words, FAIL=call, ERRNO=number)
                 if name != "none":
@@ -98,15 +100,15 @@ class Calls(Kills):
             check(found == old, f"{where}: ended with {code} and is not the old state: {said[:200]} {str(found)[:200]}")
         check(code in (0, 1, 3, 4, 5, 10, 11, 13, 14, *scene.refusals), f"{where}: ended with {code}: {said[:300]}")
         check(code == 0 or said, f"{where}: ended with {code} and said nothing")
-        # "Done" is said where nothing of the work is left, the replaced backup least of all; SQLite takes up its own two files again.
+        # "Done" is said where nothing of the work is left, the replaced backup least of all; SQLite takes up its own files again.
         if code not in (5, *scene.partly):
             left = set(files(place.folder)) - set(before) - names
             if code == 0:
-                left = {name for name in left if not name.endswith(("-wal", "-shm"))}
+                left = {name for name in left if not name.endswith(("-wal", "-shm")) and not is_emptied(place.folder / name)}
             check(not left or isinstance(new, dict), f"{where}: left {sorted(left)[:3]}")
         # SQLite asks once to keep a file and once to remove a journal, which no signal interrupts on a local disk,
         # and says what came of it.
-        if fault == "EINTR" and not re.search(r"sync:keychain-2\.db|unlink:keychain-2\.db-journal", where):
+        if fault == "EINTR" and not re.search(r"sync:(keychain-2|sim)\.db|unlink:(keychain-2|sim)\.db-journal", where):
             check(code == 0, f"{where}: a signal that interrupts a call ends the run: {said[:200]}")
         if found != new:
             code, _, said = place.run(*scene.words)
@@ -172,6 +174,11 @@ class Calls(Kills):
             self.checks.check(found in (old, new), f"{where}: neither old nor new: {str(found)[:400]}")
 
 
+def is_emptied(path):
+    """Whether it is a journal that could not be removed, and that takes nothing back."""
+    return path.name.endswith("-journal") and not any(path.read_bytes()[:28])
+
+
 def bytes_of(folder):
     return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
 
@@ -190,6 +197,7 @@ def main():
     parser.add_argument("--every", type=int, default=1, help="of the calls one in so many fails, another for each fault")
     parser.add_argument("--variants", type=int, default=4, help=f"disks after each change, up to {len(VARIANTS)}")
     parser.add_argument("--only", default="", help="scenes whose names begin so")
+    parser.add_argument("--calls", default="", help="only calls whose names match, such as sync:sim.db or unlink")
     parser.add_argument("--rest", type=int, default=0, help="which of the calls are taken where not every one is")
     arguments = parser.parse_args()
     chosen = [
@@ -198,7 +206,7 @@ def main():
         calls, started = Calls(arguments.program, pathlib.Path(name).resolve(), "calls"), time.perf_counter()
         for number, scene in enumerate(chosen):
             if arguments.what == "faults":
-                calls.faulty(scene, arguments.every, arguments.rest + number)
+                calls.faulty(scene, arguments.every, arguments.rest + number, arguments.calls)
             else:
                 calls.cut(scene, VARIANTS[:arguments.variants])
             print(f"{scene.name}: {calls.faults or calls.images} after {time.perf_counter() - started:.0f} s", flush=True)

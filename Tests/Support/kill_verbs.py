@@ -12,6 +12,7 @@ such a run does not leave. Only kills that met the program running are counted. 
 """
 
 import argparse
+import contextlib
 import hashlib
 import json
 import os
@@ -19,6 +20,7 @@ import pathlib
 import random
 import shutil
 import signal
+import sqlite3
 import subprocess
 import sys
 import tempfile
@@ -111,7 +113,27 @@ class Place:
         return "backup", password, found["verdict"], seal, self.items(name, *key)
 
     def database(self, name):
-        return self.items(name) if (self.folder / name).exists() else None
+        """What SQLite reads in it, which takes back or applies what stands beside it, and the items with their secrets."""
+        return ("database", self.rows(name), self.items(name)) if (self.folder / name).exists() else None
+
+    def rows(self, name):
+        """Of each table of items the columns that a run does not fill at random; read in a copy, which SQLite may change."""
+        with tempfile.TemporaryDirectory(prefix="keyhaul-rows-") as aside:
+            for file in self.folder.glob(name + "*"):
+                shutil.copy(file, aside)
+            base = sqlite3.connect(pathlib.Path(aside) / name)
+            base.row_factory = sqlite3.Row
+            try:
+                whole = [row[0] for row in base.execute("PRAGMA integrity_check")]
+                return whole, [
+                    (table, sorted(repr([
+                        (column, row[column]) for column in row.keys() if column not in (*FLEETING, "data", "rowid")])
+                        for row in base.execute(f"SELECT * FROM {table}")))
+                    for table in ("genp", "inet", "cert", "keys")]
+            except sqlite3.Error as error:
+                return str(error)
+            finally:
+                base.close()
 
     def plan(self, name):
         """What it decides, of each item, and that the restore that it names takes it."""
@@ -140,8 +162,8 @@ def files(folder):
 
 
 def chosen_scenes(only):
-    """Those whose names begin so, but what is known to be wrong where it is not named in full."""
-    return [scene for scene in scenes() if scene.name.startswith(only) and (not scene.fault or scene.name == only)]
+    """Those whose names begin so."""
+    return [scene for scene in scenes() if scene.name.startswith(only)]
 
 
 def is_lock(name):
@@ -175,8 +197,8 @@ class Scene:
     partly: tuple = ()
     # Codes with which it may refuse and have changed nothing: the device whose key it needs is not looked for any further.
     refusals: tuple = ()
-    # What is known to be wrong: such a scene runs where `--only` names it in full, and with no others.
-    fault: str = ""
+    # Whether `sim.db` is brought into the form with a write-ahead log, as a Simulator leaves it.
+    has_log: bool = False
 
 
 def scenes():
@@ -273,14 +295,27 @@ def scenes():
                 before=lone, partly=(3,))
     simulator = [["device", "export", "phone", "-o", "sim.db", "--yes"]]
     yield Scene("device export", simulator[0], of("database", "sim.db"), ["sim.db"], device)
-    journal = "what a run that was cut off left in the journal is not taken back before SQLite opens the file"
     reads = [["item", "find", "sim.db"], ["inspect", "sim.db"]]
-    yield Scene("simulator seed", ["simulator", "seed", "sim.db", "--from", "new-phone", "--yes"],
-                of("database", "sim.db"), ["sim.db"], reads, before=simulator,
-                fault=journal)
-    yield Scene("simulator reset", ["simulator", "reset", "sim.db", "--app", CHAT, "--yes"], of("database", "sim.db"),
-                ["sim.db"], reads, again=(4,), then=["simulator", "seed", "sim.db", "--from", "new-phone", "--yes"],
-                before=simulator, fault=journal)
+    seeded = ["simulator", "seed", "sim.db", "--from", "new-phone", "--yes"]
+    for beside, logged in (("", False), (" with a log", True)):
+        yield Scene("simulator seed" + beside, seeded, of("database", "sim.db"), ["sim.db"], reads, before=simulator,
+                    has_log=logged)
+        yield Scene("simulator reset" + beside, ["simulator", "reset", "sim.db", "--app", CHAT, "--yes"],
+                    of("database", "sim.db"), ["sim.db"], reads, again=(4,), then=seeded, before=simulator, has_log=logged)
+        for policy in ("replace", "merge"):
+            yield Scene(f"simulator restored by {policy}{beside}",
+                        ["restore", "b", "--to", "sim.db", *key, "--yes", "--existing", policy],
+                        of("database", "sim.db"), ["sim.db"], reads,
+                        before=[["device", "export", "other", "-o", "sim.db", "--yes"]], has_log=logged)
+        yield Scene("simulator add" + beside, ["item", "add", "sim.db", *ITEM, "--secret-file", "secret"],
+                    of("database", "sim.db"), ["sim.db"], reads, again=(1,), then=seeded, before=simulator, has_log=logged)
+        stored = ["item", "add", "sim.db", *ITEM, "--secret-file", "secret"]
+        yield Scene("simulator update" + beside,
+                    ["item", "update", "sim.db", *ITEM[:4], "--new-secret-file", NEW, "--yes"],
+                    of("database", "sim.db"), ["sim.db"], reads, before=[*simulator, stored], has_log=logged)
+        yield Scene("simulator delete" + beside, ["item", "delete", "sim.db", *ITEM[:4], "--yes"],
+                    of("database", "sim.db"), ["sim.db"], reads, again=(4,), then=stored, before=[*simulator, stored],
+                    has_log=logged)
     yield Scene("simulator snapshot", ["simulator", "snapshot", "sim.db", "-o", "saved.db", "--yes"],
                 of("database", "saved.db"), ["saved.db"], reads, before=simulator)
     yield Scene("export of items", ["export", "b", "-o", "out.json", *key, "--yes"], of("file", "out.json"),
@@ -330,6 +365,9 @@ class Kills:
         place = self.fresh(self.template)
         for words in scene.before:
             place.must(*words)
+        if scene.has_log:
+            with contextlib.closing(sqlite3.connect(place.folder / "sim.db")) as base:
+                base.execute("PRAGMA journal_mode = WAL")
         origin = self.work / f"origin-{len(self.whole)}"
         shutil.copytree(place.folder, origin, symlinks=True)
         old = scene.look(place)

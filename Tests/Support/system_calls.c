@@ -5,6 +5,7 @@
 //   KEYHAUL_CALLS_LOG    changes are appended to this file: "op TAB path TAB path TAB offset TAB length LF", then the bytes
 //   KEYHAUL_CALLS_FAIL   the number of the call that fails, from 1
 //   KEYHAUL_CALLS_ERRNO  with what: a number, or 0 for a read or write of half of its bytes
+//   KEYHAUL_CALLS_NAMES  each call is written here in a line: "name:file"
 //   KEYHAUL_CALLS_COUNT  at its end the program writes here how many calls there were and which one failed
 //
 // A call that nothing here knows and that changes a file would go unseen: those that are known to do so end the program.
@@ -25,7 +26,7 @@
 #include <unistd.h>
 
 static char root[PATH_MAX];
-static int log_file = -1, failing_errno;
+static int log_file = -1, names_file = -1, failing_errno;
 static long failing = -1, count;
 static char failed_name[64] = "none";
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -68,6 +69,9 @@ __attribute__((constructor)) static void start(void) {
   if ((text = getenv("KEYHAUL_CALLS_LOG"))) {
     log_file = (int)syscall(SYS_openat, AT_FDCWD, text, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
   }
+  if ((text = getenv("KEYHAUL_CALLS_NAMES"))) {
+    names_file = (int)syscall(SYS_openat, AT_FDCWD, text, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+  }
   if ((text = getenv("KEYHAUL_CALLS_FAIL"))) failing = atol(text);
   if ((text = getenv("KEYHAUL_CALLS_ERRNO"))) failing_errno = atoi(text);
 }
@@ -86,9 +90,14 @@ static int fails(const char *name, const char *path) {
   if (!is_below(path)) return 0;
   pthread_mutex_lock(&lock);
   int is_it = ++count == failing;
-  if (is_it) {
-    const char *base = strrchr(path, '/');
-    snprintf(failed_name, sizeof failed_name, "%s:%.40s", name, base ? base + 1 : path);
+  const char *base = strrchr(path, '/');
+  char text[64];
+  snprintf(text, sizeof text, "%s:%.40s", name, base ? base + 1 : path);
+  if (is_it) strcpy(failed_name, text);
+  if (names_file >= 0) {
+    size_t length = strlen(text);
+    text[length] = '\n';
+    if (syscall(SYS_write, names_file, text, length + 1) < 0) abort();
   }
   pthread_mutex_unlock(&lock);
   return is_it;

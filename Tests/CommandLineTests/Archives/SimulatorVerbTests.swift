@@ -191,10 +191,11 @@ struct SimulatorVerbTests {
     #expect(try world.run("keyhaul verify Devices/UDID").output.contains("13 of 13 can be decrypted"))
 
     // Merged, all that was there stays.
-    try world.run("cp -r Devices/UDID Devices/merged")
+    try world.run("cp -r Devices/UDID Devices/merged; cp -r Devices/UDID Devices/own")
     let merged = try world.run(restore.replacing("UDID", with: "merged") + " --existing merge --yes")
     #expect(
-      merged.status == 0 && merged.output.hasPrefix("Restored \(arriving.count) items to Devices/merged; "), "\(merged)"
+      merged.status == 0
+        && merged.output.hasPrefix("Restored \(arriving.count) items to Devices/merged in one step"), "\(merged)"
     )
     let open = "\(13 + arriving.count) of \(13 + arriving.count) can be decrypted"
     #expect(try world.run("keyhaul verify Devices/merged").output.contains(open))
@@ -210,12 +211,10 @@ struct SimulatorVerbTests {
     #expect(left >= 0 && left <= synchronized, "\(left) \(synchronized)")
     #expect(try world.run("keyhaul verify Devices/UDID").status == 0)
     for (flags, words) in [
-      (
-        "--accept-damage",
-        "--accept-damage applies only to devices"
-      ), ("", "must be confirmed"),
+      ("--plan .bp", "--plan applies only to devices"),
+      ("--device-key-file .bp", "a hardware key applies only to devices"), ("", "must be confirmed"),
     ] {
-      let refused = try world.run("\(restore) \(flags)")
+      let refused = try world.run("\(restore.replacing("UDID", with: "own")) \(flags)")
       #expect(refused.status == 64 && refused.errors.contains(words), "\(refused)")
     }
   }
@@ -245,10 +244,13 @@ struct SimulatorVerbTests {
       "keyhaul restore b.zip --to Devices/UDID --password-file .bp",
       "keyhaul simulator reset Devices/UDID --app ABCDE12345.com.example.notes",
     ] {
-      // The counter of changes, which SQLite raises with each.
-      var written = try Data(contentsOf: path)
-      written[27] &+= 1
-      let refused = try program.shell(line, typed: ["yes"]) { _ in try written.write(to: path) }
+      var written = Data()
+      let refused = try program.shell(line, typed: ["yes"]) { _ in
+        try DatabaseQueue(path: path.path).write { database in
+          try database.execute(sql: "DELETE FROM inet WHERE rowid IN (SELECT max(rowid) FROM inet)")
+        }
+        written = try Data(contentsOf: path)
+      }
       #expect(refused.status == 11, "\(refused)")
       #expect(
         refused.errors.contains("Devices/UDID is in use")
@@ -259,6 +261,71 @@ struct SimulatorVerbTests {
       #expect(try Data(contentsOf: path) == written, "what the other wrote stands")
       #expect(try program.shell(line, typed: ["yes"]).status == 0)
     }
+  }
+
+  @Test("is brought back to the state before a change that was killed, and then changed, in one call")
+  func killed() throws {
+    let world = try Self.world()
+    try world.run("mkdir killed; keyhaul device export phone -o sim.db --yes -q")
+    let path = world.home.appending(path: "sim.db").path
+    // A change that is not committed, with pages in the file already.
+    let queue = try DatabaseQueue(path: path)
+    try queue.inDatabase { database in
+      try database.execute(
+        sql: "PRAGMA cache_size = 1; PRAGMA cache_spill = 1; BEGIN IMMEDIATE; UPDATE genp SET agrp = 'x'")
+      try world.run("cp sim.db sim.db-journal killed")
+      try database.execute(sql: "ROLLBACK")
+    }
+    try queue.close()
+    let copy = world.home.appending(path: "killed/sim.db").path
+    #expect(try Data(contentsOf: URL(filePath: copy)) != Data(contentsOf: URL(filePath: path)))
+    #expect(flat(try world.run("keyhaul verify killed/sim.db").output).contains("an unfinished change was rolled back"))
+    let group = "ABCDE12345.org.example.chat"
+    let done = try world.run("keyhaul simulator reset killed/sim.db --app \(group) --yes")
+    #expect(done.status == 0 && done.output.hasPrefix("Deleted "), "\(done)")
+    let counts = try [copy, path].map { path in
+      try DatabaseQueue(path: path).read { database in
+        try Int.fetchAll(
+          database,
+          sql: "SELECT count(*) FROM genp WHERE agrp <> '\(group)' UNION ALL SELECT count(*) FROM genp WHERE agrp = 'x'"
+        )
+      }
+    }
+    #expect(counts[0] == counts[1] && counts[0].first ?? 0 > 0, "\(counts)")
+    #expect(try world.run("ls killed").output == "sim.db\n")
+  }
+
+  @Test("that another process writes all the time is read whole, or reported as in use")
+  func writer() throws {
+    let world = try Self.world()
+    try world.run("keyhaul device export phone -o sim.db --yes -q; keyhaul device create new-phone -q")
+    try Data(
+      """
+      import sqlite3, time
+      end, turn = time.time() + 60, 0
+      while time.time() < end:
+          base = sqlite3.connect("sim.db", isolation_level=None)
+          base.execute("PRAGMA journal_mode = " + ("WAL", "DELETE")[turn % 2])
+          for _ in range(5):
+              base.execute("UPDATE genp SET labl = labl")
+          base.close()
+          turn += 1
+          time.sleep((0, 0.001, 0.05)[turn % 3])
+      """.utf8
+    ).write(to: world.home.appending(path: "writer.py"))
+    let outcome = try world.run(
+      """
+      python3 writer.py & writer=$!
+      for turn in 1 2 3 4; do
+        for line in "inspect sim.db" "item find sim.db" "verify sim.db" "export sim.db -o -" "plan sim.db --to new-phone" \
+          "diff sim.db sim.db"; do
+          keyhaul $line > out 2> errors; code=$?
+          case $code in 0|11) ;; *) echo "$line: $code"; cat errors;; esac
+        done
+      done
+      kill -0 $writer && kill $writer && echo written
+      """)
+    #expect(outcome.output == "written\n", "\(outcome)")
   }
 
   @Test("is left alone while something has it open, and where nothing is meant")

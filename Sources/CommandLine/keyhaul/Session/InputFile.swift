@@ -40,10 +40,20 @@ enum InputFile {
     guard let status = try? system.status(of: path, followsLink: true), status.kind == .file,
       let file = try? system.openForReading(path)
     else { return [] }
-    var buffer = [UInt8](repeating: 0, count: byteCount)
-    let count = try? fill(&buffer, from: file.raw)
+    var start: [UInt8] = []
+    while start.count < byteCount {
+      var buffer = [UInt8](repeating: 0, count: byteCount - start.count)
+      do throws(Errno) {
+        let count = try fill(&buffer, from: file.raw)
+        if count == 0 { break }
+        start += buffer.prefix(count)
+      } catch {
+        // A signal that interrupts a call says nothing of the file.
+        guard error == .interrupted, Interruption.pending == nil else { break }
+      }
+    }
     try? file.close(system)
-    return Array(buffer.prefix(count ?? 0))
+    return start
   }
 
   private static func drain(

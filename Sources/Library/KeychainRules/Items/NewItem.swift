@@ -60,6 +60,16 @@ package enum NewItem {
     }
   }
 
+  /// Returns an item with a UUID and a persistent reference: its own if it has them, random ones otherwise.
+  package static func identified(
+    _ item: KeychainItem, random: any RandomSource
+  ) throws(KeychainRuleError) -> KeychainItem {
+    var item = item
+    if item[.uuid]?.stringValue == nil { item[.uuid] = .string(try randomUUIDText(random)) }
+    if item[.persistentReference] == nil { item[.persistentReference] = .data(try randomBytes(random, count: 16)) }
+    return item
+  }
+
   /// A version 4 UUID as Apple writes it: upper case (RFC 9562).
   package static func randomUUIDText(_ random: any RandomSource) throws(KeychainRuleError) -> String {
     var bytes = SIMD16(try randomBytes(random, count: 16))

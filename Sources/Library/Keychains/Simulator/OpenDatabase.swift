@@ -7,7 +7,8 @@ import KeychainRules
 ///
 /// Not to be used from two threads at once.
 final class OpenDatabase: DatabaseRows {
-  let handle: OpaquePointer
+  /// `nil` after `close`.
+  private(set) var handle: OpaquePointer?
 
   /// Opens a file that is there and begins a transaction.
   ///
@@ -44,7 +45,13 @@ final class OpenDatabase: DatabaseRows {
     try run("BEGIN EXCLUSIVE")
   }
 
-  deinit { sqlite3_close_v2(handle) }
+  deinit { close() }
+
+  /// Undoes what is not committed, and releases the file. Nothing can be done with the database afterwards.
+  func close() {
+    sqlite3_close_v2(handle)
+    handle = nil
+  }
 
   private static func hasLog(beside path: String) -> Bool {
     guard let system = sqlite3_vfs_find(nil) else { return true }
@@ -54,10 +61,33 @@ final class OpenDatabase: DatabaseRows {
   }
 
   /// Makes the changes last, and takes what its log holds into the file.
+  ///
+  /// - Throws: An error of stage `afterCommit` if SQLite has committed the changes and cannot merge the log. Otherwise only
+  ///   a look at the file shows whether the changes were made: SQLite also reports a sync that fails after the journal was
+  ///   emptied.
   func commit() throws(KeychainDatabaseError) {
     try run("COMMIT")
-    _ = keyhaul_sqlite3_switch(handle, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0)
-    try run("PRAGMA wal_checkpoint(TRUNCATE)")
+    if let handle { _ = keyhaul_sqlite3_switch(handle, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0) }
+    do throws(KeychainDatabaseError) {
+      try run("PRAGMA wal_checkpoint(TRUNCATE)")
+    } catch {
+      throw KeychainDatabaseError(error.code, error.reason, stage: .afterCommit)
+    }
+  }
+
+  /// Whether the database has the content of an image, whatever its file says about a log.
+  ///
+  /// - Throws: `.failed` if there is not enough memory for a copy of the database.
+  func hasContent(of image: [UInt8]) throws(KeychainDatabaseError) -> Bool {
+    let isEqual = withImage { bytes in
+      image.withUnsafeBytes { image in
+        // A file may be longer than its header says. Bytes 18 and 19 say whether it has a log.
+        bytes.count <= image.count && bytes.prefix(18).elementsEqual(image.prefix(18))
+          && bytes.dropFirst(20).elementsEqual(image.prefix(bytes.count).dropFirst(20))
+      }
+    }
+    guard let isEqual else { throw KeychainDatabaseError(.failed, "there is not enough memory to look at it") }
+    return isEqual
   }
 
   /// Calls a closure with a copy of the file's bytes; returns `nil` if there is not enough memory for the copy.

@@ -11,6 +11,8 @@ import KeychainRules
 /// Not to be used from two threads at once.
 public final class SimulatorKeychain {
   let database: OpenDatabase
+  /// `nil` for one in memory.
+  private let path: String?
   private let schema: KeychainDatabase.SchemaVersion
   private let columns: [ItemKind: Set<String>]
   let namesActualClasses: Bool
@@ -42,7 +44,7 @@ public final class SimulatorKeychain {
   public convenience init(
     path: String, random: any RandomSource = SystemRandomSource()
   ) throws(KeychainDatabaseError) {
-    try self.init(try OpenDatabase(path: path), random)
+    try self.init(try OpenDatabase(path: path), path, random)
   }
 
   /// Begins an empty one in memory, of the newest schema that is written to; `committed` gives its file.
@@ -57,11 +59,14 @@ public final class SimulatorKeychain {
     try database.run(
       "INSERT INTO tversion(version, minor) VALUES (?, ?)",
       [.integer(Int64(Self.newestSchema.major)), .integer(Int64(Self.newestSchema.minor))])
-    try self.init(database, random)
+    try self.init(database, nil, random)
   }
 
-  private init(_ database: OpenDatabase, _ random: any RandomSource) throws(KeychainDatabaseError) {
+  private init(
+    _ database: OpenDatabase, _ path: String?, _ random: any RandomSource
+  ) throws(KeychainDatabaseError) {
     self.database = database
+    self.path = path
     self.random = random
     try Self.refuseDefinitions(in: database)
     // What an index does not list is not found there, and would be put in a second time.
@@ -197,8 +202,41 @@ public final class SimulatorKeychain {
     guard count == 1 else { throw KeychainDatabaseError(.malformed, "a row no longer exists") }
   }
 
+  /// Whether the database is still as it was read, before any change.
+  ///
+  /// SQLite takes back an unfinished change when it opens a database, so the file and its journal may differ from those that
+  /// were read although the content is the same.
+  ///
+  /// - Parameter image: The database as it was read (`KeychainDatabase.image`).
+  /// - Throws: `.failed` if there is not enough memory.
+  public func isUnchanged(since image: [UInt8]) throws(KeychainDatabaseError) -> Bool {
+    try database.hasContent(of: image)
+  }
+
   /// Makes all changes last. Nothing can be changed afterwards.
-  public func commit() throws(KeychainDatabaseError) { try database.commit() }
+  ///
+  /// If SQLite reports a failure, the file is opened again: what SQLite reads then decides whether the change was made.
+  ///
+  /// - Parameter image: The database before the change (`KeychainDatabase.image`); if it is `nil`, an error does not show
+  ///   whether the change was made.
+  /// - Throws: An error of stage `afterCommit` if the changes are in the file; `.unknownOutcome` if the file cannot be
+  ///   opened again. After any other error nothing was changed.
+  public func commit(changing image: [UInt8]? = nil) throws(KeychainDatabaseError) {
+    do throws(KeychainDatabaseError) {
+      try database.commit()
+    } catch {
+      guard let path, let image, error.stage == .beforeCommit else { throw error }
+      database.close()
+      let isUnchanged: Bool
+      do throws(KeychainDatabaseError) {
+        isUnchanged = try OpenDatabase(path: path).hasContent(of: image)
+      } catch let second {
+        throw KeychainDatabaseError(
+          .unknownOutcome, "\(error.reason); afterwards the database could not be opened: \(second.reason)")
+      }
+      throw isUnchanged ? error : KeychainDatabaseError(error.code, error.reason, stage: .afterCommit)
+    }
+  }
 
   /// Makes all changes last, and lends the whole file: its secrets are not encrypted in it. Nothing can be changed afterwards.
   package func committed<Result, Failure: Error>(

@@ -257,6 +257,15 @@ extension MigrationPlan {
     }
   }
 
+  /// Checks how many rows were removed before the first import.
+  ///
+  /// - Throws: `stalePlan` if the plan says another number.
+  func requireCleared(_ count: Int) throws(MigrationError) {
+    guard count == clearedRowCount else {
+      throw .stalePlan("\(count) items would be removed, but the plan says \(clearedRowCount)")
+    }
+  }
+
   /// The kind of the item that an import brings.
   func kind(of planned: PlannedImport) -> ItemKind {
     switch planned.origin {

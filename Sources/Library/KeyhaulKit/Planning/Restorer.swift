@@ -23,14 +23,22 @@ public enum Restorer {
     _ archive: OpenedArchive, onto session: DeviceSession, policy: ExistingItemPolicy, only indexes: Set<Int>? = nil,
     for use: ArchiveUse = .restoring
   ) throws(MigrationError) -> MigrationPlan {
+    try plan(archive, onto: .device(session), policy: policy, only: indexes, for: use)
+  }
+
+  /// Decides what restoring an archive to a device or a Simulator would do, as above. For a Simulator the archive is opened
+  /// without a target's hardware key.
+  package static func plan(
+    _ archive: OpenedArchive, onto target: RestoreTarget, policy: ExistingItemPolicy, only indexes: Set<Int>? = nil,
+    for use: ArchiveUse = .restoring
+  ) throws(MigrationError) -> MigrationPlan {
     try reporting { () throws(ArchivedKeychainError) in
       try archive.archive.requireFit(for: use)
       try archive.require(use)
     }
     return MigrationPlanner.plan(
-      archive.items, only: indexes, onto: try targetRows(of: session), policy: policy,
-      surroundings: RestoreSurroundings(
-        targetSyncs: session.record.isSyncing, backupHasPassword: archive.hasPassword),
+      archive.items, only: indexes, onto: try target.rows(), policy: policy,
+      surroundings: RestoreSurroundings(targetSyncs: target.isSyncing, backupHasPassword: archive.hasPassword),
       settling: SettledItems(), holdsImports: use == .restoring
     ).naming(archive.knownSealed)
   }
@@ -49,29 +57,57 @@ public enum Restorer {
   public static func restore(
     _ plan: MigrationPlan, onto session: DeviceSession, progress: (Int, Int) -> Void = { _, _ in }
   ) throws(MigrationError) {
+    try restore(plan, onto: .device(session), progress: progress)
+  }
+
+  /// Carries out a plan, as above. For a Simulator this happens within the transaction of its keychain, which the caller
+  /// commits.
+  package static func restore(
+    _ plan: MigrationPlan, onto target: RestoreTarget, progress: (Int, Int) -> Void = { _, _ in }
+  ) throws(MigrationError) {
     guard plan.holdsImports else { throw .planToLookAt }
-    try checkReadable(session)
-    guard !plan.changesNothing else { return try checkUnchanged(plan, on: session) }
-    let random = session.environment.random
-    let store = try reporting { () throws(VirtualDeviceError) in try session.willChangeItems() }
-    try store.restore(translating: MigrationError.init) { (transaction) throws(MigrationError) in
-      if plan.policy == .replace {
-        let count = try reporting { () throws(KeychainStoreError) in try transaction.deleteNonSynced() }
-        guard count == plan.clearedRowCount else {
-          throw .stalePlan("\(count) items would be removed, but the plan says \(plan.clearedRowCount)")
+    try target.checkReadable()
+    switch target {
+    case .device(let session):
+      guard !plan.changesNothing else { return try checkUnchanged(plan, on: session) }
+      let random = session.environment.random
+      let store = try reporting { () throws(VirtualDeviceError) in try session.willChangeItems() }
+      try store.restore(translating: MigrationError.init) { (transaction) throws(MigrationError) in
+        if plan.policy == .replace {
+          try plan.requireCleared(try reporting { () throws(KeychainStoreError) in try transaction.deleteNonSynced() })
         }
-      }
-      let kinds = plan.imports.lazy.map(plan.kind(of:))
-      try transaction.importing(kinds, translating: MigrationError.init) { () throws(MigrationError) in
-        for (place, planned) in plan.imports.enumerated() {
-          if place > 0, place.isMultiple(of: progressStep) { progress(place, plan.imports.count) }
-          let incoming = try plan.incoming(planned)
-          let resolution = try reporting { () throws(KeychainStoreError) in
-            try transaction.importItem(incoming, keys: session.classKeys, random: random)
+        let kinds = plan.imports.lazy.map(plan.kind(of:))
+        try transaction.importing(kinds, translating: MigrationError.init) { () throws(MigrationError) in
+          try importAll(of: plan, progress) { (incoming) throws(MigrationError) in
+            try reporting { () throws(KeychainStoreError) in
+              try transaction.importItem(incoming, keys: session.classKeys, random: random)
+            }
           }
-          guard resolution.outcome == planned.outcome else { throw .stalePlan(plan.difference(at: planned)) }
         }
       }
+    case .simulator(let simulator):
+      guard let keychain = simulator.keychain else { throw .planToLookAt }
+      let transaction = try reporting { () throws(KeychainDatabaseError) in
+        try SimulatorRestoreTransaction(keychain, rows: simulator.rows)
+      }
+      if plan.policy == .replace {
+        try plan.requireCleared(try reporting { () throws(KeychainDatabaseError) in try transaction.deleteNonSynced() })
+      }
+      try importAll(of: plan, progress) { (incoming) throws(MigrationError) in
+        try reporting { () throws(KeychainDatabaseError) in try transaction.importItem(incoming) }
+      }
+    }
+  }
+
+  /// Imports the items of a plan one after the other, and stops at the first that does not do what the plan says.
+  private static func importAll(
+    of plan: MigrationPlan, _ progress: (Int, Int) -> Void,
+    _ importItem: (IncomingItem) throws(MigrationError) -> ImportResolution
+  ) throws(MigrationError) {
+    for (place, planned) in plan.imports.enumerated() {
+      if place > 0, place.isMultiple(of: progressStep) { progress(place, plan.imports.count) }
+      let resolution = try importItem(try plan.incoming(planned))
+      guard resolution.outcome == planned.outcome else { throw .stalePlan(plan.difference(at: planned)) }
     }
   }
 

@@ -21,6 +21,8 @@ package struct PlanReport {
     let itemCount: Int
     /// Whether there is no such device, and one is only thought of.
     var isImagined = false
+    /// Whether it is the keychain of a Simulator, which has no lock and no passcode.
+    package var isSimulator = false
   }
 
   package init(
@@ -43,9 +45,18 @@ package struct PlanReport {
     self.init(plan, of: source, onto: target, .unlocked, made: made, isRedacted: false)
   }
 
+  /// A plan for a Simulator's keychain.
+  package init(_ plan: MigrationPlan, of source: MoveSource, onto simulator: SimulatorTarget, made: KeychainDate) {
+    let target = PlanDocument.Target(
+      name: simulator.name, sameDevice: plan.isSameDevice, claimsSameDevice: false,
+      state: DeviceState.unlocked.rawValue, passcodeSet: false, items: simulator.itemCount,
+      revision: RestoreTarget.simulator(simulator).revision)
+    self.init(plan, of: source, onto: target, .unlocked, made: made, isRedacted: false, isSimulator: true)
+  }
+
   private init(
     _ plan: MigrationPlan, of source: MoveSource, onto target: PlanDocument.Target, _ state: DeviceState,
-    made: KeychainDate, isRedacted: Bool
+    made: KeychainDate, isRedacted: Bool, isSimulator: Bool = false
   ) {
     self.plan = isRedacted ? plan.redacted : plan
     self.source = isRedacted ? source.redacted : source
@@ -55,7 +66,7 @@ package struct PlanReport {
     removedOnlyCopies = source.onlyCopies(removedBy: plan)
     self.target = Target(
       name: (isRedacted ? target.redacted : target).name, state: state, isPasscodeSet: target.passcodeSet,
-      itemCount: target.items, isImagined: target.isImagined)
+      itemCount: target.items, isImagined: target.isImagined, isSimulator: isSimulator)
     unlocking = "keyhaul device unlock \(ShellWord.quoted(self.target.name))"
   }
 
@@ -109,7 +120,9 @@ package struct PlanReport {
       ("", "Plan: \(source.name) → \(target.name)\(relation)"), ("  ", sourceLine),
       (
         "  ",
-        "\(target.name): \(state), passcode \(target.isPasscodeSet ? "set" : "not set"), "
+        "\(target.name): "
+          + (target.isSimulator
+            ? "a Simulator's keychain, " : "\(state), passcode \(target.isPasscodeSet ? "set" : "not set"), ")
           + Amounts.count(target.itemCount, "item")
       ),
       ("  ", target.isImagined ? "no such device exists here; the plan assumes one" : "existing items: \(policy)"),

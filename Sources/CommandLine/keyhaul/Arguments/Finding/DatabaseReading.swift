@@ -8,16 +8,13 @@ struct DatabaseReading {
   let dump: KeychainDump
   /// SHA-256 of the file, or of file and log or journal, one behind the other.
   let digest: [UInt8]
-  /// The file, its log and its journal as they stood when they were read; `nil` for one that was not there.
-  let statuses: [FileStatus?]
 
   /// - Throws: `.busy` for one that somebody writes to while it is read.
   init(
     _ path: String, named name: String, _ keys: DatabaseKeyOptions?, in session: Session
   ) throws(CommandFailure) {
     let classKeys = try keys?.keys(of: name, in: session) ?? [:]
-    let (file, log, journal, statuses) = try Self.bytes(of: path, named: name, in: session)
-    self.statuses = statuses
+    let (file, log, journal) = try Self.bytes(of: path, named: name, in: session)
     do throws(KeychainDatabaseError) {
       database = try KeychainDatabase(file: file, log: log, journal: journal)
     } catch {
@@ -57,32 +54,57 @@ struct DatabaseReading {
       "nothing in \(name) can be decrypted", why: "the keys are not in the database", try: "--class-keys-file PATH")
   }
 
-  /// The three files as they stood at one moment: what changed in between is read again.
+  /// Reads the three files as they were at one moment. If they change meanwhile, they are read again.
+  ///
+  /// - Throws: `.busy` if they change all the time.
   private static func bytes(
     of path: String, named name: String, in session: Session
-  ) throws(CommandFailure) -> (file: [UInt8], log: [UInt8], journal: [UInt8], statuses: [FileStatus?]) {
-    func read(_ path: String, what: String) throws(CommandFailure) -> [UInt8] {
-      try InputFile.read(path, atMost: KeychainDatabase.maximumByteCount, what: what, in: session)
+  ) throws(CommandFailure) -> (file: [UInt8], log: [UInt8], journal: [UInt8]) {
+    func read(_ path: String, _ status: FileStatus?) throws(CommandFailure) -> [UInt8] {
+      // SQLite makes and removes an empty log or journal without any change.
+      guard let status, status.byteCount > 0 else { return [] }
+      return try InputFile.read(path, atMost: KeychainDatabase.maximumByteCount, what: path, in: session)
     }
-    for _ in 0..<3 {
+    for attempt in 0..<attemptCount {
+      try Interruption.check()
+      if attempt > 0 { DeviceClock.system.sleep(.milliseconds(shortestMilliseconds)) }
       let before = Self.statuses(of: path)
-      let file = try read(path, what: name)
-      let log = before[1] == nil ? [] : try read(path + "-wal", what: path + "-wal")
-      let journal = before[2] == nil ? [] : try read(path + "-journal", what: path + "-journal")
-      if Self.isUnchanged(path, since: before) { return (file, log, journal, before) }
+      guard !haveJustChanged(before) else { continue }
+      do throws(CommandFailure) {
+        let file = try InputFile.read(path, atMost: KeychainDatabase.maximumByteCount, what: name, in: session)
+        let (log, journal) = (try read(path + "-wal", before[1]), try read(path + "-journal", before[2]))
+        if Self.isUnchanged(path, since: before) { return (file, log, journal) }
+      } catch {
+        // A file that is gone or too long may only be so because of a change.
+        if Self.isUnchanged(path, since: before) { throw error }
+      }
     }
     throw CommandFailure(
       .busy, "\(name) is being written to", why: "it changed each time Keyhaul read it",
       try: "shut down the Simulator, or read a copy")
   }
 
+  /// How often a database that changes is read.
+  private static let attemptCount = 20
+  /// Two changes within one tick of the file system's clock leave the same time in a file's status. No system's tick is
+  /// longer (Linux: at most 10 ms).
+  private static let shortestMilliseconds = 20
+
+  /// Whether a change right now could go unseen, because one of the files has changed just before.
+  private static func haveJustChanged(_ statuses: [FileStatus?]) -> Bool {
+    let now = DeviceClock.system.now().secondsSince1970
+    return statuses.contains { status in
+      guard let age = status.map({ now - $0.lastChange }) else { return false }
+      // A time far in the future comes from another clock, which says nothing about the present.
+      return (-1..<Double(shortestMilliseconds) / 1000).contains(age)
+    }
+  }
+
   private static func statuses(of path: String) -> [FileStatus?] {
     [path, path + "-wal", path + "-journal"].map { (try? FileSystem.real.status(of: $0, followsLink: true)) ?? nil }
   }
 
-  /// Whether a database and what is beside it are as they stood then. None is opened: the locks of whoever has it open in this
-  /// process would be gone.
-  static func isUnchanged(_ path: String, since earlier: [FileStatus?]) -> Bool {
+  private static func isUnchanged(_ path: String, since earlier: [FileStatus?]) -> Bool {
     zip(earlier, statuses(of: path)).allSatisfy { before, after in
       switch (before, after) {
       case (nil, nil): true

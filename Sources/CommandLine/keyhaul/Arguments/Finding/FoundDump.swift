@@ -18,11 +18,6 @@ struct FoundDump {
   struct DatabaseRows {
     let database: KeychainDatabase
     let rows: [KeychainDatabase.OpenedRow]
-    fileprivate let path: String
-    fileprivate let statuses: [FileStatus?]
-
-    /// Whether its file and what is beside it are as they were read.
-    var isUnchanged: Bool { DatabaseReading.isUnchanged(path, since: statuses) }
   }
 
   var isDatabase: Bool { database != nil }
@@ -46,11 +41,8 @@ struct FoundDump {
     if FileKeychain.begins(with: start) { throw Self.isFileKeychain(typed) }
     if KeychainDatabase.mayBegin(with: start) {
       let read = try DatabaseReading(path, named: typed, databaseKeys, in: session)
-      (dump, digest, database) = (
-        read.dump, read.digest,
-        DatabaseRows(
-          database: read.database, rows: read.rows, path: path, statuses: read.statuses)
-      )
+      (dump, digest) = (read.dump, read.digest)
+      database = DatabaseRows(database: read.database, rows: read.rows)
       return
     }
     database = nil

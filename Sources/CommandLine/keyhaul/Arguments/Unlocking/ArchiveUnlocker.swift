@@ -177,16 +177,18 @@ final class ArchiveUnlocker {
     return try open(with: key, hardware, onto: HardwareKey(.named, try device.deviceKey()), for: .planning)
   }
 
-  /// The same for a device that need not be held meanwhile: by its hardware key.
+  /// The same for a target that need not be held meanwhile: by its hardware key.
   ///
-  /// - Parameter use: A plan of a restore, or the restore.
+  /// - Parameters:
+  ///   - target: `nil` for a Simulator, which has no hardware key.
+  ///   - use: A plan of a restore, or the restore.
   func open(
-    with key: ArchiveKey, _ hardware: HardwareKey?, onto target: HardwareKey, for use: ArchiveUse
+    with key: ArchiveKey, _ hardware: HardwareKey?, onto target: HardwareKey?, for use: ArchiveUse
   ) throws(CommandFailure) -> OpenedForDevice {
     let maker = fitting(hardware, with: key)
     let opened = try tried { () throws(ArchivedKeychainError) in
       try OpenedArchive(
-        archive, key: key, deviceKey: target.key, makerKey: maker?.key, for: use)
+        archive, key: key, deviceKey: target?.key, makerKey: maker?.key, for: use)
     }
     return OpenedForDevice(archive: opened, maker: maker?.homeDevice)
   }

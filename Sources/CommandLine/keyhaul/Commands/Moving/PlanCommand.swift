@@ -149,7 +149,7 @@ struct PlanCommand: BackupVerb {
     _ named: NamedArchive, _ opened: ArchiveUnlocker.OpenedForDevice, _ word: String?, onto device: DeviceSession,
     maker: MakerItems?, _ expectations: [PlanExpectation]?, in session: Session
   ) throws -> CommandStatus {
-    let plan = try opened.plan(onto: device, policy: move.policy, for: .planning)
+    let plan = try opened.plan(onto: .device(device), policy: move.policy, for: .planning)
     var source = MoveSource(named, namesFrom: opened)
     source.maker = maker
     let report = try report(plan, of: source, onto: device, in: session)
@@ -395,7 +395,7 @@ extension PlanCommand {
     let finder = try ArgumentFinder(session, databaseKeys)
     if let to = move.to { inputs.append(("--to", try target(to, finder).hold(.reading) { try $0.identity() })) }
     if let maker {
-      inputs.append(("--source", try finder.device(maker, wait: wait.time).hold(.reading) { try $0.identity() }))
+      inputs.append(("--source", try finder.device(maker).hold(.reading) { try $0.identity() }))
     }
     return inputs
   }

@@ -8,7 +8,7 @@ import Reports
   import Foundation
 #endif
 
-/// `keyhaul restore`: an archive's items onto a device, in one step.
+/// `keyhaul restore`: an archive's items onto a device or into a Simulator's keychain, in one step.
 struct Restore: RunnableVerb {
   static let screen = HelpScreen(
     sentence: "Restore a backup onto a device, in one step",
@@ -48,24 +48,25 @@ struct Restore: RunnableVerb {
   var unlocking: UnlockingOptions { UnlockingOptions(password: password, opening: opening) }
 
   func perform(in session: Session) throws -> CommandStatus {
-    if let to = move.to, let simulator = try ArgumentFinder(session).simulator(to) {
-      return try SimulatorRestore(self, onto: simulator).perform(in: session)
-    }
+    let finder = try ArgumentFinder(session)
+    let simulator = try move.to.flatMap { (to) throws(CommandFailure) in try finder.simulator(to) }
+      .map { (found) throws(CommandFailure) in try FoundSimulator(found) }
+    try simulator.map(refuseFlags)
     let saved = try plan.map { path throws(CommandFailure) in try SavedPlan(path, in: session) }
     let policy = try policy(saved: saved)
     let selection = try only.map { path throws(CommandFailure) in try RestoreSelection(path, in: session) }
-    let finder = try ArgumentFinder(session)
     let found = try finder.archive(archive)
-    let target = try finder.device(move.target(of: archive))
+    let target: FoundTarget =
+      if let simulator { .simulator(simulator) } else { .device(try finder.device(move.target(of: archive))) }
     let standingFile = found.standingFile
     let named = try found.open(storage: unlocking.storage, for: .restoring, in: session)
     let unlocker = ArchiveUnlocker(named, unlocking.opening, in: session)
     // Nobody types while the device is held: others may use it meanwhile, and whether they did is looked at afterwards.
-    let keys = try target.hold(.reading) { device in
-      try PreparedRestore.check(device, named, saved)
+    let keys = try target.hold(.reading) { held in
+      try PreparedRestore.check(held, named, saved)
       return (
-        target: HardwareKey(.named, try device.deviceKey()), maker: try unlocker.hardwareKey(besides: device),
-        identifier: device.record.udid
+        target: try held.device.map { HardwareKey(.named, try $0.deviceKey()) },
+        maker: try unlocker.hardwareKey(besides: held.device), identifier: held.identifier
       )
     }
     let key = try unlocker.key(unlocking.password)
@@ -79,32 +80,37 @@ struct Restore: RunnableVerb {
       isPolicyChosen: saved != nil || move.existing.given != nil, session: session)
     agreement.damage.warn(in: session, isAsked: !dryRun.isOn && !acceptDamage)
     if dryRun.isOn {
-      let report = try target.hold(.reading) { device in
-        let maker = try unlocker.maker(of: opened.archive, named: nil, orTarget: device, with: key)?.items
-        return try prepared.report(onto: device, maker: maker, in: session)
+      let report = try target.hold(.reading) { held in
+        let maker = try unlocker.maker(of: opened.archive, named: nil, orTarget: held.device, with: key)?.items
+        return try prepared.report(onto: held, maker: maker, in: session)
       }
-      try say(report, in: session)
+      try say(report, onto: target, in: session)
       try agreement.sayOnlyCopies(report, isChange: false)
       session.note("Nothing was changed (--dry-run).")
       try agreement.refusePointless(report)
       return prepared.status(of: report)
     }
+    if simulator != nil { session.note(SimulatorNote.untried) }
     let shown = try agreement.isAsked ? target.hold(.reading) { try prepared.report(onto: $0, in: session) } : nil
     if let shown {
       try agreement.reach(on: shown)
       try found.requireUnchanged(since: named.archive, standingFile, storage: unlocking.storage)
     }
-    return try target.hold(.writing) { device in
-      let report = try prepared.report(onto: device, since: shown, in: session)
+    return try target.hold(.writing) { held in
+      let report = try prepared.report(onto: held, since: shown, in: session)
       if shown == nil { try agreement.reach(on: report) }
-      try restore(report, onto: device, in: session)
+      try restore(report, onto: held, target, in: session)
       return prepared.status(of: report)
     }
   }
 
-  /// Whether the items' names are said, for which each of them would be opened again.
-  private func saysItems(in session: Session) -> Bool {
-    dryRun.isOn || session.isJSON || session.common.verbose > 0 || !session.common.yes && session.terminal() != nil
+  /// Refuses the flags that are about devices alone.
+  private func refuseFlags(for simulator: FoundSimulator) throws(CommandFailure) {
+    let given = [plan.map { _ in "--plan" }, try opening.deviceKeySource().map { _ in "a hardware key" }]
+    guard let flag = given.compactMap(\.self).first else { return }
+    throw .usage(
+      "\(flag) applies only to devices", why: "\(simulator.name) is a Simulator's keychain, which no hardware protects",
+      try: "leave it out")
   }
 
   private func policy(saved: SavedPlan?) throws(CommandFailure) -> ExistingItemPolicy {
@@ -117,40 +123,54 @@ struct Restore: RunnableVerb {
     return saved.document.policy
   }
 
-  private func say(_ report: PlanReport, in session: Session) throws {
-    if session.isJSON { try report.sayDocument(in: session) } else { try report.say(in: session) }
+  private func say(_ report: PlanReport, onto target: FoundTarget, in session: Session) throws {
+    guard session.isJSON else { return try report.say(in: session) }
+    switch target {
+    case .device: try report.sayDocument(in: session)
+    case .simulator(let simulator): try session.answer(document(of: report, onto: simulator))
+    }
   }
 
-  private func restore(_ report: PlanReport, onto device: DeviceSession, in session: Session) throws {
+  private func restore(
+    _ report: PlanReport, onto held: RestoreTarget, _ target: FoundTarget, in session: Session
+  ) throws {
     try Interruption.check()
-    let end = RestoreEnd(report.plan, device: device.name)
-    do throws(MigrationError) {
-      try session.progress(
-        "Restoring \(Amounts.count(end.restored, "item"))", phase: "restore"
-      ) { (progress) throws(MigrationError) in
-        guard !report.plan.changesNothing else { return try Restorer.restore(report.plan, onto: device) }
-        try session.changing(DoneChange(end.clause, of: device.name)) { () throws(MigrationError) in
-          try Restorer.restore(report.plan, onto: device) { progress.update(done: $0, total: $1) }
-        }
-      }
-    } catch {
-      // The counter that tells a saved plan from a stale one was raised before, so that it tells of a crash too.
-      if error.isCancelled {
-        try Interruption.check("no item of \(device.name) was changed; saved plans must be made again")
-      }
-      throw CommandFailure(error, doing: "nothing was restored to \(device.name)")
+    let end = RestoreEnd(report.plan, device: held.name)
+    try session.progress(
+      "Restoring \(Amounts.count(end.restored, "item"))", phase: "restore"
+    ) { (progress) throws(CommandFailure) in
+      try target.restore(report.plan, onto: held, end, in: session) { progress.update(done: $0, total: $1) }
     }
     if session.isJSON {
-      let document = RestoreDocument(
-        plan: report.document, restored: end.restored, overwritten: end.overwritten, newer: end.overwrittenNewer,
-        revision: device.record.revision)
-      try session.answer(document.json)
+      switch target {
+      case .simulator(let simulator): try session.answer(document(of: report, onto: simulator))
+      case .device:
+        let document = RestoreDocument(
+          plan: report.document, restored: end.restored, overwritten: end.overwritten, newer: end.overwrittenNewer,
+          revision: held.revision)
+        try session.answer(document.json)
+      }
       return
     }
     if session.common.verbose > 0 {
       for line in report.text(showsAll: true).lines(style: session.resultStyle) { try session.say(line) }
     }
     try session.say(end.sentence)
+  }
+
+  /// What is done, or would be done, to a Simulator's keychain in JSON.
+  private func document(of report: PlanReport, onto simulator: FoundSimulator) -> JSONValue {
+    let summary = report.plan.summary
+    let changes = summary.byChange
+    return simulator.document(
+      "restore",
+      [
+        ("source", .string(report.source.name)), ("items", .count(summary.total)),
+        ("added", .count(changes[.new, default: 0])), ("replaced", .count(changes[.replaces, default: 0])),
+        ("kept", .count(changes[.keepsExisting, default: 0] + changes[.identical, default: 0])),
+        ("removed", .count(summary.removed)), ("stays_behind", .count(summary.staysBehind)),
+        ("unreadable", .count(summary.unreadable)),
+      ], isDryRun: dryRun.isOn)
   }
 }
 

@@ -1,7 +1,7 @@
 import KeyhaulKit
 import Reports
 
-/// What has to be agreed to before a restore changes a device: what it takes away there, that the backup is damaged, and
+/// What has to be agreed to before a restore changes a device or a Simulator's keychain: what it takes away there, that the backup is damaged, and
 /// on a terminal that it is done at all.
 struct RestoreAgreement {
   let prepared: PreparedRestore
@@ -31,7 +31,8 @@ struct RestoreAgreement {
     let emptyList = prepared.selection.flatMap { $0.indexes.isEmpty ? $0.path : nil }
     let advice =
       emptyList.map { "list items in \($0); --only without --existing merge removes the existing items" }
-      ?? report.warning?.advice ?? "plan shows why; to empty \(report.target.name), use device erase"
+      ?? report.warning?.advice
+      ?? "plan shows why" + (report.target.isSimulator ? "" : "; to empty \(report.target.name), use device erase")
     throw CommandFailure(
       .refused,
       "no item of \(report.source.name) would be restored to \(report.target.name), so nothing was removed "

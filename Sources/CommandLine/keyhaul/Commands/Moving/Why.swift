@@ -87,7 +87,7 @@ struct Why: RunnableVerb {
       let maker = unlocker.maker(besides: target)
       defer { maker?.end() }
       let restore = try target.map {
-        (device: $0, plan: try opened.plan(onto: $0, policy: existing.policy, for: .planning))
+        (device: $0, plan: try opened.plan(onto: .device($0), policy: existing.policy, for: .planning))
       }
       let stories = try Self.found { () throws(MigrationError) in
         try StoryFinder(wanted).stories(in: opened.archive, named: named.name, maker: maker, onto: restore)

@@ -51,32 +51,69 @@ struct FoundSimulator {
     self.rows = rows
   }
 
-  /// Holds it alone, changes it and makes the changes last; nothing is changed where that fails.
+  /// The keychain as a restore plans for it, or with the database restores to it.
+  func target(in keychain: SimulatorKeychain? = nil) -> SimulatorTarget {
+    SimulatorTarget(named: name, rows: rows, in: keychain)
+  }
+
+  /// Holds it alone, changes it and makes the changes last.
   ///
-  /// - Parameter isRehearsed: Whether all of it is done but for making it last.
-  func change<Result>(
+  /// - Parameters:
+  ///   - done: What is so after the change.
+  ///   - isRehearsed: Whether all of it is done but for making it last.
+  ///   - body: Makes the changes; what it throws undoes them.
+  /// - Throws: A failure of stage `afterCommit` if the change stands all the same. Otherwise the failure says that nothing
+  ///   was changed, or that this is not known.
+  func change<Result, Failure: ExplainedError>(
     _ done: DoneChange, isRehearsed: Bool = false, in session: Session,
-    _ body: (SimulatorKeychain) throws(KeychainDatabaseError) -> Result
+    _ body: (SimulatorKeychain) throws(Failure) -> Result
   ) throws(CommandFailure) -> Result {
-    do throws(KeychainDatabaseError) {
-      let keychain = try SimulatorKeychain(path: found.path)
-      guard found.database?.isUnchanged != false else {
-        throw KeychainDatabaseError(.busy, "another process has changed it since Keyhaul read it")
-      }
-      let result = try body(keychain)
-      if isRehearsed { return result }
-      try session.changing(done) { () throws(KeychainDatabaseError) in try keychain.commit() }
-      return result
-    } catch {
-      let message =
-        switch error.code {
-        case .busy: "\(name) is in use"
-        case .duplicate: "\(name) already has this item"
-        default: "cannot change \(name)"
-        }
-      throw CommandFailure(
-        CommandStatus(error.category), message, why: "\(error.reason); nothing was changed", try: error.advice)
+    let keychain = try told { () throws(KeychainDatabaseError) in try held() }
+    let result = try told { () throws(Failure) in try body(keychain) }
+    if isRehearsed { return result }
+    try told { () throws(KeychainDatabaseError) in
+      try session.changing(done) { () throws(KeychainDatabaseError) in try keychain.commit(changing: database.image) }
     }
+    return result
+  }
+
+  private func held() throws(KeychainDatabaseError) -> SimulatorKeychain {
+    let keychain = try SimulatorKeychain(path: found.path)
+    // The content counts, not the files: by now SQLite has taken back what an interrupted change left.
+    guard try !keychain.isUnchanged(since: database.image) else { return keychain }
+    switch database.log {
+    case .none, .applied, .appliedInPart, .takenBack:
+      throw KeychainDatabaseError(.busy, "another process has changed it since Keyhaul read it")
+    case .unreadable, .foreign:
+      throw KeychainDatabaseError(
+        .unchangeable, "SQLite reads other content in it than Keyhaul, because its log or journal does not match it")
+    }
+  }
+
+  private func told<Value, Failure: ExplainedError>(
+    _ body: () throws(Failure) -> Value
+  ) throws(CommandFailure) -> Value {
+    do throws(Failure) { return try body() } catch { throw failure(error) }
+  }
+
+  private func failure(_ error: any ExplainedError) -> CommandFailure {
+    let cause = (error as? MigrationError)?.underlying ?? error
+    let message: String
+    var why = "\(error.reason); nothing was changed"
+    switch (error.stage, (cause as? KeychainDatabaseError)?.code) {
+    case (.afterCommit, _):
+      message = "\(name) may not be on the disk yet"
+      why = "\(error.reason); until the change is on the disk, a power failure may undo it"
+    case (.beforeCommit, .busy): message = "\(name) is in use"
+    case (.beforeCommit, .duplicate): message = "\(name) already has this item"
+    case (.beforeCommit, .unknownOutcome):
+      message = "\(name) may have been changed"
+      why = error.reason
+    case (.beforeCommit, _): message = "cannot change \(name)"
+    }
+    var failure = CommandFailure(CommandStatus(error.category), message, why: why, try: error.call)
+    failure.stage = error.stage
+    return failure
   }
 
   /// What the changes of all verbs have in common in JSON (`simulator-change/1`).

@@ -25,17 +25,22 @@ public struct KeychainDatabaseError: ExplainedError, Equatable {
     case overLimit
     /// SQLite or the ciphers do not work here.
     case failed
+    /// A change failed, and the database cannot be read afterwards, so nothing shows whether the change was made.
+    case unknownOutcome
   }
 
   /// Why, for a program to switch on.
   public let code: Code
   /// The fact found, with its place where it has one. It quotes no value.
   public let reason: String
+  /// Whether the change was already made when the error happened.
+  public let stage: ChangeStage
 
   /// Creates an error.
-  public init(_ code: Code, _ reason: String) {
+  public init(_ code: Code, _ reason: String, stage: ChangeStage = .beforeCommit) {
     self.code = code
     self.reason = reason
+    self.stage = stage
   }
 
   /// What is said of every error with the same code.
@@ -57,6 +62,8 @@ public struct KeychainDatabaseError: ExplainedError, Equatable {
     case .overLimit: .init(.refused, "the database is over a limit", advice: "don't trust this file")
     case .failed:
       .init(.failed, "the database cannot be read here", advice: "check the installation of SQLite's library")
+    case .unknownOutcome:
+      .init(.failed, "the database may have been changed", advice: "check the disk, and then the database's items")
     }
   }
 }

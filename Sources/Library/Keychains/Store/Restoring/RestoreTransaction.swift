@@ -74,11 +74,7 @@ public struct RestoreTransaction: ~Copyable {
     _ incoming: IncomingItem, keys: ClassKeys, random: any RandomSource
   ) throws(KeychainStoreError) -> ImportResolution {
     try transaction.requireGoingOn()
-    var item = incoming.item
-    if item[.uuid]?.stringValue == nil { item[.uuid] = .string(try byRule(try NewItem.randomUUIDText(random))) }
-    if item[.persistentReference] == nil {
-      item[.persistentReference] = .data(try byRule(try NewItem.randomBytes(random, count: 16)))
-    }
+    let item = try byRule(try NewItem.identified(incoming.item, random: random))
     let row = try WritableRow(sealing: item, keys: keys, random: random)
     if try transaction.insert(row) != nil {
       return try byRule(try ImportConflict.resolve(incoming: incoming, existing: nil))
