@@ -82,7 +82,7 @@ private let anotherDevice = ExpectedSetting(hasPassword: true, onSameDevice: fal
 @Suite("What someone expects of a plan")
 struct ExpectationTests {
   private func misses(_ expectation: String) throws -> [PlanExpectation.Miss] {
-    ExpectationCheck(try read(expectation), plan, in: anotherDevice).cases.flatMap(\.misses)
+    try ExpectationCheck(try read(expectation), plan, in: anotherDevice).cases.flatMap(\.misses)
   }
 
   @Test(
@@ -129,7 +129,7 @@ struct ExpectationTests {
     ] as [(String, [Bool])])
   func setting(_ members: String, _ met: [Bool]) throws {
     let list = try read(#"{"account": "push token", "expect": "stays-behind", \#(members)}"#)
-    let check = ExpectationCheck(list, plan, in: anotherDevice)
+    let check = try ExpectationCheck(list, plan, in: anotherDevice)
     #expect(check.cases.map(\.isMet) == met)
     #expect(check.unchecked == (met.isEmpty ? [0] : []))
     // What checks nothing is not met.
@@ -141,10 +141,10 @@ struct ExpectationTests {
     let unknown = ExpectedSetting(hasPassword: true, onSameDevice: nil)
     for member in ["true", "false"] {
       let list = try read(#"{"account": "push token", "expect": "stays-behind", "same_device": \#(member)}"#)
-      #expect(ExpectationCheck(list, plan, in: unknown).cases.isEmpty)
+      #expect(try ExpectationCheck(list, plan, in: unknown).cases.isEmpty)
     }
     let list = try read(#"{"account": "push token", "expect": "stays-behind", "password": true}"#)
-    #expect(ExpectationCheck(list, plan, in: unknown).isMet)
+    #expect(try ExpectationCheck(list, plan, in: unknown).isMet)
   }
 }
 
@@ -176,7 +176,7 @@ struct FourRestoresExpectationTests {
       {"account": "device id", "expect": "stays-behind", "reason": "device-bound", "same_device": false},
       {"account": "nobody", "expect": "absent"}
       """)
-    let check = ExpectationCheck(list, comparison)
+    let check = try ExpectationCheck(list, comparison)
     // With and without a password on the same device, then on another; without a password nothing leaves: another reason.
     #expect(check.settings.map { check.cases(in: $0).map(\.index) } == [[0, 3], [0, 2, 3], [3], [1, 2, 3]])
     #expect(check.unchecked == [] && check.checkedCount == 4)
@@ -186,7 +186,7 @@ struct FourRestoresExpectationTests {
 
   @Test("is missed where one of them is not as expected, and says in which")
   func missed() throws {
-    let check = ExpectationCheck(try read(#"{"account": "token", "expect": "migrates"}"#), comparison)
+    let check = try ExpectationCheck(try read(#"{"account": "token", "expect": "migrates"}"#), comparison)
     #expect(check.metCount == 0 && check.checkedCount == 1)
     let missed = check.cases.filter { !$0.isMet }
     #expect(missed.map(\.setting) == [ExpectedSetting(hasPassword: false, onSameDevice: false)])

@@ -24,7 +24,7 @@ struct SideWorkTests {
       let begun = DispatchSemaphore(value: 0)
       let work = SideWork { isWanted in
         begun.signal()
-        while isWanted() { Thread.sleep(forTimeInterval: 0.001) }
+        while isWanted(0.001) {}
         _ = ended.value(for: 1) { 1 }
       }
       begun.wait()

@@ -28,7 +28,7 @@
       let seen = Locked<(address: Int, bytes: Data?)>((0, nil))
       let ended = DispatchSemaphore(value: 0)
       let left = Locked<Data?>(nil)
-      WorkThread.start {
+      let isRunning = WorkThread.start {
         Self.bury(bytes) { address in
           seen.withLock { $0 = (address, try? Self.memory(at: address, count: bytes.count)) }
         }
@@ -36,6 +36,7 @@
         left.withLock { $0 = try? Self.memory(at: seen.withLock { $0.address }, count: bytes.count) }
         ended.signal()
       }
+      try #require(isRunning)
       ended.wait()
       // The thread stood when both were read, so that its stack did too.
       let before: Data? = seen.withLock { $0.bytes }

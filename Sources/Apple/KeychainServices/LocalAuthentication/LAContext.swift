@@ -69,12 +69,12 @@ open class LAContext: @unchecked Sendable {
   /// - Parameters:
   ///   - policy: Biometry, or biometry and the passcode; the person answers both alike.
   ///   - localizedReason: The sentence that the dialog shows.
-  ///   - reply: Called once, on a queue of its own.
+  ///   - reply: Called once, on another thread, or on the caller's if no thread can be started.
   open func evaluatePolicy(
     _ policy: LAPolicy, localizedReason: String, reply: @escaping @Sendable (Bool, (any Error)?) -> Void
   ) {
     let failure = evaluate(localizedReason)
-    DispatchQueue.global().async { reply(failure == nil, failure.map { LAError($0) }) }
+    WorkThread.detach { reply(failure == nil, failure.map { LAError($0) }) }
   }
 
   /// Asks the person.
@@ -93,7 +93,7 @@ open class LAContext: @unchecked Sendable {
   ///   - accessControl: Where it leaves the operation free, nobody is asked; where it allows it to nobody, that fails.
   ///   - operation: What is to be done with the item or key.
   ///   - localizedReason: The sentence that the dialog shows.
-  ///   - reply: Called once, on a queue of its own.
+  ///   - reply: Called once, on another thread, or on the caller's if no thread can be started.
   open func evaluateAccessControl(
     _ accessControl: SecAccessControl, operation: LAAccessControlOperation, localizedReason: String,
     reply: @escaping @Sendable (Bool, (any Error)?) -> Void
@@ -103,7 +103,7 @@ open class LAContext: @unchecked Sendable {
       if required.isForbidden { .authenticationFailed } else if required.isEmpty { nil } else {
         evaluate(localizedReason)
       }
-    DispatchQueue.global().async { reply(failure == nil, failure.map { LAError($0) }) }
+    WorkThread.detach { reply(failure == nil, failure.map { LAError($0) }) }
   }
 
   /// Brings a password for items made with `.applicationPassword`; `nil` takes it away.

@@ -1,7 +1,6 @@
 // swift-format-ignore-file: AlwaysUseLowerCamelCase
 
 import Basics
-import Dispatch
 public import Foundation
 import KeychainCrypto
 import VirtualDevice
@@ -12,12 +11,12 @@ import VirtualDevice
 ///   - fqdn: The web site's name.
 ///   - account: The name of the account.
 ///   - password: The password; `nil` deletes it.
-///   - completionHandler: Receives `errSecMissingEntitlement`, on a queue of its own.
+///   - completionHandler: Receives `errSecMissingEntitlement`, on another thread, or on the caller's if no thread can be started.
 public func SecAddSharedWebCredential(
   _ fqdn: CFString, _ account: CFString, _ password: CFString?,
   _ completionHandler: @escaping @Sendable (CFError?) -> Void
 ) {
-  DispatchQueue.global().async { completionHandler(CFError(noAssociatedDomain)) }
+  WorkThread.detach { completionHandler(CFError(noAssociatedDomain)) }
 }
 
 private let noAssociatedDomain = SecItemError(

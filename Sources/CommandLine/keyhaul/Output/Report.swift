@@ -52,7 +52,11 @@ extension Session {
   private func forEachLine(
     of report: some Report, style: TextStyle, _ body: (String) throws(CommandFailure) -> Void
   ) throws(CommandFailure) {
-    for line in report.lines(style: style, showsAll: common.verbose > 0) { try body(line) }
+    let lines = computing { report.lines(style: style, showsAll: common.verbose > 0) }
+    for line in lines {
+      try Interruption.check()
+      try body(line)
+    }
     guard let tail = report.tail else { return }
     try tail.forEachLine(style: style, failure: failure) { (line) throws(CommandFailure) in
       try Interruption.check()

@@ -62,6 +62,7 @@ enum InputFile {
     var bytes: [UInt8] = []
     var buffer = [UInt8](repeating: 0, count: 1 << 16)
     while true {
+      try ByteStream.waitForInput(descriptor.rawValue)
       let received: Int
       do throws(Errno) {
         received = try fill(&buffer, from: descriptor)

@@ -148,6 +148,9 @@ final class Session {
       failure.isSilent = true
       return failure
     }
+    if error == .interrupted, let signal = Interruption.pending {
+      return Interruption.failure(signal, state: "the result was not written completely")
+    }
     return CommandFailure(
       .failed, "could not write the result", why: "standard output: \(error.reason)",
       try: error.isDiskFull ? "free space and run it again" : nil)
@@ -322,6 +325,13 @@ extension Session {
 }
 
 extension Session {
+  /// Computes something of what was read. Nothing was changed and nothing has to be taken away, so that the first signal ends the
+  /// program in it, however long it takes. One of many sessions shares the program with others, and is not ended so.
+  func computing<Value: ~Copyable, Failure: Error>(_ body: () throws(Failure) -> Value) throws(Failure) -> Value {
+    guard !isOneOfMany, done == nil else { return try body() }
+    return try Interruption.leavingAtOnce(body)
+  }
+
   /// Shows that a key is being derived, and lets Ctrl-C end it.
   func deriving<Value: ~Copyable, Failure: Error>(
     rounds: Int, _ body: (PasswordDerivation.Progress) throws(Failure) -> Value

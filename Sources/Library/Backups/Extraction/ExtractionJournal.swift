@@ -13,7 +13,8 @@ final class ExtractionJournal: Sendable {
   private static let maximumAheadCount = 2_048
   /// So many the disk is asked to keep together, and fewer where they take long.
   private static let batchCount = 512
-  private static let batchPatience = DispatchTimeInterval.milliseconds(500)
+  private static let batchPatience = Duration.milliseconds(500)
+  private static let reportInterval = DispatchTimeInterval.milliseconds(50)
 
   private typealias Done = (record: ExtractedRecord, wasKept: Bool)
 
@@ -86,14 +87,26 @@ final class ExtractionJournal: Sendable {
   }
 
   /// Settles what is entered, batch by batch, until `isLast` says that nothing more comes. One thread's work.
-  func settle(until isLast: () -> Bool) {
+  ///
+  /// - Parameter report: Called several times a second, but not while the disk is asked to keep a batch.
+  func settle(until isLast: () -> Bool, reporting report: () -> Void) {
+    var lastBatch = ContinuousClock.now
     while true {
       // Asked first: what is entered before the answer is in the last batch.
       let ends = isLast()
-      if !ends { _ = batches.wait(timeout: .now() + Self.batchPatience) }
-      settleBatch()
+      let isFull = !ends && batches.wait(timeout: .now() + Self.reportInterval) == .success
+      report()
+      if ends || isFull || lastBatch.duration(to: .now) >= Self.batchPatience {
+        settleBatch()
+        lastBatch = .now
+      }
       if ends { return }
     }
+  }
+
+  /// Settles a batch if one is full, on the thread that enters it.
+  func settleFullBatch() {
+    if batches.wait(timeout: .now()) == .success { settleBatch() }
   }
 
   /// Tells whoever settles that it may be the last time.

@@ -11,10 +11,19 @@ final class ExtractionWorker {
   var system: FileSystem { job.folder.system }
   /// The directory that was opened last: files of one directory stand together.
   private var parent: (number: Int, handle: DirectoryHandle)?
+  /// Called before each file and each portion of one.
+  private let beforeStep: () -> Void
 
-  init(_ job: ExtractionJob, _ number: Int) {
+  init(_ job: ExtractionJob, _ number: Int, beforeStep: @escaping () -> Void = {}) {
     self.job = job
+    self.beforeStep = beforeStep
     temporaryName = "\(number).tmp"
+  }
+
+  /// Returns the number of the next entry to extract; `nil` if no entry is left, or the extraction was stopped.
+  private func next() -> Int? {
+    beforeStep()
+    return job.journal.next()
   }
 
   /// Why the work as a whole cannot go on, as against a file that cannot be read.
@@ -29,7 +38,7 @@ final class ExtractionWorker {
       if inStoredOrder {
         try runInStoredOrder(reader)
       } else {
-        while let number = job.journal.next() { try enter(number, of: reader, at: number, payload: nil) }
+        while let number = next() { try enter(number, of: reader, at: number, payload: nil) }
       }
     } catch {
       job.journal.stop(error)
@@ -50,12 +59,12 @@ final class ExtractionWorker {
       guard let name = StoredPayloads.Name(payload.fileIdentifier), let number = numbers[name], !isDone[number] else {
         return
       }
-      guard let place = job.journal.next() else { throw BackupArchiveError(.interrupted, "it was stopped") }
+      guard let place = next() else { throw BackupArchiveError(.interrupted, "it was stopped") }
       isDone[number] = true
       try enter(number, of: reader, at: place, payload: payload)
     }
     for number in isDone.indices where !isDone[number] {
-      guard let place = job.journal.next() else { return }
+      guard let place = next() else { return }
       try enter(number, of: reader, at: place, payload: nil)
     }
   }
@@ -194,6 +203,7 @@ extension ExtractionWorker {
       let digest = try explained("SHA-256") { () throws(DataProtectionError) in try DigestStream(.sha256) }
       let reading = try job.reader.read(source, as: file, with: job.keys) {
         (portion) throws(BackupArchiveError) -> Void in
+        beforeStep()
         guard !job.journal.hasStopped else { throw BackupArchiveError(.interrupted, "it was stopped") }
         do throws(Errno) {
           try system.writeAll(portion, to: target.descriptor.raw)

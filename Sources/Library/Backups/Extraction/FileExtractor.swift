@@ -14,10 +14,15 @@ package struct FileExtractor: Sendable {
   private let system: FileSystem
   /// How many files are worked on at once: more than there are processors, as each waits for the disk to read it.
   private let workerCount: Int
+  private let startThread: WorkThread.Starter
 
-  package init(system: FileSystem = .real, workerCount: Int = FileExtractor.standardWorkerCount) {
+  package init(
+    system: FileSystem = .real, workerCount: Int = FileExtractor.standardWorkerCount,
+    startThread: @escaping WorkThread.Starter = WorkThread.start
+  ) {
     self.system = system
     self.workerCount = max(1, workerCount)
+    self.startThread = startThread
   }
 
   package static let standardWorkerCount = 4
@@ -87,32 +92,40 @@ package struct FileExtractor: Sendable {
     return result
   }
 
+  /// Files are written on other threads, and the disk is asked to keep them on the caller's. If the system refuses every
+  /// thread, the caller's thread does both.
   private func run(_ job: ExtractionJob, _ progress: Progress) {
+    let journal = job.journal
     let total = job.plan.byteCount
-    let (working, settling) = (DispatchGroup(), DispatchGroup())
+    func report() {
+      guard !journal.hasStopped, !progress(min(journal.doneByteCount, total), total) else { return }
+      journal.stop(BackupArchiveError(.interrupted, "it was stopped"))
+    }
+    let working = DispatchGroup()
     let isDone = { @Sendable in working.wait(timeout: .now()) == .success }
     let isContainer = job.archive.isContainer
     let workers = 0..<(isContainer ? 1 : workerCount)
     // Before the first of them begins: none may seem to be the last one.
     for _ in workers { working.enter() }
+    var runningCount = 0
     for number in workers {
-      WorkThread.start {
+      let isRunning = startThread {
         ExtractionWorker(job, number).run(inStoredOrder: isContainer)
-      } ended: {
+      } _: {
         working.leave()
-        if isDone() { job.journal.wake() }
+        if isDone() { journal.wake() }
+      }
+      if isRunning { runningCount += 1 } else { working.leave() }
+    }
+    if runningCount == 0 {
+      withoutActuallyEscaping(report) { report in
+        ExtractionWorker(job, 0) {
+          report()
+          journal.settleFullBatch()
+        }.run(inStoredOrder: isContainer)
       }
     }
-    settling.enter()
-    WorkThread.start {
-      job.journal.settle(until: isDone)
-    } ended: {
-      settling.leave()
-    }
-    while settling.wait(timeout: .now() + .milliseconds(50)) == .timedOut {
-      guard !job.journal.hasStopped, !progress(min(job.journal.doneByteCount, total), total) else { continue }
-      job.journal.stop(BackupArchiveError(.interrupted, "it was stopped"))
-    }
+    journal.settle(until: isDone, reporting: report)
   }
 
   private func makeDirectories(of plan: ExtractionPlan, in folder: ExtractionFolder) throws(Errno) {

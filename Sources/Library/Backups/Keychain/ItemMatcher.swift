@@ -35,11 +35,12 @@ public struct ItemMatcher: Hashable, Sendable {
   /// Returns whether an item of these names is meant. An item without a name does not meet a condition on it.
   public func matches(_ identity: ItemIdentity) -> Bool {
     if let kind, kind != identity.kind { return false }
-    let conditions = [
-      (label, identity.label), (account, identity.account), (service, identity.service), (server, identity.server),
-      (accessGroup, identity.accessGroup),
-    ]
-    return conditions.allSatisfy { pattern, name in pattern?.matches(name: name) ?? true }
+    // A name is made only if it is asked for.
+    func fits(_ pattern: ItemPattern?, _ name: @autoclosure () -> String?) -> Bool {
+      pattern.map { $0.matches(name: name()) } ?? true
+    }
+    return fits(account, identity.account) && fits(service, identity.service) && fits(label, identity.label)
+      && fits(server, identity.server) && fits(accessGroup, identity.accessGroup)
   }
 
   /// Whether an item may be meant whose names nobody knows: one that does not open, of a kind that can have what is asked
@@ -102,15 +103,20 @@ public struct ItemPattern: Hashable, Sendable {
   }
 
   /// Whether a name is what the pattern says. An absent one is not.
-  public func matches(name: String?) -> Bool { name.map { matches(Array($0.utf8)) } ?? false }
+  public func matches(name: String?) -> Bool {
+    guard var name else { return false }
+    return name.withUTF8 { matches($0) }
+  }
 
   /// Each piece is taken where it comes first, so that the time grows with the length alone.
-  private func matches(_ bytes: [UInt8]) -> Bool {
-    guard let first = pieces.first, let last = pieces.last, pieces.count > 1 else { return pieces.first == bytes }
+  private func matches(_ bytes: some RandomAccessCollection<UInt8>) -> Bool {
+    guard let first = pieces.first, let last = pieces.last, pieces.count > 1 else {
+      return pieces.first?.count == bytes.count && pieces.first?.elementsEqual(bytes) == true
+    }
     guard bytes.count >= first.count + last.count, bytes.starts(with: first),
       bytes.suffix(last.count).elementsEqual(last)
     else { return false }
-    var rest = bytes[first.count..<(bytes.count - last.count)]
+    var rest = bytes.dropFirst(first.count).dropLast(last.count)
     for piece in pieces.dropFirst().dropLast() where !piece.isEmpty {
       guard let found = rest.firstRange(of: piece) else { return false }
       rest = rest[found.upperBound...]

@@ -24,7 +24,9 @@ package enum ManifestDatabaseBuilder {
 
   package static func build(_ rows: [Row]) throws(BackupArchiveError) -> [UInt8] {
     do {
-      let queue = try DatabaseQueue()
+      var configuration = Configuration()
+      configuration.prepareDatabase { _ in DispatchQueues.keepCurrent() }
+      let queue = try DatabaseQueue(configuration: configuration)
       return try queue.inDatabase { database in
         try database.execute(
           sql: """

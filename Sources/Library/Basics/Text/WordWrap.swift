@@ -92,6 +92,14 @@ extension DisplayWidth {
   package static var libraryVersion: String { String(cString: utf8proc_version()) }
 }
 
+extension TextStyle {
+  /// A name from a file, safe to show, and no more of it than a line or a column of a table can show: a name may be a megabyte
+  /// long, and stand in every row.
+  package func shownName(_ name: String) -> String {
+    adapted(HostileText.shown(name, columns: max(width, Table.minimumColumnWidth), ellipsis: ellipsis))
+  }
+}
+
 extension HostileText {
   /// The start of a name for an error's text, which is escaped where it is shown.
   package static func shortened(_ text: String, columns: Int) -> String {

@@ -20,10 +20,12 @@ package enum ParallelMap {
   /// stays bounded by the jobs that there are.
   ///
   /// `next`, `shouldContinue` and `deliver` are called on the caller's thread, one at a time; `work` on others, but for a
-  /// single job, which has none. All have ended when this returns or throws.
+  /// single job, which has none. All have ended when this returns or throws. If the system refuses a thread, the jobs that
+  /// run do the work; if none runs, the caller's thread does it.
   ///
   /// - Parameters:
   ///   - jobs: At least 1.
+  ///   - startThread: Starts the thread of a job.
   ///   - next: The things, one after the other; `nil` after the last.
   ///   - shouldContinue: Asked between things and several times a second. Where it answers `false` nothing new is begun;
   ///     what runs has to look for itself, and what it comes to is not delivered.
@@ -34,7 +36,7 @@ package enum ParallelMap {
   ///   delivered, and nothing behind it is.
   @discardableResult
   package static func run<Input: Sendable, Output: Sendable, Failure: Error>(
-    jobs: Int, next: () throws(Failure) -> Input?, shouldContinue: () -> Bool = { true },
+    jobs: Int, startThread: WorkThread.Starter = WorkThread.start, next: () throws(Failure) -> Input?, shouldContinue: () -> Bool = { true },
     work: @escaping @Sendable (Input) throws(Failure) -> Output, deliver: (Output) throws(Failure) -> Void
   ) throws(Failure) -> Bool {
     guard jobs > 1, !isJob else {
@@ -47,20 +49,21 @@ package enum ParallelMap {
     }
     let pool = Pool(work: work)
     defer { pool.finish() }
-    var (given, delivered, isAtEnd) = (0, 0, false)
+    var (given, delivered, started, isAtEnd) = (0, 0, 0, false)
     while shouldContinue() {
       if !isAtEnd, given - delivered < jobs * leadOfJob {
         if let input = try next() {
           pool.add(input, at: given)
           given += 1
           // A job is begun when there is something for it to do.
-          if given <= jobs { pool.startJob() }
+          if given <= jobs, pool.startJob(startThread) { started += 1 }
         } else {
           isAtEnd = true
         }
       }
       if isAtEnd, delivered == given { return true }
       let mustWait = isAtEnd || given - delivered == jobs * leadOfJob
+      if mustWait, started == 0 { alone { pool.workOnce() } }
       if let result = pool.result(at: delivered, waitingFor: mustWait ? patience : 0) {
         let output = try result.get()
         guard shouldContinue() else { return false }
@@ -98,17 +101,30 @@ package enum ParallelMap {
 
     init(work: @escaping @Sendable (Input) throws(Failure) -> Output) { self.work = work }
 
-    func startJob() {
+    /// - Returns: `false` if no thread can be started for the job.
+    func startJob(_ startThread: WorkThread.Starter) -> Bool {
       locked { jobCount += 1 }
-      WorkThread.start { [self] in
+      let isRunning = startThread { [self] in
         isJob = true
-        while let (place, input) = take() {
-          let result = Result { () throws(Failure) in try work(input) }
-          locked { results[place] = result }
-        }
-      } ended: { [self] in
+        while let (place, input) = take() { work(on: input, at: place) }
+      } _: { [self] in
         locked { jobCount -= 1 }
       }
+      if !isRunning { locked { jobCount -= 1 } }
+      return isRunning
+    }
+
+    /// Works on the next thing that waits, on the caller's thread. Only if no job runs: it does not wait for a thing.
+    func workOnce() {
+      changed.lock()
+      let next = waiting.isEmpty ? nil : waiting.removeFirst()
+      changed.unlock()
+      if let next { work(on: next.input, at: next.place) }
+    }
+
+    private func work(on input: Input, at place: Int) {
+      let result = Result { () throws(Failure) in try work(input) }
+      locked { results[place] = result }
     }
 
     func add(_ input: Input, at place: Int) { locked { waiting.append((place, input)) } }

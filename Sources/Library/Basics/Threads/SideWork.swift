@@ -2,16 +2,28 @@ import Foundation
 
 /// One piece of work on a thread of its own, beside what its owner does. It ends with its owner, done or not.
 package final class SideWork: Sendable {
+  /// Whether the owner still wants the work. Waits up to so many seconds for a no; 0 answers at once.
+  package typealias Demand = @Sendable (_ seconds: Double) -> Bool
+
   private let state = State()
 
   /// Begins the work.
   ///
-  /// - Parameter work: It has to ask `isWanted` several times a second, and to end soon where that answers `false`.
-  package init(_ work: @escaping @Sendable (_ isWanted: @escaping @Sendable () -> Bool) -> Void) {
-    WorkThread.start { [state] in
-      work { state.isWanted }
-    } ended: { [state] in
+  /// - Parameters:
+  ///   - startThread: Starts the thread.
+  ///   - work: It has to ask `isWanted` several times a second, and to end soon where that answers `false`.
+  /// - Returns: `nil` if no thread can be started; the work is not begun then.
+  package init?(
+    startThread: WorkThread.Starter = WorkThread.start, _ work: @escaping @Sendable (_ isWanted: @escaping Demand) -> Void
+  ) {
+    let isRunning = startThread { [state] in
+      work { state.isWanted(after: $0) }
+    } _: { [state] in
       state.end()
+    }
+    guard isRunning else {
+      state.end()
+      return nil
     }
   }
 
@@ -23,9 +35,11 @@ package final class SideWork: Sendable {
     private var wanted = true
     private var ended = false
 
-    var isWanted: Bool {
+    func isWanted(after seconds: Double) -> Bool {
       changed.lock()
       defer { changed.unlock() }
+      let end = Date(timeIntervalSinceNow: seconds)
+      while wanted, seconds > 0, changed.wait(until: end) {}
       return wanted
     }
 
@@ -41,6 +55,7 @@ package final class SideWork: Sendable {
       changed.lock()
       defer { changed.unlock() }
       wanted = false
+      changed.broadcast()
       while !ended { changed.wait() }
     }
   }

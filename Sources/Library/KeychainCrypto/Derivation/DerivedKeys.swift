@@ -29,7 +29,8 @@ package final class DerivedKeys: Sendable {
   ///   - limit: The most rounds to accept.
   ///   - shouldContinue: Asked every few milliseconds, on the other thread.
   /// - Returns: The running work; keep it until the key has been requested. `nil` if the keybag has no key to derive,
-  ///   has more rounds than any device, or more than are accepted; the request for the key then reports the reason.
+  ///   has more rounds than any device, or more than are accepted; the request for the key then reports the reason. Also
+  ///   `nil` if no thread can be started; the request for the key then derives it.
   package func derivingAhead(
     of keybag: Keybag, password: HeldSecret, acceptingAtMost limit: Int,
     shouldContinue: @escaping @Sendable () -> Bool
@@ -43,7 +44,7 @@ package final class DerivedKeys: Sendable {
       _ = try? passcodeKey(for: parameters, in: .asGiven) { () throws(DataProtectionError) in
         try PasswordDerivation.passcodeKey(
           password: password.secret, parameters: parameters, acceptingAtMost: limit
-        ) { _, _ in isWanted() && shouldContinue() }
+        ) { _, _ in isWanted(0) && shouldContinue() }
       }
     }
   }

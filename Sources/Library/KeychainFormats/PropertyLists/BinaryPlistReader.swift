@@ -291,6 +291,9 @@ struct BinaryPlistBuilder {
   private var remainingValues: Int
   /// How many bytes of texts and data may still be copied. Objects of an honest file do not overlap.
   private var remainingBytes: Int
+  /// How many bytes of texts and data may still be used again. They cost nothing here, but each reader of the values takes its
+  /// time for each use: one long text in every item would make much work of a small file.
+  private var remainingSharedBytes: Int
   /// What was made, by page and place in it. A page is empty until it has one: of millions of objects few may be asked for.
   private var leaves: [[PropertyValue?]]
   /// The containers that the value being made lies in.
@@ -299,6 +302,10 @@ struct BinaryPlistBuilder {
   private(set) var malformedTexts: MalformedTexts?
 
   private static let leavesOfPage = 256
+  /// What may be used again for each byte of the file. In dumps with short texts it is less than three.
+  private static let sharedBytesPerByte = 16
+  /// What may be used again in any file.
+  private static let sharedByteAllowance = 16 << 20
 
   /// - Parameter malformedTexts: Takes the texts that are not well formed; `nil` to refuse a list with one.
   init(_ document: BinaryPlistReader, limits: BinaryPlist.Limits, keeping malformedTexts: MalformedTexts? = nil) {
@@ -308,6 +315,8 @@ struct BinaryPlistBuilder {
     let (product, overflows) = document.bytes.count.multipliedReportingOverflow(by: limits.valuesPerByte)
     remainingValues = min(overflows ? .max : product, limits.maximumValueCount)
     remainingBytes = document.bytes.count
+    let (shared, sharedOverflows) = document.bytes.count.multipliedReportingOverflow(by: Self.sharedBytesPerByte)
+    remainingSharedBytes = sharedOverflows ? .max : max(shared, Self.sharedByteAllowance)
     leaves = Array(repeating: [], count: document.objectCount / Self.leavesOfPage + 1)
   }
 
@@ -319,7 +328,10 @@ struct BinaryPlistBuilder {
 
   /// The value of an object that has been charged; what it holds is charged before any of it is made.
   private mutating func chargedValue(at index: Int) throws(FormatError) -> PropertyValue {
-    if let leaf = leaf(at: index) { return leaf }
+    if let leaf = leaf(at: index) {
+      try charge(sharedBytes: leaf, at: index)
+      return leaf
+    }
     let object = try document.object(at: index)
     switch object {
     case .null: return .null
@@ -360,13 +372,24 @@ struct BinaryPlistBuilder {
   private mutating func charge(
     values: Int = 0, bytes: Int = 0, at index: Int
   ) throws(FormatError) {
-    guard values <= remainingValues, bytes <= remainingBytes else {
-      throw FormatError(
-        .binaryPlist, .overLimit, "it represents more values, or more shared values, than are accepted",
-        offset: try document.offset(ofObject: index))
-    }
+    guard values <= remainingValues, bytes <= remainingBytes else { throw try overLimit(at: index) }
     remainingValues -= values
     remainingBytes -= bytes
+  }
+
+  private mutating func charge(sharedBytes leaf: PropertyValue, at index: Int) throws(FormatError) {
+    switch leaf {
+    case .string(let text): remainingSharedBytes -= text.utf8.count
+    case .data(let bytes): remainingSharedBytes -= bytes.count
+    default: break
+    }
+    if remainingSharedBytes < 0 { throw try overLimit(at: index) }
+  }
+
+  private func overLimit(at index: Int) throws(FormatError) -> FormatError {
+    FormatError(
+      .binaryPlist, .overLimit, "it represents more values, or more shared values, than are accepted",
+      offset: try document.offset(ofObject: index))
   }
 
   private func leaf(at index: Int) -> PropertyValue? {

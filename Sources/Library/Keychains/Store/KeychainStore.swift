@@ -1,4 +1,5 @@
 public import Basics
+import CSQLite
 import GRDB
 public import KeychainCrypto
 public import KeychainFormats
@@ -38,7 +39,9 @@ public final class KeychainStore: Sendable {
   package var commitCount: Int { commits.load(ordering: .acquiring) }
 
   /// How long a call waits for another process that is writing.
-  private static let busySeconds = 5.0
+  private static let busySeconds = 5
+  /// How often it looks meanwhile whether the wait has ended, or nobody wants it any more; in milliseconds.
+  private static let busyPause = 10
   /// After how many pages of 4 KiB the log is written back into the file. One item changes about twenty pages, and many
   /// items the same ones, so that SQLite's own number, 1000, would write each of them again and again.
   private static let checkpointPageCount = 4000
@@ -58,7 +61,7 @@ public final class KeychainStore: Sendable {
     let file = DatabaseFile(at: path)
     try file.create()
     do throws(KeychainStoreError) {
-      let store = KeychainStore(try openQueue(path, .eachCall), .eachCall)
+      let store = KeychainStore(try openQueue(path, .eachCall) { true }, .eachCall)
       try store.use(.writeAheadLog)
       try store.write { (transaction) throws(KeychainStoreError) in try SchemaCheck.create(in: transaction.database) }
       return store
@@ -85,7 +88,8 @@ public final class KeychainStore: Sendable {
     shouldContinue: @escaping @Sendable () -> Bool = { true }
   ) throws(KeychainStoreError) -> KeychainStore {
     try DatabaseFile(at: path).secureExisting()
-    let store = KeychainStore(try openQueue(path, durability), durability, shouldContinue: shouldContinue)
+    let store = KeychainStore(
+      try openQueue(path, durability, shouldContinue), durability, shouldContinue: shouldContinue)
     try store.read { (transaction) throws(KeychainStoreError) in
       try SchemaCheck.verify(transaction.database)
       if !isForReading { try SchemaCheck.verifyIndexes(transaction.database) }
@@ -97,7 +101,7 @@ public final class KeychainStore: Sendable {
 
   /// An empty keychain that is gone with its last holder.
   public static func inMemory() throws(KeychainStoreError) -> KeychainStore {
-    let queue = try translatingErrors { try DatabaseQueue(configuration: configuration(.eachCall)) }
+    let queue = try translatingErrors { try DatabaseQueue(configuration: configuration(.eachCall) { true }) }
     let store = KeychainStore(queue, .eachCall)
     try store.write { (transaction) throws(KeychainStoreError) in try SchemaCheck.create(in: transaction.database) }
     return store
@@ -203,10 +207,17 @@ public final class KeychainStore: Sendable {
 
   // MARK: Opening
 
-  private static func configuration(_ durability: Durability) -> Configuration {
+  private static func configuration(
+    _ durability: Durability, _ shouldContinue: @escaping @Sendable () -> Bool
+  ) -> Configuration {
     var configuration = Configuration()
-    configuration.busyMode = .timeout(busySeconds)
+    configuration.busyMode = .callback { tries in
+      guard tries < busySeconds * 1000 / busyPause, shouldContinue() else { return false }
+      sqlite3_sleep(Int32(busyPause))
+      return true
+    }
     configuration.prepareDatabase { database in
+      DispatchQueues.keepCurrent()
       // FULL syncs the log with every transaction, NORMAL before it is written back. secure_delete: deleted items are
       // overwritten in the file. The three before the last are SQLite's advice for files that someone else may have
       // written.
@@ -221,9 +232,9 @@ public final class KeychainStore: Sendable {
   }
 
   private static func openQueue(
-    _ path: String, _ durability: Durability
+    _ path: String, _ durability: Durability, _ shouldContinue: @escaping @Sendable () -> Bool
   ) throws(KeychainStoreError) -> DatabaseQueue {
-    try translatingErrors { try DatabaseQueue(path: path, configuration: configuration(durability)) }
+    try translatingErrors { try DatabaseQueue(path: path, configuration: configuration(durability, shouldContinue)) }
   }
 
   /// Most databases are as they should be, and are not written to.

@@ -33,13 +33,18 @@ public struct ExpectationCheck: Sendable {
   ///   - expectations: The list.
   ///   - plan: What a restore would do.
   ///   - setting: What is known of that restore.
-  public init(_ expectations: [PlanExpectation], _ plan: MigrationPlan, in setting: ExpectedSetting) {
-    self.init(expectations, in: [setting]) { _ in plan.decisions.map { ExpectedItem($0) } }
+  /// - Throws: `.malformedExpectations` if the list asks for more work than is accepted.
+  public init(
+    _ expectations: [PlanExpectation], _ plan: MigrationPlan, in setting: ExpectedSetting
+  ) throws(MigrationError) {
+    try self.init(expectations, in: [setting]) { _ in plan.decisions.map { ExpectedItem($0) } }
   }
 
   /// Holds a list against the four restores. Every expectation is checked in each that it holds for.
-  public init(_ expectations: [PlanExpectation], _ comparison: MigrationComparison) {
-    self.init(expectations, in: RestoreSetting.allCases.map(ExpectedSetting.init)) { setting in
+  ///
+  /// - Throws: `.malformedExpectations` if the list asks for more work than is accepted.
+  public init(_ expectations: [PlanExpectation], _ comparison: MigrationComparison) throws(MigrationError) {
+    try self.init(expectations, in: RestoreSetting.allCases.map(ExpectedSetting.init)) { setting in
       let setting = RestoreSetting(hasPassword: setting.hasPassword, onSameDevice: setting.onSameDevice == true)
       return comparison.items.map { ExpectedItem($0, in: setting) }
     }
@@ -47,18 +52,28 @@ public struct ExpectationCheck: Sendable {
 
   private init(
     _ expectations: [PlanExpectation], in settings: [ExpectedSetting], items: (ExpectedSetting) -> [ExpectedItem]
-  ) {
+  ) throws(MigrationError) {
     self.expectations = expectations
     self.settings = settings
-    cases = settings.flatMap { setting in
+    var cases: [Case] = []
+    // The items have the same names in each restore.
+    var named: ExpectedItems?
+    for setting in settings {
       let items = items(setting)
-      return expectations.enumerated().filter { $0.element.holds(for: setting) }.map { index, expectation in
-        Case(
-          index: index, expectation: expectation, setting: setting,
-          matchedCount: items.count { expectation.matcher.matches($0.identity) },
-          misses: expectation.misses(among: items))
+      var known = named ?? ExpectedItems(items)
+      var outcomes = ExpectedOutcomes(
+        items, in: known.groups, missesAtMost: ExpectedItems.maximumMissCount - cases.reduce(0) { $0 + $1.misses.count })
+      for (index, expectation) in expectations.enumerated() where expectation.holds(for: setting) {
+        let meant = try known.meant(by: expectation.matcher)
+        cases.append(
+          Case(
+            index: index, expectation: expectation, setting: setting,
+            matchedCount: meant.certain.reduce(0) { $0 + known.groups[$1].places.count },
+            misses: try outcomes.misses(of: expectation, among: meant)))
       }
+      named = known
     }
+    self.cases = cases
   }
 
   /// The cases of one restore.

@@ -31,7 +31,10 @@ public struct PlanExpectation: Sendable, Hashable {
     self.onSameDevice = onSameDevice
   }
 
-  /// An expectation that is not met.
+  /// An expectation that is not met: by an item that is meant and is not as expected, or because there is none.
+  ///
+  /// A sealed item has no names. What is expected of all that a star means, or that there is nothing, is not known to be
+  /// so where a sealed item may be meant that is not as expected.
   public struct Miss: Sendable, Hashable {
     /// The expectation that is not met.
     public let expectation: PlanExpectation
@@ -50,25 +53,8 @@ public struct PlanExpectation: Sendable, Hashable {
     return true
   }
 
-  /// The items that are not as expected: each one that is meant and is not, or that there is none.
-  ///
-  /// A sealed item has no names. What is expected of all that a star means, or that there is nothing, is not known to be
-  /// so where a sealed item may be meant that is not as expected.
-  public func misses(among items: [ExpectedItem]) -> [Miss] {
-    let found = items.filter { matcher.matches($0.identity) }
-    var misses = found.filter { !isMet(by: $0.prospect) }.map {
-      Miss(expectation: self, item: $0, sealedCount: 0, isAnyItemMeant: true)
-    }
-    let isMissing = found.isEmpty && fate != .absent
-    let sealedCount = items.count { matcher.mayMean($0.identity) && (isMissing || !isMet(by: $0.prospect)) }
-    if isMissing || sealedCount > 0 && (fate == .absent || matcher.canMatchSeveral) {
-      misses.append(
-        Miss(expectation: self, item: nil, sealedCount: sealedCount, isAnyItemMeant: !found.isEmpty))
-    }
-    return misses
-  }
-
-  private func isMet(by prospect: Prospect) -> Bool {
+  /// Whether an item of which this becomes is as expected.
+  func isMet(by prospect: Prospect) -> Bool {
     switch (fate, prospect) {
     case (.migrates, .arrives): true
     case (.staysBehind, .staysBehind(let why)): reason == nil || reason == why

@@ -48,7 +48,7 @@ package struct DifferenceReport: Report {
     let kindWidth = rows.map { ItemText.kind($0.identity.kind).count }.max() ?? 0
     let remarks = rows.map { style.adapted(HostileText.shown($0.remark)) }
     let remarkWidth = remarks.map(DisplayWidth.columns).max() ?? 0
-    let names = rows.map { style.adapted(HostileText.shown(ItemText.name($0.identity))) }
+    let names = rows.map { style.shownName(ItemText.name($0.identity)) }
     let widest = names.map(DisplayWidth.columns).max() ?? 0
     let head = 2 + kindWidth + 2
     let half = max(Table.minimumColumnWidth, style.width / 2)

@@ -97,7 +97,7 @@ package struct ReportItemTable {
   }
 
   package func lines(style: TextStyle) -> [String] {
-    let names = shown.map { style.adapted(HostileText.shown($0.name)) }
+    let names = shown.map { style.shownName($0.name) }
     let protectionWidth = shown.map { DisplayWidth.columns(of: $0.protection) }.max() ?? 0
     let widest = names.map { DisplayWidth.columns(of: $0) }.max() ?? 0
     let fixed = 4 + 11 + 2 + 2 + protectionWidth

@@ -1,5 +1,4 @@
 import Basics
-import Dispatch
 import Foundation
 
 /// Sessions that stay open between the calls of this process, so that a call does not open its device again.
@@ -9,7 +8,7 @@ import Foundation
 final class KeptSessions: Sendable {
   static let ofThisProcess = KeptSessions()
   /// How long a session stays that nobody uses.
-  private static let idleMilliseconds = 100
+  private static let idle = Duration.milliseconds(100)
   /// How long a session is kept that is used without a break.
   private static let longest = Duration.seconds(1)
 
@@ -67,7 +66,7 @@ final class KeptSessions: Sendable {
       return (true, isNewlyWatched)
     }
     guard isKept else { return try session.finish() }
-    if isNewlyWatched { watch(directory) }
+    if isNewlyWatched, !watch(directory) { letGo(of: directory) }
   }
 
   /// Forgets a session that was taken and has ended, or could not be opened.
@@ -92,18 +91,24 @@ final class KeptSessions: Sendable {
     for directory in lock.withLock({ entries.keys.filter { $0.hasPrefix(home + "/") } }) { letGo(of: directory) }
   }
 
-  /// Looks after a while whether the session is still used, until it is not.
-  private func watch(_ directory: String) {
-    DispatchQueue.global().asyncAfter(deadline: .now() + .milliseconds(Self.idleMilliseconds)) { [self] in
-      let (isOpen, idle) = lock.withLock {
-        guard let entry = entries[directory] else { return (false, DeviceSession?.none) }
-        let isIdle = entry.lastUse.duration(to: .now) >= .milliseconds(Self.idleMilliseconds)
-        guard isIdle, let session = entry.session else { return (true, nil) }
-        entries[directory] = nil
-        return (false, session)
+  /// Looks from time to time whether the session is still used, on a separate thread, until it is not.
+  ///
+  /// - Returns: `false` if no thread can be started: then the session must not stay.
+  private func watch(_ directory: String) -> Bool {
+    WorkThread.start { [self] in
+      while true {
+        Thread.sleep(forTimeInterval: Self.idle / .seconds(1))
+        let (isOpen, idle) = lock.withLock {
+          guard let entry = entries[directory] else { return (false, DeviceSession?.none) }
+          let isIdle = entry.lastUse.duration(to: .now) >= Self.idle
+          guard isIdle, let session = entry.session else { return (true, nil) }
+          entries[directory] = nil
+          return (false, session)
+        }
+        idle?.end()
+        if !isOpen { return }
       }
-      idle?.end()
-      if isOpen { watch(directory) }
+    } ended: {
     }
   }
 }

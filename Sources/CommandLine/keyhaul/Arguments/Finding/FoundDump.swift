@@ -48,7 +48,7 @@ struct FoundDump {
     database = nil
     let bytes = try InputFile.read(path, atMost: KeychainDump.maximumByteCount, what: typed, in: session)
     do throws(KeychainDumpError) {
-      dump = try KeychainDump(parsing: bytes)
+      dump = try session.computing { () throws(KeychainDumpError) in try KeychainDump(parsing: bytes) }
     } catch {
       throw CommandFailure(
         CommandStatus(error.category), Self.message(error.code, typed), why: error.reason, try: error.advice)

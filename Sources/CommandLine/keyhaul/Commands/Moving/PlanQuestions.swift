@@ -29,10 +29,16 @@ extension PlanCommand {
     _ expectations: [PlanExpectation], _ outlook: Outlook, _ report: PlanReport, in session: Session
   ) throws(CommandFailure) -> Bool {
     let setting = ExpectedSetting(hasPassword: report.source.isEncrypted, onSameDevice: outlook.isSameDevice)
-    let check =
-      view == .compare
-      ? ExpectationCheck(expectations, try outlook.compare())
-      : ExpectationCheck(expectations, report.plan, in: setting)
+    let comparison = view == .compare ? try outlook.compare() : nil
+    let check: ExpectationCheck
+    do throws(MigrationError) {
+      check = try session.computing { () throws(MigrationError) in
+        if let comparison { return try ExpectationCheck(expectations, comparison) }
+        return try ExpectationCheck(expectations, report.plan, in: setting)
+      }
+    } catch {
+      throw CommandFailure(error, doing: "cannot check the expectations")
+    }
     guard !check.cases.isEmpty else {
       throw .usage(
         "no expectation applies to this restore", why: "it is a restore \(ExpectationWords.words(setting))",
@@ -75,8 +81,10 @@ extension PlanCommand {
     return try target.hold(.reading) { device in
       let plan: MigrationPlan
       do throws(MigrationError) {
-        plan = try Restorer.plan(
-          found.dump, named: found.typed, hasPassword: !noPassword, onto: device, policy: move.policy)
+        plan = try session.computing { () throws(MigrationError) in
+          try Restorer.plan(
+            found.dump, named: found.typed, hasPassword: !noPassword, onto: device, policy: move.policy)
+        }
       } catch {
         throw CommandFailure(error, device: device.name)
       }

@@ -81,6 +81,7 @@ final class PathList {
     }
     var buffer = [UInt8](repeating: 0, count: Self.maximumByteCount)
     let descriptor = descriptor
+    try ByteStream.waitForInput(descriptor.rawValue)
     let count: Int
     do throws(Errno) {
       count = try buffer.withUnsafeMutableBytes { buffer in

@@ -12,7 +12,8 @@ import Synchronization
 /// Ctrl-C and its relatives: the first asks the work to stop and roll back, the second leaves at once.
 ///
 /// Both are safe, because every write is a rename or a transaction. Work that takes long calls `check()` between its
-/// steps; system calls that wait come back with `EINTR`.
+/// steps; system calls that wait come back with `EINTR`. A signal that comes just before such a call would not end it: so an
+/// alarm follows the first signal every second, until the program ends.
 enum Interruption {
   private static let received = Atomic<Int32>(0)
   private static let mayLeaveAtOnce = Atomic<Bool>(false)
@@ -41,6 +42,9 @@ enum Interruption {
       setHandler(&action) { number in Interruption.handle(number) }
       sigaction(number, &action, nil)
     }
+    var alarm = sigaction()
+    setHandler(&alarm) { _ in Interruption.handleAlarm() }
+    sigaction(SIGALRM, &alarm, nil)
     for number in crashes {
       var current = sigaction()
       guard sigaction(number, nil, &current) == 0, isDefault(current) else { continue }
@@ -74,13 +78,14 @@ enum Interruption {
     CommandFailure(.signal(number), "stopped by \(number == SIGINT ? "Ctrl-C" : "signal \(number)")", why: state)
   }
 
-  /// Work that only waits for somebody else's bytes and has changed nothing: there the first signal leaves at once.
+  /// Work that only waits for somebody else's bytes, or only computes, and has changed nothing: there the first signal leaves at
+  /// once.
   static func leavingAtOnce<Value: ~Copyable, Failure: Error>(
     _ body: () throws(Failure) -> Value
   ) throws(Failure) -> Value {
     if mustReturn.load(ordering: .acquiring) { return try body() }
-    mayLeaveAtOnce.store(true, ordering: .releasing)
-    defer { mayLeaveAtOnce.store(false, ordering: .releasing) }
+    let outer = mayLeaveAtOnce.exchange(true, ordering: .acquiringAndReleasing)
+    defer { mayLeaveAtOnce.store(outer, ordering: .releasing) }
     return try body()
   }
 
@@ -104,7 +109,22 @@ enum Interruption {
   private static func handle(_ number: Int32) {
     // Nothing but calls that POSIX allows in a signal handler.
     let isFirst = received.compareExchange(expected: 0, desired: number, ordering: .acquiringAndReleasing).exchanged
-    if isFirst, !mayLeaveAtOnce.load(ordering: .acquiring) { return }
+    if isFirst, !mayLeaveAtOnce.load(ordering: .acquiring) {
+      alarm(1)
+      return
+    }
+    leave(number)
+  }
+
+  /// Has the calls that wait come back once more, also one that began just after the first signal.
+  private static func handleAlarm() {
+    let number = received.load(ordering: .acquiring)
+    guard number != 0 else { return }
+    if mayLeaveAtOnce.load(ordering: .acquiring) { leave(number) }
+    alarm(1)
+  }
+
+  private static func leave(_ number: Int32) {
     savedTerminal.restore()
     ProcessMemory.wipeSecrets()
     _exit(128 &+ number)

@@ -36,7 +36,7 @@ enum SecretCommand {
       bytes = try SecretDraining.drain(readEnd)
     } catch {
       kill(child, SIGTERM)
-      _ = wait(for: child)
+      _ = wait(for: child, isUnwanted: true)
       switch error {
       case .system(let reason): throw failure(family, subject, reason.reason)
       case .overLimit: throw SecretDraining.overLimit("the command", family: family)
@@ -85,12 +85,35 @@ enum SecretCommand {
     return code == 0 ? .success(child) : .failure(Errno(rawValue: code))
   }
 
-  private static func wait(for child: pid_t) -> Int32 {
+  /// How long a command may take to end that was asked to.
+  private static let patience = Duration.seconds(1)
+
+  /// Waits for the end of the command.
+  ///
+  /// If the program is asked to stop, so is the command, and is killed if it does not end within a second. It never sleeps
+  /// in the wait itself: a signal that came just before that would be lost.
+  ///
+  /// - Parameter isUnwanted: Whether the command was asked to end already.
+  private static func wait(for child: pid_t, isUnwanted: Bool = false) -> Int32 {
     var status: Int32 = 0
-    while waitpid(child, &status, 0) < 0 {
-      guard errno == EINTR else { return 0xFF00 }
-      if Interruption.pending != nil { kill(child, SIGTERM) }
+    var asked = isUnwanted ? ContinuousClock.now : nil
+    var isKilled = false
+    var pause: useconds_t = 100
+    while true {
+      let ended = waitpid(child, &status, WNOHANG)
+      if ended == child { return status }
+      if ended < 0, errno != EINTR { return 0xFF00 }
+      if let moment = asked {
+        if !isKilled, moment.duration(to: .now) >= patience {
+          kill(child, SIGKILL)
+          isKilled = true
+        }
+      } else if Interruption.pending != nil {
+        kill(child, SIGTERM)
+        asked = .now
+      }
+      usleep(pause)
+      pause = min(pause * 2, 20_000)
     }
-    return status
   }
 }

@@ -49,7 +49,9 @@ final class ByteStream {
     }.get()
   }
 
-  /// The same for bytes that are lent, and copied nowhere.
+  /// Writes bytes that are lent, and copies them nowhere.
+  ///
+  /// - Throws: `.interrupted` if it would wait for a reader and the program was asked to stop.
   static func writeAll(_ bytes: UnsafeRawBufferPointer, to descriptor: Int32) throws(Errno) {
     var offset = 0
     while offset < bytes.count {
@@ -59,15 +61,32 @@ final class ByteStream {
         continue
       }
       let error = Errno.last
-      if error == .interrupted { continue }
-      guard error == .resourceTemporarilyUnavailable || error == .wouldBlock else { throw error }
+      let isWaiting = error == .resourceTemporarilyUnavailable || error == .wouldBlock
+      guard isWaiting || error == .interrupted else { throw error }
+      if Interruption.pending != nil { throw .interrupted }
+      guard isWaiting else { continue }
       var ready = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
-      _ = poll(&ready, 1, -1)
+      _ = poll(&ready, 1, WipedBuffer.pollTimeout)
     }
+  }
+
+  /// Whether a descriptor takes a few bytes without a wait.
+  static func takesBytesNow(_ descriptor: Int32) -> Bool {
+    var ready = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
+    return poll(&ready, 1, 0) == 1
   }
 }
 
 extension ByteStream {
+  /// Waits until a descriptor has bytes or has come to its end.
+  ///
+  /// - Throws: If the program was asked to stop.
+  static func waitForInput(_ descriptor: Int32) throws(CommandFailure) {
+    var ready = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
+    repeat { try Interruption.check() } while poll(&ready, 1, WipedBuffer.pollTimeout) == 0
+    try Interruption.check()
+  }
+
   /// Reads what is there, once: where a signal comes first the caller looks whether to go on, and 0 is the end.
   static func readOnce(
     _ descriptor: Int32, into buffer: UnsafeMutableRawBufferPointer

@@ -1,4 +1,3 @@
-import Dispatch
 import KeyhaulKit
 
 /// What work counts.
@@ -10,16 +9,21 @@ enum ProgressUnit: Sendable {
 
 /// One line on standard error that says what takes so long, and goes away when it is done.
 ///
-/// Nothing is shown for work that ends within 300 ms. The work itself runs on the caller's thread.
+/// Nothing is shown for work that ends within 300 ms. The work itself runs on the caller's thread, and the line is drawn on
+/// another; if no thread can be started, it is drawn where the work tells how far it has come. A terminal that takes nothing,
+/// because it was stopped with Ctrl-S, holds nobody up.
 final class ProgressLine: Sendable {
-  static let delay = DispatchTimeInterval.milliseconds(300)
-  static let interval = DispatchTimeInterval.milliseconds(100)
+  static let delay = 0.3
+  static let interval = 0.1
 
   private struct State {
     var done: Int?
     var total: Int?
     var shown = ""
     var isEnded = false
+    /// Draws the line, until the line ends.
+    var drawing: SideWork?
+    var lastDraw: ContinuousClock.Instant?
   }
 
   private let title: String
@@ -27,41 +31,58 @@ final class ProgressLine: Sendable {
   private let start = ContinuousClock.now
   private let style: TextStyle
   private let descriptor: Int32
+  private let delay: Duration
   private let state = Locked(State())
-  private nonisolated(unsafe) let timer: any DispatchSourceTimer
 
   /// - Parameters:
   ///   - title: The slow thing by its name: "Deriving key: 10,000,000 rounds".
   ///   - unit: What is counted.
   ///   - style: How it looks.
   ///   - descriptor: Where it is shown.
-  ///   - delay: How long the work may take without it.
+  ///   - delay: How long the work may take without it, in seconds.
+  ///   - startThread: Starts the thread that draws.
   init(
     _ title: String, unit: ProgressUnit = .step, style: TextStyle, descriptor: Int32,
-    delay: DispatchTimeInterval = ProgressLine.delay
+    delay: Double = ProgressLine.delay, startThread: WorkThread.Starter = WorkThread.start
   ) {
     self.unit = unit
     self.title = style.adapted(HostileText.shown(title))
     self.style = style
     self.descriptor = descriptor
-    let source = DispatchSource.makeTimerSource(queue: .global(qos: .utility))
-    timer = source
-    source.setEventHandler { [weak self] in self?.draw() }
-    source.schedule(deadline: .now() + delay, repeating: Self.interval)
-    source.resume()
+    self.delay = .seconds(delay)
+    let drawing = SideWork(startThread: startThread) { [weak self] isWanted in
+      guard isWanted(delay) else { return }
+      repeat { self?.draw() } while isWanted(Self.interval)
+    }
+    state.withLock { $0.drawing = drawing }
   }
 
   /// Says how far the work has come; drawn at the next turn.
   func update(done: Int, total: Int?) {
-    state.withLock {
+    let hasThread = state.withLock {
       $0.done = done
       $0.total = total
+      return $0.drawing != nil
     }
+    if !hasThread { drawIfDue() }
+  }
+
+  /// Draws the line if it is time for it.
+  private func drawIfDue() {
+    let now = ContinuousClock.now
+    guard start.duration(to: now) >= delay else { return }
+    let isDue = state.withLock { state in
+      if let last = state.lastDraw, last.duration(to: now) < .seconds(Self.interval) { return false }
+      state.lastDraw = now
+      return true
+    }
+    if isDue { draw() }
   }
 
   /// Ends the line and clears it from the terminal.
   func end() {
-    timer.cancel()
+    // Its end is waited for outside of the lock, which the last drawing takes.
+    _ = state.withLock { $0.drawing.take() }
     state.withLock { state in
       guard !state.isEnded else { return }
       state.isEnded = true
@@ -75,7 +96,7 @@ final class ProgressLine: Sendable {
       let text = DisplayWidth.cut(
         Self.text(title, unit: unit, done: state.done, total: state.total, after: start.duration(to: .now)),
         columns: style.width - 1, ellipsis: style.ellipsis)
-      guard text != state.shown else { return }
+      guard text != state.shown, ByteStream.takesBytesNow(descriptor) else { return }
       state.shown = text
       try? ByteStream.writeAll(Array("\r\(text)\u{1B}[K".utf8), to: descriptor)
     }

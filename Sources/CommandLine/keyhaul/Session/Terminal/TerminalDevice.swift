@@ -47,7 +47,11 @@ final class TerminalDevice {
       Interruption.didRestoreTerminal()
     }
     // What was typed ahead was typed before the echo was off, and is not meant for this prompt.
-    guard tcsetattr(descriptor, TCSAFLUSH, &settings) == 0 else { throw unusable(.last) }
+    guard tcsetattr(descriptor, TCSAFLUSH, &settings) == 0 else {
+      let reason = Errno.last
+      try Interruption.check()
+      throw unusable(reason)
+    }
     let hidden = settings
     return try read(prompt) { [descriptor] in
       var settings = hidden
@@ -63,6 +67,7 @@ final class TerminalDevice {
     do {
       try ByteStream.writeAll(Array(text.utf8), to: descriptor)
     } catch {
+      try Interruption.check()
       throw unusable(error)
     }
   }

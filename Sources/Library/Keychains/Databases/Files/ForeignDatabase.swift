@@ -7,7 +7,7 @@ import KeychainRules
 ///
 /// Not to be used from two threads at once. Source: SQLite, "Defense Against The Dark Arts" (untrusted database files).
 final class ForeignDatabase: DatabaseRows {
-  let handle: OpaquePointer
+  let handle: OpaquePointer?
 
   init(_ image: DatabaseImage) throws(KeychainDatabaseError) {
     var opened: OpaquePointer?
@@ -104,8 +104,8 @@ final class ForeignDatabase: DatabaseRows {
 
 /// What answers queries about a database.
 protocol DatabaseRows: AnyObject {
-  /// The connection, open as long as the object is.
-  var handle: OpaquePointer { get }
+  /// The connection; `nil` once it is closed.
+  var handle: OpaquePointer? { get }
   /// Runs one query and lends its rows. The values of a row are valid until the closure returns.
   func forEachRow(
     _ sql: String, _ body: (borrowing ForeignRow) throws(KeychainDatabaseError) -> Void

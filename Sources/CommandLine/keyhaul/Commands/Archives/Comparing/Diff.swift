@@ -69,7 +69,7 @@ struct Diff: RunnableVerb {
         compared.append(try archiveSide(named, sides[index].word, index: index, hardware, &passwords, in: session))
       }
     }
-    let difference = try compare(compared[0], compared[1])
+    let difference = try session.computing { () throws(CommandFailure) in try compare(compared[0], compared[1]) }
     try session.deliver(difference, page: difference.page(program: ProgramVersion.signature), to: report.output)
     for side in compared {
       if let damage = side.keybagDamage { throw CommandFailure.damagedKeybag(of: side.name, report: damage) }

@@ -1,0 +1,143 @@
+import Backups
+import Basics
+
+/// The items that expectations are held against, by their names: each expectation meets those alone that it may mean.
+///
+/// Items of the same names count as one until they are to be told apart, and what an expectation's matcher means is looked up
+/// once. Only stars are compared with every name; how often, has a limit.
+struct ExpectedItems {
+  /// The most comparisons of a matcher with names, for all expectations together.
+  static let maximumComparisonCount = 20_000_000
+  /// The most items that are not as expected, for all expectations together.
+  static let maximumMissCount = 1_000_000
+
+  /// The items of the same names, by their places.
+  struct Group {
+    let identity: ItemIdentity
+    var places: [Int]
+  }
+
+  private(set) var groups: [Group] = []
+  /// The groups by each name that an expectation can ask for, in the order of `asked`.
+  private var byName: [[ByteName: [Int]]]
+  /// The groups of sealed items that nothing names.
+  private var nameless: [Int] = []
+  private var known: [ItemMatcher: Meant] = [:]
+  private var comparisonCount = 0
+
+  /// The groups that a matcher means, and those that it may mean.
+  struct Meant {
+    var certain: [Int] = []
+    var possible: [Int] = []
+  }
+
+  /// A name, compared by its bytes.
+  private typealias ByteName = [UInt8]
+
+  private static func asked(of matcher: ItemMatcher) -> [ItemPattern?] {
+    [matcher.account, matcher.service, matcher.label, matcher.server, matcher.accessGroup]
+  }
+
+  private static func names(of identity: ItemIdentity) -> [String?] {
+    [identity.account, identity.service, identity.label, identity.server, identity.accessGroup]
+  }
+
+  init(_ items: [ExpectedItem]) {
+    byName = Array(repeating: [:], count: Self.asked(of: ItemMatcher()).count)
+    var numbers: [ItemIdentity: Int] = [:]
+    for (place, item) in items.enumerated() {
+      if let number = numbers[item.identity] {
+        groups[number].places.append(place)
+        continue
+      }
+      let number = groups.count
+      numbers[item.identity] = number
+      groups.append(Group(identity: item.identity, places: [place]))
+      if item.identity.isSealed, item.identity.names.isEmpty { nameless.append(number) }
+      for (position, name) in Self.names(of: item.identity).enumerated() {
+        if let name { byName[position][Array(name.utf8), default: []].append(number) }
+      }
+    }
+  }
+
+  /// - Throws: `.malformedExpectations` if all matchers so far ask for more than the limit.
+  mutating func meant(by matcher: ItemMatcher) throws(MigrationError) -> Meant {
+    if let meant = known[matcher] { return meant }
+    var candidates: [Int]?
+    for (position, pattern) in Self.asked(of: matcher).enumerated() {
+      guard let text = pattern?.text else { continue }
+      let found = byName[position][Array(text.utf8)] ?? []
+      if found.count < candidates?.count ?? .max { candidates = found }
+    }
+    comparisonCount += (candidates?.count ?? groups.count) + nameless.count
+    guard comparisonCount <= Self.maximumComparisonCount else { throw .tooManyComparisons }
+    var meant = Meant()
+    if let candidates {
+      meant.certain = candidates.filter { matcher.matches(groups[$0].identity) }
+    } else {
+      meant.certain = groups.indices.filter { matcher.matches(groups[$0].identity) }
+    }
+    meant.possible = nameless.filter { matcher.mayMean(groups[$0].identity) }
+    known[matcher] = meant
+    return meant
+  }
+}
+
+/// What becomes of the items in one restore.
+struct ExpectedOutcomes {
+  private let items: [ExpectedItem]
+  /// Of each group, the places of its items by what becomes of them.
+  private let places: [[Prospect: [Int]]]
+  /// How many items that are not as expected may still be found.
+  private var remainingMissCount: Int
+
+  init(_ items: [ExpectedItem], in groups: [ExpectedItems.Group], missesAtMost count: Int) {
+    self.items = items
+    places = groups.map { group in Dictionary(grouping: group.places) { items[$0].prospect } }
+    remainingMissCount = count
+  }
+
+  /// - Throws: `.malformedExpectations` if more items are not as expected than may be listed.
+  mutating func misses(
+    of expectation: PlanExpectation, among meant: ExpectedItems.Meant
+  ) throws(MigrationError) -> [PlanExpectation.Miss] {
+    func unmet(_ groups: [Int]) -> [[Int]] {
+      groups.flatMap { places[$0].filter { !expectation.isMet(by: $0.key) }.values }
+    }
+    let found = unmet(meant.certain)
+    remainingMissCount -= found.reduce(0) { $0 + $1.count } + 1
+    guard remainingMissCount >= 0 else { throw .tooManyMisses }
+    var misses = found.joined().sorted().map {
+      PlanExpectation.Miss(expectation: expectation, item: items[$0], sealedCount: 0, isAnyItemMeant: true)
+    }
+    let isMissing = meant.certain.isEmpty && expectation.fate != .absent
+    let sealed = isMissing ? meant.possible.flatMap { places[$0].values } : unmet(meant.possible)
+    let sealedCount = sealed.reduce(0) { $0 + $1.count }
+    if isMissing || sealedCount > 0 && (expectation.fate == .absent || expectation.matcher.canMatchSeveral) {
+      misses.append(
+        PlanExpectation.Miss(
+          expectation: expectation, item: nil, sealedCount: sealedCount, isAnyItemMeant: !meant.certain.isEmpty))
+    }
+    return misses
+  }
+}
+
+extension MigrationError {
+  fileprivate static var tooManyComparisons: MigrationError {
+    tooMuchWork(
+      "its stars ask for more than \(Amounts.grouped(ExpectedItems.maximumComparisonCount)) comparisons with items",
+      advice: "fewer expectations with a star, or one more member without a star in each")
+  }
+
+  fileprivate static var tooManyMisses: MigrationError {
+    tooMuchWork(
+      "more than \(Amounts.grouped(ExpectedItems.maximumMissCount)) results are not as expected",
+      advice: "fewer expectations that mean the same items")
+  }
+
+  private static func tooMuchWork(_ reason: String, advice: String) -> MigrationError {
+    MigrationError(
+      .malformedExpectations, .refused, "the list of expectations asks for too much work", reason: reason,
+      advice: .words(advice))
+  }
+}
