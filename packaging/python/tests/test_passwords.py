@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import copy
 import json
+import os
 import pathlib
 import pickle
+import shutil
 
 import cloudpickle
 import pytest
@@ -71,3 +73,22 @@ def test_a_name_that_is_not_known_says_so_and_quotes_nothing(
     monkeypatch.delenv("KEYHAUL_PASSWORDS")
     with pytest.raises(keyhaul.KeyhaulError, match="not set"):
         keyhaul.PasswordName("family").resolve()
+
+
+@pytest.mark.parametrize("name", ["--help", "-", "-p", "--password-file=x", "--"])
+def test_a_value_that_looks_like_an_option_is_a_value(
+    sample: Sample, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    shutil.copyfile(sample.password.path, name)
+    os.chmod(name, 0o600)
+    assert keyhaul.verify(sample.file, password=keyhaul.PasswordFile(name)).whole
+    shutil.copyfile(sample.file, name)
+    assert keyhaul.verify(name, password=sample.password).whole
+    shutil.copytree(sample.home, f"{name}home")
+    assert keyhaul.plan(sample.file, password=sample.password, to="new-phone", home=f"{name}home").raw
+    for call in ({"device_key": name}, {"to": name}, {"password": keyhaul.PasswordCommand(name)}):
+        with pytest.raises(keyhaul.KeyhaulError) as caught:
+            keyhaul.plan(sample.file, **{"password": sample.password, **call})  # type: ignore[arg-type]
+        # An option of this name would end with 0 or 64 and no answer.
+        assert caught.value.raw, call

@@ -16,12 +16,13 @@ from conftest import SECRET, Sample, script
 import keyhaul
 from keyhaul import _process
 
-# A program with a child process; both ignore a request to end.
+# A program with two child processes, one of them in its own group as a password command is; all ignore a request to end.
 STUBBORN = """
 import os, signal, subprocess, sys, time
 signal.signal(signal.SIGTERM, signal.SIG_IGN)
 child = subprocess.Popen(["sleep", "600"])
-with open(os.environ["PIDS"] + ".part", "w") as file: file.write(f"{os.getpid()} {child.pid}")
+other = subprocess.Popen(["sleep", "600"], preexec_fn=os.setpgrp)
+with open(os.environ["PIDS"] + ".part", "w") as file: file.write(f"{os.getpid()} {child.pid} {other.pid}")
 os.rename(os.environ["PIDS"] + ".part", os.environ["PIDS"])
 time.sleep(600)
 """
@@ -47,7 +48,7 @@ def gone(pids: pathlib.Path) -> bool:
     until = time.monotonic() + 5
     while any(map(is_running, numbers)) and time.monotonic() < until:
         time.sleep(0.02)
-    return len(numbers) == 2 and not any(map(is_running, numbers))
+    return len(numbers) == 3 and not any(map(is_running, numbers))
 
 
 def test_after_its_time_a_program_is_stopped_with_what_it_started(stubborn: tuple[str, pathlib.Path]) -> None:

@@ -222,9 +222,14 @@ def _wait(
 
 
 def _end(child: subprocess.Popen[bytes]) -> None:
-    """Ends the process group: with SIGTERM, and with SIGKILL if it does not end in time."""
+    """Ends the program and what it started: with SIGTERM, and with SIGKILL if it does not end in time."""
     for number, patience in ((signal.SIGTERM, GRACE), (signal.SIGKILL, None)):
         # The child is not waited for yet, so its number cannot belong to another process.
+        if number == signal.SIGKILL:
+            # The program ends a password command, which has its own group, unless it cannot act on the first signal.
+            for member in _session(child.pid):
+                with contextlib.suppress(ProcessLookupError, PermissionError):
+                    os.kill(member, number)
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(child.pid, number)
         with contextlib.suppress(subprocess.TimeoutExpired):
@@ -235,6 +240,19 @@ def _end(child: subprocess.Popen[bytes]) -> None:
     for pipe in (child.stdout, child.stderr):
         if pipe:
             pipe.close()
+
+
+def _session(leader: int) -> list[int]:
+    """Returns the processes of a session, as Linux lists them; none where there is no such list."""
+    members = []
+    for entry in os.listdir("/proc") if os.path.isdir("/proc") else ():
+        if not entry.isdigit():
+            continue
+        with contextlib.suppress(OSError, ValueError, IndexError), open(f"/proc/{entry}/stat", "rb") as file:
+            # The name in parentheses may contain anything; the session is the fourth field after it.
+            if int(file.read().rpartition(b")")[2].split()[3]) == leader:
+                members.append(int(entry))
+    return members
 
 
 def _sleep_until_ended(child: subprocess.Popen[bytes], patience: float) -> None:

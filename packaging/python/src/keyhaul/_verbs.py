@@ -85,7 +85,7 @@ def plan(
     cancel: threading.Event | None = None,
 ) -> Plan:
     """Returns what a new device and the same one would get (`Futures`), or what a restore to the device `to` would do."""
-    flags = ["--to", to] if to is not None else []
+    flags = [_option("--to", to)] if to is not None else []
     kind: type[Plan] = Futures if to is None else MigrationPlan
     return _asked(kind, "plan", flags, backup, password, device_key, home, program, timeout, cancel)
 
@@ -122,7 +122,7 @@ def listed(
     kind: type[Inspection | Verification | Plan] = (
         Inspection if verb == "inspect" else Verification if verb == "verify" else planned
     )
-    secret, arguments = _arguments(verb, ["--to", to] if to is not None else [], password, device_key, home)
+    secret, arguments = _arguments(verb, [_option("--to", to)] if to is not None else [], password, device_key, home)
     arguments += ["--format", "ndjson", "--jobs", "1", "--paths-from", "-"]
     stream = io.BytesIO(b"".join(path.encode("utf-8") + b"\0" for path in paths))
     started = time.monotonic()
@@ -202,10 +202,20 @@ def _arguments(
     secret, sources = _password_flags(password)
     arguments = [verb, *sources, "--quiet", "--no-input", *flags]
     if device_key is not None:
-        arguments += ["--device-key-file", device_key]
+        arguments.append(_option("--device-key-file", _file(device_key)))
     if home is not None:
-        arguments += ["--home", home]
+        arguments.append(_option("--home", home))
     return secret, arguments
+
+
+def _option(flag: str, value: str) -> str:
+    """Returns a flag and its value as one argument. A value such as `--help` would otherwise be taken for a flag."""
+    return f"{flag}={value}"
+
+
+def _file(path: str) -> str:
+    """Returns the path of a file. `-` alone would stand for standard input."""
+    return path if path != "-" else "./-"
 
 
 def _password_flags(password: PasswordSource | None) -> tuple[bytes | None, list[str]]:
@@ -216,9 +226,9 @@ def _password_flags(password: PasswordSource | None) -> tuple[bytes | None, list
         case None:
             return None, []
         case PasswordFile(path):
-            return None, ["--password-file", path if path != "-" else "./-"]
+            return None, [_option("--password-file", _file(path))]
         case PasswordCommand(command):
-            return None, ["--password-command", command]
+            return None, [_option("--password-command", command)]
         case Password():
             return password.secret(), []
     # Without its value, which may be the password.
