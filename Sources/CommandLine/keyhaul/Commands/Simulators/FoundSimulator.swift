@@ -82,7 +82,7 @@ struct FoundSimulator {
     // The content counts, not the files: by now SQLite has taken back what an interrupted change left.
     guard try !keychain.isUnchanged(since: database.image) else { return keychain }
     switch database.log {
-    case .none, .applied, .appliedInPart, .takenBack:
+    case .none, .applied, .appliedInPart, .takenBack, .journalUnreadable:
       throw KeychainDatabaseError(.busy, "another process has changed it since Keyhaul read it")
     case .unreadable, .foreign:
       throw KeychainDatabaseError(

@@ -121,6 +121,7 @@ extension DatabaseRows {
   /// - Parameter limit: The most CPU time in nanoseconds; by default 5 s, and 1 ms for each page, many times what the
   ///   database of a device takes.
   func hasSoundIndexes(within limit: Int64? = nil) throws(KeychainDatabaseError) -> Bool {
+    guard let handle else { throw KeychainDatabaseError(.failed, "the database is closed") }
     var pageCount: Int64 = 0
     try forEachRow("PRAGMA page_count") { pageCount = $0.number(0) ?? 0 }
     var deadline = keyhaul_sqlite3_cpu_time() + (limit ?? 5_000_000_000 + pageCount * 1_000_000)
