@@ -146,7 +146,7 @@ extension Explanation {
     case .listDamaged:
       of(
         kind, "part of the manifest is damaged or cut off",
-        "Keyhaul checks the pages of Manifest.db. If a page fails, Keyhaul tries each row separately.",
+        "Keyhaul checks the pages and the indexes of Manifest.db. If one fails, Keyhaul tries each row separately.",
         "A file can be read if its row is undamaged. Keyhaul counts the other files if they are listed anywhere. "
           + "restore and rekey refuse the backup (exit code 13).",
         "Use another copy of the backup; export --files writes what is left.")

@@ -29,6 +29,8 @@ public final class DeviceSession {
   private var hold: DeviceFileLock?
   /// Whether a revision of this session is on disk.
   private var hasRaisedRevision = false
+  /// Whether the keychain's indexes were compared with its tables in this session.
+  private var hasCheckedIndexes = false
   /// Whether the record in memory has a later revision than the one on disk.
   private var isRecordAhead = false
   /// Whether items were changed through a keychain that is closed by now.
@@ -179,7 +181,7 @@ public final class DeviceSession {
   /// that was not, never one fresh that is stale. Readers of a revision hold the device, so that none sees the time between.
   /// For the same reason it stays raised where the change then fails.
   ///
-  /// The first change of a session pays for that; further ones raise the counter in memory, and the session's end writes
+  /// The first change of a session pays for that, and for a check of the keychain's indexes; further ones raise the counter in memory, and the session's end writes
   /// it down. Nobody else has seen a revision meanwhile, so that a crash before the end leaves nothing fresh either.
   ///
   /// - Throws: `.notWritable`, `.io`.
@@ -195,7 +197,12 @@ public final class DeviceSession {
       try files.uncommitted { () throws(VirtualDeviceError) in try store(raised) }
       hasRaisedRevision = true
     }
-    return try keychain
+    let keychain = try keychain
+    if !hasCheckedIndexes {
+      try reporting { () throws(KeychainStoreError) in try keychain.requireSoundIndexes() }
+      hasCheckedIndexes = true
+    }
+    return keychain
   }
 
   /// Changes items: raises the revision, then runs the closure with the keychain and the keys in memory.

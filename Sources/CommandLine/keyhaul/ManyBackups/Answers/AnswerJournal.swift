@@ -59,19 +59,18 @@ final class AnswerJournal: Sendable {
     }
     var places: [Key: Place] = [:]
     var lines = AnswerLines(lock.file.raw, named: path)
-    // A few bytes of a first line may be all that a full disk had room for. Only results behind them show that.
-    var (hasResult, needsResult) = (false, false)
+    var missing: ArraySlice<UInt8> = []
     while let line = try lines.next() {
       guard let json = try? JSONValue(parsing: line.bytes), let answer = BackupAnswer(json) else {
         if line.offset == 0 {
-          let isResult = line.bytes.starts(with: Self.start)
-          guard isResult || Self.start.starts(with: line.bytes) else { throw Self.foreign(path) }
-          needsResult = !isResult && !lines.endsWithinLine
+          // A few bytes may be all that a full disk had room for. The rest is added, so that the next run knows the line.
+          let isShort = lines.endsWithinLine && Self.start.starts(with: line.bytes)
+          guard isShort || line.bytes.starts(with: Self.start) else { throw Self.foreign(path) }
+          missing = Self.start.dropFirst(line.bytes.count)
         }
         // What a run left of a line when it was killed, or when the disk was full.
         continue
       }
-      hasResult = true
       let isSameQuestion = AnswerQuestion(json[AnswerQuestion.member])?.digest == questionDigest
       guard answer.verb == verb, asked.contains(answer.asked), isSameQuestion, let key = Key(answer.path) else {
         continue
@@ -79,9 +78,8 @@ final class AnswerJournal: Sendable {
       let isKept = answer.isAboutBackup && answer.facts.digest != nil
       places[key] = isKept ? Place(offset: line.offset, byteCount: line.bytes.count) : nil
     }
-    guard hasResult || !needsResult else { throw Self.foreign(path) }
     self.places = places
-    if lines.endsWithinLine { try write([UInt8(ascii: "\n")]) }
+    if lines.endsWithinLine { try write(missing + [UInt8(ascii: "\n")]) }
   }
 
   /// How each line begins.
