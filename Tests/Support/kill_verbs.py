@@ -414,7 +414,9 @@ class Kills:
             code, _, said = place.run(*scene.then)
             check(code == 0, f"{where}: {' '.join(scene.then[:2])} then ended with {code}: {said}")
         after = files(place.folder)
-        check(set(after) == names, f"{where}: left behind {sorted(set(after) ^ names)[:5]}")
+        # A verb that finds nothing to do leaves a log where it found one.
+        odd = {name for name in set(after) ^ names if not (scene.has_log and name == "sim.db-wal")}
+        check(not odd, f"{where}: left behind {sorted(odd)[:5]}")
         touched = [
             name for name, content in before.items() if after.get(name) != content and not is_lock(name)
             and not any(name == own or name.startswith(own + "/") for own in scene.changes)]

@@ -280,6 +280,8 @@ struct SimulatorVerbTests {
     let copy = world.home.appending(path: "killed/sim.db").path
     #expect(try Data(contentsOf: URL(filePath: copy)) != Data(contentsOf: URL(filePath: path)))
     #expect(flat(try world.run("keyhaul verify killed/sim.db").output).contains("an unfinished change was rolled back"))
+    let saved = try world.run("keyhaul simulator snapshot killed/sim.db -o saved.db && keyhaul verify saved.db")
+    #expect(saved.status == 0, "\(saved)")
     let group = "ABCDE12345.org.example.chat"
     let done = try world.run("keyhaul simulator reset killed/sim.db --app \(group) --yes")
     #expect(done.status == 0 && done.output.hasPrefix("Deleted "), "\(done)")

@@ -2,6 +2,7 @@ import Basics
 import CSQLite
 import KeychainFormats
 import KeychainRules
+import SystemPackage
 
 /// A database file that is held alone and changed in one transaction; what is not committed is undone.
 ///
@@ -20,8 +21,8 @@ final class OpenDatabase: DatabaseRows {
     var opened: OpaquePointer?
     let result = sqlite3_open_v2(path, &opened, SQLITE_OPEN_READWRITE, nil)
     guard result == SQLITE_OK, let connection = opened else {
-      sqlite3_close_v2(opened)
-      throw Self.error(result)
+      defer { sqlite3_close_v2(opened) }
+      throw Self.error(result, of: opened)
     }
     handle = connection
     guard sqlite3_db_readonly(connection, "main") == 0 else {
@@ -115,7 +116,7 @@ final class OpenDatabase: DatabaseRows {
   ) throws(KeychainDatabaseError) -> Int {
     var prepared: OpaquePointer?
     let result = sqlite3_prepare_v2(handle, sql, -1, &prepared, nil)
-    guard result == SQLITE_OK, let statement = prepared else { throw Self.error(result) }
+    guard result == SQLITE_OK, let statement = prepared else { throw Self.error(result, of: handle) }
     defer { sqlite3_finalize(statement) }
     for (index, value) in values.enumerated() {
       guard Self.bind(value, to: Int32(index + 1), of: statement) == SQLITE_OK else {
@@ -126,7 +127,7 @@ final class OpenDatabase: DatabaseRows {
       switch sqlite3_step(statement) {
       case SQLITE_ROW: try body(ForeignRow(statement: statement))
       case SQLITE_DONE: return Int(sqlite3_changes(handle))
-      case let result: throw Self.error(result)
+      case let result: throw Self.error(result, of: handle)
       }
     }
   }
@@ -159,7 +160,7 @@ final class OpenDatabase: DatabaseRows {
     }
   }
 
-  private static func error(_ result: Int32) -> KeychainDatabaseError {
+  private static func error(_ result: Int32, of connection: OpaquePointer?) -> KeychainDatabaseError {
     let code: KeychainDatabaseError.Code =
       switch result & 0xFF {
       case SQLITE_BUSY, SQLITE_LOCKED: .busy
@@ -167,8 +168,11 @@ final class OpenDatabase: DatabaseRows {
       case SQLITE_NOTADB: .unreadable
       case SQLITE_CORRUPT: .damaged
       case SQLITE_TOOBIG: .overLimit
+      case SQLITE_IOERR, SQLITE_FULL: .disk
       default: .failed
       }
-    return KeychainDatabaseError(code, ForeignDatabase.sentence(result))
+    let number = code == .disk || code == .notWritable ? sqlite3_system_errno(connection) : 0
+    let reason = number == 0 ? "" : " (\(Errno(rawValue: number).reason))"
+    return KeychainDatabaseError(code, ForeignDatabase.sentence(result) + reason)
   }
 }

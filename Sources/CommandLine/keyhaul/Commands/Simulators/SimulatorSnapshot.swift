@@ -23,7 +23,7 @@ struct SimulatorSnapshot: RunnableVerb {
   func perform(in session: Session) throws -> CommandStatus {
     let simulator = try target.find(in: session)
     let log = simulator.database.log
-    guard log == .none || log == .applied else {
+    guard [.none, .applied, .takenBack].contains(log) else {
       throw CommandFailure(
         .refused, "cannot save \(simulator.name) completely",
         why: "its log (-wal) does not match it, and may contain items",

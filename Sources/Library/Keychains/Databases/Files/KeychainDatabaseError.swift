@@ -25,6 +25,8 @@ public struct KeychainDatabaseError: ExplainedError, Equatable {
     case overLimit
     /// SQLite or the ciphers do not work here.
     case failed
+    /// The system refused to read or write the file.
+    case disk
     /// A change failed, and the database cannot be read afterwards, so nothing shows whether the change was made.
     case unknownOutcome
   }
@@ -62,6 +64,8 @@ public struct KeychainDatabaseError: ExplainedError, Equatable {
     case .overLimit: .init(.refused, "the database is over a limit", advice: "don't trust this file")
     case .failed:
       .init(.failed, "the database cannot be read here", advice: "check the installation of SQLite's library")
+    case .disk:
+      .init(.failed, "the database cannot be read or written", advice: "free some space, or check the disk")
     case .unknownOutcome:
       .init(.failed, "the database may have been changed", advice: "check the disk, and then the database's items")
     }
