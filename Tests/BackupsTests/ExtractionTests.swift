@@ -26,12 +26,13 @@ struct ExtractionTests {
   static func extract(
     _ backup: TreeBackup, _ directory: TemporaryDirectory, from name: String = "backup", to out: String = "out",
     system: FileSystem = unsynced, choice: String = "all",
-    progress: BackupRewriter.Progress = { _, _ in true }, choosing: (ListedFile) -> Bool = { _ in true }
+    progress: BackupRewriter.Progress = { _, _ in true }, choosing: (ListedFile) -> Bool = { _ in true },
+    startThread: @escaping WorkThread.Starter = WorkThread.start
   ) throws -> ExtractedFiles {
     let archive = try BackupArchive.open(.path(directory.path(name)))
     let list = try list(of: archive, backup)
     let plan = try ExtractionPlan(of: list, stored: archive.storedFiles(), choosing: choosing)
-    return try FileExtractor(system: system).extract(
+    return try FileExtractor(system: system, startThread: startThread).extract(
       .init(plan, choice: choice, into: directory.path(out)), from: archive, list: list, keys: backup.unlocked(),
       progress: progress)
   }
@@ -70,6 +71,46 @@ struct ExtractionTests {
       let mode = try FileManager.default.attributesOfItem(atPath: directory.path(name))[.posixPermissions] as? Int
       #expect(mode == (name == "out" ? 0o700 : 0o600), "\(name) is its owner's alone")
     }
+  }
+
+  @Test("Files are extracted as well if the system refuses every thread, or all but the first", arguments: [0, 1])
+  func refusedThreads(allowed: Int) throws {
+    let directory = try TemporaryDirectory()
+    let many = (0..<1_500).map { number in
+      TreeBackup.File(path: "Library/\(number)", content: Array("file \(number)".utf8))
+    }
+    let backup = try TreeBackup(Self.files + many, isEncrypted: false)
+    try backup.write(to: directory)
+    let started = Locked(0)
+    var reportCount = 0
+    let result = try Self.extract(
+      backup, directory,
+      progress: { _, _ in
+        reportCount += 1
+        return true
+      },
+      startThread: { work, ended in
+        let number = started.withLock {
+          $0 += 1
+          return $0
+        }
+        return number <= allowed && WorkThread.start(work, ended: ended)
+      })
+    #expect(result.fileCount == 1_505 && result.isComplete)
+    #expect(reportCount > 0)
+    #expect(try standing(in: directory, "out")["HomeDomain/Library/1499"]?.hasSuffix("file 1499") == true)
+  }
+
+  @Test("An extraction on its caller's thread ends when it is told to")
+  func refusedThreadsInterrupted() throws {
+    let directory = try TemporaryDirectory()
+    let backup = try TreeBackup(Self.files, isEncrypted: false)
+    try backup.write(to: directory)
+    let error = #expect(throws: BackupArchiveError.self) {
+      let refusing: WorkThread.Starter = { (_, _) in false }
+      return try Self.extract(backup, directory, progress: { _, _ in false }, startThread: refusing)
+    }
+    #expect(error?.code == .interrupted)
   }
 
   @Test("are the same out of one file", arguments: ["b.tar", "b.tar.zst", "b.zip"])

@@ -26,6 +26,17 @@ struct WorkLimitTests {
     #expect(code { _ = try BinaryPlist.decode(bytes, limits: limits(values: 3)) } == .overLimit)
   }
 
+  @Test("A long text may be used again for 16 bytes per byte of the file, and not once more")
+  func sharedBytes() throws {
+    // A text of a megabyte. An array with 17 references to it uses it again 16 times.
+    let text: [UInt8] = [0x5F, 0x12, 0x00, 0x10, 0x00, 0x00] + Array(repeating: 0x61, count: 1 << 20)
+    func list(_ count: UInt8) -> [UInt8] {
+      PlistRecipe([0xAF, 0x10, count] + Array(repeating: 1, count: Int(count)), text).bytes
+    }
+    #expect(try BinaryPlist.decode(list(17)).arrayValue?.count == 17)
+    #expect(code { _ = try BinaryPlist.decode(list(18)) } == .overLimit)
+  }
+
   @Test("are read with as many objects as the limit says, whether anything refers to them or not")
   func objects() throws {
     let bytes = PlistRecipe([9], [9], [9], [9], [9]).bytes

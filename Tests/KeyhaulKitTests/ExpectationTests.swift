@@ -136,6 +136,41 @@ struct ExpectationTests {
     #expect(check.isMet == !met.isEmpty)
   }
 
+  @Test("A list of stars that asks for too many comparisons is refused, and the same list of names is checked")
+  func tooManyComparisons() throws {
+    let items = (0..<5_000).map { number in
+      MigrationComparison.Item(
+        index: number, identity: named("item \(number)"), protection: .afterFirstUnlock,
+        allProspects: prospects(.afterFirstUnlock))
+    }
+    let many = MigrationComparison(items, current: RestoreSetting(hasPassword: true, onSameDevice: false))
+    func list(_ star: String) -> [PlanExpectation] {
+      (0..<4_001).map { number in
+        PlanExpectation(
+          ItemMatcher(account: ItemPattern("item \(number)\(star)")), .migrates, hasPassword: true, onSameDevice: false)
+      }
+    }
+    let check = try ExpectationCheck(list(""), many)
+    #expect(check.isMet && check.checkedCount == 4_001 && check.cases.allSatisfy { $0.matchedCount == 1 })
+    #expect(try ExpectationCheck(Array(list("*").prefix(400)), many).isMet)
+    let error = #expect(throws: MigrationError.self) { try ExpectationCheck(list("*"), many) }
+    #expect(error?.code == .malformedExpectations && error?.category == .refused)
+  }
+
+  @Test("Items that share every name are counted together, each with what becomes of it")
+  func sharedNames() throws {
+    let items = (0..<6).map { number in
+      MigrationComparison.Item(
+        index: number, identity: named("twin"), protection: .afterFirstUnlock,
+        allProspects: prospects(number.isMultiple(of: 2) ? .afterFirstUnlock : .whenUnlockedThisDeviceOnly))
+    }
+    let twins = MigrationComparison(items, current: RestoreSetting(hasPassword: true, onSameDevice: false))
+    let list = try read(#"{"account": "twin", "expect": "migrates", "password": true, "same_device": false}"#)
+    let check = try ExpectationCheck(list, twins)
+    #expect(check.cases.map(\.matchedCount) == [6])
+    #expect(check.cases.flatMap(\.misses).map { $0.item?.index } == [1, 3, 5])
+  }
+
   @Test("about a device is not checked where nothing proves which device it is")
   func unknownDevice() throws {
     let unknown = ExpectedSetting(hasPassword: true, onSameDevice: nil)

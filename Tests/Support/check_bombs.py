@@ -7,7 +7,9 @@ Bombs of every container and every part of a backup, each below 1 MB, declared a
 that size; every verb that reads a backup runs over each. Bombs of JSON and of property lists as a plan, a list of
 expectations, a description of a device and a dump, each read by the verbs that take one, and keychain databases with a log or a
 journal that names far more than it holds. None may crash, take more than 10 s of the processor or more
-memory than 64 MB and twice the largest part, of a compressed one as it is unpacked up to the limit. Crafted archives with names and links that lead out are copied and written
+memory than 64 MB and twice the largest part, of a compressed one as it is unpacked up to the limit. Time bombs, whose items
+or expectations meet each other, take less than 2 s alone, not more than three times that when they are doubled, and end within 2 s of a
+SIGINT. Crafted archives with names and links that lead out are copied and written
 to folders as well, beside a victim whose digest has to stay. Exit 1 where one check fails.
 """
 
@@ -17,10 +19,13 @@ import json
 import pathlib
 import plistlib
 import shutil
+import signal
 import stat
 import struct
+import subprocess
 import sys
 import tempfile
+import time
 import zipfile
 import zlib
 
@@ -226,6 +231,35 @@ def documents():
     yield "description-of-20000-apps", many.encode(), [["device", "create", "x", "--from", "FILE"]]
 
 
+def time_bombs(scale=1):
+    """Name, files and call of inputs that cost the product of their parts where each part is held against each other."""
+    def dump(items):
+        return plistlib.dumps({"genp": items}, fmt=plistlib.FMT_BINARY)
+
+    def expected(members, count):
+        return json.dumps({
+            "format": "plan-expectations/1", "expectations": [members(number) for number in range(count)]}).encode()
+
+    count = 8_000 * scale
+    twins = {"agrp": "G", "svce": "s", "acct": "a"}
+    yield "items-of-one-key", {
+        f"{letter}.plist": dump([twins | {"v_Data": letter.encode()} for _ in range(count)]) for letter in "xy"}, ["diff", "x.plist", "y.plist"]
+    # One text of many bytes in every item: a binary list holds it once.
+    for name, length in (("one-long-key", 92_000), ("one-long-key-within-the-limit", 2_000)):
+        many = [twins | {"acct": "a" * length * scale} for _ in range(3_700)]
+        yield f"items-of-{name}", {
+            f"{letter}.plist": dump([item | {"v_Data": letter.encode()} for item in many]) for letter in "xy"}, ["diff", "x.plist", "y.plist"]
+    alone = {"x.plist": dump([twins | {"acct": f"a{number}", "v_Data": b"x"} for number in range(count)])}
+    plan = ["plan", "x.plist", "--to", "phone", "--expect", "expected.json"]
+    for name, members in (
+            ("expectations-of-one-item-each", lambda number: {"account": f"a{number}", "expect": "migrates"}),
+            ("expectations-of-every-item", lambda number: {"service": "s", "expect": "migrates"}),
+            ("expectations-that-no-item-meets", lambda number: {"service": "s", "account": f"b{number}", "expect": "absent"}),
+            ("expectations-with-stars", lambda number: {"account": f"*{number}", "expect": "migrates"}),
+            ("expectations-that-every-item-misses", lambda number: {"service": "s", "label": "*", "expect": "absent"})):
+        yield name, {**alone, "expected.json": expected(members, count)}, plan
+
+
 NAMES = [
     "../victim/x", "../../victim/x", "X/../../victim/x", "X/../victim/x", "/tmp-victim/x", "./../victim/x", "..", "X/..",
     "X/a/../../../victim/x", "X\\..\\..\\victim\\x", "..\\victim\\x", "C:x", "c:/x", "//server/share", "X//x", "X/a/./b",
@@ -314,6 +348,37 @@ class Measuring:
             print(name, codes)
         self.checks.check(files(self.work / "place") == before, f"{name}: something changed")
 
+    def measure_time(self, name, parts, doubled, words, seconds):
+        """- seconds: The most of the processor that it may take."""
+        took = []
+        for content in (parts, doubled):
+            folder = self.work / "place" / "here"
+            shutil.rmtree(folder, ignore_errors=True)
+            folder.mkdir(parents=True)
+            for path, part in content.items():
+                (folder / path).write_bytes(part)
+            code, processor, _ = self.run(words, folder)
+            self.runs += 1
+            took.append(processor)
+            self.checks.check(code is not None and 0 <= code <= 16, f"{name}: ended with {code}")
+        self.checks.check(max(len(part) for part in parts.values()) <= SMALL, f"{name}: it is not small")
+        self.checks.check(took[0] <= seconds, f"{name}: {took[0]:.1f} s of the processor")
+        # Half of a second is the start.
+        self.checks.check(took[1] <= 3 * took[0] + 0.5, f"{name}: {took[0]:.2f} s, and doubled {took[1]:.2f} s")
+        ends = []
+        for after in (0.1, 0.5 * took[1], 0.9 * took[1]):
+            process = subprocess.Popen(
+                [self.program, *words, "--home", self.work / "home", "--no-input", "--quiet"], cwd=folder,
+                stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            time.sleep(after)
+            process.send_signal(signal.SIGINT)
+            started = time.perf_counter()
+            process.wait()
+            ends.append(time.perf_counter() - started)
+        self.checks.check(max(ends) <= 2, f"{name}: SIGINT ends it after {max(ends):.1f} s")
+        if self.shows:
+            print(f"{name}: {took[0]:.2f} s, doubled {took[1]:.2f} s; SIGINT ends it after {max(ends):.2f} s")
+
     def write(self, archive, content):
         folder = self.work / "place" / "here"
         shutil.rmtree(self.work / "place", ignore_errors=True)
@@ -335,6 +400,7 @@ def main():
     parser.add_argument("program", type=pathlib.Path)
     parser.add_argument("--only", default="", help="what the names begin with")
     parser.add_argument("--show", action="store_true", help="name each with its exit codes")
+    parser.add_argument("--seconds", type=float, default=2, help="that a time bomb may take; a debug build takes more")
     arguments = parser.parse_args()
     with Launcher() as launcher, tempfile.TemporaryDirectory(prefix="keyhaul-bombs-") as name:
         work = pathlib.Path(name)
@@ -347,7 +413,7 @@ def main():
             code, _, _ = measuring.run(words, work)
             measuring.checks.check(code == 0, f"{' '.join(words)} ended with {code}")
         parts = {str(path.relative_to(work / "b")): path.read_bytes() for path in sorted((work / "b").rglob("*")) if path.is_file()}
-        counts = {"bombs": 0, "documents": 0, "databases": 0, "crafted archives": 0, "published faults": 0}
+        counts = {"bombs": 0, "documents": 0, "databases": 0, "time bombs": 0, "crafted archives": 0, "published faults": 0}
         for name, content, calls in documents():
             if name.startswith(arguments.only):
                 measuring.measure_document(name, content, calls)
@@ -356,6 +422,10 @@ def main():
             if name.startswith(arguments.only):
                 measuring.measure_database(name, content)
                 counts["databases"] += 1
+        for (name, single, words), (_, doubled, _) in zip(time_bombs(), time_bombs(2)):
+            if name.startswith(arguments.only):
+                measuring.measure_time(name, single, doubled, words, arguments.seconds)
+                counts["time bombs"] += 1
         for kind, made in (("bombs", bombs(parts)), ("crafted archives", crafted(parts))):
             for name, archive, content in made:
                 if not name.startswith(arguments.only):

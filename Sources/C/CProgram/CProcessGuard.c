@@ -1,5 +1,6 @@
 #include "CProcessGuard.h"
 
+#include <sys/mman.h>
 #include <sys/resource.h>
 #ifdef __linux__
 #include <sys/prctl.h>
@@ -18,6 +19,14 @@ int keyhaul_refuse_dumps(void) {
   const struct rlimit none = {0, 0};
   if (setrlimit(RLIMIT_CORE, &none) != 0) result = -1;
   return result;
+}
+
+int keyhaul_memory_is_used_up(void) {
+  const size_t count = 16 << 20;
+  void *memory = mmap(NULL, count, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANON, -1, 0);
+  if (memory == MAP_FAILED) return 1;
+  munmap(memory, count);
+  return 0;
 }
 
 // The library moves its threshold up to the largest block that was ever given back, and has the next ones among the small

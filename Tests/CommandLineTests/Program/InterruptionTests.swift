@@ -195,12 +195,27 @@ struct ProgressLineTests {
     #expect(terminal.transcript.hasPrefix("\rReading \\u{1B}[2J …"))
   }
 
+  @Test("A progress line without a thread is drawn where the work tells how far it has come")
+  func withoutThread() throws {
+    let terminal = try PseudoTerminal()
+    let descriptor = open(terminal.path, O_RDWR | O_NOCTTY)
+    defer { close(descriptor) }
+    let line = ProgressLine(
+      "Sealing items", style: .plain, descriptor: descriptor, delay: 0, startThread: { _, _ in false })
+    line.update(done: 9, total: 16)
+    terminal.collect(milliseconds: 50)
+    #expect(terminal.transcript.contains("Sealing items  9 of 16"))
+    line.end()
+    terminal.collect(milliseconds: 50)
+    #expect(terminal.transcript.hasSuffix("\r\u{1B}[K"))
+  }
+
   @Test("does not appear for work that is over at once")
   func fast() throws {
     let terminal = try PseudoTerminal()
     let descriptor = open(terminal.path, O_RDWR | O_NOCTTY)
     defer { close(descriptor) }
-    let line = ProgressLine("Fast", style: .plain, descriptor: descriptor, delay: .seconds(3600))
+    let line = ProgressLine("Fast", style: .plain, descriptor: descriptor, delay: 3600)
     terminal.collect(milliseconds: 400)
     line.end()
     terminal.collect(milliseconds: 50)

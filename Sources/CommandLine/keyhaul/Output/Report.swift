@@ -67,8 +67,8 @@ extension Session {
   private func forEachPortion(
     ofDocument report: some Report, _ body: (UnsafeRawBufferPointer) throws(CommandFailure) -> Void
   ) throws(CommandFailure) {
-    if let chosen { return try chosen.rows(of: report.json).forEachPortion(body) }
-    guard let tail = report.tail else { return try report.json.forEachPortion(body) }
+    if let chosen { return try chosen.rows(of: computing { report.json }).forEachPortion(body) }
+    guard let tail = report.tail else { return try computing { report.json }.forEachPortion(body) }
     var stream = JSONStream(report.json.adding([(tail.member, [])]))
     try tail.forEachElement(failure: failure) { (element) throws(CommandFailure) in
       try Interruption.check()

@@ -173,7 +173,7 @@ final class Session {
   /// Something that the user should know of, though the work goes on.
   /// - Parameter evenQuiet: Said with `-q` too: whoever does not hear it trusts what cannot be trusted.
   func warn(_ message: String, why: String? = nil, try advice: String? = nil, evenQuiet: Bool = false) {
-    let advice = advice.map(completed)
+    let advice = CommandFailure.adviceOfShortage(why) ?? advice.map(completed)
     if let record { return record.add(.init(message, why: why, try: advice)) }
     guard evenQuiet || !common.quiet else { return }
     if isJSON {
@@ -205,7 +205,7 @@ final class Session {
   func fail(_ failure: CommandFailure) -> CommandStatus {
     try? results.flush()
     guard !failure.isSilent else { return failure.status }
-    var failure = failure
+    var failure = failure.advisingOfShortage
     failure.advice = failure.advice.map(completed)
     if isJSON {
       writeMessage(failure.json.compactText() + "\n")

@@ -41,7 +41,7 @@ package final class DescriptorFeed: ByteFeed {
     do throws(Errno) {
       status = try system.status(of: descriptor)
     } catch {
-      throw BackupArchiveError(.unreadable, error.reason)
+      throw BackupArchiveError(.unreadable, error.reason, of: error)
     }
     guard status.kind != .directory else { throw BackupArchiveError(.notABackup, "the stream is a folder") }
     fileByteCount = status.kind == .file ? status.byteCount : nil
@@ -102,7 +102,7 @@ package final class DescriptorFeed: ByteFeed {
     do {
       return try system.read(descriptor, into: target)
     } catch {
-      throw BackupArchiveError(.unreadable, "\(error.reason), at byte \(Amounts.grouped(position))")
+      throw BackupArchiveError(.unreadable, "\(error.reason), at byte \(Amounts.grouped(position))", of: error)
     }
   }
 }

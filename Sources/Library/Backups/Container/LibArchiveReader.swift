@@ -1,5 +1,6 @@
 import Basics
 import CArchive
+import SystemPackage
 
 #if canImport(Glibc)
   import Glibc
@@ -152,6 +153,8 @@ final class LibArchiveReader {
 
   private func failure() -> BackupArchiveError {
     if let failure = state.failure { return failure }
+    let reason = Errno(rawValue: archive_errno(handle))
+    if reason.isShortage { return BackupArchiveError(.unreadable, "libarchive: \(reason.reason)", of: reason) }
     let text = archive_error_string(handle).map { String(cString: $0) } ?? "it cannot be read"
     return BackupArchiveError(state.feed.hasEnded ? .truncated : .damaged, shown(text))
   }

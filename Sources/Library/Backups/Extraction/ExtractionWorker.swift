@@ -218,7 +218,8 @@ extension ExtractionWorker {
       return (reading, try explained("SHA-256") { () throws(DataProtectionError) in try digest.finish() })
     } catch {
       if let refusal { throw .stop(job.folder.explain(refusal)) }
-      throw error.code == .interrupted || error.code == .notStreamable ? .stop(error) : .file(error)
+      let endsAll = error.isShortage || error.code == .interrupted || error.code == .notStreamable
+      throw endsAll ? .stop(error) : .file(error)
     }
   }
 

@@ -1,5 +1,6 @@
 import CSQLite
 import KeychainFormats
+import SystemPackage
 
 /// What may stand in a manifest database.
 enum ManifestSchema {
@@ -129,7 +130,7 @@ package final class ManifestWorkingCopy {
   deinit { sqlite3_close_v2(handle) }
 
   private static var outOfMemory: BackupArchiveError {
-    BackupArchiveError(.unreadable, "no memory for a copy of the manifest database")
+    BackupArchiveError(.unreadable, "no memory for a copy of the manifest database", of: .noMemory)
   }
 
   /// The keyed archive that describes a stored file; `nil` if the list does not have it.

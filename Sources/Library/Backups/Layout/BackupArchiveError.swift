@@ -73,6 +73,17 @@ public struct BackupArchiveError: ExplainedError, Equatable {
     self.reason = reason
   }
 
+  /// Whether the system had no descriptor or no memory left. That is a fault of no file, and ends the work as a whole.
+  package private(set) var isShortage = false
+
+  /// Creates an error of a call that the system refused.
+  ///
+  /// - Parameter error: The system's reason, which `reason` names.
+  package init(_ code: Code, _ reason: String, of error: Errno) {
+    self.init(error.isShortage ? .unreadable : code, reason)
+    isShortage = error.isShortage
+  }
+
   /// One sentence and one advice for each code.
   public var meaning: ErrorMeaning {
     switch code {
@@ -126,6 +137,8 @@ public struct BackupArchiveError: ExplainedError, Equatable {
       .init(
         .failed, "the backup changed while it was being read",
         advice: "run it again when no other program writes to the backup; nothing was changed")
+    case .unreadable where isShortage:
+      .init(.failed, "could not read the backup", advice: "end other programs, or raise the limit of the shell (ulimit)")
     case .unreadable: .init(.failed, "could not read the backup", advice: "check the permissions and the disk")
     case .unwritable:
       .init(
@@ -210,7 +223,8 @@ package func opened<Value: ~Copyable>(
   do throws(Errno) {
     return try body()
   } catch {
-    throw BackupArchiveError(error.isAbsence ? .notFound : .unreadable, "\(quoted(path)): \(error.reason)")
+    throw BackupArchiveError(
+      error.isAbsence ? .notFound : .unreadable, "\(quoted(path)): \(error.reason)", of: error)
   }
 }
 

@@ -167,7 +167,7 @@ package struct DirectorySource {
     case .tooManySymbolicLinkLevels, .notDirectory:
       BackupArchiveError(.hostile, "\(path) is behind a link or is not a regular file")
     case .noSuchAddressOrDevice: BackupArchiveError(.hostile, "\(path) is not a regular file")
-    default: BackupArchiveError(.unreadable, "\(path): \(failure.reason)")
+    default: BackupArchiveError(.unreadable, "\(path): \(failure.reason)", of: failure)
     }
   }
 

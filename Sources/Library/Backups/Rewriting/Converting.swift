@@ -103,7 +103,7 @@ extension BackupRewriter {
     do throws(BackupArchiveError) {
       copy = try measured(walk, meter)
     } catch {
-      if error.code == .interrupted { throw error }
+      if error.code == .interrupted || error.isShortage { throw error }
       return nil
     }
     guard copy.files == own.files, copy.foreign.isEmpty else { return nil }

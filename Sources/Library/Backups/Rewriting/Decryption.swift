@@ -112,7 +112,7 @@ final class DecryptionPass {
           differing.append(file)
         }
       } catch {
-        guard error.code != .interrupted else { throw error }
+        guard error.code != .interrupted, !error.isShortage else { throw error }
         faults.append(.init(fileIdentifier: payload.fileIdentifier, error: error))
       }
     }

@@ -153,7 +153,8 @@ final class PayloadExaminer: Sendable {
   /// Ends what is being read; it comes to an error that nobody asks for.
   func stop() { isToldToStop.store(true, ordering: .relaxed) }
 
-  /// - Throws: Where the cryptographic library fails at the seal's digest. What is wrong with the payload is in the result.
+  /// - Throws: Where the cryptographic library fails at the seal's digest, or the system has no descriptor or memory left. What is
+  ///   wrong with the payload is in the result.
   func examine(_ payload: StoredPayload, as files: [ListedFile]) throws(BackupArchiveError) -> Examined {
     let meter = isSealed ? try SealMeter() : nil
     var reading: Result<PayloadReader.Reading, BackupArchiveError>?
@@ -161,6 +162,7 @@ final class PayloadExaminer: Sendable {
       do throws(BackupArchiveError) {
         reading = .success(try read(payload.watched(by: meter), as: file))
       } catch {
+        if error.isShortage { throw error }
         reading = .failure(error)
       }
     }
@@ -296,7 +298,7 @@ package final class PayloadReader: Sendable {
       again = try second.measure(try archive.payload(of: file), digests: .all, whileReading: whileReading)
     } catch {
       // What was read stands, whatever became of the file since.
-      if error.code == .interrupted { throw error }
+      if error.code == .interrupted || error.isShortage { throw error }
       return reading
     }
     // Nothing is taken of other bytes than those that were read before.

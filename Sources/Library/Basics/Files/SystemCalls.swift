@@ -223,4 +223,12 @@ extension Errno {
 
   /// Whether there is no room: the disk is full, or the user's share of it is used up.
   package var isDiskFull: Bool { self == .noSpace || self == .diskQuotaExceeded }
+
+  /// Whether the system has no more of what every call needs: descriptors or memory. That says nothing of a file.
+  package var isShortage: Bool { Self.shortages.contains(self) }
+
+  /// What a shortage is called by `reason`, and by libraries that have their own words for it.
+  package static var shortageReasons: [String] { shortages.map(\.reason) + ["out of memory"] }
+
+  private static let shortages: [Errno] = [.tooManyOpenFiles, .tooManyOpenFilesInSystem, .noMemory]
 }

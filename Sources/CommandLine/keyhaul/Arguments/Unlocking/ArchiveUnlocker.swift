@@ -128,7 +128,9 @@ final class ArchiveUnlocker {
   ) throws(CommandFailure) -> OpenedArchive {
     let hardware = fitting(hardware, with: key)
     let opened = try tried { () throws(ArchivedKeychainError) in
-      try OpenedArchive(archive, key: key, deviceKey: hardware?.key, for: use)
+      try session.computing { () throws(ArchivedKeychainError) in
+        try OpenedArchive(archive, key: key, deviceKey: hardware?.key, for: use)
+      }
     }
     if !opened.hardware.proven.isEmpty { tell(ofProven: hardware) }
     return opened

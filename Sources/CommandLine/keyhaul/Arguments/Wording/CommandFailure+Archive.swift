@@ -78,7 +78,8 @@ extension CommandFailure {
 extension CommandFailure {
   /// An error of a device, told with the name that the user knows it by.
   init(_ error: VirtualDeviceError, device: String) {
-    if error.isStopped, let signal = Interruption.pending {
+    // A wait for another process that a signal has ended came to no lock either.
+    if error.isStopped || error.code == .busy, let signal = Interruption.pending {
       self = Interruption.failure(signal, state: "no item was changed")
       return
     }

@@ -1,4 +1,5 @@
 import KeyhaulKit
+import SystemPackage
 
 /// Why a command ends without having done its work, in the three parts that a person needs.
 ///
@@ -46,6 +47,23 @@ struct CommandFailure: Error, Equatable {
     case let explained as any ExplainedError: self.init(explained)
     default: self.init(.failed, "an unexpected error occurred", why: "\(error)")
     }
+  }
+
+  /// The failure with the advice that helps if the system had no descriptor or no memory left: whatever else was meant to help
+  /// then does not.
+  var advisingOfShortage: CommandFailure {
+    guard let advice = Self.adviceOfShortage(why) else { return self }
+    var failure = self
+    failure.advice = advice
+    return failure
+  }
+
+  /// What to do if a shortage is the reason; `nil` if it is not. The reason of a call stands at the end of its sentence.
+  static func adviceOfShortage(_ why: String?) -> String? {
+    guard let why = why?.lowercased(), Errno.shortageReasons.contains(where: why.hasSuffix) else { return nil }
+    return why.hasSuffix("memory")
+      ? "end other programs, or raise the limit of memory (ulimit -v, or the container's)"
+      : "raise the limit of open files: ulimit -n 256"
   }
 
   static func usage(_ message: String, why: String? = nil, try advice: String? = nil) -> CommandFailure {

@@ -30,6 +30,8 @@ enum Interruption {
     _ = mustReturn.load(ordering: .relaxed)
     _ = resumed.load(ordering: .relaxed)
     _ = savedTerminal
+    _ = previous
+    _ = outOfMemory
     // Its beginning is made ready: a handler must not do that.
     ProcessMemory.wipeSecrets()
     signal(SIGPIPE, SIG_IGN)
@@ -46,11 +48,11 @@ enum Interruption {
     setHandler(&alarm) { _ in Interruption.handleAlarm() }
     sigaction(SIGALRM, &alarm, nil)
     for number in crashes {
-      var current = sigaction()
-      guard sigaction(number, nil, &current) == 0, isDefault(current) else { continue }
       var action = sigaction()
       setHandler(&action) { number in Interruption.crash(number) }
-      sigaction(number, &action, nil)
+      // On the stack that Swift's own handler has, if there is one.
+      action.sa_flags = Int32(SA_ONSTACK)
+      sigaction(number, &action, previous + Int(number))
     }
     var resumption = sigaction()
     setHandler(&resumption) { _ in Interruption.resumed.store(true, ordering: .releasing) }
@@ -133,17 +135,34 @@ enum Interruption {
   /// What ends a program at once: Ctrl-\\, `abort`, and faults of its own.
   private static let crashes = [SIGQUIT, SIGABRT, SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP]
 
-  /// Leaves no secret behind, and then lets the signal do what it does.
+  /// What the signals did before, by their numbers: Swift may show where the program crashed.
+  private nonisolated(unsafe) static let previous = {
+    let actions = UnsafeMutablePointer<sigaction>.allocate(capacity: 65)
+    actions.initialize(repeating: sigaction(), count: 65)
+    return actions
+  }()
+
+  private static let outOfMemory: StaticString = """
+    error: keyhaul ran out of memory
+      why: the system refused to give more, and the program cannot go on without it
+      try: end other programs, or raise the limit of memory (ulimit -v, or the container's)
+
+    """
+
+  /// Leaves no secret behind. If the system has no memory left, that is the reason, and is said; otherwise the signal does what it
+  /// does.
   private static func crash(_ number: Int32) {
     savedTerminal.restore()
     ProcessMemory.wipeSecrets()
-    signal(number, SIG_DFL)
+    if ProcessMemory.isUsedUp {
+      _ = write(2, outOfMemory.utf8Start, outOfMemory.utf8CodeUnitCount)
+      _exit(CommandStatus.failed.code)
+    }
+    sigaction(number, previous + Int(number), nil)
     raise(number)
   }
 
   private static func isIgnored(_ action: sigaction) -> Bool { isHandled(action, by: SIG_IGN) }
-
-  private static func isDefault(_ action: sigaction) -> Bool { isHandled(action, by: SIG_DFL) }
 
   private static func isHandled(_ action: sigaction, by standard: (@convention(c) (Int32) -> Void)?) -> Bool {
     #if canImport(Darwin)

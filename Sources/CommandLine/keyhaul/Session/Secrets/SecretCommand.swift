@@ -44,6 +44,7 @@ enum SecretCommand {
       }
     }
     let status = wait(for: child)
+    try Interruption.check()
     // The parts of a wait status, as POSIX systems lay them out: the signal in the low seven bits, the exit code above.
     guard status & 0x7F == 0 else { throw failure(family, subject, "it was ended by signal \(status & 0x7F)") }
     guard status >> 8 & 0xFF == 0 else {

@@ -46,6 +46,9 @@ enum ProcessMemory {
   /// Gives back what one large step has left before the next one begins.
   static func giveBackFreeMemory() { keyhaul_give_back_free_memory() }
 
+  /// Whether the system gives no more memory. Does nothing that a signal handler may not do.
+  static var isUsedUp: Bool { keyhaul_memory_is_used_up() != 0 }
+
   /// Overwrites every secret, at the end of the process. Does nothing that a signal handler may not do.
   static func wipeSecrets() { SecretArena.wipeAll() }
 }

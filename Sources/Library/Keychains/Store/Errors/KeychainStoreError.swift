@@ -94,13 +94,14 @@ extension KeychainStoreError {
     let code: Code =
       switch error.resultCode {
       case _ where isOfFile && reason?.isDiskFull == true: .diskFull
+      case _ where isOfFile && reason?.isShortage == true: .io
       case .SQLITE_FULL: .diskFull
       case .SQLITE_BUSY, .SQLITE_LOCKED: .busy
       case .SQLITE_CORRUPT where isOfFile: .io
       case .SQLITE_CORRUPT, .SQLITE_NOTADB, .SQLITE_FORMAT, .SQLITE_SCHEMA, .SQLITE_MISMATCH: .damaged
       case .SQLITE_CONSTRAINT:
         error.extendedResultCode == .SQLITE_CONSTRAINT_UNIQUE ? .duplicateItem : .damaged
-      case .SQLITE_IOERR, .SQLITE_READONLY, .SQLITE_PERM: .io
+      case .SQLITE_IOERR, .SQLITE_READONLY, .SQLITE_PERM, .SQLITE_NOMEM: .io
       case .SQLITE_TOOBIG: .parameter
       default: .notAvailable
       }

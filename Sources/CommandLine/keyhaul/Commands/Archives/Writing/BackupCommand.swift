@@ -52,9 +52,11 @@ struct BackupCommand: RunnableVerb {
       let outcome: WrittenBackup
       let name = output == "-" ? "standard output" : output
       do throws(MigrationError) {
-        outcome = try session.changing(
-          DoneChange("the backup of \(device.name) was written to \(name)", look: Self.look(at: output))
-        ) { () throws(MigrationError) in try backup.write(to: destination, replace: replaces) }
+        outcome = try session.streaming(to: output) { () throws(MigrationError) in
+          try session.changing(
+            DoneChange("the backup of \(device.name) was written to \(name)", look: Self.look(at: output))
+          ) { () throws(MigrationError) in try backup.write(to: destination, replace: replaces) }
+        }
       } catch {
         throw ArchiveOutput.failure(error, writing: output)
       }

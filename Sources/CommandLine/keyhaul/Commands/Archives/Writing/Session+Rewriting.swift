@@ -21,9 +21,11 @@ extension Session {
     do throws(BackupArchiveError) {
       return try progress(title ?? "Writing \(named.name)", phase: phase, unit: unit) {
         (report) throws(BackupArchiveError) in
-        try changing(done) { () throws(BackupArchiveError) in
-          // The session has locked the backup since it was opened.
-          try write(BackupRewriter(locks: false), report.orInterrupted)
+        try streaming(to: output) { () throws(BackupArchiveError) in
+          try changing(done) { () throws(BackupArchiveError) in
+            // The session has locked the backup since it was opened.
+            try write(BackupRewriter(locks: false), report.orInterrupted)
+          }
         }
       }
     } catch {
@@ -33,6 +35,14 @@ extension Session {
       if error.code == .occupied { failure.advice = "move it out of the folder" }
       throw failure
     }
+  }
+
+  /// Writes a backup. On its way to standard output it may wait for a reader and changes nothing else: there the first signal ends
+  /// the program.
+  func streaming<Written, Failure: Error>(
+    to output: String?, _ write: () throws(Failure) -> Written
+  ) throws(Failure) -> Written {
+    output == "-" ? try Interruption.leavingAtOnce(write) : try write()
   }
 
   /// Says that a dry run has changed nothing.

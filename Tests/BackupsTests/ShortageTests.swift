@@ -1,0 +1,42 @@
+import Basics
+import Foundation
+import SystemPackage
+import TestSupport
+import Testing
+
+@testable import Backups
+
+@Suite("Descriptors and memory that the system refuses")
+struct ShortageTests {
+  @Test("A shortage is a failure of the system, whatever the code was to be", arguments: [Errno.tooManyOpenFiles, .noMemory])
+  func code(reason: Errno) {
+    let error = BackupArchiveError(.damaged, "a file: \(reason.reason)", of: reason)
+    #expect(error.isShortage && error.code == .unreadable && error.category == .failed)
+    let other = BackupArchiveError(.damaged, "a file: bad", of: .ioError)
+    #expect(!other.isShortage && other.code == .damaged)
+  }
+
+  @Test(
+    "No file of a backup counts as damaged because the system has no descriptor left for it", arguments: [1, 5, 20, 60, 200])
+  func extraction(allowedCount: Int) throws {
+    let directory = try TemporaryDirectory()
+    let backup = try TreeBackup(ExtractionTests.files, isEncrypted: false)
+    try backup.write(to: directory)
+    let count = Locked(0)
+    let system = FileSystem(faults: { call in
+      guard call == .open || call == .create else { return call == .sync || call == .syncFileSystem ? .omitted : nil }
+      let number = count.withLock {
+        $0 += 1
+        return $0
+      }
+      return number > allowedCount ? .failure(.tooManyOpenFiles) : nil
+    })
+    do {
+      let result = try ExtractionTests.extract(backup, directory, system: system)
+      #expect(result.isComplete)
+    } catch let error as BackupArchiveError {
+      #expect(error.category == .failed, "\(error.code): \(error.reason)")
+      #expect(error.reason.contains("too many open files"))
+    }
+  }
+}

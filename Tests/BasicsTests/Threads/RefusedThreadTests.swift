@@ -1,0 +1,98 @@
+import Foundation
+import Testing
+
+@testable import Basics
+
+/// Starts threads as the system does, but refuses some of them.
+private final class RefusingStarter: Sendable {
+  private let count = Locked(0)
+  private let refuses: @Sendable (Int) -> Bool
+
+  /// - Parameter refuses: Whether the start with this number is refused, counted from 1.
+  init(_ refuses: @escaping @Sendable (Int) -> Bool) { self.refuses = refuses }
+
+  var startCount: Int { count.withLock { $0 } }
+
+  func start(_ work: @escaping @Sendable () -> Void, _ ended: @escaping @Sendable () -> Void) -> Bool {
+    let number = count.withLock {
+      $0 += 1
+      return $0
+    }
+    return !refuses(number) && WorkThread.start(work, ended: ended)
+  }
+}
+
+@Suite("Threads that the system refuses")
+struct RefusedThreadTests {
+  private struct Refusal: Error, Equatable { let number: Int }
+
+  @Test("A parallel map delivers every result in order, whichever of its threads are refused", arguments: 0...5)
+  func parallelMap(firstRefused: Int) {
+    for isOnlyOne in [true, false] {
+      let starter = RefusingStarter { isOnlyOne ? $0 == firstRefused : $0 >= firstRefused }
+      var given = 0
+      var delivered: [Int] = []
+      let isWhole = ParallelMap.run(
+        jobs: 4, startThread: starter.start,
+        next: {
+          given += 1
+          return given <= 100 ? given : nil
+        }, work: { (number: Int) in number * 3 }, deliver: { delivered.append($0) })
+      #expect(isWhole)
+      #expect(delivered == (1...100).map { $0 * 3 })
+      #expect(starter.startCount == 4)
+    }
+  }
+
+  @Test("A parallel map without any thread works on its caller's, and stops when it is told to")
+  func callersThread() {
+    let caller = ObjectIdentifier(Thread.current)
+    var (given, others, delivered) = (0, 0, 0)
+    let isWhole = ParallelMap.run(
+      jobs: 3, startThread: { _, _ in false },
+      next: {
+        given += 1
+        return given
+      }, shouldContinue: { delivered < 20 },
+      work: { (_: Int) in ObjectIdentifier(Thread.current) },
+      deliver: {
+        delivered += 1
+        others += $0 == caller ? 0 : 1
+      })
+    #expect(!isWhole && delivered == 20 && others == 0)
+  }
+
+  @Test("A parallel map without any thread throws the failure of the first thing that failed")
+  func failingWork() {
+    var (given, delivered) = (0, [Int]())
+    let failure = #expect(throws: Refusal.self) {
+      try ParallelMap.run(
+        jobs: 3, startThread: { _, _ in false },
+        next: { () throws(Refusal) in
+          given += 1
+          return given <= 50 ? given : nil
+        },
+        work: { (number: Int) throws(Refusal) in
+          if number >= 7 { throw Refusal(number: number) }
+          return number
+        }, deliver: { (number) throws(Refusal) in delivered.append(number) })
+    }
+    #expect(failure == Refusal(number: 7))
+    #expect(delivered == [1, 2, 3, 4, 5, 6])
+  }
+
+  @Test("Side work without a thread is not begun, and keeps nobody waiting")
+  func sideWork() {
+    let begun = Locked(false)
+    let work = SideWork(startThread: { _, _ in false }) { _ in begun.withLock { $0 = true } }
+    #expect(work == nil)
+    #expect(!begun.withLock { $0 })
+  }
+
+  @Test("Detached work is done on its caller's thread, or on another, before or after the call returns")
+  func detached() {
+    let done = DispatchSemaphore(value: 0)
+    WorkThread.detach { done.signal() }
+    done.wait()
+  }
+}
