@@ -11,19 +11,41 @@ struct TinyZip {
     add(nameBytes: Array(name.utf8), content, mode: mode, claimed: claimed)
   }
 
-  /// - Parameter hasLargePlace: Whether the directory says in the extra field of large zips where the entry stands.
+  /// What the header before an entry's bytes has otherwise than the directory.
+  struct Local {
+    var name: [UInt8]?
+    var flags: Int?
+    var method = 0
+    var checksum: Int?
+    var packed: Int?
+    var size: Int?
+    var extra: [UInt8] = []
+  }
+
+  /// - Parameters:
+  ///   - hasLargePlace: Whether the directory says in the extra field of large zips where the entry stands.
+  ///   - extra: Extra fields of the directory.
+  ///   - local: What the header before the bytes has otherwise.
   mutating func add(
     nameBytes: [UInt8], _ content: [UInt8] = [], mode: Int = 0o100600, claimed: Int? = nil, flags: Int = 0,
-    hasLargePlace: Bool = false
+    hasLargePlace: Bool = false, extra: [UInt8] = [], local: Local = Local()
   ) {
     let size = claimed ?? content.count
-    let fields =
-      word(20, 2) + word(flags, 2) + word(0, 2) + word(0, 2) + word(0x21, 2) + word(Int(crc32(content)), 4)
-      + word(content.count, 4) + word(size, 4) + word(nameBytes.count, 2)
+    let checksum = Int(crc32(content))
+    func fields(_ name: [UInt8], _ flags: Int, _ method: Int, _ checksum: Int, _ packed: Int, _ size: Int) -> [UInt8] {
+      word(20, 2) + word(flags, 2) + word(method, 2) + word(0, 2) + word(0x21, 2) + word(checksum, 4) + word(packed, 4)
+        + word(size, 4) + word(name.count, 2)
+    }
     let offset = locals.count
-    locals += [0x50, 0x4B, 3, 4] + fields + word(0, 2) + nameBytes + content
-    let extra = hasLargePlace ? word(1, 2) + word(8, 2) + word(offset, 8) : []
-    directory += [0x50, 0x4B, 1, 2] + word(0x0314, 2) + fields + word(extra.count, 2)
+    let localName = local.name ?? nameBytes
+    locals += [0x50, 0x4B, 3, 4]
+    locals += fields(
+      localName, local.flags ?? flags, local.method, local.checksum ?? checksum, local.packed ?? content.count,
+      local.size ?? size)
+    locals += word(local.extra.count, 2) + localName + local.extra + content
+    let extra = extra + (hasLargePlace ? word(1, 2) + word(8, 2) + word(offset, 8) : [])
+    directory += [0x50, 0x4B, 1, 2] + word(0x0314, 2)
+    directory += fields(nameBytes, flags, 0, checksum, content.count, size) + word(extra.count, 2)
     directory += word(0, 2) + word(0, 2) + word(0, 2) + word(mode << 16, 4)
     directory += word(hasLargePlace ? -1 : offset, 4) + nameBytes + extra
     count += 1
@@ -43,6 +65,22 @@ struct TinyZip {
     let locator = [0x50, 0x4B, 6, 7] + word(0, 4) + word(record, 8) + word(1, 4)
     let end = [0x50, 0x4B, 5, 6] + word(0, 4) + word(-1, 2) + word(-1, 2) + word(-1, 4) + word(-1, 4) + word(0, 2)
     return locals + directory + large + locator + end
+  }
+
+  /// The extra field of Info-ZIP with a name in UTF-8, which stands for a header's name.
+  func unicodePath(_ name: String, of header: String) -> [UInt8] {
+    word(0x7075, 2) + word(5 + name.utf8.count, 2) + [1] + word(Int(crc32(Array(header.utf8))), 4) + Array(name.utf8)
+  }
+
+  /// The extra field of large zips with numbers of 64 bits.
+  func largeNumbers(_ numbers: Int...) -> [UInt8] {
+    word(1, 2) + word(8 * numbers.count, 2) + numbers.flatMap { word($0, 8) }
+  }
+
+  /// The zip with another zip's directory put between its own and the end record.
+  func finished(before other: TinyZip) -> [UInt8] {
+    locals + directory + other.directory + [0x50, 0x4B, 5, 6] + word(0, 4) + word(count, 2) + word(count, 2)
+      + word(directory.count, 4) + word(locals.count, 4) + word(0, 2)
   }
 
   /// The entries without the directory at the end.

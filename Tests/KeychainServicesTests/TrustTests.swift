@@ -59,7 +59,7 @@ struct TrustCase: CustomTestStringConvertible, Sendable {
 @Suite("Trust in a certificate")
 struct TrustTests {
   @Test("the vectors are there")
-  func vectors() { #expect(TrustCase.all.count == 28) }
+  func vectors() { #expect(TrustCase.all.count == 58) }
 
   @Test("is what its chain, its names, its purpose and the moment give", arguments: TrustCase.all)
   func evaluation(of chain: TrustCase) throws {

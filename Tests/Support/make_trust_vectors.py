@@ -4,7 +4,9 @@
     make_trust_vectors.py > Tests/TestSupport/trust-vectors.json
 
 Keys are random, so each run gives another file with the same cases. Every name lies in a domain reserved for examples
-(RFC 2606). What each chain ends with is said here, by the rules of RFC 5280, and checked by no reader.
+(RFC 2606). What each chain ends with is said here, by the rules of RFC 5280, and checked by no reader. The rules for servers
+are those of Apple's `SecPolicyServer.c` (`SecPolicyCheckKeySize`, `SecPolicyCheckSignatureHashAlgorithms`,
+`SecPolicyCheckOtherTrustValidityPeriodMaximums`, `SecPolicyCheckServerAuthEKU`) for anchors that an app sets.
 """
 
 import datetime
@@ -18,12 +20,17 @@ import tempfile
 
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec, rsa
+from cryptography.hazmat.primitives.asymmetric import ec, ed25519, padding, rsa
 from cryptography.hazmat.primitives.serialization import pkcs12
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 START = datetime.datetime(2026, 1, 1, tzinfo=datetime.timezone.utc)
 END = datetime.datetime(2036, 1, 1, tzinfo=datetime.timezone.utc)
+# Of a server's certificate, which may be valid for 825 days.
+SERVER_END = START + datetime.timedelta(days=800)
+# Apple's source has 583628400 s after 2001-01-01, which is this, and calls it 1 July 2019 00:00:00 UTC.
+STRICT_FROM = datetime.datetime(2019, 6, 30, 23, tzinfo=datetime.timezone.utc)
+SECOND, HOUR = datetime.timedelta(seconds=1), datetime.timedelta(hours=1)
 DURING = "2026-06-01T00:00:00Z"
 PASSWORD = "Größe 12 €"
 
@@ -39,7 +46,7 @@ class Party:
     """A key with its certificate."""
 
     def __init__(self, common, issuer=None, *, authority=None, path=None, hosts=(), addresses=(), emails=(), usage=None,
-                 start=START, end=END, key=None, email=None, critical=False):
+                 start=START, end=END, key=None, email=None, critical=False, digest=None):
         self.key = key or ec.generate_private_key(ec.SECP256R1())
         self.name = name(common, email)
         signer = issuer or self
@@ -57,8 +64,84 @@ class Party:
         if critical:
             unknown = x509.UnrecognizedExtension(x509.ObjectIdentifier("1.3.6.1.4.1.32473.1"), b"\x05\x00")
             builder = builder.add_extension(unknown, True)
-        self.certificate = builder.sign(signer.key, hashes.SHA256())
+        is_unhashed = isinstance(signer.key, ed25519.Ed25519PrivateKey)
+        self.certificate = builder.sign(signer.key, None if is_unhashed else hashes.SHA256())
+        if digest:
+            self.certificate = signed_again(self, signer, digest)
         self.der = self.certificate.public_bytes(serialization.Encoding.DER)
+
+
+def signed_again(party, signer, digest):
+    """The certificate with an RSA signature by another digest; the library itself signs none with an old one."""
+    sha256, other = (bytes.fromhex("06092a864886f70d0101" + number) for number in ("0b", {"sha1": "05", "md5": "04"}[digest]))
+    whole = party.certificate.public_bytes(serialization.Encoding.DER).replace(sha256, other)
+    signed = party.certificate.tbs_certificate_bytes.replace(sha256, other)
+    made = signer.key.sign(signed, padding.PKCS1v15(), hashes.SHA1() if digest == "sha1" else hashes.MD5())
+    return x509.load_der_x509_certificate(whole.replace(party.certificate.signature, made))
+
+
+def rsa_key(size):
+    """A key of any size, also of one that Python's cryptography does not make."""
+    pem = subprocess.run(["openssl", "genrsa", str(size)], check=True, capture_output=True).stdout
+    return serialization.load_pem_private_key(pem, None, unsafe_skip_rsa_key_validation=True)
+
+
+def server_chains():
+    """What Apple refuses of a server's certificate beyond RFC 5280, with the first thing that is allowed beside it."""
+    server = ExtendedKeyUsageOID.SERVER_AUTH
+    long = datetime.timedelta(days=825) + HOUR
+    root = Party("RSA root", authority=True, key=rsa_key(2048))
+    old_root = Party("Old RSA root", authority=True, key=rsa_key(2048), digest="sha1")
+    small_root = Party("Small root", authority=True, key=rsa_key(1024))
+    middle = Party("Old middle", root, authority=True, digest="sha1")
+
+    def leaf(issuer=root, **options):
+        options = {"hosts": ["mail.example.org"], "usage": server, "end": SERVER_END, **options}
+        return Party("mail.example.org", issuer, **options)
+
+    def case(title, status, *certificates, anchor=root, policy="server", host="mail.example.org", at=DURING):
+        length = None if status else len(certificates) + (anchor not in certificates)
+        return (title, {"certificates": list(certificates), "anchors": [anchor], "at": at, "host": host, "policy": policy},
+                status, length)
+
+    digest, size, period, usage = -67815, -67735, -67901, -67609
+    early = STRICT_FROM
+    late = STRICT_FROM + SECOND
+    at = "2020-01-01T00:00:00Z"
+    since = datetime.datetime(2019, 1, 1, tzinfo=datetime.timezone.utc)
+    first = Party("First root", authority=True, start=since)
+    yield case("a server's certificate with SHA-1", digest, leaf(digest="sha1"))
+    yield case("a server's certificate with MD5", digest, leaf(digest="md5"))
+    yield case("an authority with SHA-1", digest, leaf(middle), middle)
+    yield case("an anchor with SHA-1 that did not sign itself", digest, leaf(middle), anchor=middle)
+    yield case("an anchor with SHA-1 that signed itself", 0, leaf(old_root), anchor=old_root)
+    yield case("a server's key of 1,024 bits", size, leaf(key=rsa_key(1024)))
+    yield case("a server's key of 2,040 bits", size, leaf(key=rsa_key(2040)))
+    yield case("a server's key of 2,041 bits, which are 256 bytes", 0, leaf(key=rsa_key(2041)))
+    yield case("a server's key of 2,048 bits", 0, leaf(key=rsa_key(2048)))
+    yield case("an anchor's key of 1,024 bits", size, leaf(small_root), anchor=small_root)
+    yield case("a server's key on P-224", size, leaf(key=ec.generate_private_key(ec.SECP224R1())))
+    yield case("a server's key on P-384", 0, leaf(key=ec.generate_private_key(ec.SECP384R1())))
+    yield case("a server's key on P-521", 0, leaf(key=ec.generate_private_key(ec.SECP521R1())))
+    yield case("a server's Ed25519 key", size, leaf(key=ed25519.Ed25519PrivateKey.generate()))
+    yield case("a server's certificate for 825 days and an hour", 0, leaf(end=START + long))
+    yield case("a server's certificate for a second more", period, leaf(end=START + long + SECOND))
+    yield case("ten years, issued before 1 July 2019", 0, leaf(first, start=early, end=END), anchor=first, at=at)
+    yield case("ten years, issued a second later", period, leaf(first, start=late, end=END), anchor=first, at=at)
+    yield case("a server's certificate without a purpose", usage, leaf(usage=None))
+    yield case("a server's certificate for every purpose", usage, leaf(usage=ExtendedKeyUsageOID.ANY_EXTENDED_KEY_USAGE))
+    yield case("no purpose, issued before 1 July 2019", 0, leaf(first, start=early, usage=None), anchor=first, at=at)
+    yield case("no purpose, issued a second later", usage, leaf(first, start=late, usage=None, end=late + long),
+               anchor=first, at=at)
+    yield case("no alternative names, with a host", -67602, leaf(hosts=()))
+    yield case("no alternative names, without a host", 0, leaf(hosts=()), host=None)
+    yield case("ten years by the basic policy", 0, leaf(end=END, usage=None), policy="basic")
+    yield case("SHA-1 by the basic policy", 0, leaf(digest="sha1"), policy="basic")
+    yield case("MD5 by the basic policy", digest, leaf(digest="md5"), policy="basic")
+    yield case("a key of 1,024 bits by the basic policy", 0, leaf(key=rsa_key(1024)), policy="basic")
+    yield case("a key of 1,016 bits by the basic policy", size, leaf(key=rsa_key(1016)), policy="basic")
+    yield case("a client's certificate with MD5", digest, leaf(usage=ExtendedKeyUsageOID.CLIENT_AUTH, digest="md5"),
+               policy="client", host=None)
 
 
 def chains():
@@ -69,7 +152,7 @@ def chains():
     below = Party("Below", middle, authority=True)
     late = Party("Late", root, authority=True, end=datetime.datetime(2026, 3, 1, tzinfo=datetime.timezone.utc))
     leaf = Party("mail.example.org", middle, hosts=["mail.example.org", "*.web.example.org"], addresses=["192.0.2.7"],
-                 usage=server)
+                 usage=server, end=SERVER_END)
     plain = Party("plain.example.org", middle)
     usual = {"certificates": [leaf, middle], "anchors": [root], "at": DURING, "host": "mail.example.org"}
     cases = [
@@ -88,8 +171,8 @@ def chains():
         ("another address", {**usual, "host": "192.0.2.8"}, -67602, None),
         ("a host that stands in the common name alone",
          {**usual, "certificates": [plain, middle], "host": "plain.example.org"}, -67602, None),
-        ("the last second of the chain", {**usual, "at": "2036-01-01T00:00:00Z"}, 0, 3),
-        ("a second after it", {**usual, "at": "2036-01-01T00:00:01Z"}, -67818, None),
+        ("the last second of the chain", {**usual, "at": "2028-03-11T00:00:00Z"}, 0, 3),
+        ("a second after it", {**usual, "at": "2028-03-11T00:00:01Z"}, -67818, None),
         ("a second before it began", {**usual, "at": "2025-12-31T23:59:59Z"}, -67819, None),
         ("an authority in the middle that has expired",
          {**usual, "certificates": [Party("a.example.org", late, hosts=["mail.example.org"], usage=server), late]}, -67818,
@@ -117,7 +200,7 @@ def chains():
     ]
     forged = bytearray(leaf.der)
     forged[-1] ^= 1
-    for title, case, status, length in cases:
+    for title, case, status, length in [*cases, *server_chains()]:
         yield {"name": title, "policy": case.get("policy", "server"), "host": case["host"], "at": case["at"],
                "certificates": [party.der.hex() for party in case["certificates"]],
                "anchors": [party.der.hex() for party in case["anchors"]], "status": status, "length": length}

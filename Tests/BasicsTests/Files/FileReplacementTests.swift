@@ -38,11 +38,11 @@ struct FileReplacementTests {
 
   @Test("is its owner's alone, whatever the old one was, unless it shall stay as open")
   func access() throws {
-    for (keepsAccess, expected) in [(false, UInt32(0o600)), (true, 0o640)] {
+    for (access, expected) in [(KeptAccess.none, UInt32(0o600)), (.owner, 0o600), (.all, 0o640)] {
       try directory.write(old, to: "file")
       #expect(chmod(directory.path("file"), 0o640) == 0)
       var replacement = try replacement()
-      replacement.keepsAccess = keepsAccess
+      replacement.keptAccess = access
       #expect(try write(replacement).byteCount == 5000)
       #expect(try directory.read("file") == new)
       #expect(try permissions("file") == expected)

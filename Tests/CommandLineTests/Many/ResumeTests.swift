@@ -40,6 +40,16 @@ struct ResumeTests {
 
   }
 
+  @Test("refuses a link in place of its file, as other outputs do, and adds nothing to the link's target")
+  func link() throws {
+    let shelf = try Shelf()
+    let outcome = try shelf.world.devices.run(
+      "touch target; ln -s target answers; keyhaul inspect shelf --resume answers")
+    #expect(outcome.status == 1 && outcome.output.isEmpty, "\(outcome)")
+    #expect(flat(outcome.errors).contains("cannot continue with answers why: it is a link"), "\(outcome)")
+    #expect(try shelf.world.read("target").isEmpty)
+  }
+
   @Test("asks again where the digest does not tell of a change and the seal does")
   func changedBesides() throws {
     let shelf = try Shelf()

@@ -40,6 +40,8 @@ struct TrustOutcome: Sendable {
 ///   - trust: What is evaluated, and keeps the result.
 ///   - error: Receives the first thing that is wrong, such as `errSecCertificateExpired`, `errSecHostNameMismatch`,
 ///     `errSecNotTrusted` for a chain that ends in no anchor, or `errSecCreateChainFailed` where a certificate is missing.
+///     `errSecUnsupportedKeySize` and `errSecInvalidDigestAlgorithm` say that the policy allows no such key or signature,
+///     `errSecCertificateValidityPeriodTooLong` that a server's certificate is valid for more than 825 days.
 public func SecTrustEvaluateWithError(_ trust: SecTrust, _ error: UnsafeMutablePointer<CFError?>?) -> Bool {
   let outcome = trust.evaluated()
   error?.pointee = outcome.error
@@ -156,6 +158,10 @@ extension TrustEvaluation.Failure {
     case .otherPurpose: errSecInvalidExtendedKeyUsage
     case .pathTooLong: errSecPathLengthConstraintExceeded
     case .unknownCriticalExtension: errSecUnknownCriticalExtensionFlag
+    case .weakKey: errSecUnsupportedKeySize
+    case .weakSignature: errSecInvalidDigestAlgorithm
+    case .validityTooLong: errSecCertificateValidityPeriodTooLong
+    case .serverPurposeMissing: errSecInvalidExtendedKeyUsage
     }
   }
 
@@ -171,6 +177,10 @@ extension TrustEvaluation.Failure {
     case .pathTooLong: "the chain is longer than one of its authorities allows"
     case .unknownCriticalExtension: "a certificate has an unknown critical extension"
     case .signatureInvalid: "a certificate was not signed by its issuer"
+    case .weakKey: "a key in the chain is too small or of a kind that is not allowed"
+    case .weakSignature: "a certificate in the chain was signed with a digest that is not allowed"
+    case .validityTooLong: "the server's certificate is valid for more than 825 days"
+    case .serverPurposeMissing: "the server's certificate does not name servers in its extended key usage"
     case .other(let words): words
     }
   }

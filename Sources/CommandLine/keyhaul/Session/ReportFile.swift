@@ -32,8 +32,8 @@ enum ReportFile {
       var byteCount: Int64 = 0
       try body { (bytes) throws(CommandFailure) in
         try Interruption.check()
-        try calling(path) { () throws(Errno) in try system.writeAll(bytes, to: file) }
         byteCount += Int64(bytes.count)
+        do throws(Errno) { try system.writeAll(bytes, to: file) } catch { throw failure(path, error, needs: byteCount) }
       }
       try Interruption.check()
       return byteCount
@@ -56,10 +56,6 @@ enum ReportFile {
         }
       },
       check: { (_) throws(CommandFailure) in try beforeNaming() }, fill: fill)
-  }
-
-  private static func calling(_ path: String, _ body: () throws(Errno) -> Void) throws(CommandFailure) {
-    do throws(Errno) { try body() } catch { throw failure(path, error) }
   }
 
   /// Refuses what is not a regular file: renaming over a link, a pipe or a device would take its place instead of writing to
@@ -111,9 +107,11 @@ enum ReportFile {
     return target == source || target.hasPrefix(source + "/")
   }
 
-  private static func failure(_ path: String, _ error: Errno) -> CommandFailure {
-    CommandFailure(
-      .failed, "could not write \(path)", why: error.reason,
+  /// - Parameter byteCount: How many bytes the file has at least; `nil` if nobody knows.
+  private static func failure(_ path: String, _ error: Errno, needs byteCount: Int64? = nil) -> CommandFailure {
+    let needed = error.isDiskFull ? byteCount.map { " (needs at least \(Amounts.bytes($0)))" } ?? "" : ""
+    return CommandFailure(
+      .failed, "could not write \(path)", why: error.reason + needed,
       try: error.isDiskFull ? "free space and run it again; no partial file was left" : "another name after -o")
   }
 }

@@ -262,6 +262,9 @@ final class Session {
     common.noInput || isOneOfMany ? nil : TerminalDevice(path: terminalPath)
   }
 
+  /// The terminal that a user's command may ask on, whether Keyhaul itself may ask or not.
+  func terminalForCommand() -> TerminalDevice? { TerminalDevice(path: terminalPath) }
+
   /// Why there is none.
   var missingTerminal: String {
     common.noInput && !isOneOfMany

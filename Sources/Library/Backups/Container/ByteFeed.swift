@@ -98,6 +98,27 @@ package final class DescriptorFeed: ByteFeed {
     return target
   }
 
+  /// Reads up to `count` bytes from a place of the file, and stays where it is; fewer at the file's end.
+  func read(at offset: Int64, upTo count: Int) throws(BackupArchiveError) -> [UInt8] {
+    var bytes = [UInt8](repeating: 0, count: count)
+    var filled = 0
+    while filled < count {
+      let result = bytes.withUnsafeMutableBytes { buffer in
+        Result { () throws(Errno) in
+          try system.read(
+            descriptor, at: offset + Int64(filled), into: UnsafeMutableRawBufferPointer(rebasing: buffer[filled...]))
+        }
+      }
+      switch result {
+      case .success(0): return Array(bytes.prefix(filled))
+      case .success(let read): filled += read
+      case .failure(let error):
+        throw BackupArchiveError(.unreadable, "\(error.reason), at byte \(Amounts.grouped(offset))")
+      }
+    }
+    return bytes
+  }
+
   private func fill(_ target: UnsafeMutableRawBufferPointer) throws(BackupArchiveError) -> Int {
     do {
       return try system.read(descriptor, into: target)

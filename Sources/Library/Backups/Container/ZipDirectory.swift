@@ -5,13 +5,17 @@ import KeychainFormats
 /// replaces; pipes and devices, which it shows as files; and a directory that isn't whole. And for which names are marked
 /// as UTF-8, which it would convert.
 ///
-/// Source: PKWARE APPNOTE 4.3.12 (central directory), 4.3.14-4.3.16 (its end records), 4.4.4 (bit 11), 4.5.3 (extra
-/// field of large zips).
+/// Also compares the directory with the header before each file. libarchive and stream readers take the name from the
+/// header before the file, Python and Info-ZIP from the directory. If the two differ, two readers see two backups.
+///
+/// Source: PKWARE APPNOTE 4.3.7 (local header), 4.3.12 (central directory), 4.3.14-4.3.16 (its end records), 4.4.4 (bits
+/// 3 and 11), 4.5.3 (extra field of large zips), 4.6.9 (Unicode path).
 struct ZipDirectory {
   private static let endRecordByteCount = 22
   private static let locatorByteCount = 20
   private static let largeEndRecordByteCount = 56
   private static let headerByteCount = 46
+  private static let localHeaderByteCount = 30
   /// The end record may be followed by a comment whose length is a 16-bit number.
   private static let maximumTailByteCount = endRecordByteCount + 0xFFFF
 
@@ -27,7 +31,7 @@ struct ZipDirectory {
     let markedHeaders: [Int64]
   }
 
-  /// Checks every entry's header, in one pass; keeps eight bytes of an entry whose name is marked.
+  /// Checks every entry's two headers, in one pass over the directory; keeps eight bytes of an entry whose name is marked.
   static func check(
     _ feed: DescriptorFeed, fileByteCount: Int64, entryLimit: Int
   ) throws(BackupArchiveError) -> Findings {
@@ -50,15 +54,29 @@ struct ZipDirectory {
     var count = Int64(tail.littleEndian(at: end + 10, bytes: 2))
     var size = Int64(tail.littleEndian(at: end + 12, bytes: 4))
     var offset = Int64(tail.littleEndian(at: end + 16, bytes: 4))
-    // A value with all bits set says that the record for large zips has the number.
-    if count == 0xFFFF || size == 0xFFFF_FFFF || offset == 0xFFFF_FFFF {
-      let record = try Self.largeEndRecord(feed, tail: tail, end: end, fileByteCount: fileByteCount)
+    var directoryLimit = tailStart + Int64(end)
+    let isLarge = count == 0xFFFF || size == 0xFFFF_FFFF || offset == 0xFFFF_FFFF
+    let hasLocator =
+      end >= Self.locatorByteCount && tail[(end - Self.locatorByteCount)...].starts(with: [0x50, 0x4B, 6, 7])
+    // A value with all bits set says that the record for large zips has the number. libarchive reads the record whenever a
+    // locator points to it.
+    if isLarge || hasLocator {
+      let (place, record) = try Self.largeEndRecord(feed, tail: tail, end: end, fileByteCount: fileByteCount)
       let numbers = [24, 32, 40, 48].map { record.littleEndian(at: $0, bytes: 8) }
       guard numbers[0] == numbers[1], numbers.allSatisfy({ $0 <= UInt64(fileByteCount) }) else { throw Self.outside }
-      (count, size, offset) = (Int64(numbers[1]), Int64(numbers[2]), Int64(numbers[3]))
+      let large = (count: Int64(numbers[1]), size: Int64(numbers[2]), offset: Int64(numbers[3]))
+      guard count == 0xFFFF || count == large.count, size == 0xFFFF_FFFF || size == large.size,
+        offset == 0xFFFF_FFFF || offset == large.offset
+      else { throw BackupArchiveError(.damaged, "the zip's two end records do not agree") }
+      (count, size, offset) = large
+      directoryLimit = place
     }
     let (directoryEnd, overflow) = offset.addingReportingOverflow(size)
-    guard !overflow, directoryEnd <= tailStart + Int64(end) else { throw Self.outside }
+    guard !overflow, directoryEnd <= directoryLimit else { throw Self.outside }
+    // With bytes in between, libarchive would read another directory there.
+    guard directoryEnd == directoryLimit else {
+      throw BackupArchiveError(.damaged, "the zip's directory does not end where its end record begins")
+    }
     (entryCount, byteCount, start) = (count, size, offset)
   }
 
@@ -80,40 +98,138 @@ struct ZipDirectory {
       remaining -= Int64(Self.headerByteCount + lengths.reduce(0, +))
       guard remaining >= 0 else { throw cut }
       let name = try cursor.take(lengths[0])
-      let extra = try cursor.take(lengths[1])
+      let entry = Header(header, flagsAt: 8, name: name, extra: try cursor.take(lengths[1]))
       _ = try cursor.take(lengths[2])
-      if header[9] & Self.nameMark != 0, let offset = Self.localHeader(of: header, extra: extra) {
-        marked.append(offset)
-      }
       if let fault = Self.fault(
         name: name, system: header[5], mode: UInt32(header.littleEndian(at: 40, bytes: 2)))
       {
         let shown = quoted(EntryName(bytes: name))
         throw BackupArchiveError(.hostile, "entry \(number + 1) is named \(shown); \(fault)")
       }
+      let offset = entry.localOffset(header.littleEndian(at: 42, bytes: 4))
+      let local = try localHeader(at: offset, number: number + 1, nameByteCount: name.count)
+      try Self.check(local, against: entry, number: number + 1)
+      // libarchive looks at the mark of the header before the file.
+      if local.isMarked, let offset { marked.append(offset) }
+    }
+    guard remaining == 0 else {
+      throw BackupArchiveError(.damaged, "the zip's directory has more than the \(entryCount) entries that it claims")
     }
     return marked
+  }
+
+  /// Reads the header before an entry's bytes.
+  private func localHeader(
+    at offset: Int64?, number: Int64, nameByteCount: Int
+  ) throws(BackupArchiveError) -> Header {
+    let missing = BackupArchiveError(.damaged, "entry \(number) has no header before its bytes")
+    guard let offset, offset < feed.fileByteCount ?? 0 else { throw missing }
+    // Most extra fields are shorter than this, so that one call reads the whole header.
+    var bytes = try feed.read(at: offset, upTo: Self.localHeaderByteCount + nameByteCount + 128)
+    guard bytes.count >= Self.localHeaderByteCount, bytes.starts(with: [0x50, 0x4B, 3, 4]) else { throw missing }
+    let nameEnd = Self.localHeaderByteCount + Int(bytes.littleEndian(at: 26, bytes: 2))
+    let end = nameEnd + Int(bytes.littleEndian(at: 28, bytes: 2))
+    if bytes.count < end { bytes = try feed.read(at: offset, upTo: end) }
+    guard bytes.count >= end else {
+      throw BackupArchiveError(.truncated, "the zip ends inside the header of entry \(number)")
+    }
+    return Header(
+      bytes, flagsAt: 6, name: Array(bytes[Self.localHeaderByteCount..<nameEnd]), extra: Array(bytes[nameEnd..<end]))
+  }
+
+  private static func check(_ local: Header, against entry: Header, number: Int64) throws(BackupArchiveError) {
+    guard local.name == entry.name else {
+      throw BackupArchiveError(
+        .hostile,
+        "entry \(number) is named \(quoted(EntryName(bytes: entry.name))) in the zip's directory and "
+          + "\(quoted(EntryName(bytes: local.name))) before its bytes")
+    }
+    let others = entry.unicodeNames + local.unicodeNames
+    if let other = others.first(where: { !isSame($0, asNamed: entry.name) || $0 != others[0] }) {
+      throw BackupArchiveError(
+        .hostile,
+        "entry \(number) is named \(quoted(EntryName(bytes: entry.name))), and "
+          + "\(quoted(EntryName(bytes: other))) in its Unicode path")
+    }
+    // Who writes a stream knows these numbers only after the bytes, and leaves zeros before them.
+    let areLater = local.hasNumbersAfterBytes
+    let pairs = [
+      ("compressed sizes", local.compressedByteCount, entry.compressedByteCount),
+      ("sizes", local.byteCount, entry.byteCount), ("checksums", local.checksum, entry.checksum),
+    ]
+    let differing =
+      local.method == entry.method ? pairs.first { $0.1 != $0.2 && !(areLater && $0.1 == 0) }?.0 : "compressions"
+    if let differing {
+      throw BackupArchiveError(
+        .damaged,
+        "entry \(number), \(quoted(EntryName(bytes: entry.name))), has different \(differing) in the zip's directory "
+          + "and before its bytes")
+    }
+  }
+
+  /// Whether a Unicode path names the same file as a header: part by part, either the same bytes, or not ASCII in both,
+  /// since a header may use another character set.
+  private static func isSame(_ unicode: [UInt8], asNamed name: [UInt8]) -> Bool {
+    let separator = UInt8(ascii: "/")
+    let parts = unicode.split(separator: separator, omittingEmptySubsequences: false)
+    let others = name.split(separator: separator, omittingEmptySubsequences: false)
+    return parts.elementsEqual(others) { $0 == $1 || ($0.contains { $0 >= 0x80 } && $1.contains { $0 >= 0x80 }) }
   }
 
   /// Bit 11 of the flags, in their upper byte: the name is UTF-8.
   static let nameMark: UInt8 = 0x08
 
-  /// The offset of an entry's local header; `nil` if the entry needs a 64-bit offset but does not contain one.
-  private static func localHeader(of header: [UInt8], extra: [UInt8]) -> Int64? {
-    let offset = header.littleEndian(at: 42, bytes: 4)
-    guard offset == 0xFFFF_FFFF else { return Int64(offset) }
-    // Only those numbers stand in the extra field that the header has no room for, the two sizes first.
-    let before = [24, 20].count { header.littleEndian(at: $0, bytes: 4) == 0xFFFF_FFFF }
-    var position = 0
-    while position + 4 <= extra.count {
-      let (kind, length) = (extra.littleEndian(at: position, bytes: 2), extra.littleEndian(at: position + 2, bytes: 2))
-      position += 4
-      if kind == 1, length >= UInt64(8 * before + 8), position + 8 * before + 8 <= extra.count {
-        return Int64(exactly: extra.littleEndian(at: position + 8 * before, bytes: 8))
+  /// The fields that an entry's two headers have in common.
+  private struct Header {
+    let name: [UInt8]
+    let isMarked: Bool
+    let hasNumbersAfterBytes: Bool
+    let method: UInt64
+    let checksum: UInt64
+    let compressedByteCount: UInt64
+    let byteCount: UInt64
+    /// What the Unicode path fields name, whether their checksum fits the name or not.
+    let unicodeNames: [[UInt8]]
+    /// What is left of the field of large zips after the two sizes.
+    private let largeNumbers: [UInt64]
+
+    /// - Parameter place: Where the flags stand in the header.
+    init(_ header: [UInt8], flagsAt place: Int, name: [UInt8], extra: [UInt8]) {
+      self.name = name
+      isMarked = header[place + 1] & ZipDirectory.nameMark != 0
+      hasNumbersAfterBytes = header[place] & 0x08 != 0
+      method = header.littleEndian(at: place + 2, bytes: 2)
+      checksum = header.littleEndian(at: place + 8, bytes: 4)
+      var (large, unicodeNames): ([UInt64], [[UInt8]]) = ([], [])
+      var position = 0
+      while position + 4 <= extra.count {
+        let kind = extra.littleEndian(at: position, bytes: 2)
+        let start = position + 4
+        position = start + Int(extra.littleEndian(at: position + 2, bytes: 2))
+        let field = Array(extra[start..<min(position, extra.count)])
+        if kind == 1, large.isEmpty {
+          large = stride(from: 0, through: field.count - 8, by: 8).map { field.littleEndian(at: $0, bytes: 8) }
+        } else if kind == 0x7075, field.count >= 5 {
+          unicodeNames.append(Array(field[5...]))
+        }
       }
-      position += Int(length)
+      self.unicodeNames = unicodeNames
+      // Only those numbers stand in the extra field that the header has no room for.
+      var numbers = large[...]
+      byteCount = Self.number(header.littleEndian(at: place + 16, bytes: 4), in: &numbers)
+      compressedByteCount = Self.number(header.littleEndian(at: place + 12, bytes: 4), in: &numbers)
+      largeNumbers = Array(numbers)
     }
-    return nil
+
+    /// The offset of the entry's local header; `nil` if the entry needs a 64-bit offset but does not contain one.
+    func localOffset(_ stored: UInt64) -> Int64? {
+      if stored != 0xFFFF_FFFF { return Int64(stored) }
+      return largeNumbers.first.flatMap { Int64(exactly: $0) }
+    }
+
+    private static func number(_ stored: UInt64, in large: inout ArraySlice<UInt64>) -> UInt64 {
+      stored == 0xFFFF_FFFF ? large.popFirst() ?? stored : stored
+    }
   }
 
   /// - Parameter system: Which system's attributes the entry has; 3 is Unix and 19 macOS, whose upper half is `st_mode`.
@@ -125,24 +241,24 @@ struct ZipDirectory {
     return nil
   }
 
-  /// Where the last end record begins whose comment fills the rest of the file exactly.
+  /// Where the last end record begins, which is the one that libarchive reads; `nil` if its comment does not fill the rest
+  /// of the file exactly.
   private static func lastEndRecord(in tail: [UInt8]) -> Int? {
     var offset = tail.count - endRecordByteCount
     while offset >= 0 {
-      if tail[offset] == 0x50, tail[offset...].starts(with: [0x50, 0x4B, 5, 6]),
-        tail.littleEndian(at: offset + 20, bytes: 2) == UInt64(tail.count - offset - endRecordByteCount)
-      {
-        return offset
+      if tail[offset] == 0x50, tail[offset...].starts(with: [0x50, 0x4B, 5, 6]) {
+        let isWhole = tail.littleEndian(at: offset + 20, bytes: 2) == UInt64(tail.count - offset - endRecordByteCount)
+        return isWhole ? offset : nil
       }
       offset -= 1
     }
     return nil
   }
 
-  /// The end record with 64-bit numbers, which a locator right before the ordinary one points to.
+  /// The end record with 64-bit numbers, which a locator right before the ordinary one points to, and its place.
   private static func largeEndRecord(
     _ feed: DescriptorFeed, tail: [UInt8], end: Int, fileByteCount: Int64
-  ) throws(BackupArchiveError) -> [UInt8] {
+  ) throws(BackupArchiveError) -> (place: Int64, record: [UInt8]) {
     let locator = end - locatorByteCount
     guard locator >= 0, tail[locator...].starts(with: [0x50, 0x4B, 6, 7]),
       let offset = Int64(exactly: tail.littleEndian(at: locator + 8, bytes: 8)),
@@ -151,7 +267,7 @@ struct ZipDirectory {
     var cursor = try Cursor(feed, at: offset)
     let record = try cursor.take(largeEndRecordByteCount)
     guard record.starts(with: [0x50, 0x4B, 6, 6]) else { throw outside }
-    return record
+    return (offset, record)
   }
 }
 

@@ -67,7 +67,7 @@ final class ExtractionFolder: Sendable {
         "\(HostileText.quoted(path)) contains files from a run with other flags, from another backup, or "
           + "from before this backup changed")
     case .wouldBlock: BackupArchiveError(.occupied, "another run is writing into \(HostileText.quoted(path))")
-    default: BackupPlacement(system: .real).explain(error, path: path, needs: 0)
+    default: BackupPlacement(system: .real).explain(error, path: path, needs: nil)
     }
   }
 

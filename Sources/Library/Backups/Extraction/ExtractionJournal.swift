@@ -146,7 +146,9 @@ final class ExtractionJournal: Sendable {
       }
       state.byteCount += Int64(lines.count)
     } catch {
-      fail(BackupPlacement(system: system).explain(error, path: ExtractionFolder.manifestName, needs: 0), &state)
+      fail(
+        BackupPlacement(system: system).explain(error, path: ExtractionFolder.manifestName, needs: Int64(lines.count)),
+        &state)
     }
     return state.written - first
   }

@@ -132,7 +132,7 @@ extension BackupRewriter {
       }
       measured.foreign += others
     } catch {
-      throw BackupPlacement(system: system).explain(error, path: walk.path, needs: 0)
+      throw BackupPlacement(system: system).explain(error, path: walk.path, needs: nil)
     }
     return measured
   }

@@ -87,7 +87,7 @@ final class KeychainReplacement {
       guard let other = try walk.foreignNames().first else { return }
       throw .occupied("\(quoted(other)) is not part of the backup and would be lost")
     } catch {
-      throw BackupPlacement(system: walk.system).explain(error, path: "the backup", needs: 0)
+      throw BackupPlacement(system: walk.system).explain(error, path: "the backup", needs: nil)
     }
   }
 
@@ -154,8 +154,8 @@ extension BackupRewriter {
     let placement = BackupPlacement(system: system)
     let placed = try changing(archive, at: path) { () throws(BackupArchiveError) in
       walk.isDirectory
-        ? try placement.placeDirectory(outgoing, at: path, replace: true)
-        : try placement.placeFile(outgoing, at: path, format: try walk.format(), replace: true, keepsAccess: true)
+        ? try placement.placeDirectory(outgoing, at: path, replace: true, keeping: .all)
+        : try placement.placeFile(outgoing, at: path, format: try walk.format(), replace: true, keeping: .all)
     }
     return RewrittenBackup(
       path: placed.path, byteCount: placed.byteCount, fileCount: stored.count, isDurable: placed.isDurable,

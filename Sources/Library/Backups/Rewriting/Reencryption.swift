@@ -49,10 +49,12 @@ extension BackupRewriter {
       try pass.check(copy, storedCount: stored.count)
     }
     let placement = BackupPlacement(system: system)
+    // Files that are decrypted must not be open to those who could read only the encrypted ones.
+    let access = archive.isEncrypted ? KeptAccess.owner : .all
     let placed = try changing(archive, at: path) { () throws(BackupArchiveError) in
       walk.isDirectory
-        ? try placement.placeDirectory(outgoing, at: path, replace: true)
-        : try placement.placeFile(outgoing, at: path, format: try walk.format(), replace: true)
+        ? try placement.placeDirectory(outgoing, at: path, replace: true, keeping: access)
+        : try placement.placeFile(outgoing, at: path, format: try walk.format(), replace: true, keeping: access)
     }
     return RewrittenBackup(
       path: placed.path, byteCount: placed.byteCount, fileCount: pass.fileCount, isDurable: placed.isDurable,
@@ -104,7 +106,7 @@ final class ReencryptionPass<Random: RandomSource> {
         plainByteCounts[identifier] = try plainByteCount(of: file, key: key)
       }
     } catch {
-      throw BackupPlacement(system: .real).explain(error, path: "the backup", needs: 0)
+      throw BackupPlacement(system: .real).explain(error, path: "the backup", needs: nil)
     }
   }
 

@@ -83,7 +83,7 @@ extension BackupRewriter {
   ) throws(BackupArchiveError) {
     let path = directory.hasSuffix("/") ? directory + part.path : "\(directory)/\(part.path)"
     _ = try BackupPlacement(system: system).placeFile(
-      at: path, byteCount: Int64(new.count), replace: true, keepsAccess: true,
+      at: path, byteCount: Int64(new.count), replace: true, keeping: .all,
       check: { (_) throws(BackupArchiveError) in
         guard try reopen(directory, like: archive).parts[part] == old else {
           throw BackupArchiveError(.changed, "\(part.path) changed in the meantime")
@@ -127,7 +127,7 @@ extension BackupRewriter {
       else { throw BackupArchiveError(.changed, "the backup changed while it was being copied") }
     }
     let placed = try BackupPlacement(system: system)
-      .placeFile(outgoing, at: path, format: try walk.format(), replace: true, keepsAccess: true)
+      .placeFile(outgoing, at: path, format: try walk.format(), replace: true, keeping: .all)
     return placed.isDurable
   }
 }

@@ -51,7 +51,7 @@ extension BackupRewriter {
     let name = StoredPart.seal.path
     _ = try BackupPlacement(system: system).placeFile(
       at: directory.hasSuffix("/") ? directory + name : "\(directory)/\(name)", byteCount: Int64(seal.bytes.count),
-      replace: false, keepsAccess: false,
+      replace: false,
       check: { (_) throws(BackupArchiveError) in
         let now = try reopen(directory, like: archive)
         guard now.digest == archive.digest, try now.storedFiles() == stored else { throw Self.changed }
@@ -99,7 +99,7 @@ extension BackupRewriter {
       }
     }
     _ = try BackupPlacement(system: system)
-      .placeFile(outgoing, at: path, format: try walk.format(), replace: true, keepsAccess: true)
+      .placeFile(outgoing, at: path, format: try walk.format(), replace: true, keeping: .all)
     return tally.fileCount
   }
 

@@ -53,7 +53,7 @@ package struct BackupPlacement: Sendable {
       case .stream: break
       }
     } catch {
-      throw explain(error, path: destination.path ?? "the stream", needs: 0)
+      throw explain(error, path: destination.path ?? "the stream", needs: nil)
     }
   }
 
@@ -68,7 +68,8 @@ package struct BackupPlacement: Sendable {
     return sink.byteCount
   }
 
-  package func explain(_ failure: WriteFailure, path: String, needs byteCount: Int64) -> BackupArchiveError {
+  /// - Parameter byteCount: How many bytes the disk should have had room for; `nil` if nobody knows.
+  package func explain(_ failure: WriteFailure, path: String, needs byteCount: Int64?) -> BackupArchiveError {
     switch failure {
     case .library(let text): BackupArchiveError(.unwritable, "\(quotedPath(path)): \(text)")
     case .occupied(let text): BackupArchiveError(.occupied, text)
@@ -77,13 +78,13 @@ package struct BackupPlacement: Sendable {
     }
   }
 
-  package func explain(_ failure: Errno, path: String, needs byteCount: Int64) -> BackupArchiveError {
-    switch failure {
+  package func explain(_ failure: Errno, path: String, needs byteCount: Int64?) -> BackupArchiveError {
+    let needed = byteCount.map { " (needs \(Amounts.grouped($0)) bytes)" } ?? ""
+    return switch failure {
     case .noSpace:
-      BackupArchiveError(.noSpace, "no space left on \(quotedPath(path)) (needs \(Amounts.grouped(byteCount)) bytes)")
+      BackupArchiveError(.noSpace, "no space left on \(quotedPath(path))\(needed)")
     case .diskQuotaExceeded:
-      BackupArchiveError(
-        .noSpace, "the quota is used up on \(quotedPath(path)) (needs \(Amounts.grouped(byteCount)) bytes)")
+      BackupArchiveError(.noSpace, "the quota is used up on \(quotedPath(path))\(needed)")
     case .noSuchFileOrDirectory: BackupArchiveError(.notFound, "\(quotedPath(path)): \(failure.reason)")
     default: BackupArchiveError(.unwritable, "\(quotedPath(path)): \(failure.reason)")
     }
@@ -111,8 +112,10 @@ extension BackupPlacement {
   }
 
   /// Fills a directory beside its target and renames it there.
+  ///
+  /// - Parameter access: What the files keep of the owner and the permissions of those in the backup that is replaced.
   package func placeDirectory(
-    _ backup: OutgoingBackup, at path: String, replace: Bool
+    _ backup: OutgoingBackup, at path: String, replace: Bool, keeping access: KeptAccess = .none
   ) throws(BackupArchiveError) -> Placed {
     do throws(WriteFailure) {
       let target = try resolve(path, calling: backup.directoryName)
@@ -122,9 +125,10 @@ extension BackupPlacement {
       let temporary = target.place.sibling("tmp")
       do throws(WriteFailure) {
         // Held until the directory has its name: a claim ends with its descriptor.
-        let sink = try fill(temporary, in: parent, with: backup)
+        let replaced = access == .none ? nil : try replacedFiles(of: target.place, target.occupant, in: parent)
+        let sink = try fill(temporary, in: parent, with: backup, replaced.map { ReplacedFiles($0, access) })
         try obtaining { () throws(BackupArchiveError) in try backup.check("\(target.place.parent)/\(temporary)") }
-        try keepPermissions(of: target.place, target.occupant, in: parent, for: sink)
+        if access != .all { try keepPermissions(of: target.place, target.occupant, in: parent, for: sink) }
         let leftover = try install(temporary, as: target.place, in: parent, over: target.occupant)
         withExtendedLifetime(sink) {}
         return Placed(
@@ -210,14 +214,23 @@ extension BackupPlacement {
     }
   }
 
+  /// The directory of the backup that is replaced; `nil` if there is none.
+  private func replacedFiles(
+    of place: PlacePath, _ occupant: Occupant, in parent: borrowing Descriptor
+  ) throws(WriteFailure) -> DirectoryHandle? {
+    guard occupant == .backup else { return nil }
+    return DirectoryHandle(
+      try systemCall { () throws(Errno) in try system.openDirectory(place.name.systemName, in: parent) })
+  }
+
   private func fill(
-    _ name: String, in parent: borrowing Descriptor, with backup: OutgoingBackup
+    _ name: String, in parent: borrowing Descriptor, with backup: OutgoingBackup, _ replaced: ReplacedFiles?
   ) throws(WriteFailure) -> DirectorySink {
     let sink = try systemCall { () throws(Errno) in
       try system.makeDirectory(name, in: parent)
       let directory = try system.openDirectory(name.systemName, in: parent)
       _ = system.claim(directory)
-      return DirectorySink(directory, system: system)
+      return DirectorySink(directory, replacing: replaced, system: system)
     }
     try backup.send(sink)
     try systemCall { () throws(Errno) in try sink.finish() }
@@ -299,20 +312,20 @@ extension BackupPlacement {
 extension BackupPlacement {
   /// Writes one file beside its target, checks and syncs it, and renames it there.
   package func placeFile(
-    _ backup: OutgoingBackup, at path: String, format: ContainerFormat, replace: Bool, keepsAccess: Bool = false
+    _ backup: OutgoingBackup, at path: String, format: ContainerFormat, replace: Bool,
+    keeping access: KeptAccess = .none
   ) throws(BackupArchiveError) -> Placed {
     try placeFile(
-      at: path, byteCount: backup.byteCount, replace: replace, keepsAccess: keepsAccess, check: backup.check
+      at: path, byteCount: backup.byteCount, replace: replace, keeping: access, check: backup.check
     ) { (descriptor) throws(WriteFailure) in try pack(backup, as: format, into: descriptor) }
   }
 
   /// - Parameters:
-  ///   - keepsAccess: Whether it stays as open to others as the file that it replaces, and not its owner's alone: for
-  ///     what says no more in clear than that one did.
+  ///   - access: What it keeps of the owner and the permissions of the file that it replaces.
   ///   - check: Looks at the finished file, by its path, before it gets its name.
   ///   - fill: Writes the bytes; returns how many.
   package func placeFile(
-    at path: String, byteCount: Int64, replace: Bool, keepsAccess: Bool = false,
+    at path: String, byteCount: Int64, replace: Bool, keeping access: KeptAccess = .none,
     check: (String) throws(BackupArchiveError) -> Void = { _ in },
     fill: (FileDescriptor) throws(WriteFailure) -> Int64
   ) throws(BackupArchiveError) -> Placed {
@@ -321,7 +334,7 @@ extension BackupPlacement {
     }
     var replacement = FileReplacement(place, system)
     replacement.target = replace ? .file : .nothing
-    replacement.keepsAccess = keepsAccess
+    replacement.keptAccess = access
     do throws(WriteFailure) {
       let written = try replacement.write(
         explaining: { explain($0, at: place) },

@@ -1,18 +1,53 @@
 import Basics
 import SystemPackage
 
+/// The files of the backup that is replaced, whose owner and permissions the new ones keep.
+struct ReplacedFiles {
+  private let directory: DirectoryHandle
+  private let access: KeptAccess
+
+  init(_ directory: DirectoryHandle, _ access: KeptAccess) {
+    self.directory = directory
+    self.access = access
+  }
+
+  /// - Parameter path: Of the new file in its backup. One that the former backup had not is treated as its manifest.
+  func keepAccess(for file: borrowing Descriptor, at path: String, _ system: FileSystem) throws(Errno) {
+    var former = try system.status(of: path.systemName, in: directory.descriptor)
+    if former == nil {
+      former = try system.status(of: StoredPart.manifest.path.systemName, in: directory.descriptor)
+    }
+    guard let status = former, status.kind == .file else { return }
+    try system.keepAccess(of: status, for: file, access)
+  }
+
+  /// - Parameter name: Of the new directory in its backup; `nil` for the backup's own.
+  func keepAccess(forDirectory file: borrowing Descriptor, named name: String?, _ system: FileSystem) throws(Errno) {
+    var former: FileStatus?
+    if let name { former = try system.status(of: name.systemName, in: directory.descriptor) }
+    if former == nil { former = try system.status(of: directory.descriptor.raw) }
+    guard let status = former, status.kind == .directory else { return }
+    try system.keepAccess(of: status, for: file, access)
+  }
+}
+
 /// Writes a backup's files into a directory of their own, each synced before the next.
 final class DirectorySink: StoredFileSink {
   private let system: FileSystem
   /// Claimed for as long as this lives.
   private let directory: Descriptor
+  private let replaced: ReplacedFiles?
   private var innerDirectories: Set<String> = []
   private var file: Descriptor?
+  private var path = ""
   private var expectedByteCount: Int64 = 0
 
-  /// - Parameter directory: New and empty.
-  init(_ directory: consuming Descriptor, system: FileSystem) {
+  /// - Parameters:
+  ///   - directory: New and empty.
+  ///   - replaced: The files whose owner and permissions the new ones keep; `nil` if they are this user's alone.
+  init(_ directory: consuming Descriptor, replacing replaced: ReplacedFiles? = nil, system: FileSystem) {
     self.directory = directory
+    self.replaced = replaced
     self.system = system
   }
 
@@ -24,6 +59,7 @@ final class DirectorySink: StoredFileSink {
   func begin(_ path: EntryName, byteCount: Int64, modificationTime: Int64) throws(WriteFailure) {
     do throws(Errno) {
       file = try create(path.shown)
+      self.path = path.shown
     } catch {
       throw .system(error)
     }
@@ -88,6 +124,7 @@ final class DirectorySink: StoredFileSink {
   func end() throws(WriteFailure) {
     guard let file = file.take() else { return }
     do throws(Errno) {
+      try replaced?.keepAccess(for: file, at: path, system)
       try system.seal(file, byteCount: expectedByteCount)
     } catch {
       throw .system(error)
@@ -97,8 +134,11 @@ final class DirectorySink: StoredFileSink {
   /// Asks the disk to keep the names too. Nothing may follow.
   func finish() throws(Errno) {
     for name in innerDirectories.sorted() {
-      try system.syncDirectory(system.openDirectory(name.systemName, in: directory))
+      let inner = try system.openDirectory(name.systemName, in: directory)
+      try replaced?.keepAccess(forDirectory: inner, named: name, system)
+      try system.syncDirectory(inner)
     }
+    try replaced?.keepAccess(forDirectory: directory, named: nil, system)
     try system.syncDirectory(directory)
   }
 }

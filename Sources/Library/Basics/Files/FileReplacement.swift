@@ -1,5 +1,15 @@
 package import SystemPackage
 
+/// What a file keeps of the owner and the permissions of the one whose place it takes.
+package enum KeptAccess: Sendable {
+  /// It is its maker's alone.
+  case none
+  /// It has the same owner and group, and is its owner's alone: for what says more in clear than the former file.
+  case owner
+  /// It has the same owner and group, and is as open to others.
+  case all
+}
+
 /// One file that takes its place as a whole: written beside it, synced, renamed, the directory's names synced. Killed
 /// at any moment, the old or the new one stands.
 package struct FileReplacement: Sendable {
@@ -25,8 +35,8 @@ package struct FileReplacement: Sendable {
   }
 
   package var target = Target.file
-  /// Whether the new file stays as open to others as the one that it replaces, and not its owner's alone.
-  package var keepsAccess = false
+  /// What the new file keeps of the owner and the permissions of the one that it replaces.
+  package var keptAccess = KeptAccess.none
   /// A name of its own for what is being written, in the place of a random one. What has it goes first.
   package var temporaryName: String?
   private let system: FileSystem
@@ -56,7 +66,7 @@ package struct FileReplacement: Sendable {
       _ = system.claim(claimed)
       let count = try fill(file.raw)
       do throws(Errno) {
-        if keepsAccess { try keepAccess(of: replaced, for: file) }
+        if let replaced { try system.keepAccess(of: replaced, for: file, keptAccess) }
         try system.seal(file, byteCount: count)
       } catch {
         throw explain(.system(error))
@@ -114,14 +124,6 @@ package struct FileReplacement: Sendable {
     try calling(explain) { () throws(Errno) in
       temporaryName == nil ? try system.createFile(name, in: parent) : try system.createFileAnew(name, in: parent)
     }
-  }
-
-  private func keepAccess(of replaced: FileStatus?, for file: borrowing Descriptor) throws(Errno) {
-    guard let replaced else { return }
-    let made = try system.status(of: file.raw)
-    if (made.owner, made.group) != (replaced.owner, replaced.group) { system.transferOwnership(file, to: replaced) }
-    // A file system without permissions has the same for every file, and refuses others.
-    if made.permissions != replaced.permissions { try system.setPermissions(replaced.permissions, of: file) }
   }
 
   private func calling<Value: ~Copyable, Failure: Error>(

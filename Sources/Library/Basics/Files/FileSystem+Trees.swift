@@ -126,12 +126,34 @@ extension FileSystem {
     }
   }
 
-  /// Gives a file that was just made to another owner and group, where the system lets this user.
+  /// Gives a file or a directory that was just made to another owner and group, as far as the system lets this user.
   package func transferOwnership(_ file: borrowing Descriptor, to status: FileStatus) {
     let raw = file.raw
-    try? perform(.permissions, omitted: ()) { _ in
-      try SystemCalls.setOwner(status.owner, status.group, of: raw)
+    do throws(Errno) {
+      try perform(.permissions, omitted: ()) { _ in try SystemCalls.setOwner(status.owner, status.group, of: raw) }
+    } catch {
+      // Who is not root may still choose among their own groups. -1 leaves the owner.
+      try? perform(.permissions, omitted: ()) { _ in try SystemCalls.setOwner(.max, status.group, of: raw) }
     }
+  }
+
+  /// Gives a file or a directory that was just made the owner, the group and the permissions of the one whose place it takes.
+  ///
+  /// If it cannot have the group, its own group gets no more than everybody has, so that nobody gains access.
+  package func keepAccess(
+    of replaced: FileStatus, for file: borrowing Descriptor, _ kept: KeptAccess
+  ) throws(Errno) {
+    guard kept != .none else { return }
+    var made = try status(of: file.raw)
+    if (made.owner, made.group) != (replaced.owner, replaced.group) {
+      transferOwnership(file, to: replaced)
+      made = try status(of: file.raw)
+    }
+    var permissions = kept == .all ? replaced.permissions : made.permissions
+    // The bits of the group stand above those of others; 0o6000 stands for running as the owner or the group.
+    if made.group != replaced.group { permissions &= 0o1707 | (permissions & 0o007) << 3 }
+    // A file system without permissions has the same for every file, and refuses others.
+    if made.permissions != permissions { try setPermissions(permissions, of: file) }
   }
 }
 

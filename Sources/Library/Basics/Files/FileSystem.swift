@@ -152,12 +152,13 @@ extension FileSystem {
   }
 
   /// Opens a file of the user's for reading, and for writing at its end, wherever that is by then; where there is none, one
-  /// is made for its owner alone. A link is followed, a pipe without a writer does not wait.
+  /// is made for its owner alone. A link fails with ELOOP, a pipe without a writer does not wait.
   package func openForAppending(_ path: String) throws(Errno) -> Descriptor {
     Descriptor(
       try perform(.create) { _ in
         try FileDescriptor.open(
-          path, .readWrite, options: [.create, .append, .nonBlocking, .closeOnExec, SystemCalls.noTerminal],
+          path, .readWrite,
+          options: [.create, .append, .nonBlocking, .noFollow, .closeOnExec, SystemCalls.noTerminal],
           permissions: [.ownerReadWrite], retryOnInterrupt: false)
       })
   }

@@ -196,6 +196,13 @@ enum SystemCalls {
   /// Who runs this program.
   static var user: CInterop.UserID { geteuid() }
 
+  /// The path of the working directory.
+  static func workingDirectoryPath() throws(Errno) -> String {
+    guard let path = getcwd(nil, 0) else { throw Errno(rawValue: errno) }
+    defer { free(path) }
+    return String(cString: path)
+  }
+
   /// Where temporary files go.
   static var temporaryDirectory: String {
     guard let name = getenv("TMPDIR").map({ String(cString: $0) }), !name.isEmpty else { return "/tmp" }

@@ -10,9 +10,13 @@ package struct DeviceFiles: Sendable {
 
   package init(_ system: FileSystem = .real) { self.system = system }
 
-  static func failure(_ verb: String, _ path: String, _ reason: Errno) -> VirtualDeviceError {
-    VirtualDeviceError(
-      .io, path, "cannot \(verb) \(path): \(reason.reason)", systemError: reason.rawValue)
+  /// - Parameter byteCount: How many bytes the disk should have had room for; `nil` if nobody knows.
+  static func failure(
+    _ verb: String, _ path: String, _ reason: Errno, needs byteCount: Int? = nil
+  ) -> VirtualDeviceError {
+    let needed = reason.isDiskFull ? byteCount.map { " (needs \(Amounts.bytes($0)))" } ?? "" : ""
+    return VirtualDeviceError(
+      .io, path, "cannot \(verb) \(path): \(reason.reason)\(needed)", systemError: reason.rawValue)
   }
 
   private func calling<Value: ~Copyable>(
@@ -89,8 +93,10 @@ package struct DeviceFiles: Sendable {
   /// Makes a file with these bytes, synced. A file of this name that is there already is made again.
   func create(_ path: String, _ bytes: [UInt8]) throws(VirtualDeviceError) {
     let place = try place(of: path)
-    try calling("write", path) { () throws(Errno) in
+    do throws(Errno) {
       try system.createFile(place.name, in: try system.openDirectory(place.parent), bytes: bytes)
+    } catch {
+      throw Self.failure("write", path, error, needs: bytes.count)
     }
   }
 
@@ -105,12 +111,16 @@ package struct DeviceFiles: Sendable {
     let written = try replacement.write(
       explaining: { refusal in
         switch refusal {
-        case .system(let reason): Self.failure("write", path, reason)
+        case .system(let reason): Self.failure("write", path, reason, needs: bytes.count)
         case .occupied: VirtualDeviceError(.damaged, path, "\(path) is not a regular file")
         }
       },
       fill: { (file) throws(VirtualDeviceError) in
-        try calling("write", path) { () throws(Errno) in try system.writeAll(bytes, to: file) }
+        do throws(Errno) {
+          try system.writeAll(bytes, to: file)
+        } catch {
+          throw Self.failure("write", path, error, needs: bytes.count)
+        }
         return Int64(bytes.count)
       })
     if let reason = written.nameFailure {

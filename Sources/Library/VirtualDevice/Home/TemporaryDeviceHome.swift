@@ -1,3 +1,6 @@
+import Basics
+import SystemPackage
+
 #if canImport(FoundationEssentials)
   import FoundationEssentials
 #else
@@ -5,9 +8,19 @@
 #endif
 
 /// A directory of devices that goes with its last reference: for demos and for the tests of apps.
+///
+/// A process that is killed leaves its directory. The next process that makes one in the same place removes it.
 public final class TemporaryDeviceHome: Sendable {
   /// The directory's devices; they go with the last reference to this object.
   public let home: DeviceHome
+  private let hold: Hold?
+
+  /// Holds the directory for as long as it is used.
+  private final class Hold: Sendable {
+    private let lock: FileLock
+
+    init(_ lock: consuming FileLock) { self.lock = lock }
+  }
 
   /// Makes a directory of its own, empty.
   ///
@@ -16,9 +29,46 @@ public final class TemporaryDeviceHome: Sendable {
   ///   - directory: Where to make it; the system's directory for temporary files unless another is named.
   /// - Throws: `.io`.
   public init(environment: DeviceEnvironment = .system, inside directory: String? = nil) throws(VirtualDeviceError) {
-    let path = (directory ?? FileManager.default.temporaryDirectory.path) + "/keyhaul-" + UUID().uuidString
+    let parent = directory ?? FileManager.default.temporaryDirectory.path
+    Self.removeLeftovers(in: parent)
+    var path = ""
+    var hold: Hold?
+    for _ in 0..<Self.attemptCount where hold == nil {
+      path = "\(parent)/\(Self.prefix)\(UUID().uuidString)"
+      try environment.files.makeDirectory(path)
+      do throws(Errno) { hold = try Self.hold(path) } catch { break }
+    }
     home = DeviceHome(path: path, environment: environment)
-    try environment.files.makeDirectory(path)
+    self.hold = hold
+  }
+
+  /// - Returns: `nil` if another process has taken the directory for a leftover in the meantime.
+  /// - Throws: Why it cannot be held, such as on a file system that knows no locks.
+  private static func hold(_ path: String) throws(Errno) -> Hold? {
+    let system = FileSystem.real
+    guard let lock = try system.lock(try system.openDirectory(path), .exclusive) else { return nil }
+    return system.isDirectory(path) ? Hold(lock) : nil
+  }
+
+  private static let attemptCount = 5
+  /// Versions before the locks used other names.
+  private static let prefix = "keyhaul-devices-"
+  private static let cleaned = Locked<Set<String>>([])
+
+  /// Removes the directories of processes that were killed, once for each place.
+  private static func removeLeftovers(in parent: String) {
+    let system = FileSystem.real
+    guard cleaned.withLock({ $0.insert(parent).inserted }), let directory = try? system.openDirectory(parent),
+      let names = try? system.names(in: directory)
+    else { return }
+    for name in names {
+      let text = String(decoding: name.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
+      guard text.hasPrefix(prefix), UUID(uuidString: String(text.dropFirst(prefix.count))) != nil,
+        let status = try? system.status(of: name, in: directory), status.kind == .directory, status.isOwn,
+        let left = try? system.openDirectory(name, in: directory), system.claim(left)
+      else { continue }
+      try? system.removeTree(name, in: directory)
+    }
   }
 
   deinit {

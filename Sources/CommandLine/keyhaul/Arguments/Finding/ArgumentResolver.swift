@@ -11,7 +11,8 @@ import KeyhaulKit
 /// A DEVICE is a name under the home directory, or a path when it has a slash. Where either is possible, a path's
 /// content decides, and a name that is both a device and a file is an error.
 struct ArgumentResolver {
-  let home: String
+  /// The directory of the virtual devices; `nil` if nothing names one, and then no name alone means a device.
+  let home: String?
   let content: (String) -> PathContent
   /// The names of the devices there are, to guess what a mistyped one was meant to be.
   let deviceNames: () -> [String]
@@ -36,8 +37,8 @@ struct ArgumentResolver {
       }
     }
     let name = try deviceName(argument)
-    let directory = "\(home)/\(name)"
-    guard content(directory) == .device else { throw noDevice(name) }
+    guard home != nil else { throw HomeDirectory.missing }
+    guard let directory = directory(ofDevice: name) else { throw noDevice(name) }
     return .device(name: name, directory: directory)
   }
 
@@ -62,10 +63,7 @@ struct ArgumentResolver {
       return .dump(path: database)
     case .device: return .device(name: lastComponent(argument), directory: argument)
     case .absent:
-      let directory = "\(home)/\(argument)"
-      if DeviceName.isValid(argument), content(directory) == .device {
-        return .device(name: argument, directory: directory)
-      }
+      if let directory = directory(ofDevice: argument) { return .device(name: argument, directory: directory) }
       if let path = try backup(argument) { return .archive(path: path) }
       throw CommandFailure(
         .notFound, "\(argument) does not exist", why: "no file or folder has this name",
@@ -93,20 +91,27 @@ struct ArgumentResolver {
     if argument.contains("/") {
       return content(argument) == .device ? try device(argument) : try archive(argument)
     }
-    let isDevice = DeviceName.isValid(argument) && content("\(home)/\(argument)") == .device
+    let directory = directory(ofDevice: argument)
     let isFile = content(argument) != .absent
-    switch (isDevice, isFile) {
-    case (true, true):
+    switch (directory, isFile) {
+    case (.some, true):
       throw .usage(
         "\(argument) is both a device and a file here", why: "the name alone is ambiguous",
         try: "device:\(argument) or ./\(argument)")
-    case (true, false): return .device(name: argument, directory: "\(home)/\(argument)")
-    case (false, true): return content(argument) == .device ? try device("./\(argument)") : try archive(argument)
-    case (false, false):
+    case (let directory?, false): return .device(name: argument, directory: directory)
+    case (nil, true): return content(argument) == .device ? try device("./\(argument)") : try archive(argument)
+    case (nil, false):
       if let path = try backup(argument) { return .archive(path: path) }
       throw notFound(
         "there is no device or file named \(argument)", EditDistance.nearest(to: argument, among: deviceNames()))
     }
+  }
+
+  /// Where a device of the home directory lies; `nil` if there is none of this name.
+  private func directory(ofDevice name: String) -> String? {
+    guard let home, DeviceName.isValid(name) else { return nil }
+    let directory = "\(home)/\(name)"
+    return content(directory) == .device ? directory : nil
   }
 
   /// The name of a device that is made or deleted; it need not exist.
@@ -136,9 +141,10 @@ struct ArgumentResolver {
   }
 
   private func notFound(_ message: String, _ near: String?) -> CommandFailure {
-    CommandFailure(
-      .notFound, message, why: near.map { "\"\($0)\" is similar" } ?? "Keyhaul looks for devices in \(home)",
-      try: near ?? "keyhaul device list")
+    let place = home.map { "Keyhaul looks for devices in \($0)" } ?? "HOME is not set, so Keyhaul looks for no devices"
+    return CommandFailure(
+      .notFound, message, why: near.map { "\"\($0)\" is similar" } ?? place,
+      try: near ?? (home == nil ? "check the path, or --home DIR" : "keyhaul device list"))
   }
 
   private func lastComponent(_ path: String) -> String {
@@ -149,11 +155,12 @@ struct ArgumentResolver {
 extension ArgumentResolver {
   /// Asks the file system.
   ///
-  /// - Parameter home: The directory of the virtual devices.
-  init(home: String) {
+  /// - Parameter home: The directory of the virtual devices, if anything names one.
+  init(home: String?) {
     self.init(
       home: home, content: PathContent.init(of:),
       deviceNames: {
+        guard let home else { return [] }
         let names = (try? FileManager.default.contentsOfDirectory(atPath: home)) ?? []
         return names.filter { DeviceName.isValid($0) && PathContent(of: "\(home)/\($0)") == .device }.sorted()
       },

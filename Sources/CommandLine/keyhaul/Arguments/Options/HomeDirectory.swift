@@ -5,7 +5,10 @@ enum HomeDirectory {
   /// `--home`, then `KEYHAUL_HOME`, then the platform's place for an application's data.
   ///
   /// Source of the default: XDG Base Directory Specification (a relative `XDG_DATA_HOME` is ignored).
-  static func path(flag: String?, environment: [String: String]) throws(CommandFailure) -> String {
+  ///
+  /// - Returns: `nil` if nothing names a folder.
+  /// - Throws: `.usage` for an empty `--home`.
+  static func path(flag: String?, environment: [String: String]) throws(CommandFailure) -> String? {
     if let flag {
       guard !flag.isEmpty else { throw .usage("--home is empty", try: "--home DIR") }
       return flag
@@ -17,15 +20,28 @@ enum HomeDirectory {
       if let data = environment["XDG_DATA_HOME"], data.hasPrefix("/") { return data + "/keyhaul" }
       if let home = environment["HOME"], !home.isEmpty { return home + "/.local/share/keyhaul" }
     #endif
-    throw .usage("there is no folder for virtual devices", why: "HOME is not set", try: "--home DIR")
+    return nil
+  }
+
+  /// The error of what needs a folder of virtual devices if nothing names one.
+  static var missing: CommandFailure {
+    .usage("there is no folder for virtual devices", why: "HOME is not set", try: "--home DIR")
   }
 }
 
 extension Session {
   /// The directory that holds the virtual devices; it may not exist yet.
   func homeDirectory() throws(CommandFailure) -> String {
+    guard let home = try homeDirectoryIfAny() else { throw HomeDirectory.missing }
+    return home
+  }
+
+  /// The directory that holds the virtual devices, for a command that also works without any.
+  ///
+  /// - Returns: `nil` if nothing names one.
+  func homeDirectoryIfAny() throws(CommandFailure) -> String? {
     let home = try HomeDirectory.path(flag: common.home, environment: environment)
-    if common.home != nil { showHome(home) }
+    if let home, common.home != nil { showHome(home) }
     return home
   }
 
@@ -38,7 +54,7 @@ extension Session {
   /// Has the calls that are shown name the folder of a device that was found, unless its name alone leads there.
   func showHome(ofDeviceIn directory: String) {
     guard let home = PlacePath(directory)?.parent else { return }
-    let usual = try? HomeDirectory.path(flag: nil, environment: environment)
+    let usual = (try? HomeDirectory.path(flag: nil, environment: environment)) ?? nil
     if Self.folder(home) != usual.map(Self.folder) { showHome(home) }
   }
 

@@ -362,7 +362,7 @@ extension PlanCommand {
   /// A target is no argument, and two sources are rarely a backup and a device.
   func warnOfMany(in session: Session) throws(CommandFailure) {
     guard paths.count == 2, move.to == nil else { return }
-    let (home, target) = (try session.homeDirectory(), paths[1])
+    let (home, target) = (try session.homeDirectoryIfAny(), paths[1])
     let isFileToo = ((try? FileSystem.real.status(of: target)) ?? nil) != nil
     guard Self.isDevice(target, home: home), !isFileToo, !Self.isDevice(paths[0], home: home) else { return }
     session.warn(

@@ -52,6 +52,11 @@ final class AnswerJournal: Sendable {
           .busy, "\(path) is in use",
           why: "another run is adding results to it", try: "another file")
       }
+      // As with other outputs: somebody else may have put the link there.
+      guard error != .tooManySymbolicLinkLevels else {
+        throw CommandFailure(
+          .failed, "cannot continue with \(path)", why: "it is a link", try: "the path of the link's target")
+      }
       throw CommandFailure(
         .failed, "cannot continue with \(path)",
         why: error == .invalidArgument ? "it is not a regular file" : error.reason,
@@ -131,7 +136,8 @@ final class AnswerJournal: Sendable {
       try system.writeAll(bytes, to: lock.file.raw)
     } catch {
       throw CommandFailure(
-        .failed, "could not write \(path)", why: error.reason,
+        .failed, "could not write \(path)",
+        why: error.isDiskFull ? "\(error.reason) (needs \(Amounts.bytes(bytes.count)))" : error.reason,
         try: error.isDiskFull ? "free space and run the command again; it continues where it stopped" : nil)
     }
   }

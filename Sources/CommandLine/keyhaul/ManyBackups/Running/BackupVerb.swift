@@ -56,7 +56,10 @@ extension BackupVerb {
   }
 
   /// Whether an argument is the name of a device in the home folder.
-  static func isDevice(_ argument: String, home: String) -> Bool {
+  ///
+  /// - Parameter home: The home folder; `nil` if nothing names one.
+  static func isDevice(_ argument: String, home: String?) -> Bool {
+    guard let home else { return false }
     let name = argument.hasPrefix("device:") ? argument.dropFirst("device:".count) : argument[...]
     return !name.contains("/") && PathContent(of: "\(home)/\(name)") == .device
   }
@@ -74,7 +77,7 @@ extension BackupVerb {
     let isList = paths.count > 1 || many.isGiven || common.isNDJSON || common.isCSV
     if !isPage, !isList {
       // A name that is a device's too is for the verb to refuse.
-      let home = try session.homeDirectory()
+      let home = try session.homeDirectoryIfAny()
       guard !Self.takesDevices || !Self.isDevice(first, home: home) else { return false }
       return try BackupPlaces.areBackups(in: first)
     }

@@ -111,13 +111,13 @@ struct ManyBackupsRun<Verb: BackupVerb> {
   /// Refuses an argument that is not a file where several are given: it may be a password, and is not repeated.
   private static func checkNames(_ paths: [String], in session: Session) throws(CommandFailure) {
     guard paths.count > 1 else { return }
-    let home = try session.homeDirectory()
+    let home = try session.homeDirectoryIfAny()
     for (place, path) in paths.enumerated() {
       guard path != "-" else {
         throw .usage(
           "- cannot be combined with other backups", why: "\(paths.count) were given", try: "a separate command for -")
       }
-      let isDevice = path.hasPrefix("device:") || PathContent(of: "\(home)/\(path)") == .device
+      let isDevice = path.hasPrefix("device:") || home.map { PathContent(of: "\($0)/\(path)") } == .device
       let stands = (try? FileSystem.real.status(of: path)) ?? nil
       guard stands == nil, !isDevice else { continue }
       if let chosen = try? BackupChoice.path(path, backups: BackupChoice.backups), chosen != path { continue }

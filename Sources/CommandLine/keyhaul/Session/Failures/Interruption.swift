@@ -19,6 +19,8 @@ enum Interruption {
   private static let mayLeaveAtOnce = Atomic<Bool>(false)
   private static let mustReturn = Atomic<Bool>(false)
   private static let resumed = Atomic<Bool>(false)
+  /// The process group of a user's command that runs for this program; 0 if there is none.
+  private static let commandGroup = Atomic<Int32>(0)
   /// The terminal's settings while a prompt has switched its echo off; the handler may read it at any moment.
   private static let savedTerminal = SavedTerminal()
 
@@ -29,6 +31,7 @@ enum Interruption {
     _ = mayLeaveAtOnce.load(ordering: .relaxed)
     _ = mustReturn.load(ordering: .relaxed)
     _ = resumed.load(ordering: .relaxed)
+    _ = commandGroup.load(ordering: .relaxed)
     _ = savedTerminal
     _ = previous
     _ = outOfMemory
@@ -106,7 +109,23 @@ enum Interruption {
     savedTerminal.save(settings, of: descriptor)
   }
 
+  /// Remembers how a terminal was that another process group gets, so that leaving in haste takes it back.
+  static func willLendTerminal(_ descriptor: Int32, from settings: termios) {
+    savedTerminal.save(settings, of: descriptor, ownedBy: getpgrp())
+  }
+
   static func didRestoreTerminal() { savedTerminal.forget() }
+
+  /// Remembers a user's command that runs in its own process group, so that leaving in haste ends it.
+  static func didStartCommand(in group: pid_t) { commandGroup.store(group, ordering: .releasing) }
+
+  static func didEndCommand() { commandGroup.store(0, ordering: .releasing) }
+
+  /// Calls nothing that POSIX forbids in a signal handler.
+  private static func endCommand() {
+    let group = commandGroup.load(ordering: .acquiring)
+    if group > 0 { kill(-group, SIGKILL) }
+  }
 
   private static func handle(_ number: Int32) {
     // Nothing but calls that POSIX allows in a signal handler.
@@ -127,6 +146,7 @@ enum Interruption {
   }
 
   private static func leave(_ number: Int32) {
+    endCommand()
     savedTerminal.restore()
     ProcessMemory.wipeSecrets()
     _exit(128 &+ number)
@@ -152,6 +172,7 @@ enum Interruption {
   /// Leaves no secret behind. If the system has no memory left, that is the reason, and is said; otherwise the signal does what it
   /// does.
   private static func crash(_ number: Int32) {
+    endCommand()
     savedTerminal.restore()
     ProcessMemory.wipeSecrets()
     if ProcessMemory.isUsedUp {
@@ -188,12 +209,15 @@ enum Interruption {
 /// A terminal's settings at an address that never moves, for the signal handler.
 private final class SavedTerminal: Sendable {
   private let descriptor = Atomic<Int32>(-1)
+  /// The process group that the terminal goes back to; 0 if it still has it.
+  private let owner = Atomic<Int32>(0)
   private nonisolated(unsafe) let settings = UnsafeMutablePointer<termios>.allocate(capacity: 1)
 
   init() { settings.initialize(to: termios()) }
 
-  func save(_ value: termios, of terminal: Int32) {
+  func save(_ value: termios, of terminal: Int32, ownedBy group: pid_t = 0) {
     settings.pointee = value
+    owner.store(group, ordering: .releasing)
     descriptor.store(terminal, ordering: .releasing)
   }
 
@@ -201,6 +225,13 @@ private final class SavedTerminal: Sendable {
 
   func restore() {
     let terminal = descriptor.load(ordering: .acquiring)
-    if terminal >= 0 { tcsetattr(terminal, TCSANOW, settings) }
+    guard terminal >= 0 else { return }
+    let group = owner.load(ordering: .acquiring)
+    if group > 0 {
+      // Otherwise the system stops who changes a terminal from the background. The process ends after this.
+      signal(SIGTTOU, SIG_IGN)
+      tcsetpgrp(terminal, group)
+    }
+    tcsetattr(terminal, TCSANOW, settings)
   }
 }

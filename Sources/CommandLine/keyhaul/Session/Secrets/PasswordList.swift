@@ -23,17 +23,10 @@ struct PasswordList: Sendable {
   /// Reads a list and every password that it names, so that what cannot be read is known before any work.
   ///
   /// - Parameter path: Of the list; `-` is standard input.
-  /// - Throws: `.refused` for a list that others may write: whoever can, runs commands and names files here.
+  /// - Throws: `.refused` for a list that another user could change: whoever can, runs commands and names files here.
   init(_ path: String, in session: Session) throws(CommandFailure) {
     let what = "the list of passwords"
-    if path != "-", let status = try? FileSystem.real.status(of: path, followsLink: true), status.kind == .file,
-      status.permissions & 0o022 != 0
-    {
-      throw CommandFailure(
-        .refused, "refused to read \(what)",
-        why: "\(path) can be changed by other users, and contains commands that Keyhaul runs",
-        try: "chmod 600 \(ShellWord.quoted(path))")
-    }
+    if path != "-" { try Self.checkThatOthersCannotChange(path, what: what) }
     let bytes = try InputFile.read(path, atMost: Self.maximumByteCount, what: what, in: session)
     let entries = try Self.entries(of: bytes, named: InputFile.name(path))
     var read: [(source: SecretSource, password: SharedPassword)] = []
@@ -44,6 +37,32 @@ struct PasswordList: Sendable {
       read.append((entry.source, password))
       return (entry, password)
     }
+  }
+
+  private static func checkThatOthersCannotChange(_ path: String, what: String) throws(CommandFailure) {
+    let exposure: FileExposure?
+    do throws(Errno) {
+      exposure = try FileSystem.real.exposure(of: path)
+    } catch {
+      throw CommandFailure(
+        error.isAbsence ? .notFound : .failed, "cannot read \(what)", why: "\(path): \(error.reason)",
+        try: "check the path")
+    }
+    let (why, advice): (String, String)
+    switch exposure {
+    case nil: return
+    case .writableFile(let place):
+      why = "\(place) can be changed by other users, and contains commands that Keyhaul runs"
+      advice = "chmod 600 \(ShellWord.quoted(place))"
+    case .writableFolder(let place):
+      why =
+        "other users can write to the folder \(place) and replace the list, which contains commands that Keyhaul runs"
+      advice = "chmod go-w \(ShellWord.quoted(place))"
+    case .otherOwner(let place):
+      why = "\(place) belongs to another user, who can change the commands that Keyhaul runs"
+      advice = "copy the list into a folder of your own"
+    }
+    throw CommandFailure(.refused, "refused to read \(what)", why: why, try: advice)
   }
 
   /// - Throws: `.usage` for a line without a source. The line is not repeated: it may be a password.

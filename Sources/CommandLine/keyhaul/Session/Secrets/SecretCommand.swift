@@ -11,10 +11,12 @@ import SystemPackage
 
 /// Runs a user's command, such as a password manager, and takes what it prints straight into memory that is wiped.
 ///
-/// The command has our standard input, standard error and terminal, so that it can ask on its own.
+/// The command has our standard input, standard error and terminal, so that it can ask on its own. It has its own process
+/// group, and no process of this group stays when the command has ended or this program is asked to stop. A group in the
+/// background is stopped when it reads the terminal; then it gets the terminal until it ends.
 enum SecretCommand {
   static func output(
-    of command: String, family: SecretFamily, subject: String
+    of command: String, family: SecretFamily, subject: String, terminal: TerminalDevice?
   ) throws(CommandFailure) -> WipedBuffer {
     var ends: [Int32] = [-1, -1]
     guard pipe(&ends) == 0 else { throw failure(family, subject, Errno.last.reason) }
@@ -25,31 +27,38 @@ enum SecretCommand {
 
     let started = start(command, output: writeEnd)
     close(writeEnd)
-    let child: pid_t
+    let running: RunningCommand
     switch started {
-    case .success(let identifier): child = identifier
+    case .success(let identifier):
+      running = RunningCommand(
+        identifier, terminal: terminal,
+        withoutTerminal: failure(family, subject, "it was stopped, because it uses a terminal that another program has")
+      )
     case .failure(let error): throw failure(family, subject, "/bin/sh: \(error.reason)")
     }
 
     let bytes: WipedBuffer
     do {
-      bytes = try SecretDraining.drain(readEnd)
+      bytes = try running.output(from: readEnd)
     } catch {
-      kill(child, SIGTERM)
-      _ = wait(for: child, isUnwanted: true)
+      running.stop()
       switch error {
       case .system(let reason): throw failure(family, subject, reason.reason)
       case .overLimit: throw SecretDraining.overLimit("the command", family: family)
       case .interrupted(let interruption): throw interruption
       }
     }
-    let status = wait(for: child)
+    let hadTerminal = running.hasTerminal
+    let status = running.end()
     try Interruption.check()
     // The parts of a wait status, as POSIX systems lay them out: the signal in the low seven bits, the exit code above.
-    guard status & 0x7F == 0 else { throw failure(family, subject, "it was ended by signal \(status & 0x7F)") }
-    guard status >> 8 & 0xFF == 0 else {
-      throw failure(family, subject, "it exited with code \(status >> 8 & 0xFF)")
+    let (signal, code) = (status & 0x7F, status >> 8 & 0xFF)
+    // Ctrl-C at the command's prompt reaches the command alone, and means this program too. A shell says 128 + 2 of it.
+    if hadTerminal, signal == SIGINT || (signal == 0 && code == 128 + SIGINT) {
+      throw Interruption.failure(SIGINT, state: "nothing was changed")
     }
+    guard signal == 0 else { throw failure(family, subject, "it was ended by signal \(signal)") }
+    guard code == 0 else { throw failure(family, subject, "it exited with code \(code)") }
     return bytes
   }
 
@@ -76,7 +85,9 @@ enum SecretCommand {
     sigemptyset(&defaults)
     for number in [SIGPIPE, SIGXFSZ] { sigaddset(&defaults, number) }
     posix_spawnattr_setsigdefault(&attributes, &defaults)
-    posix_spawnattr_setflags(&attributes, Int16(POSIX_SPAWN_SETSIGDEF))
+    // 0 stands for a new group with the command's own number.
+    posix_spawnattr_setpgroup(&attributes, 0)
+    posix_spawnattr_setflags(&attributes, Int16(POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP))
 
     var arguments: [UnsafeMutablePointer<CChar>?] =
       ["sh", "-c", command].map { (text: String) in strdup(text) } + [nil]
@@ -85,36 +96,110 @@ enum SecretCommand {
     let code = posix_spawn(&child, "/bin/sh", &actions, &attributes, &arguments, environ)
     return code == 0 ? .success(child) : .failure(Errno(rawValue: code))
   }
+}
 
-  /// How long a command may take to end that was asked to.
-  private static let patience = Duration.seconds(1)
+/// A command in its own process group, whose number is that of its first process.
+private final class RunningCommand {
+  private let child: pid_t
+  private let terminal: TerminalDevice?
+  private let stopFailure: CommandFailure
 
-  /// Waits for the end of the command.
-  ///
-  /// If the program is asked to stop, so is the command, and is killed if it does not end within a second. It never sleeps
-  /// in the wait itself: a signal that came just before that would be lost.
-  ///
-  /// - Parameter isUnwanted: Whether the command was asked to end already.
-  private static func wait(for child: pid_t, isUnwanted: Bool = false) -> Int32 {
-    var status: Int32 = 0
-    var asked = isUnwanted ? ContinuousClock.now : nil
-    var isKilled = false
-    var pause: useconds_t = 100
-    while true {
-      let ended = waitpid(child, &status, WNOHANG)
-      if ended == child { return status }
-      if ended < 0, errno != EINTR { return 0xFF00 }
-      if let moment = asked {
-        if !isKilled, moment.duration(to: .now) >= patience {
-          kill(child, SIGKILL)
-          isKilled = true
-        }
-      } else if Interruption.pending != nil {
-        kill(child, SIGTERM)
-        asked = .now
+  /// - Parameters:
+  ///   - terminal: The terminal of this session, which the command gets if it reads it and this program has it.
+  ///   - stopFailure: The error if it needs a terminal that it cannot get.
+  init(_ child: pid_t, terminal: TerminalDevice?, withoutTerminal stopFailure: CommandFailure) {
+    self.child = child
+    self.terminal = terminal
+    self.stopFailure = stopFailure
+    Interruption.didStartCommand(in: child)
+  }
+
+  var hasTerminal: Bool { terminal?.isLent == true }
+
+  /// Reads what the command prints until it has ended, and not until those have that it started and left behind.
+  func output(from descriptor: Int32) throws(SecretDraining.Failure) -> WipedBuffer {
+    let buffer = WipedBuffer(limit: SecretLimits.maximumByteCount)
+    var isOpen = true
+    var pause: UInt32 = 500
+    // Of those that may have come only after the command's end, two waits show that nothing more comes.
+    var waitCount = 0
+    while waitCount < 2 {
+      if let signal = Interruption.pending {
+        throw .interrupted(Interruption.failure(signal, state: "nothing was changed"))
       }
-      usleep(pause)
-      pause = min(pause * 2, 20_000)
+      let hasEnded = hasChanged(WEXITED | WNOWAIT)
+      if hasEnded {
+        kill(-child, SIGKILL)
+        if !isOpen { return buffer }
+      } else if hasChanged(WSTOPPED) {
+        try followStop()
+      }
+      guard isOpen else {
+        usleep(pause)
+        pause = min(2 * pause, 100_000)
+        continue
+      }
+      let step: WipedBuffer.ReadStep
+      do {
+        step = try buffer.readOnce(from: descriptor)
+      } catch {
+        throw .system(error)
+      }
+      switch step {
+      case .more: waitCount = 0
+      case .noDataYet: waitCount = hasEnded ? waitCount + 1 : 0
+      case .end: isOpen = false
+      case .full: throw .overLimit
+      }
     }
+    return buffer
+  }
+
+  /// Ends the group and gives the status of the command, which has ended.
+  func end() -> Int32 {
+    kill(-child, SIGKILL)
+    var status: Int32 = 0
+    while waitpid(child, &status, 0) < 0 {
+      guard errno == EINTR else {
+        status = 0xFF00
+        break
+      }
+    }
+    Interruption.didEndCommand()
+    _ = terminal?.takeBack(resettingSettings: status != 0)
+    return status
+  }
+
+  /// Asks the group to end, and ends it soon after.
+  func stop() {
+    kill(-child, SIGTERM)
+    kill(-child, SIGCONT)
+    for _ in 0..<Self.graceCount where !hasChanged(WEXITED | WNOWAIT) { usleep(10_000) }
+    _ = end()
+  }
+
+  /// How often `stop` looks whether the command has ended, 10 ms apart.
+  private static let graceCount = 50
+
+  /// Whether the command has ended or was stopped; it is not collected if that is asked for.
+  private func hasChanged(_ options: Int32) -> Bool {
+    var information = siginfo_t()
+    guard waitid(P_PID, id_t(child), &information, options | WNOHANG) == 0 else { return errno != EINTR }
+    return information.si_signo != 0
+  }
+
+  /// Gives a command that was stopped the terminal if it reads it, or else stops this program too, as after Ctrl-Z, and goes
+  /// on with it.
+  private func followStop() throws(SecretDraining.Failure) {
+    if terminal?.lend(to: child) != true {
+      let settings = terminal?.takeBack(resettingSettings: true)
+      _ = Interruption.takeResumption()
+      kill(0, SIGTSTP)
+      usleep(10_000)
+      // A program that no shell looks after is not stopped by this, and may not have the terminal at all.
+      guard Interruption.takeResumption() || terminal?.isForeground == true else { throw .interrupted(stopFailure) }
+      if let settings { terminal?.lend(to: child, with: settings) }
+    }
+    kill(-child, SIGCONT)
   }
 }

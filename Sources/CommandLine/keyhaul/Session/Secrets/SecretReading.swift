@@ -154,7 +154,8 @@ extension Session {
     case .file(let path):
       return try readFile(path, family: family, subject: subject, isPublic: isPublic)
     case .command(let command):
-      return try SecretCommand.output(of: command, family: family, subject: subject)
+      return try SecretCommand.output(
+        of: command, family: family, subject: subject, terminal: terminalForCommand())
     case .prompt:
       throw missing(family, of: subject, why: "no source was given")
     }

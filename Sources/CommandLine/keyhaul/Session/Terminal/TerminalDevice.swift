@@ -15,6 +15,8 @@ final class TerminalDevice {
   static let maximumLineByteCount = 65_536
 
   private let descriptor: Int32
+  /// How the terminal was when it was lent; `nil` while this program has it.
+  private var settingsBeforeLending: termios?
 
   /// - Returns: `nil` if the program has no terminal.
   init?(path: String) {
@@ -57,6 +59,55 @@ final class TerminalDevice {
       var settings = hidden
       tcsetattr(descriptor, TCSAFLUSH, &settings)
     }.secret()
+  }
+
+  /// Whether this program's process group is the one that may read the terminal.
+  var isForeground: Bool { tcgetpgrp(descriptor) == getpgrp() }
+
+  /// Whether another process group has the terminal from this program.
+  var isLent: Bool { settingsBeforeLending != nil }
+
+  /// Makes another process group the one that reads the terminal and gets its Ctrl-C, as a shell does.
+  ///
+  /// - Parameter wanted: The settings that the group had when the terminal was taken back from it.
+  /// - Returns: `false` if this program does not have the terminal; then nothing happens.
+  @discardableResult
+  func lend(to group: pid_t, with wanted: termios? = nil) -> Bool {
+    var settings = termios()
+    guard isForeground, tcgetattr(descriptor, &settings) == 0 else { return false }
+    settingsBeforeLending = settings
+    Interruption.willLendTerminal(descriptor, from: settings)
+    if var wanted { tcsetattr(descriptor, TCSADRAIN, &wanted) }
+    setForeground(group)
+    return true
+  }
+
+  /// Takes the terminal back if it was lent.
+  ///
+  /// - Parameter resettingSettings: Whether its settings become what they were, as after a command that could not do so itself.
+  /// - Returns: The settings that the other group left; `nil` if the terminal was not lent.
+  func takeBack(resettingSettings: Bool) -> termios? {
+    guard var settings = settingsBeforeLending else { return nil }
+    settingsBeforeLending = nil
+    setForeground(getpgrp())
+    var left = termios()
+    tcgetattr(descriptor, &left)
+    if resettingSettings { tcsetattr(descriptor, TCSADRAIN, &settings) }
+    Interruption.didRestoreTerminal()
+    // A pager in this group may have been stopped because it was in the background.
+    kill(0, SIGCONT)
+    return left
+  }
+
+  /// The system stops a group in the background that changes this, unless it blocks the signal.
+  private func setForeground(_ group: pid_t) {
+    var blocked = sigset_t()
+    var before = sigset_t()
+    sigemptyset(&blocked)
+    sigaddset(&blocked, SIGTTOU)
+    pthread_sigmask(SIG_BLOCK, &blocked, &before)
+    defer { pthread_sigmask(SIG_SETMASK, &before, nil) }
+    tcsetpgrp(descriptor, group)
   }
 
   private func unusable(_ error: Errno) -> CommandFailure {

@@ -2,7 +2,8 @@ public import Basics
 internal import COpenSSL
 import KeychainFormats
 
-/// Whether a certificate leads to an anchor, at a moment and for a purpose: X.509 (RFC 5280) as OpenSSL walks it.
+/// Whether a certificate leads to an anchor, at a moment and for a purpose: X.509 (RFC 5280) as OpenSSL walks it, and what
+/// iOS asks of keys, signatures and servers' certificates besides (`CertificateStrength`).
 ///
 /// Nothing is fetched: certificates, anchors and the moment are given, and revocation is not looked at.
 public struct TrustEvaluation: Sendable {
@@ -38,6 +39,14 @@ public struct TrustEvaluation: Sendable {
     case unknownCriticalExtension
     /// A signature is not that of the issuer.
     case signatureInvalid
+    /// A key of the chain is smaller than the purpose allows, or of another kind.
+    case weakKey
+    /// A certificate of the chain was signed with a digest that the purpose does not allow.
+    case weakSignature
+    /// A server's certificate is valid for longer than 825 days.
+    case validityTooLong
+    /// A server's certificate does not say that it is for servers.
+    case serverPurposeMissing
     /// Something else; OpenSSL's words for it.
     case other(String)
   }
@@ -77,7 +86,7 @@ public struct TrustEvaluation: Sendable {
     try walk.require(purpose, at: moment)
     let isTrusted = walk.run()
     chain = try walk.chain()
-    failure = isTrusted ? nil : walk.failure
+    failure = isTrusted ? try CertificateStrength.failure(in: chain, for: purpose) : walk.failure
   }
 }
 

@@ -1,0 +1,106 @@
+import Basics
+internal import COpenSSL
+
+/// What Apple asks of a chain's certificates beyond RFC 5280, with anchors that an app sets.
+///
+/// A virtual device has no other anchors. So the rules for roots that come with the system (398 days, Certificate Transparency)
+/// and the exceptions for roots that a user or administrator trusts do not apply.
+///
+/// Source: Apple `SecPolicy.c` (`SecPolicyAddBasicCertOptions`, `SecPolicyCreateSSLWithKeyUsage`), `SecPolicyServer.c` and
+/// `SecPolicyLeafCallbacks.c`, of which each rule names its function; support.apple.com/103769 (HT210176) and 102028 (HT211025)
+/// describe them.
+enum CertificateStrength {
+  /// - Parameter chain: From the certificate that is asked about to its anchor.
+  /// - Returns: The first rule that a certificate breaks; `nil` if there is none.
+  static func failure(
+    in chain: [[UInt8]], for purpose: TrustEvaluation.Purpose
+  ) throws(MaterialError) -> TrustEvaluation.Failure? {
+    let isServer: Bool
+    switch purpose {
+    case .basic, .client: isServer = false
+    case .server: isServer = true
+    }
+    for (index, der) in chain.enumerated() {
+      let certificate = try der.withRawBytes { (bytes) throws(MaterialError) in try X509Certificate(der: bytes) }
+      if certificate.hasWeakKey { return .weakKey }
+      if isServer, !(try hasServerKey(der)) { return .weakKey }
+      let digests = isServer ? serverDigests : weakDigests
+      if digests.contains(certificate.signatureDigest), !certificate.isSelfSigned { return .weakSignature }
+      guard isServer, index == 0, certificate.isStartedAfterJuly2019 else { continue }
+      if certificate.isValidForTooLong { return .validityTooLong }
+      if !certificate.hasServerPurpose { return .serverPurposeMissing }
+    }
+    return nil
+  }
+
+  /// Apple `SecPolicyCheckCertWeakSignature`, in every policy.
+  private static let weakDigests: [Int32] = [NID_md2, NID_md4, NID_md5]
+  /// Apple `SecPolicyRemoveWeakHashOptions`.
+  private static let serverDigests: [Int32] = weakDigests + [NID_sha1]
+
+  /// Whether a key is RSA of 2,048 bits or on a curve of 256 bits and more. Apple counts bytes, and so takes 2,041 bits.
+  ///
+  /// Source: Apple `SecPolicyAddStrongKeySizeOptions`, `SecPolicyCheckKeySize`, `SecCertificateIsAtLeastMinKeySize`, which takes no
+  /// other kind of key.
+  private static func hasServerKey(_ der: [UInt8]) throws(MaterialError) -> Bool {
+    guard let key = try CertificateFacts(der: der).publicKey else { return false }
+    let byteCount = (key.sizeInBits + 7) / 8
+    switch key.algorithm {
+    case .rsa: return byteCount >= 256
+    case .ellipticCurve: return byteCount >= 32
+    }
+  }
+}
+
+extension X509Certificate {
+  /// Whether the key is RSA of less than 1,024 bits, or on a curve of less than 160, in bytes.
+  ///
+  /// Source: Apple `SecCertificateIsWeakKey`. It also refuses kinds of keys that it does not know; those are left to OpenSSL.
+  fileprivate var hasWeakKey: Bool {
+    guard let key = X509_get0_pubkey(handle) else { return false }
+    let byteCount = (EVP_PKEY_get_bits(key) + 7) / 8
+    return switch EVP_PKEY_get_base_id(key) {
+    case EVP_PKEY_RSA: byteCount < 128
+    case EVP_PKEY_EC: byteCount < 20
+    default: false
+    }
+  }
+
+  /// OpenSSL's number of the digest of the certificate's signature; 0 if the signature has none.
+  fileprivate var signatureDigest: Int32 {
+    var digest: Int32 = 0
+    X509_get_signature_info(handle, &digest, nil, nil, nil)
+    return digest
+  }
+
+  /// Source: Apple `SecPolicyCheckCertSignatureHashAlgorithms`, which asks nothing of the signature of such a certificate.
+  fileprivate var isSelfSigned: Bool { X509_self_signed(handle, 1) == 1 }
+
+  /// Whether the validity begins after the moment from which Apple's rules for servers hold.
+  ///
+  /// Source: Apple `SecPolicyCheckOtherTrustValidityPeriodMaximums`, `SecPolicyCheckServerAuthEKU`. The constant there is
+  /// 583628400 s after 2001-01-01. Its comment says 1 July 2019 00:00 UTC, an hour later.
+  fileprivate var isStartedAfterJuly2019: Bool {
+    ASN1_TIME_cmp_time_t(X509_get0_notBefore(handle), 978_307_200 + 583_628_400) > 0
+  }
+
+  /// Whether the certificate is valid for more than 825 days and one hour.
+  ///
+  /// Source: Apple `SecPolicyCheckOtherTrustValidityPeriodMaximums`, whose hour is for inaccurate issuers.
+  fileprivate var isValidForTooLong: Bool {
+    var (days, seconds): (Int32, Int32) = (0, 0)
+    guard ASN1_TIME_diff(&days, &seconds, X509_get0_notBefore(handle), X509_get0_notAfter(handle)) == 1 else {
+      return true
+    }
+    return Int64(days) * 86_400 + Int64(seconds) > 825 * 86_400 + 3_600
+  }
+
+  /// Whether the extended key usage names TLS servers; one for every purpose does not.
+  ///
+  /// Source: Apple `SecPolicyCheckServerAuthEKU`.
+  fileprivate var hasServerPurpose: Bool {
+    let usage = X509_get_extended_key_usage(handle)
+    // All bits are set if there is no such extension.
+    return usage != .max && usage & UInt32(XKU_SSL_SERVER) != 0
+  }
+}

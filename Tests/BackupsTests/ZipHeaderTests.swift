@@ -1,0 +1,155 @@
+import Backups
+import Foundation
+import TestSupport
+import Testing
+
+/// An entry whose header before its bytes differs from the zip's directory.
+private struct DifferingEntry: Sendable, CustomTestStringConvertible {
+  let testDescription: String
+  var name = "Manifest.plist"
+  var flags = 0
+  var content: [UInt8] = [1, 2, 3]
+  var extra: @Sendable (TinyZip) -> [UInt8] = { _ in [] }
+  var local: @Sendable (TinyZip) -> TinyZip.Local = { _ in TinyZip.Local() }
+  /// `nil` if the zip is read.
+  var code: BackupArchiveError.Code?
+  /// Part of the reason that has to be given.
+  var reason = ""
+
+  var zip: [UInt8] {
+    var zip = TinyZip()
+    zip.add(
+      nameBytes: Array(name.utf8), content, flags: flags, extra: extra(zip), local: local(zip))
+    return zip.finished()
+  }
+}
+
+/// Source: PKWARE APPNOTE 4.3.7, 4.3.12, 4.4.4, 4.6.9: the two headers of an entry repeat each other.
+@Suite("The two headers of an entry of a zip")
+struct ZipHeaderTests {
+  private static let refused: [DifferingEntry] = [
+    .init(
+      testDescription: "another name", local: { _ in .init(name: Array("Manifest.bak".utf8)) }, code: .hostile,
+      reason: "\"Manifest.plist\" in the zip's directory and \"Manifest.bak\" before its bytes"),
+    .init(
+      testDescription: "a name in capitals", local: { _ in .init(name: Array("MANIFEST.plist".utf8)) }, code: .hostile,
+      reason: "before its bytes"),
+    .init(
+      testDescription: "no name", local: { _ in .init(name: []) }, code: .hostile, reason: "before its bytes"),
+    .init(
+      testDescription: "a longer name", local: { _ in .init(name: Array("Manifest.plist/x".utf8)) }, code: .hostile,
+      reason: "before its bytes"),
+    .init(
+      testDescription: "the composed form of a name", name: "e\u{301}",
+      local: { _ in .init(name: Array("\u{e9}".utf8)) },
+      code: .hostile, reason: "before its bytes"),
+    .init(
+      testDescription: "a Unicode path with another name, before the bytes alone", name: "x.jpg",
+      local: { .init(extra: $0.unicodePath("Manifest.plist", of: "x.jpg")) }, code: .hostile,
+      reason: "\"Manifest.plist\" in its Unicode path"),
+    .init(
+      testDescription: "a Unicode path with another name, in the directory alone", name: "x.jpg",
+      extra: { $0.unicodePath("Manifest.plist", of: "x.jpg") }, code: .hostile,
+      reason: "\"Manifest.plist\" in its Unicode path"),
+    .init(
+      testDescription: "a Unicode path with another name, in both", name: "x.jpg",
+      extra: { $0.unicodePath("Manifest.plist", of: "x.jpg") },
+      local: { .init(extra: $0.unicodePath("Manifest.plist", of: "x.jpg")) }, code: .hostile,
+      reason: "\"Manifest.plist\" in its Unicode path"),
+    .init(
+      testDescription: "a Unicode path whose checksum is of another name", name: "x.jpg",
+      local: { .init(extra: $0.unicodePath("Manifest.plist", of: "y.jpg")) }, code: .hostile,
+      reason: "\"Manifest.plist\" in its Unicode path"),
+    .init(
+      testDescription: "two Unicode paths that differ", name: "\u{f6}",
+      extra: { $0.unicodePath("\u{e4}", of: "\u{f6}") },
+      local: { .init(extra: $0.unicodePath("\u{e9}", of: "\u{f6}")) }, code: .hostile, reason: "in its Unicode path"),
+    .init(
+      testDescription: "another size", local: { _ in .init(size: 2) }, code: .damaged, reason: "different sizes"),
+    .init(
+      testDescription: "no size, though no mark says that it comes later", local: { _ in .init(size: 0) },
+      code: .damaged, reason: "different sizes"),
+    .init(
+      testDescription: "another compressed size", local: { _ in .init(packed: 2) }, code: .damaged,
+      reason: "different compressed sizes"),
+    .init(
+      testDescription: "another checksum", local: { _ in .init(checksum: 7) }, code: .damaged,
+      reason: "different checksums"),
+    .init(
+      testDescription: "another compression", local: { _ in .init(method: 8) }, code: .damaged,
+      reason: "different compressions"),
+    .init(
+      testDescription: "another size in the field of large zips",
+      local: { .init(packed: -1, size: -1, extra: $0.largeNumbers(4, 3)) }, code: .damaged, reason: "different sizes"),
+    .init(
+      testDescription: "a wrong size, though a mark says that it comes later", flags: 8, local: { _ in .init(size: 2) },
+      code: .damaged, reason: "different sizes"),
+  ]
+
+  private static let read: [DifferingEntry] = [
+    .init(testDescription: "the same fields"),
+    .init(
+      testDescription: "zeros for numbers that come later", flags: 8,
+      local: { _ in .init(checksum: 0, packed: 0, size: 0) }),
+    .init(
+      testDescription: "its sizes in the field of large zips",
+      local: { .init(packed: -1, size: -1, extra: $0.largeNumbers(3, 3)) }),
+    .init(
+      testDescription: "a Unicode path with the same name",
+      extra: { $0.unicodePath("Manifest.plist", of: "Manifest.plist") },
+      local: { .init(extra: $0.unicodePath("Manifest.plist", of: "Manifest.plist")) }),
+    .init(
+      testDescription: "a long extra field that nobody knows",
+      local: { _ in .init(extra: [0xFE, 0xCA, 0x58, 0x02] + [UInt8](repeating: 0, count: 600)) }),
+  ]
+
+  @Test("that differ are refused", arguments: refused)
+  private func differing(_ entry: DifferingEntry) throws {
+    let error = try #require(try failure(opening: entry.zip))
+    #expect(error.code == entry.code)
+    #expect(error.reason.contains(entry.reason), "\(error.reason)")
+  }
+
+  @Test("that say the same are read", arguments: read)
+  private func same(_ entry: DifferingEntry) throws {
+    // Past its headers, the entry turns out not to be a property list.
+    let error = try #require(try failure(opening: entry.zip))
+    #expect(![.hostile, .truncated].contains(error.code))
+    #expect(!error.reason.contains("before its bytes"), "\(error.reason)")
+  }
+
+  @Test("are read if the name is Unicode in the extra field and in another character set in the header")
+  func otherCharacterSet() throws {
+    let sample = try SampleBackup()
+    var zip = TinyZip()
+    for file in try sample.storedFiles() {
+      // "\u{f6}" in the character set of old DOS systems.
+      let header = [0x94] + Array("/\(file.path)".utf8)
+      let field = zip.unicodePath("\u{f6}/\(file.path)", of: "")
+      zip.add(nameBytes: header, file.bytes, extra: field, local: .init(extra: field))
+    }
+    let error = try failure(opening: zip.finished())
+    #expect(error?.reason.contains("Unicode path") != true, "\(error?.reason ?? "")")
+  }
+
+  @Test("are not missing before an entry's bytes")
+  func missing() throws {
+    var zip = TinyZip()
+    zip.add("Manifest.plist", [1, 2, 3])
+    var bytes = zip.finished()
+    bytes[3] = 5
+    let error = try #require(try failure(opening: bytes))
+    #expect(error.code == .damaged)
+    #expect(error.reason == "entry 1 has no header before its bytes")
+  }
+
+  @Test("are those of one directory: a second one before the end record is refused")
+  func secondDirectory() throws {
+    var (zip, other) = (TinyZip(), TinyZip())
+    zip.add("Manifest.plist", [1, 2, 3])
+    other.add("Manifest.bak.x", [1, 2, 3])
+    let error = try #require(try failure(opening: zip.finished(before: other)))
+    #expect(error.code == .damaged)
+    #expect(error.reason == "the zip's directory does not end where its end record begins")
+  }
+}

@@ -1,0 +1,29 @@
+import Basics
+import Foundation
+import TestSupport
+import Testing
+import VirtualDevice
+
+@Suite("Leftover folders of temporary devices")
+struct TemporaryDeviceLeftoverTests {
+  @Test("The folder of a process that was killed is removed by the next one, and that of a running process is not")
+  func leftovers() throws {
+    let directory = try TemporaryDirectory()
+    let names = (0..<4).map { _ in "keyhaul-devices-\(UUID().uuidString)" }
+    for name in names { try directory.write([1], to: "\(name)/phone/device.json") }
+    try directory.write([1], to: "keyhaul-devices-notes/text")
+    try directory.write([1], to: "keyhaul-\(UUID().uuidString)/text")
+    // A running process holds its folder.
+    let system = FileSystem.real
+    let running = try system.openDirectory(directory.path(names[3]))
+    let isHeld = system.claim(running)
+    #expect(isHeld)
+    let home = try TemporaryDeviceHome(inside: directory.path)
+    let left = try FileManager.default.contentsOfDirectory(atPath: directory.path)
+    #expect(left.count == 4, "\(left)")
+    #expect(left.contains(names[3]) && left.contains("keyhaul-devices-notes"), "\(left)")
+    #expect(FileManager.default.fileExists(atPath: home.home.path))
+    system.unclaim(running)
+    withExtendedLifetime(home) {}
+  }
+}
