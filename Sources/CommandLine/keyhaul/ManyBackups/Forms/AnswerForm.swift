@@ -101,7 +101,7 @@ struct AnswerTextForm: AnswerForm {
   let parts: [String]
   let hasSummary = true
 
-  private static let widths = [4, 20, 16, 10, 8, 4]
+  private static let widths = [4, 17, 13, 10, 8, 4]
 
   func head() -> String {
     style.painted(line(["CODE", "RESULT", "DEVICE", "MADE", "PASSWORD", "SEAL"], "BACKUP"), .bold) + "\n"

@@ -80,6 +80,6 @@ extension Verify {
   static func finding(in document: JSONValue) -> String? {
     guard let verdict = document["verdict"]?.stringValue else { return nil }
     return document["device_key"]?.stringValue == DeviceKeyVerdict.foreign.rawValue
-      ? "\(verdict), other key" : verdict
+      ? "other device key" : verdict
   }
 }
