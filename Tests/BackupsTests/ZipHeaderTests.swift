@@ -136,11 +136,13 @@ struct ZipHeaderTests {
   func missing() throws {
     var zip = TinyZip()
     zip.add("Manifest.plist", [1, 2, 3])
+    zip.add("Status.plist", [4, 5, 6])
     var bytes = zip.finished()
-    bytes[3] = 5
+    // The last byte of the second signature; the first header has 30 bytes, and the name and the content follow.
+    bytes[30 + "Manifest.plist".utf8.count + 3 + 3] = 5
     let error = try #require(try failure(opening: bytes))
     #expect(error.code == .damaged)
-    #expect(error.reason == "entry 1 has no header before its bytes")
+    #expect(error.reason == "entry 2 has no header before its bytes")
   }
 
   @Test("are those of one directory: a second one before the end record is refused")

@@ -10,12 +10,15 @@ struct TemporaryDeviceLeftoverTests {
   func leftovers() throws {
     let directory = try TemporaryDirectory()
     let names = (0..<4).map { _ in "keyhaul-devices-\(UUID().uuidString)" }
-    for name in names { try directory.write([1], to: "\(name)/phone/device.json") }
+    for name in names {
+      try directory.write([1], to: "\(name)/phone/device.json")
+      try directory.write([], to: "\(name)/.in-use")
+    }
     try directory.write([1], to: "keyhaul-devices-notes/text")
     try directory.write([1], to: "keyhaul-\(UUID().uuidString)/text")
     // A running process holds its folder.
     let system = FileSystem.real
-    let running = try system.openDirectory(directory.path(names[3]))
+    let running = try system.openLockFile(directory.path("\(names[3])/.in-use"))
     let isHeld = system.claim(running)
     #expect(isHeld)
     let home = try TemporaryDeviceHome(inside: directory.path)

@@ -46,11 +46,13 @@ public final class TemporaryDeviceHome: Sendable {
   /// - Throws: Why it cannot be held, such as on a file system that knows no locks.
   private static func hold(_ path: String) throws(Errno) -> Hold? {
     let system = FileSystem.real
-    guard let lock = try system.lock(try system.openDirectory(path), .exclusive) else { return nil }
+    // Not the directory itself, which is locked while a device is made in it.
+    guard let lock = try system.lock(try system.openLockFile("\(path)/\(lockName)"), .exclusive) else { return nil }
     return system.isDirectory(path) ? Hold(lock) : nil
   }
 
   private static let attemptCount = 5
+  private static let lockName = ".in-use"
   /// Versions before the locks used other names.
   private static let prefix = "keyhaul-devices-"
   private static let cleaned = Locked<Set<String>>([])
@@ -65,7 +67,8 @@ public final class TemporaryDeviceHome: Sendable {
       let text = String(decoding: name.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
       guard text.hasPrefix(prefix), UUID(uuidString: String(text.dropFirst(prefix.count))) != nil,
         let status = try? system.status(of: name, in: directory), status.kind == .directory, status.isOwn,
-        let left = try? system.openDirectory(name, in: directory), system.claim(left)
+        let left = try? system.openDirectory(name, in: directory),
+        let file = try? system.openForReading(lockName, in: left), system.claim(file)
       else { continue }
       try? system.removeTree(name, in: directory)
     }
