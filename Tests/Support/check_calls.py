@@ -26,7 +26,7 @@ import time
 
 from checks import Checks
 from disk_model import images, read_log
-from kill_verbs import Kills, Place, chosen_scenes, files
+from kill_verbs import Kills, Place, chosen_scenes, files, is_emptied
 
 FAULTS = {"ENOSPC": errno.ENOSPC, "EIO": errno.EIO, "EINTR": errno.EINTR, "EDQUOT": errno.EDQUOT, "short": 0}
 # Names kept or not, bytes lost, there or torn.
@@ -172,11 +172,6 @@ class Calls(Kills):
             self.checks.check(code == 0 and scene.look(place) == new, f"{where}: run again it ended with {code}: {said}")
         else:
             self.checks.check(found in (old, new), f"{where}: neither old nor new: {str(found)[:400]}")
-
-
-def is_emptied(path):
-    """Whether it is a journal that could not be removed, and that takes nothing back."""
-    return path.name.endswith("-journal") and not any(path.read_bytes()[:28])
 
 
 def bytes_of(folder):
