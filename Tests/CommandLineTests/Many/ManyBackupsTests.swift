@@ -96,7 +96,7 @@ struct ManyBackupsTests {
     )
     #expect(lines[2].hasPrefix("      error: ") && lines[3].hasPrefix("        why: "))
     #expect(!outcome.output.contains("\u{1B}"))
-    #expect(outcome.output.contains("\n   0  whole                 old-phone "))
+    #expect(outcome.output.contains("\n   0  whole              old-phone "))
     #expect(
       lines.suffix(5) == [
         "", "5 backups: 3 with exit code 0 and 2 with 14 (refused).",
