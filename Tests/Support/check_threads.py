@@ -72,7 +72,7 @@ class Threads(Kills):
     def start(self, place, words, first=0, last=0, limits=None):
         """Exit code, none of a run that hung; what it said; how many threads it started, and how many starts were refused."""
         self.count.unlink(missing_ok=True)
-        environment = dict(os.environ, TERM="xterm")
+        environment = dict(os.environ, TERM="xterm", SWIFT_BACKTRACE="enable=no")
         if limits is None:
             environment |= {
                 "LD_PRELOAD": str(self.library), "KEYHAUL_THREADS_FIRST": str(first), "KEYHAUL_THREADS_LAST": str(last),

@@ -19,6 +19,7 @@ enum Interruption {
   private static let mayLeaveAtOnce = Atomic<Bool>(false)
   private static let mustReturn = Atomic<Bool>(false)
   private static let resumed = Atomic<Bool>(false)
+  private static let isLeaving = Atomic<Bool>(false)
   /// The terminal's settings while a prompt has switched its echo off; the handler may read it at any moment.
   private static let savedTerminal = SavedTerminal()
 
@@ -29,6 +30,7 @@ enum Interruption {
     _ = mayLeaveAtOnce.load(ordering: .relaxed)
     _ = mustReturn.load(ordering: .relaxed)
     _ = resumed.load(ordering: .relaxed)
+    _ = isLeaving.load(ordering: .relaxed)
     _ = savedTerminal
     _ = previous
     _ = outOfMemory
@@ -127,6 +129,7 @@ enum Interruption {
   }
 
   private static func leave(_ number: Int32) {
+    isLeaving.store(true, ordering: .releasing)
     savedTerminal.restore()
     ProcessMemory.wipeSecrets()
     _exit(128 &+ number)
@@ -152,6 +155,11 @@ enum Interruption {
   /// Leaves no secret behind. If the system has no memory left, that is the reason, and is said; otherwise the signal does what it
   /// does.
   private static func crash(_ number: Int32) {
+    if isLeaving.load(ordering: .acquiring) {
+      // Another thread still used a secret that is overwritten by now. The program ends in a moment.
+      sleep(1)
+      _exit(128 &+ received.load(ordering: .acquiring))
+    }
     savedTerminal.restore()
     ProcessMemory.wipeSecrets()
     if ProcessMemory.isUsedUp {
