@@ -24,7 +24,7 @@ import threading
 import time
 
 from checks import Checks
-from kill_verbs import GROUP, NEW, OLD, Kills, chosen_scenes, files
+from kill_verbs import CHAT, NEW, OLD, Kills, chosen_scenes, files
 
 MOST, SECONDS = 20, 30
 
@@ -47,7 +47,7 @@ def readers(short):
     yield ["plan", "b", "--to", "other", "--compare", *key]
     yield ["plan", "many", "--to", "other", *key]
     yield ["restore", "b", "--to", "other", "--dry-run", "--yes", *key]
-    yield ["why", "b", "--access-group", GROUP, *key]
+    yield ["why", "b", "--access-group", CHAT, *key]
     yield ["convert", "b", "-o", "-"]
     yield ["export", "b.tar", "--files", "out", "--dry-run", *key]
     yield ["device", "list"]
