@@ -8,7 +8,9 @@ import Testing
 
 @Suite("Descriptors and memory that the system refuses")
 struct ShortageTests {
-  @Test("A shortage is a failure of the system, whatever the code was to be", arguments: [Errno.tooManyOpenFiles, .noMemory])
+  @Test(
+    "A shortage is a failure of the system, whatever the code was to be",
+    arguments: [Errno.tooManyOpenFiles, .noMemory])
   func code(reason: Errno) {
     let error = BackupArchiveError(.damaged, "a file: \(reason.reason)", of: reason)
     #expect(error.isShortage && error.code == .unreadable && error.category == .failed)
@@ -17,7 +19,8 @@ struct ShortageTests {
   }
 
   @Test(
-    "No file of a backup counts as damaged because the system has no descriptor left for it", arguments: [1, 5, 20, 60, 200])
+    "No file of a backup counts as damaged because the system has no descriptor left for it",
+    arguments: [1, 5, 20, 60, 200])
   func extraction(allowedCount: Int) throws {
     let directory = try TemporaryDirectory()
     let backup = try TreeBackup(ExtractionTests.files, isEncrypted: false)

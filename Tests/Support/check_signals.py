@@ -141,7 +141,8 @@ class Waits:
         verify = ["verify", "b", "--no-input"]
         yield "a device that another process holds", locked("home/phone/lock"), [*add, "--wait", "60s"], {}
         yield "a folder of devices that another process holds", locked("home"), ["device", "create", "new", "--no-input"], {}
-        yield "a database that another process writes", written(), add, {}
+        # The answer is that it is in use. A device's revision goes up before its first change.
+        yield "a database that another process writes", written(), add, {"codes": (11,)}
         for name, command in (("says nothing", "sleep 60"), ("ignores SIGTERM", "trap '' TERM; sleep 60; sleep 60"),
                               ("has closed its output", "exec >&-; sleep 60"),
                               ("ignores SIGTERM with its output closed", "trap '' TERM; exec >&-; sleep 60; sleep 60")):
@@ -167,8 +168,8 @@ class Waits:
 
 
 def files_without_locks(folder):
-    """Without the pipes, and without what a device's lock says and SQLite's two files beside a database."""
-    return {name: content for name, content in files(folder).items() if not name.endswith(("/lock", "-wal", "-shm"))}
+    """Without the pipes, what a device's lock and its record say, and SQLite's two files beside a database."""
+    return {name: content for name, content in files(folder).items() if not name.endswith(("/lock", "/device.json", "-wal", "-shm"))}
 
 
 def main():

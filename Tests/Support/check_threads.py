@@ -24,7 +24,7 @@ import threading
 import time
 
 from checks import Checks
-from kill_verbs import GROUP, NEW, OLD, Kills, chosen_scenes, files
+from kill_verbs import CHAT, NEW, OLD, Kills, chosen_scenes, files
 
 MOST, SECONDS = 20, 30
 
@@ -47,7 +47,7 @@ def readers(short):
     yield ["plan", "b", "--to", "other", "--compare", *key]
     yield ["plan", "many", "--to", "other", *key]
     yield ["restore", "b", "--to", "other", "--dry-run", "--yes", *key]
-    yield ["why", "b", "--access-group", GROUP, *key]
+    yield ["why", "b", "--access-group", CHAT, *key]
     yield ["convert", "b", "-o", "-"]
     yield ["export", "b.tar", "--files", "out", "--dry-run", *key]
     yield ["device", "list"]
@@ -72,7 +72,7 @@ class Threads(Kills):
     def start(self, place, words, first=0, last=0, limits=None):
         """Exit code, none of a run that hung; what it said; how many threads it started, and how many starts were refused."""
         self.count.unlink(missing_ok=True)
-        environment = dict(os.environ, TERM="xterm")
+        environment = dict(os.environ, TERM="xterm", SWIFT_BACKTRACE="enable=no")
         if limits is None:
             environment |= {
                 "LD_PRELOAD": str(self.library), "KEYHAUL_THREADS_FIRST": str(first), "KEYHAUL_THREADS_LAST": str(last),

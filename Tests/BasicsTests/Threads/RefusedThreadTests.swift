@@ -84,7 +84,8 @@ struct RefusedThreadTests {
   @Test("Side work without a thread is not begun, and keeps nobody waiting")
   func sideWork() {
     let begun = Locked(false)
-    let work = SideWork(startThread: { _, _ in false }) { _ in begun.withLock { $0 = true } }
+    let refusing: WorkThread.Starter = { _, _ in false }
+    let work = SideWork(startThread: refusing) { _ in begun.withLock { $0 = true } }
     #expect(work == nil)
     #expect(!begun.withLock { $0 })
   }

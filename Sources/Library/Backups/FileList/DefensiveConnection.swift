@@ -1,6 +1,7 @@
 import Basics
 import CSQLite
 import KeychainFormats
+import SystemPackage
 
 /// A read-only connection to a database from outside, with every door of SQL shut.
 ///
@@ -14,7 +15,11 @@ package final class DefensiveConnection {
     let opened = DatabaseFileSystem.open(reader)
     guard opened.code == SQLITE_OK, let connection = opened.connection else {
       sqlite3_close_v2(opened.connection)
-      throw reader.refusal ?? BackupArchiveError(.damaged, "the manifest database cannot be opened")
+      if let refusal = reader.refusal { throw refusal }
+      if opened.code == SQLITE_NOMEM {
+        throw BackupArchiveError(.unreadable, "the manifest database: out of memory", of: .noMemory)
+      }
+      throw BackupArchiveError(.damaged, "the manifest database cannot be opened")
     }
     handle = connection
     try Self.forbidComputation(of: connection)

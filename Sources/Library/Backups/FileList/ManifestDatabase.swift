@@ -1,6 +1,7 @@
 import Basics
 import KeychainCrypto
 import KeychainFormats
+import SystemPackage
 
 /// The list of files of a current backup (`Manifest.db`).
 ///
@@ -62,6 +63,10 @@ final class ManifestDatabase: Sendable {
     var fault = bytes.cut
     if fault == nil, let result = try connection.firstFault() {
       fault = "the manifest database fails its check: \(quoted(result))"
+    }
+    // Where SQLite has no memory for a page, its check says so as if the page were wrong.
+    if fault?.hasSuffix("unable to get the page. error code=7\"") == true {
+      throw BackupArchiveError(.unreadable, "the manifest database: out of memory", of: .noMemory)
     }
     guard let fault else { return check.withLock { $0 = .passed } }
     let rows = try ReadableRows(of: connection, byteCount: bytes.byteCount, columns: Self.columns, reason: fault)

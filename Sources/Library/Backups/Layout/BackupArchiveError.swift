@@ -138,7 +138,8 @@ public struct BackupArchiveError: ExplainedError, Equatable {
         .failed, "the backup changed while it was being read",
         advice: "run it again when no other program writes to the backup; nothing was changed")
     case .unreadable where isShortage:
-      .init(.failed, "could not read the backup", advice: "end other programs, or raise the limit of the shell (ulimit)")
+      .init(
+        .failed, "could not read the backup", advice: "end other programs, or raise the limit of the shell (ulimit)")
     case .unreadable: .init(.failed, "could not read the backup", advice: "check the permissions and the disk")
     case .unwritable:
       .init(

@@ -36,7 +36,8 @@ package enum ParallelMap {
   ///   delivered, and nothing behind it is.
   @discardableResult
   package static func run<Input: Sendable, Output: Sendable, Failure: Error>(
-    jobs: Int, startThread: WorkThread.Starter = WorkThread.start, next: () throws(Failure) -> Input?, shouldContinue: () -> Bool = { true },
+    jobs: Int, startThread: WorkThread.Starter = WorkThread.start, next: () throws(Failure) -> Input?,
+    shouldContinue: () -> Bool = { true },
     work: @escaping @Sendable (Input) throws(Failure) -> Output, deliver: (Output) throws(Failure) -> Void
   ) throws(Failure) -> Bool {
     guard jobs > 1, !isJob else {

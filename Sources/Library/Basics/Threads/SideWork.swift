@@ -14,7 +14,8 @@ package final class SideWork: Sendable {
   ///   - work: It has to ask `isWanted` several times a second, and to end soon where that answers `false`.
   /// - Returns: `nil` if no thread can be started; the work is not begun then.
   package init?(
-    startThread: WorkThread.Starter = WorkThread.start, _ work: @escaping @Sendable (_ isWanted: @escaping Demand) -> Void
+    startThread: WorkThread.Starter = WorkThread.start,
+    _ work: @escaping @Sendable (_ isWanted: @escaping Demand) -> Void
   ) {
     let isRunning = startThread { [state] in
       work { state.isWanted(after: $0) }

@@ -54,6 +54,6 @@ package enum WorkThread {
 /// The queues of libdispatch that other libraries make.
 package enum DispatchQueues {
   /// Keeps the queue that runs the caller until the process ends: to free it, libdispatch would need a thread, and would wait
-  /// without end if the system refused one. A kept queue of GRDB takes less than 2 kB.
+  /// without end if the system refused one.
   package static func keepCurrent() { keyhaul_keep_dispatch_queue() }
 }

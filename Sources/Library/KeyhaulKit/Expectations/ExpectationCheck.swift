@@ -60,11 +60,13 @@ public struct ExpectationCheck: Sendable {
     var named: ExpectedItems?
     for setting in settings {
       let items = items(setting)
-      var known = named ?? ExpectedItems(items)
+      var known: ExpectedItems
+      if let named { known = named } else { known = try ExpectedItems(items, for: expectations) }
       var outcomes = ExpectedOutcomes(
-        items, in: known.groups, missesAtMost: ExpectedItems.maximumMissCount - cases.reduce(0) { $0 + $1.misses.count })
+        items, in: known.groups, missesAtMost: ExpectedItems.maximumMissCount - cases.reduce(0) { $0 + $1.misses.count }
+      )
       for (index, expectation) in expectations.enumerated() where expectation.holds(for: setting) {
-        let meant = try known.meant(by: expectation.matcher)
+        let meant = known.meant(by: expectation.matcher)
         cases.append(
           Case(
             index: index, expectation: expectation, setting: setting,

@@ -23,7 +23,6 @@ struct ExpectedItems {
   /// The groups of sealed items that nothing names.
   private var nameless: [Int] = []
   private var known: [ItemMatcher: Meant] = [:]
-  private var comparisonCount = 0
 
   /// The groups that a matcher means, and those that it may mean.
   struct Meant {
@@ -42,7 +41,9 @@ struct ExpectedItems {
     [identity.account, identity.service, identity.label, identity.server, identity.accessGroup]
   }
 
-  init(_ items: [ExpectedItem]) {
+  /// - Parameter expectations: All that will be looked up.
+  /// - Throws: `.malformedExpectations` if they ask for more comparisons than the limit.
+  init(_ items: [ExpectedItem], for expectations: [PlanExpectation]) throws(MigrationError) {
     byName = Array(repeating: [:], count: Self.asked(of: ItemMatcher()).count)
     var numbers: [ItemIdentity: Int] = [:]
     for (place, item) in items.enumerated() {
@@ -58,21 +59,29 @@ struct ExpectedItems {
         if let name { byName[position][Array(name.utf8), default: []].append(number) }
       }
     }
+    var comparisonCount = 0
+    for matcher in Set(expectations.map(\.matcher)) {
+      comparisonCount += (candidates(for: matcher)?.count ?? groups.count) + nameless.count
+      guard comparisonCount <= Self.maximumComparisonCount else { throw .tooManyComparisons }
+    }
   }
 
-  /// - Throws: `.malformedExpectations` if all matchers so far ask for more than the limit.
-  mutating func meant(by matcher: ItemMatcher) throws(MigrationError) -> Meant {
-    if let meant = known[matcher] { return meant }
+  /// The groups that have one of the names that a matcher spells in full; `nil` if it spells none.
+  private func candidates(for matcher: ItemMatcher) -> [Int]? {
     var candidates: [Int]?
     for (position, pattern) in Self.asked(of: matcher).enumerated() {
       guard let text = pattern?.text else { continue }
       let found = byName[position][Array(text.utf8)] ?? []
       if found.count < candidates?.count ?? .max { candidates = found }
     }
-    comparisonCount += (candidates?.count ?? groups.count) + nameless.count
-    guard comparisonCount <= Self.maximumComparisonCount else { throw .tooManyComparisons }
+    return candidates
+  }
+
+  /// The groups that a matcher means, and those that it may mean.
+  mutating func meant(by matcher: ItemMatcher) -> Meant {
+    if let meant = known[matcher] { return meant }
     var meant = Meant()
-    if let candidates {
+    if let candidates = candidates(for: matcher) {
       meant.certain = candidates.filter { matcher.matches(groups[$0].identity) }
     } else {
       meant.certain = groups.indices.filter { matcher.matches(groups[$0].identity) }

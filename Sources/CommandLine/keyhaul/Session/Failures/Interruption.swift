@@ -21,6 +21,7 @@ enum Interruption {
   private static let resumed = Atomic<Bool>(false)
   /// The process group of a user's command that runs for this program; 0 if there is none.
   private static let commandGroup = Atomic<Int32>(0)
+  private static let isLeaving = Atomic<Bool>(false)
   /// The terminal's settings while a prompt has switched its echo off; the handler may read it at any moment.
   private static let savedTerminal = SavedTerminal()
 
@@ -32,6 +33,7 @@ enum Interruption {
     _ = mustReturn.load(ordering: .relaxed)
     _ = resumed.load(ordering: .relaxed)
     _ = commandGroup.load(ordering: .relaxed)
+    _ = isLeaving.load(ordering: .relaxed)
     _ = savedTerminal
     _ = previous
     _ = outOfMemory
@@ -147,6 +149,7 @@ enum Interruption {
 
   private static func leave(_ number: Int32) {
     endCommand()
+    isLeaving.store(true, ordering: .releasing)
     savedTerminal.restore()
     ProcessMemory.wipeSecrets()
     _exit(128 &+ number)
@@ -172,6 +175,11 @@ enum Interruption {
   /// Leaves no secret behind. If the system has no memory left, that is the reason, and is said; otherwise the signal does what it
   /// does.
   private static func crash(_ number: Int32) {
+    if isLeaving.load(ordering: .acquiring) {
+      // Another thread still used a secret that is overwritten by now. The program ends in a moment.
+      sleep(1)
+      _exit(128 &+ received.load(ordering: .acquiring))
+    }
     endCommand()
     savedTerminal.restore()
     ProcessMemory.wipeSecrets()
