@@ -49,7 +49,7 @@ struct VocabularyTests {
     "ICLOUD": "ways", "WRAPPED WITH": "class-key", "WHY IT STAYS": "stays-behind", "DOMAIN": "domain",
     "TRANSFER METHOD": "ways", "DIFFERS IN": "primary-key", "OLD-PHONE, ERASED": "forecast",
     "STRANGER, ERASED": "forecast", "THE SAME, ERASED": "forecast",
-    "ACCESS GROUP": "access-group", "REVISION": "revision",
+    "ACCESS GROUP": "access-group", "REVISION": "revision", "SEAL": "seal",
   ]
 
   private static let terms = [

@@ -31,9 +31,18 @@ struct HostileDatabaseTests {
     let file = try DatabaseFile.changed(
       by: "CREATE TABLE t(a); CREATE INDEX i ON t(a); INSERT INTO t \(rows) SELECT i FROM n")
     let database = try Keychains.ForeignDatabase(DatabaseImage(file))
-    #expect(try database.hasSoundIndexes())
-    #expect(try !database.hasSoundIndexes(within: 0))
-    #expect(try database.hasSoundIndexes())
+    #expect(try database.indexState() == .sound)
+    #expect(try database.indexState(within: 0) == .damaged)
+    #expect(try database.indexState() == .sound)
+  }
+
+  @Test(
+    "An index with an expression is not checked, because that would run the expression",
+    arguments: ["genp(lower(svce))", "genp(svce) WHERE length(svce) > 3"])
+  func computedIndex(definition: String) throws {
+    let file = try DatabaseFile.changed(by: "CREATE INDEX i ON \(definition)")
+    #expect(try KeychainDatabase(file: file).indexState == .unchecked)
+    #expect(try KeychainDatabase(file: DatabaseFile.changed(by: "CREATE INDEX i ON genp(svce)")).indexState == .sound)
   }
 
   @Test("Where one table is missing the others are read, and it is named")

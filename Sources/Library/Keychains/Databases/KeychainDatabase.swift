@@ -9,6 +9,16 @@ package import KeychainRules
 /// trigger or a view, is run. Source: Apple `SecItemSchema.c`, `SecItemDb.c`; no database of a real Simulator was
 /// available.
 public struct KeychainDatabase: Sendable {
+  /// What SQLite's check of the indexes found.
+  public enum IndexState: Sendable, Hashable {
+    /// Each index lists every row of its table and no other.
+    case sound
+    /// An index does not, or checking it takes too long.
+    case damaged
+    /// They were not checked: the pages are damaged, or an index has an expression, which is code in the file.
+    case unchecked
+  }
+
   /// The version of its schema; `nil` if the table `tversion` has no row that names one.
   public let schema: SchemaVersion?
   /// The rows of the item tables in the order genp, inet, cert, keys, each by its row's number.
@@ -19,8 +29,8 @@ public struct KeychainDatabase: Sendable {
   public let wrappedMetadataKeys: [KeyClass: SensitiveBytes]
   /// Whether SQLite finds nothing wrong with its pages, its log applied.
   public let isIntact: Bool
-  /// Whether each index lists every row of its table, its log applied; `false` if the pages are damaged.
-  public let hasSoundIndexes: Bool
+  /// Whether each index lists every row of its table, its log applied.
+  public let indexState: IndexState
   /// The bytes of one file that holds all of it, its log applied: a checkpointed copy.
   public let image: [UInt8]
   /// What became of the log beside it.
@@ -137,7 +147,7 @@ public struct KeychainDatabase: Sendable {
     self.schema = schema
     self.rows = rows
     isIntact = try database.isIntact()
-    hasSoundIndexes = isIntact ? try database.hasSoundIndexes() : false
+    indexState = isIntact ? try database.indexState() : .unchecked
     self.image = image.bytes
     wrappedMetadataKeys = keys
     self.log = use

@@ -70,9 +70,14 @@ public final class SimulatorKeychain {
     self.random = random
     try Self.refuseDefinitions(in: database)
     // What an index does not list is not found there, and would be put in a second time.
-    guard try database.hasSoundIndexes() else {
+    switch try database.indexState() {
+    case .sound: break
+    case .damaged:
       throw KeychainDatabaseError(
         .damaged, "its indexes do not match its tables, so a change could add an item that is already there")
+    case .unchecked:
+      throw KeychainDatabaseError(
+        .unchangeable, "one of its indexes has an expression, which no Simulator's database has")
     }
     guard let schema = try KeychainDatabase.schema(of: database) else {
       throw KeychainDatabaseError(.unchangeable, "it does not state its schema version")

@@ -113,19 +113,20 @@ protocol DatabaseRows: AnyObject {
 }
 
 extension DatabaseRows {
-  /// Whether SQLite's full check finds no error: each index has an entry for every row of its table and no other, and each
-  /// key once.
+  /// Runs SQLite's full check: each index has an entry for every row of its table and no other, and each key once.
   ///
   /// An index may be made so that looking up its entries takes hours. One for which the limit is too short counts as damaged.
   ///
   /// - Parameter limit: The most CPU time in nanoseconds; by default 5 s, and 1 ms for each page, many times what the
   ///   database of a device takes.
-  func hasSoundIndexes(within limit: Int64? = nil) throws(KeychainDatabaseError) -> Bool {
+  func indexState(within limit: Int64? = nil) throws(KeychainDatabaseError) -> KeychainDatabase.IndexState {
     guard let handle else { throw KeychainDatabaseError(.failed, "the database is closed") }
+    if try hasComputedIndex() { return .unchecked }
     var pageCount: Int64 = 0
     try forEachRow("PRAGMA page_count") { pageCount = $0.number(0) ?? 0 }
     var deadline = keyhaul_sqlite3_cpu_time() + (limit ?? 5_000_000_000 + pageCount * 1_000_000)
-    return try withUnsafeMutablePointer(to: &deadline) { (deadline) throws(KeychainDatabaseError) -> Bool in
+    return try withUnsafeMutablePointer(to: &deadline) {
+      (deadline) throws(KeychainDatabaseError) -> KeychainDatabase.IndexState in
       keyhaul_sqlite3_limit_time(handle, deadline)
       defer { keyhaul_sqlite3_limit_time(handle, nil) }
       var isSound = false
@@ -133,10 +134,21 @@ extension DatabaseRows {
         try forEachRow("PRAGMA integrity_check(1)") { row in isSound = row.text(0) == "ok" }
       } catch {
         guard sqlite3_errcode(handle) == SQLITE_INTERRUPT || error.code == .damaged else { throw error }
-        return false
       }
-      return isSound
+      return isSound ? .sound : .damaged
     }
+  }
+
+  /// Whether an index has a computed column or a condition. That is code in the database, and the check of the index would
+  /// run it.
+  private func hasComputedIndex() throws(KeychainDatabaseError) -> Bool {
+    var isComputed = false
+    try forEachRow(
+      "SELECT 1 FROM main.sqlite_schema AS item, pragma_index_list(item.tbl_name) AS listed"
+        + " WHERE item.type = 'index' AND listed.name = item.name AND (listed.partial"
+        + " OR EXISTS (SELECT 1 FROM pragma_index_xinfo(item.name) WHERE cid = -2)) LIMIT 1"
+    ) { _ in isComputed = true }
+    return isComputed
   }
 
   /// The columns of a table that has its own pages and no computed columns; `nil` for a view, or if there is no such
