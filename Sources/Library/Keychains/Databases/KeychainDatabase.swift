@@ -9,16 +9,6 @@ package import KeychainRules
 /// trigger or a view, is run. Source: Apple `SecItemSchema.c`, `SecItemDb.c`; no database of a real Simulator was
 /// available.
 public struct KeychainDatabase: Sendable {
-  /// What SQLite's check of the indexes found.
-  public enum IndexState: Sendable, Hashable {
-    /// Each index lists every row of its table and no other.
-    case sound
-    /// An index does not, or checking it takes too long.
-    case damaged
-    /// They were not checked: the pages are damaged, or an index has an expression, which is code in the file.
-    case unchecked
-  }
-
   /// The version of its schema; `nil` if the table `tversion` has no row that names one.
   public let schema: SchemaVersion?
   /// The rows of the item tables in the order genp, inet, cert, keys, each by its row's number.
@@ -30,7 +20,7 @@ public struct KeychainDatabase: Sendable {
   /// Whether SQLite finds nothing wrong with its pages, its log applied.
   public let isIntact: Bool
   /// Whether each index lists every row of its table, its log applied.
-  public let indexState: IndexState
+  public let indexState: DatabaseIndexState
   /// The bytes of one file that holds all of it, its log applied: a checkpointed copy.
   public let image: [UInt8]
   /// What became of the log beside it.

@@ -102,6 +102,16 @@ final class ForeignDatabase: DatabaseRows {
   ]
 }
 
+/// What SQLite's check of a database's indexes found.
+public enum DatabaseIndexState: Sendable, Hashable {
+  /// Each index lists every row of its table and no other.
+  case sound
+  /// An index does not, or checking it takes too long.
+  case damaged
+  /// They were not checked: the pages are damaged, or an index has an expression, which is code in the file.
+  case unchecked
+}
+
 /// What answers queries about a database.
 protocol DatabaseRows: AnyObject {
   /// The connection; `nil` once it is closed.
@@ -119,14 +129,14 @@ extension DatabaseRows {
   ///
   /// - Parameter limit: The most CPU time in nanoseconds; by default 5 s, and 1 ms for each page, many times what the
   ///   database of a device takes.
-  func indexState(within limit: Int64? = nil) throws(KeychainDatabaseError) -> KeychainDatabase.IndexState {
+  func indexState(within limit: Int64? = nil) throws(KeychainDatabaseError) -> DatabaseIndexState {
     guard let handle else { throw KeychainDatabaseError(.failed, "the database is closed") }
     if try hasComputedIndex() { return .unchecked }
     var pageCount: Int64 = 0
     try forEachRow("PRAGMA page_count") { pageCount = $0.number(0) ?? 0 }
     var deadline = keyhaul_sqlite3_cpu_time() + (limit ?? 5_000_000_000 + pageCount * 1_000_000)
     return try withUnsafeMutablePointer(to: &deadline) {
-      (deadline) throws(KeychainDatabaseError) -> KeychainDatabase.IndexState in
+      (deadline) throws(KeychainDatabaseError) -> DatabaseIndexState in
       keyhaul_sqlite3_limit_time(handle, deadline)
       defer { keyhaul_sqlite3_limit_time(handle, nil) }
       var isSound = false
