@@ -28,7 +28,7 @@ OLD = "password-old"
 GROUP = "ABCDE12345.org.example.writers"
 FORMS = {"folder": "b", "tar": "b.tar", "zip": "b.zip"}
 # Members of results that differ in every run.
-TIMES = ("made", "checksum", "unlocked_in_seconds")
+TIMES = ("made", "checksum", "unlocked_in_seconds", "unlock_seconds")
 BUSY = 11
 # What `item find` says if nothing matches.
 NO_MATCH = 4
@@ -114,6 +114,13 @@ def without_times(value):
     if isinstance(value, dict):
         return {key: without_times(member) for key, member in value.items() if key not in TIMES}
     return [without_times(member) for member in value] if isinstance(value, list) else value
+
+
+def difference(given, other):
+    """Where two results differ first."""
+    one, two = str(given), str(other)
+    start = next((place for place, (left, right) in enumerate(zip(one, two)) if left != right), min(len(one), len(two)))
+    return f"{one[max(start - 60, 0):start + 60]} instead of {two[max(start - 60, 0):start + 60]}"
 
 
 class Writers:
@@ -261,7 +268,8 @@ class Writers:
         given = self.answer(reader, folder, backup, read)
         after = self.answer(reader, folder, backup)
         self.checks.check(
-            read[0] == BUSY or given in (before, after), f"{name}: {read[0]} {read[2]} {str(given)[:600]}")
+            read[0] == BUSY or given in (before, after),
+            f"{name}: {read[0]} {read[2][-300:]}: {difference(given, before)}; {difference(given, after)}")
         self.checks.check(written[0] in (0, BUSY), f"{name}: the writer exits with {written[0]}: {written[2]}")
         if written[0] == BUSY:
             self.checks.check(before == after, f"{name}: exit code 11, and the backup changed")
