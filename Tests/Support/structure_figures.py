@@ -1,9 +1,12 @@
 #!/usr/bin/env python3
-"""Counts what the sources are divided into: targets, files, lines, imports of own modules, `package` declarations.
+"""Counts what the sources are divided into, and how many mechanisms they have for one need.
 
     structure_figures.py [FOLDER]
 
 Reads the targets from `swift package dump-package`, so it measures any commit. Tests, benchmarks and examples do not count.
+The counts are of the text: a type describes an item if its name contains "Item", or if a stored property holds an item's
+identity; a box around keys is a type that exists only to share a key; a switch is over the kind of source if it has two of the
+cases `.device`, `.archive` and `.dump`; public declarations are those of the modules that `import KeyhaulKit` shows.
 """
 
 import json
@@ -16,6 +19,49 @@ import sys
 IMPORT = re.compile(r"^\s*(?:@\w+(?:\([^)]*\))?\s+)*(?:(?:public|package|internal|private|fileprivate)\s+)?import\s+(?:\w+\s+)?(\w+)\s*$",
                     re.M)
 PACKAGE = re.compile(r"^\s*(?:@\w+(?:\([^)]*\))?\s+)*(?:\w+\s+)*?package(?:\(set\))?\s+(?!import\b)", re.M)
+
+TYPE = re.compile(r"^[ \t]*(?:@\w+(?:\([^)]*\))?\s+)*(?:(?:public|package|private|fileprivate|internal|final|indirect|open)\s+)*"
+                  r"(?:struct|class|enum|actor|protocol)\s+(\w+)", re.M)
+IDENTITY = re.compile(r"^\s+(?:(?:public|package|private|fileprivate|private\(set\))\s+)*(?:let|var)\s+\w+:\s*"
+                      r"(?:ItemIdentity|Identity|KeychainItem)\??\s*$", re.M)
+PUBLIC = re.compile(r"^\s*(?:@\w+(?:\([^)]*\))?\s+)*(?:\w+\s+)*?(?:public|open)\s+(?!import\b|extension\b)", re.M)
+EXPORTED = re.compile(r"^@_exported\s+(?:public\s+)?import\s+(\w+)", re.M)
+BOXES = {"HandedOver", "HeldKey", "HeldKeys", "DerivedKey", "SharedForecast", "NewKey", "SharedClassKeys", "HeldSecret", "SharedPassword"}
+SOURCES = ("device", "archive", "dump")
+
+
+def switches_over_source(text):
+    """The switches that have two of the cases of `SOURCES`, by their indentation."""
+    lines, count = text.splitlines(), 0
+    for start, line in enumerate(lines):
+        if not re.search(r"\bswitch\b.*\{\s*$", line):
+            continue
+        indentation, cases = len(line) - len(line.lstrip()), set()
+        for inner in lines[start + 1:]:
+            if inner.strip() and len(inner) - len(inner.lstrip()) <= indentation and not inner.lstrip().startswith("case"):
+                break
+            cases |= {name for name in SOURCES if re.match(rf"\s*case\b.*\.{name}\b", inner)}
+        count += len(cases) >= 2
+    return count
+
+
+def types_about_items(text):
+    """Types whose name contains "Item", and types with a stored identity of an item."""
+    declared = [(match.start(), match.group(1)) for match in TYPE.finditer(text)]
+    found = {name for _, name in declared if "Item" in name}
+    for match in IDENTITY.finditer(text):
+        found.update([name for start, name in declared if start < match.start()][-1:])
+    return len(found)
+
+
+def exported_modules(module, texts_by_module, seen=()):
+    """The modules that an import of this one shows."""
+    found = {module}
+    for text in texts_by_module.get(module, []):
+        for other in EXPORTED.findall(text):
+            if other in texts_by_module and other not in seen:
+                found |= exported_modules(other, texts_by_module, (*seen, module))
+    return found
 
 
 def main():
@@ -36,6 +82,14 @@ def main():
     print(f"mean and median of a file   {round(statistics.mean(lines)):>6} {round(statistics.median(lines)):>6}")
     print(f"imports of own modules      {len(imports):>6}")
     print(f"`package` declarations      {sum(len(PACKAGE.findall(text)) for text in texts):>6}")
+    by_module = {
+        name: [file.read_text(encoding="utf-8") for file in sorted(path.rglob("*.swift"))] for name, path in targets.items()}
+    shown = exported_modules("KeyhaulKit", by_module)
+    print(f"types that describe an item {sum(map(types_about_items, texts)):>6}")
+    print(f"boxes around keys           {sum(name in BOXES for text in texts for name in TYPE.findall(text)):>6}")
+    print(f"`do throws` blocks          {sum(text.count('do throws') for text in texts):>6}")
+    print(f"switches over the source    {sum(map(switches_over_source, texts)):>6}")
+    print(f"public declarations         {sum(len(PUBLIC.findall(text)) for name in shown for text in by_module[name]):>6}")
 
 
 if __name__ == "__main__":
