@@ -74,7 +74,8 @@ class Limited(Kills):
         for limit in limits:
             place = self.fresh(origin)
             where = f"{scene.name}, {name} {limit}"
-            done = self.judge(where, (0, *scene.partly), *self.start(place, scene.words, kind, limit))
+            # 5: done, but the replaced backup could not be removed.
+            done = self.judge(where, (0, 5, *scene.partly), *self.start(place, scene.words, kind, limit))
             found = scene.look(place)
             # Files of a backup are written one by one, and the list of them says which are not.
             part = isinstance(old, dict) and {
