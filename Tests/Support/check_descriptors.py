@@ -52,6 +52,9 @@ class Limited(Kills):
         if code == 127 and LOADER in said:
             return False
         check(code is not None, f"{where}: does not end")
+        # Documented: a device that cannot be read is passed over, so its key is missing. Nothing is changed.
+        if code == 64 and "without its device's key" in said:
+            return False
         check(code in (*whole, 1, *((3,) if is_many else ())), f"{where}: ended with {code}: {said[-300:]}")
         check(code in whole or "error:" in said or is_many, f"{where}: ended with {code} and said nothing: {said[-200:]}")
         check(code in whole or not re.search(r"damaged|not a backup|hostile|don't trust", said), f"{where}: a false sentence: {said[-300:]}")
