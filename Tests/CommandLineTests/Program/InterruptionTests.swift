@@ -36,6 +36,17 @@ struct InterruptionTests {
     }
   }
 
+  @Test("A SIGQUIT that the parent process ignores overwrites no secret")
+  func ignoredQuit() async {
+    await #expect(processExitsWith: .exitCode(0)) {
+      signal(SIGQUIT, SIG_IGN)
+      Interruption.install()
+      let secret = Secret(utf8: "correct horse")
+      raise(SIGQUIT)
+      exit(secret.matches(Secret(utf8: "correct horse")) ? 0 : 1)
+    }
+  }
+
   @Test("is not the only signal that stops the work")
   func terminate() async {
     await #expect(processExitsWith: .exitCode(143)) {
@@ -195,7 +206,7 @@ struct ProgressLineTests {
     #expect(terminal.transcript.hasPrefix("\rReading \\u{1B}[2J …"))
   }
 
-  @Test("A progress line without a thread is drawn where the work tells how far it has come")
+  @Test("A progress line without a thread is drawn when the work reports its progress")
   func withoutThread() throws {
     let terminal = try PseudoTerminal()
     let descriptor = open(terminal.path, O_RDWR | O_NOCTTY)

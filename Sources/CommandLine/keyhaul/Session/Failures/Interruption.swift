@@ -11,15 +11,15 @@ import Synchronization
 
 /// Ctrl-C and its relatives: the first asks the work to stop and roll back, the second leaves at once.
 ///
-/// Both are safe, because every write is a rename or a transaction. Work that takes long calls `check()` between its
-/// steps; system calls that wait come back with `EINTR`. A signal that comes just before such a call would not end it: so an
-/// alarm follows the first signal every second, until the program ends.
+/// Both are safe, because every write is a rename or a transaction. Long work calls `check()` between its steps.
+/// Waiting system calls return with `EINTR`. A signal that arrives just before such a call does not end it. Therefore
+/// an alarm follows the first signal every second until the program ends.
 enum Interruption {
   private static let received = Atomic<Int32>(0)
   private static let mayLeaveAtOnce = Atomic<Bool>(false)
   private static let mustReturn = Atomic<Bool>(false)
   private static let resumed = Atomic<Bool>(false)
-  /// The process group of a user's command that runs for this program; 0 if there is none.
+  /// The process group of a user's command that runs for this program; 0 if no command is running.
   private static let commandGroup = Atomic<Int32>(0)
   private static let isLeaving = Atomic<Bool>(false)
   /// The terminal's settings while a prompt has switched its echo off; the handler may read it at any moment.
@@ -53,11 +53,13 @@ enum Interruption {
     setHandler(&alarm) { _ in Interruption.handleAlarm() }
     sigaction(SIGALRM, &alarm, nil)
     for number in crashes {
+      // A signal that the parent wants ignored must not wipe the secrets of a program that goes on.
+      guard sigaction(number, nil, previous + Int(number)) == 0, !isIgnored(previous[Int(number)]) else { continue }
       var action = sigaction()
       setHandler(&action) { number in Interruption.crash(number) }
       // On the stack that Swift's own handler has, if there is one.
       action.sa_flags = Int32(SA_ONSTACK)
-      sigaction(number, &action, previous + Int(number))
+      sigaction(number, &action, nil)
     }
     var resumption = sigaction()
     setHandler(&resumption) { _ in Interruption.resumed.store(true, ordering: .releasing) }
@@ -85,8 +87,8 @@ enum Interruption {
     CommandFailure(.signal(number), "stopped by \(number == SIGINT ? "Ctrl-C" : "signal \(number)")", why: state)
   }
 
-  /// Work that only waits for somebody else's bytes, or only computes, and has changed nothing: there the first signal leaves at
-  /// once.
+  /// Runs work that has changed nothing, and only waits for another process's bytes or only computes. During this work,
+  /// the first signal ends the program at once.
   static func leavingAtOnce<Value: ~Copyable, Failure: Error>(
     _ body: () throws(Failure) -> Value
   ) throws(Failure) -> Value {
@@ -111,19 +113,20 @@ enum Interruption {
     savedTerminal.save(settings, of: descriptor)
   }
 
-  /// Remembers how a terminal was that another process group gets, so that leaving in haste takes it back.
+  /// Remembers the settings of a terminal before another process group gets it, so that an immediate exit takes it
+  /// back.
   static func willLendTerminal(_ descriptor: Int32, from settings: termios) {
     savedTerminal.save(settings, of: descriptor, ownedBy: getpgrp())
   }
 
   static func didRestoreTerminal() { savedTerminal.forget() }
 
-  /// Remembers a user's command that runs in its own process group, so that leaving in haste ends it.
+  /// Remembers a user's command that runs in its own process group, so that an immediate exit ends it.
   static func didStartCommand(in group: pid_t) { commandGroup.store(group, ordering: .releasing) }
 
   static func didEndCommand() { commandGroup.store(0, ordering: .releasing) }
 
-  /// Calls nothing that POSIX forbids in a signal handler.
+  /// Kills the user's command. Calls nothing that POSIX forbids in a signal handler.
   private static func endCommand() {
     let group = commandGroup.load(ordering: .acquiring)
     if group > 0 { kill(-group, SIGKILL) }
@@ -139,7 +142,7 @@ enum Interruption {
     leave(number)
   }
 
-  /// Has the calls that wait come back once more, also one that began just after the first signal.
+  /// Interrupts waiting calls again, including a call that began just after the first signal.
   private static func handleAlarm() {
     let number = received.load(ordering: .acquiring)
     guard number != 0 else { return }
@@ -158,7 +161,7 @@ enum Interruption {
   /// What ends a program at once: Ctrl-\\, `abort`, and faults of its own.
   private static let crashes = [SIGQUIT, SIGABRT, SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP]
 
-  /// What the signals did before, by their numbers: Swift may show where the program crashed.
+  /// The earlier actions of the signals, by signal number. Swift's action may show the place of the crash.
   private nonisolated(unsafe) static let previous = {
     let actions = UnsafeMutablePointer<sigaction>.allocate(capacity: 65)
     actions.initialize(repeating: sigaction(), count: 65)
@@ -172,11 +175,11 @@ enum Interruption {
 
     """
 
-  /// Leaves no secret behind. If the system has no memory left, that is the reason, and is said; otherwise the signal does what it
-  /// does.
+  /// Wipes all secrets. If the system has no memory left, prints that as the reason; otherwise the signal has its usual
+  /// effect.
   private static func crash(_ number: Int32) {
     if isLeaving.load(ordering: .acquiring) {
-      // Another thread still used a secret that is overwritten by now. The program ends in a moment.
+      // Another thread used a secret after it was overwritten. The program is about to end.
       sleep(1)
       _exit(128 &+ received.load(ordering: .acquiring))
     }
@@ -217,7 +220,7 @@ enum Interruption {
 /// A terminal's settings at an address that never moves, for the signal handler.
 private final class SavedTerminal: Sendable {
   private let descriptor = Atomic<Int32>(-1)
-  /// The process group that the terminal goes back to; 0 if it still has it.
+  /// The process group that gets the terminal back; 0 if no other group has it.
   private let owner = Atomic<Int32>(0)
   private nonisolated(unsafe) let settings = UnsafeMutablePointer<termios>.allocate(capacity: 1)
 
@@ -236,7 +239,7 @@ private final class SavedTerminal: Sendable {
     guard terminal >= 0 else { return }
     let group = owner.load(ordering: .acquiring)
     if group > 0 {
-      // Otherwise the system stops who changes a terminal from the background. The process ends after this.
+      // Without this, the system stops a background process that changes the terminal. The process ends afterwards.
       signal(SIGTTOU, SIG_IGN)
       tcsetpgrp(terminal, group)
     }

@@ -11,9 +11,9 @@ import SystemPackage
 
 /// Runs a user's command, such as a password manager, and takes what it prints straight into memory that is wiped.
 ///
-/// The command has our standard input, standard error and terminal, so that it can ask on its own. It has its own process
-/// group, and no process of this group stays when the command has ended or this program is asked to stop. A group in the
-/// background is stopped when it reads the terminal; then it gets the terminal until it ends.
+/// The command shares our standard input, standard error and terminal, so that it can prompt on its own. It runs in its
+/// own process group. When the command ends, or this program is asked to stop, every process in the group is ended. A
+/// background group is stopped when it reads the terminal; it then gets the terminal until it ends.
 enum SecretCommand {
   static func output(
     of command: String, family: SecretFamily, subject: String, terminal: TerminalDevice?
@@ -53,7 +53,8 @@ enum SecretCommand {
     try Interruption.check()
     // The parts of a wait status, as POSIX systems lay them out: the signal in the low seven bits, the exit code above.
     let (signal, code) = (status & 0x7F, status >> 8 & 0xFF)
-    // Ctrl-C at the command's prompt reaches the command alone, and means this program too. A shell says 128 + 2 of it.
+    // Ctrl-C at the command's prompt reaches only the command, but is meant for this program too. A shell reports it as
+    // 128 + 2.
     if hadTerminal, signal == SIGINT || (signal == 0 && code == 128 + SIGINT) {
       throw Interruption.failure(SIGINT, state: "nothing was changed")
     }
@@ -85,7 +86,7 @@ enum SecretCommand {
     sigemptyset(&defaults)
     for number in [SIGPIPE, SIGXFSZ] { sigaddset(&defaults, number) }
     posix_spawnattr_setsigdefault(&attributes, &defaults)
-    // 0 stands for a new group with the command's own number.
+    // 0 creates a new group, numbered like the command's process.
     posix_spawnattr_setpgroup(&attributes, 0)
     posix_spawnattr_setflags(&attributes, Int16(POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP))
 
@@ -98,15 +99,15 @@ enum SecretCommand {
   }
 }
 
-/// A command in its own process group, whose number is that of its first process.
+/// A command in its own process group. The group's number is its first process's number.
 private final class RunningCommand {
   private let child: pid_t
   private let terminal: TerminalDevice?
   private let stopFailure: CommandFailure
 
   /// - Parameters:
-  ///   - terminal: The terminal of this session, which the command gets if it reads it and this program has it.
-  ///   - stopFailure: The error if it needs a terminal that it cannot get.
+  ///   - terminal: The session's terminal. The command gets it if it reads it and this program has it.
+  ///   - stopFailure: The error if the command needs a terminal that it cannot get.
   init(_ child: pid_t, terminal: TerminalDevice?, withoutTerminal stopFailure: CommandFailure) {
     self.child = child
     self.terminal = terminal
@@ -116,12 +117,12 @@ private final class RunningCommand {
 
   var hasTerminal: Bool { terminal?.isLent == true }
 
-  /// Reads what the command prints until it has ended, and not until those have that it started and left behind.
+  /// Reads the command's output until the command ends, without waiting for child processes that it left behind.
   func output(from descriptor: Int32) throws(SecretDraining.Failure) -> WipedBuffer {
     let buffer = WipedBuffer(limit: SecretLimits.maximumByteCount)
     var isOpen = true
     var pause: UInt32 = 500
-    // Of those that may have come only after the command's end, two waits show that nothing more comes.
+    // Bytes may arrive after the command's end. After two waits without any, the output is complete.
     var waitCount = 0
     while waitCount < 2 {
       if let signal = Interruption.pending {
@@ -155,9 +156,11 @@ private final class RunningCommand {
     return buffer
   }
 
-  /// Ends the group and gives the status of the command, which has ended.
+  /// Kills the group and returns the exit status of the command, which has already ended.
   func end() -> Int32 {
     kill(-child, SIGKILL)
+    // Forgotten before it is collected: then its number may belong to another group.
+    Interruption.didEndCommand()
     var status: Int32 = 0
     while waitpid(child, &status, 0) < 0 {
       guard errno == EINTR else {
@@ -165,12 +168,12 @@ private final class RunningCommand {
         break
       }
     }
-    Interruption.didEndCommand()
-    _ = terminal?.takeBack(resettingSettings: status != 0)
+    // The continuation that it causes is not one after Ctrl-Z.
+    if terminal?.takeBack(resettingSettings: status != 0) != nil { _ = Interruption.takeResumption() }
     return status
   }
 
-  /// Asks the group to end, and ends it soon after.
+  /// Asks the group to end, and kills it after a short time.
   func stop() {
     kill(-child, SIGTERM)
     kill(-child, SIGCONT)
@@ -178,25 +181,25 @@ private final class RunningCommand {
     _ = end()
   }
 
-  /// How often `stop` looks whether the command has ended, 10 ms apart.
+  /// The number of times that `stop` checks whether the command has ended, 10 ms apart.
   private static let graceCount = 50
 
-  /// Whether the command has ended or was stopped; it is not collected if that is asked for.
+  /// Whether the command has ended or was stopped, as `options` asks. With `WNOWAIT`, its status is not collected.
   private func hasChanged(_ options: Int32) -> Bool {
     var information = siginfo_t()
     guard waitid(P_PID, id_t(child), &information, options | WNOHANG) == 0 else { return errno != EINTR }
     return information.si_signo != 0
   }
 
-  /// Gives a command that was stopped the terminal if it reads it, or else stops this program too, as after Ctrl-Z, and goes
-  /// on with it.
+  /// Gives the terminal to a command that was stopped because it read the terminal. Otherwise stops this program too,
+  /// as Ctrl-Z does, and continues together with the command.
   private func followStop() throws(SecretDraining.Failure) {
     if terminal?.lend(to: child) != true {
       let settings = terminal?.takeBack(resettingSettings: true)
       _ = Interruption.takeResumption()
       kill(0, SIGTSTP)
       usleep(10_000)
-      // A program that no shell looks after is not stopped by this, and may not have the terminal at all.
+      // Without a shell's job control, this does not stop the program, which may then never get the terminal.
       guard Interruption.takeResumption() || terminal?.isForeground == true else { throw .interrupted(stopFailure) }
       if let settings { terminal?.lend(to: child, with: settings) }
     }
