@@ -11,7 +11,7 @@ struct TinyZip {
     add(nameBytes: Array(name.utf8), content, mode: mode, claimed: claimed)
   }
 
-  /// What the header before an entry's bytes has otherwise than the directory.
+  /// Differences between the header before an entry's bytes and the directory.
   struct Local {
     var name: [UInt8]?
     var flags: Int?
@@ -23,9 +23,9 @@ struct TinyZip {
   }
 
   /// - Parameters:
-  ///   - hasLargePlace: Whether the directory says in the extra field of large zips where the entry stands.
-  ///   - extra: Extra fields of the directory.
-  ///   - local: What the header before the bytes has otherwise.
+  ///   - hasLargePlace: Whether the directory gives the entry's position in the extra field of large zips.
+  ///   - extra: The extra fields in the directory.
+  ///   - local: The differences between the header before the bytes and the directory.
   mutating func add(
     nameBytes: [UInt8], _ content: [UInt8] = [], mode: Int = 0o100600, claimed: Int? = nil, flags: Int = 0,
     hasLargePlace: Bool = false, extra: [UInt8] = [], local: Local = Local()
@@ -51,6 +51,15 @@ struct TinyZip {
     count += 1
   }
 
+  /// Lists every entry again, so that several entries share the header before their bytes.
+  mutating func listAgain(times: Int) {
+    let (entries, entryCount) = (directory, count)
+    for _ in 0..<times {
+      directory += entries
+      count += entryCount
+    }
+  }
+
   func finished() -> [UInt8] {
     locals + directory + [0x50, 0x4B, 5, 6] + word(0, 4) + word(count, 2) + word(count, 2)
       + word(directory.count, 4) + word(locals.count, 4) + word(0, 2)
@@ -67,17 +76,17 @@ struct TinyZip {
     return locals + directory + large + locator + end
   }
 
-  /// The extra field of Info-ZIP with a name in UTF-8, which stands for a header's name.
+  /// Returns Info-ZIP's extra field with a UTF-8 name, which replaces the name in a header.
   func unicodePath(_ name: String, of header: String) -> [UInt8] {
     word(0x7075, 2) + word(5 + name.utf8.count, 2) + [1] + word(Int(crc32(Array(header.utf8))), 4) + Array(name.utf8)
   }
 
-  /// The extra field of large zips with numbers of 64 bits.
+  /// Returns the extra field of large zips, with 64-bit numbers.
   func largeNumbers(_ numbers: Int...) -> [UInt8] {
     word(1, 2) + word(8 * numbers.count, 2) + numbers.flatMap { word($0, 8) }
   }
 
-  /// The zip with another zip's directory put between its own and the end record.
+  /// Returns the zip with another zip's directory between its own directory and the end record.
   func finished(before other: TinyZip) -> [UInt8] {
     locals + directory + other.directory + [0x50, 0x4B, 5, 6] + word(0, 4) + word(count, 2) + word(count, 2)
       + word(directory.count, 4) + word(locals.count, 4) + word(0, 2)

@@ -3,7 +3,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// An entry whose header before its bytes differs from the zip's directory.
+/// A zip entry whose two headers may differ.
 private struct DifferingEntry: Sendable, CustomTestStringConvertible {
   let testDescription: String
   var name = "Manifest.plist"
@@ -11,9 +11,9 @@ private struct DifferingEntry: Sendable, CustomTestStringConvertible {
   var content: [UInt8] = [1, 2, 3]
   var extra: @Sendable (TinyZip) -> [UInt8] = { _ in [] }
   var local: @Sendable (TinyZip) -> TinyZip.Local = { _ in TinyZip.Local() }
-  /// `nil` if the zip is read.
+  /// The code of the expected error, or `nil` if the headers must be accepted.
   var code: BackupArchiveError.Code?
-  /// Part of the reason that has to be given.
+  /// A part of the expected reason.
   var reason = ""
 
   var zip: [UInt8] {
@@ -25,7 +25,7 @@ private struct DifferingEntry: Sendable, CustomTestStringConvertible {
 }
 
 /// Source: PKWARE APPNOTE 4.3.7, 4.3.12, 4.4.4, 4.6.9: the two headers of an entry repeat each other.
-@Suite("The two headers of an entry of a zip")
+@Suite("Zip entry headers")
 struct ZipHeaderTests {
   private static let refused: [DifferingEntry] = [
     .init(
@@ -67,7 +67,7 @@ struct ZipHeaderTests {
     .init(
       testDescription: "another size", local: { _ in .init(size: 2) }, code: .damaged, reason: "different sizes"),
     .init(
-      testDescription: "no size, though no mark says that it comes later", local: { _ in .init(size: 0) },
+      testDescription: "no size, though no flag says that it comes later", local: { _ in .init(size: 0) },
       code: .damaged, reason: "different sizes"),
     .init(
       testDescription: "another compressed size", local: { _ in .init(packed: 2) }, code: .damaged,
@@ -82,7 +82,7 @@ struct ZipHeaderTests {
       testDescription: "another size in the field of large zips",
       local: { .init(packed: -1, size: -1, extra: $0.largeNumbers(4, 3)) }, code: .damaged, reason: "different sizes"),
     .init(
-      testDescription: "a wrong size, though a mark says that it comes later", flags: 8, local: { _ in .init(size: 2) },
+      testDescription: "a wrong size, though a flag says that it comes later", flags: 8, local: { _ in .init(size: 2) },
       code: .damaged, reason: "different sizes"),
   ]
 
@@ -99,31 +99,31 @@ struct ZipHeaderTests {
       extra: { $0.unicodePath("Manifest.plist", of: "Manifest.plist") },
       local: { .init(extra: $0.unicodePath("Manifest.plist", of: "Manifest.plist")) }),
     .init(
-      testDescription: "a long extra field that nobody knows",
+      testDescription: "a long extra field of an unknown type",
       local: { _ in .init(extra: [0xFE, 0xCA, 0x58, 0x02] + [UInt8](repeating: 0, count: 600)) }),
   ]
 
-  @Test("that differ are refused", arguments: refused)
+  @Test("A zip is refused if the two headers of an entry differ", arguments: refused)
   private func differing(_ entry: DifferingEntry) throws {
     let error = try #require(try failure(opening: entry.zip))
     #expect(error.code == entry.code)
     #expect(error.reason.contains(entry.reason), "\(error.reason)")
   }
 
-  @Test("that say the same are read", arguments: read)
+  @Test("A zip is accepted if the two headers of its entry agree", arguments: read)
   private func same(_ entry: DifferingEntry) throws {
-    // Past its headers, the entry turns out not to be a property list.
+    // The headers are accepted, but the entry's content is not a property list.
     let error = try #require(try failure(opening: entry.zip))
     #expect(![.hostile, .truncated].contains(error.code))
     #expect(!error.reason.contains("before its bytes"), "\(error.reason)")
   }
 
-  @Test("are read if the name is Unicode in the extra field and in another character set in the header")
+  @Test("A zip is accepted if a name is Unicode in the extra field and in another character set in the header")
   func otherCharacterSet() throws {
     let sample = try SampleBackup()
     var zip = TinyZip()
     for file in try sample.storedFiles() {
-      // "\u{f6}" in the character set of old DOS systems.
+      // 0x94 is "\u{f6}" in the character set of old DOS systems.
       let header = [0x94] + Array("/\(file.path)".utf8)
       let field = zip.unicodePath("\u{f6}/\(file.path)", of: "")
       zip.add(nameBytes: header, file.bytes, extra: field, local: .init(extra: field))
@@ -132,20 +132,32 @@ struct ZipHeaderTests {
     #expect(error?.reason.contains("Unicode path") != true, "\(error?.reason ?? "")")
   }
 
-  @Test("are not missing before an entry's bytes")
+  @Test("A zip is refused if an entry has no header before its bytes")
   func missing() throws {
     var zip = TinyZip()
     zip.add("Manifest.plist", [1, 2, 3])
     zip.add("Status.plist", [4, 5, 6])
     var bytes = zip.finished()
-    // The last byte of the second signature; the first header has 30 bytes, and the name and the content follow.
+    // The last byte of the second signature. The first entry has a 30-byte header, a name and 3 bytes of content.
     bytes[30 + "Manifest.plist".utf8.count + 3 + 3] = 5
     let error = try #require(try failure(opening: bytes))
     #expect(error.code == .damaged)
     #expect(error.reason == "entry 2 has no header before its bytes")
   }
 
-  @Test("are those of one directory: a second one before the end record is refused")
+  @Test("A zip whose entries share one long header before their bytes is refused")
+  func sharedHeader() throws {
+    var zip = TinyZip()
+    zip.add(nameBytes: Array("Manifest.plist".utf8), [1], local: .init(extra: [UInt8](repeating: 0, count: 60_000)))
+    zip.listAgain(times: 2)
+    let directory = try TemporaryDirectory()
+    try directory.write(zip.finished(), to: "b.zip")
+    let error = #expect(throws: BackupArchiveError.self) { try BackupArchive.open(.path(directory.path("b.zip"))) }
+    #expect(
+      error?.code == .hostile && error?.reason.contains("share the headers") == true, "\(String(describing: error))")
+  }
+
+  @Test("A zip with a second directory before its end record is refused")
   func secondDirectory() throws {
     var (zip, other) = (TinyZip(), TinyZip())
     zip.add("Manifest.plist", [1, 2, 3])

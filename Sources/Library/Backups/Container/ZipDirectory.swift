@@ -5,11 +5,11 @@ import KeychainFormats
 /// replaces; pipes and devices, which it shows as files; and a directory that isn't whole. And for which names are marked
 /// as UTF-8, which it would convert.
 ///
-/// Also compares the directory with the header before each file. libarchive and stream readers take the name from the
-/// header before the file, Python and Info-ZIP from the directory. If the two differ, two readers see two backups.
+/// Also compares the directory with the header before each file. libarchive and stream readers take the name from that
+/// header; Python and Info-ZIP take it from the directory. If the two differ, different readers see different backups.
 ///
-/// Source: PKWARE APPNOTE 4.3.7 (local header), 4.3.12 (central directory), 4.3.14-4.3.16 (its end records), 4.4.4 (bits
-/// 3 and 11), 4.5.3 (extra field of large zips), 4.6.9 (Unicode path).
+/// Source: PKWARE APPNOTE 4.3.7 (local header), 4.3.12 (central directory), 4.3.14-4.3.16 (end records), 4.4.4 (bits 3
+/// and 11), 4.5.3 (extra field of large zips), 4.6.9 (Unicode path).
 struct ZipDirectory {
   private static let endRecordByteCount = 22
   private static let locatorByteCount = 20
@@ -31,7 +31,8 @@ struct ZipDirectory {
     let markedHeaders: [Int64]
   }
 
-  /// Checks every entry's two headers, in one pass over the directory; keeps eight bytes of an entry whose name is marked.
+  /// Checks both headers of every entry, in one pass over the directory. Keeps eight bytes for each entry whose name is
+  /// marked.
   static func check(
     _ feed: DescriptorFeed, fileByteCount: Int64, entryLimit: Int
   ) throws(BackupArchiveError) -> Findings {
@@ -58,8 +59,8 @@ struct ZipDirectory {
     let isLarge = count == 0xFFFF || size == 0xFFFF_FFFF || offset == 0xFFFF_FFFF
     let hasLocator =
       end >= Self.locatorByteCount && tail[(end - Self.locatorByteCount)...].starts(with: [0x50, 0x4B, 6, 7])
-    // A value with all bits set says that the record for large zips has the number. libarchive reads the record whenever a
-    // locator points to it.
+    // A value with all bits set means that the number is in the record for large zips. libarchive reads that record
+    // whenever a locator points to it.
     if isLarge || hasLocator {
       let (place, record) = try Self.largeEndRecord(feed, tail: tail, end: end, fileByteCount: fileByteCount)
       let numbers = [24, 32, 40, 48].map { record.littleEndian(at: $0, bytes: 8) }
@@ -73,7 +74,7 @@ struct ZipDirectory {
     }
     let (directoryEnd, overflow) = offset.addingReportingOverflow(size)
     guard !overflow, directoryEnd <= directoryLimit else { throw Self.outside }
-    // With bytes in between, libarchive would read another directory there.
+    // If there were bytes in between, libarchive would read a different directory.
     guard directoryEnd == directoryLimit else {
       throw BackupArchiveError(.damaged, "the zip's directory does not end where its end record begins")
     }
@@ -89,6 +90,8 @@ struct ZipDirectory {
     var marked: [Int64] = []
     var cursor = try Cursor(feed, at: start)
     var remaining = byteCount
+    // The headers of an honest zip do not overlap. One long header for many entries would take very long to check.
+    var remainingLocal = feed.fileByteCount ?? 0
     for number in 0..<entryCount {
       let cut = BackupArchiveError(.damaged, "the zip's directory ends at entry \(number + 1) of \(entryCount)")
       guard remaining >= Self.headerByteCount else { throw cut }
@@ -108,6 +111,10 @@ struct ZipDirectory {
       }
       let offset = entry.localOffset(header.littleEndian(at: 42, bytes: 4))
       let local = try localHeader(at: offset, number: number + 1, nameByteCount: name.count)
+      remainingLocal -= Int64(Self.localHeaderByteCount + local.name.count + local.extraByteCount)
+      guard remainingLocal >= 0 else {
+        throw BackupArchiveError(.hostile, "entries of the zip share the headers before their bytes")
+      }
       try Self.check(local, against: entry, number: number + 1)
       // libarchive looks at the mark of the header before the file.
       if local.isMarked, let offset { marked.append(offset) }
@@ -151,7 +158,7 @@ struct ZipDirectory {
         "entry \(number) is named \(quoted(EntryName(bytes: entry.name))), and "
           + "\(quoted(EntryName(bytes: other))) in its Unicode path")
     }
-    // Who writes a stream knows these numbers only after the bytes, and leaves zeros before them.
+    // A program that writes a stream knows these numbers only after the bytes, so the header before them has zeros.
     let areLater = local.hasNumbersAfterBytes
     let pairs = [
       ("compressed sizes", local.compressedByteCount, entry.compressedByteCount),
@@ -167,8 +174,8 @@ struct ZipDirectory {
     }
   }
 
-  /// Whether a Unicode path names the same file as a header: part by part, either the same bytes, or not ASCII in both,
-  /// since a header may use another character set.
+  /// Whether a Unicode path names the same file as a header. Each part must have equal bytes in both, or be non-ASCII
+  /// in both, because a header may use another character set.
   private static func isSame(_ unicode: [UInt8], asNamed name: [UInt8]) -> Bool {
     let separator = UInt8(ascii: "/")
     let parts = unicode.split(separator: separator, omittingEmptySubsequences: false)
@@ -182,20 +189,22 @@ struct ZipDirectory {
   /// The fields that an entry's two headers have in common.
   private struct Header {
     let name: [UInt8]
+    let extraByteCount: Int
     let isMarked: Bool
     let hasNumbersAfterBytes: Bool
     let method: UInt64
     let checksum: UInt64
     let compressedByteCount: UInt64
     let byteCount: UInt64
-    /// What the Unicode path fields name, whether their checksum fits the name or not.
+    /// The names in the Unicode path fields, even if their checksum does not match the name.
     let unicodeNames: [[UInt8]]
-    /// What is left of the field of large zips after the two sizes.
+    /// The remaining bytes of the large-zip field, after the two sizes.
     private let largeNumbers: [UInt64]
 
-    /// - Parameter place: Where the flags stand in the header.
+    /// - Parameter place: The position of the flags in the header.
     init(_ header: [UInt8], flagsAt place: Int, name: [UInt8], extra: [UInt8]) {
       self.name = name
+      extraByteCount = extra.count
       isMarked = header[place + 1] & ZipDirectory.nameMark != 0
       hasNumbersAfterBytes = header[place] & 0x08 != 0
       method = header.littleEndian(at: place + 2, bytes: 2)
@@ -214,7 +223,7 @@ struct ZipDirectory {
         }
       }
       self.unicodeNames = unicodeNames
-      // Only those numbers stand in the extra field that the header has no room for.
+      // The extra field has only the numbers that do not fit in the header.
       var numbers = large[...]
       byteCount = Self.number(header.littleEndian(at: place + 16, bytes: 4), in: &numbers)
       compressedByteCount = Self.number(header.littleEndian(at: place + 12, bytes: 4), in: &numbers)
@@ -241,8 +250,8 @@ struct ZipDirectory {
     return nil
   }
 
-  /// Where the last end record begins, which is the one that libarchive reads; `nil` if its comment does not fill the rest
-  /// of the file exactly.
+  /// Returns the start of the last end record, which libarchive reads; `nil` if its comment does not end exactly at the
+  /// end of the file.
   private static func lastEndRecord(in tail: [UInt8]) -> Int? {
     var offset = tail.count - endRecordByteCount
     while offset >= 0 {
@@ -255,7 +264,8 @@ struct ZipDirectory {
     return nil
   }
 
-  /// The end record with 64-bit numbers, which a locator right before the ordinary one points to, and its place.
+  /// Returns the end record with 64-bit numbers, and its offset. A locator directly before the ordinary record points
+  /// to it.
   private static func largeEndRecord(
     _ feed: DescriptorFeed, tail: [UInt8], end: Int, fileByteCount: Int64
   ) throws(BackupArchiveError) -> (place: Int64, record: [UInt8]) {

@@ -58,7 +58,7 @@ final class ForeignDatabase: DatabaseRows {
     }
   }
 
-  /// Whether SQLite finds nothing wrong with the pages. Indexes are not compared with their tables.
+  /// Whether SQLite finds no fault in the pages. Indexes are not compared with their tables.
   func isIntact() throws(KeychainDatabaseError) -> Bool {
     var isIntact = false
     try forEachRow("PRAGMA quick_check(1)") { row in isIntact = row.text(0) == "ok" }
@@ -102,13 +102,13 @@ final class ForeignDatabase: DatabaseRows {
   ]
 }
 
-/// What SQLite's check of a database's indexes found.
+/// The result of SQLite's check of a database's indexes.
 public enum DatabaseIndexState: Sendable, Hashable {
   /// Each index lists every row of its table and no other.
   case sound
-  /// An index does not, or checking it takes too long.
+  /// An index lacks a row of its table or lists another row, or checking it takes too long.
   case damaged
-  /// They were not checked: the pages are damaged, or an index has an expression, which is code in the file.
+  /// The indexes were not checked: the pages are damaged, or an index has an expression, which is code in the file.
   case unchecked
 }
 
@@ -123,15 +123,16 @@ protocol DatabaseRows: AnyObject {
 }
 
 extension DatabaseRows {
-  /// Runs SQLite's full check: each index has an entry for every row of its table and no other, and each key once.
+  /// Runs SQLite's full check: each index has an entry for every row of its table and no other entry, and each key
+  /// occurs once.
   ///
-  /// An index may be made so that looking up its entries takes hours. One for which the limit is too short counts as damaged.
+  /// A malicious index can make the lookup of its entries take hours. An index that exceeds the limit counts as
+  /// damaged.
   ///
-  /// - Parameter limit: The most CPU time in nanoseconds; by default 5 s, and 1 ms for each page, many times what the
-  ///   database of a device takes.
+  /// - Parameter limit: The most CPU time, in nanoseconds; by default 5 s plus 1 ms per page, many times what a
+  ///   device's database needs.
   func indexState(within limit: Int64? = nil) throws(KeychainDatabaseError) -> DatabaseIndexState {
     guard let handle else { throw KeychainDatabaseError(.failed, "the database is closed") }
-    if try hasComputedIndex() { return .unchecked }
     var pageCount: Int64 = 0
     try forEachRow("PRAGMA page_count") { pageCount = $0.number(0) ?? 0 }
     var deadline = keyhaul_sqlite3_cpu_time() + (limit ?? 5_000_000_000 + pageCount * 1_000_000)
@@ -141,6 +142,7 @@ extension DatabaseRows {
       defer { keyhaul_sqlite3_limit_time(handle, nil) }
       var isSound = false
       do throws(KeychainDatabaseError) {
+        if try hasComputedIndex() { return .unchecked }
         try forEachRow("PRAGMA integrity_check(1)") { row in isSound = row.text(0) == "ok" }
       } catch {
         guard sqlite3_errcode(handle) == SQLITE_INTERRUPT || error.code == .damaged else { throw error }
@@ -149,20 +151,20 @@ extension DatabaseRows {
     }
   }
 
-  /// Whether an index has a computed column or a condition. That is code in the database, and the check of the index would
-  /// run it.
+  /// Whether an index has a computed column or a condition. That is code in the database, and a check of the index
+  /// would run it.
   private func hasComputedIndex() throws(KeychainDatabaseError) -> Bool {
     var isComputed = false
     try forEachRow(
-      "SELECT 1 FROM main.sqlite_schema AS item, pragma_index_list(item.tbl_name) AS listed"
-        + " WHERE item.type = 'index' AND listed.name = item.name AND (listed.partial"
-        + " OR EXISTS (SELECT 1 FROM pragma_index_xinfo(item.name) WHERE cid = -2)) LIMIT 1"
+      "SELECT 1 FROM (SELECT DISTINCT tbl_name FROM main.sqlite_schema) AS item,"
+        + " pragma_index_list(item.tbl_name) AS listed WHERE listed.partial"
+        + " OR EXISTS (SELECT 1 FROM pragma_index_xinfo(listed.name) WHERE cid = -2) LIMIT 1"
     ) { _ in isComputed = true }
     return isComputed
   }
 
-  /// The columns of a table that has its own pages and no computed columns; `nil` for a view, or if there is no such
-  /// table.
+  /// Returns the columns of a table that has its own pages and no computed columns; `nil` for a view, or if there is no
+  /// such table.
   func columns(of table: String) throws(KeychainDatabaseError) -> Set<String>? {
     var isTable = false
     try forEachRow(
