@@ -3,7 +3,7 @@ import Testing
 
 @testable import keyhaul
 
-@Suite("The owner of a list of passwords")
+@Suite("Ownership of password lists")
 struct PasswordListOwnerTests {
   private let shelf: Shelf
 
@@ -21,7 +21,7 @@ struct PasswordListOwnerTests {
     #expect(try !shelf.world.names().contains("ran"), "\(preparation)")
   }
 
-  @Test("is this user: a folder that others may write is refused, and none of the commands is run")
+  @Test("A password list in a folder that others can write to is refused, and its commands are not run")
   func folder() throws {
     for mode in ["775", "757", "777"] {
       try expectRefusal(after: "chmod \(mode) lists", "other users can write to the folder ")
@@ -30,7 +30,13 @@ struct PasswordListOwnerTests {
     #expect(advised.status == 0, "\(advised)")
   }
 
-  @Test("is this user: so is a link from or into such a folder")
+  @Test("A pipe of the shell is refused as a password list, because it is not a regular file")
+  func pipe() throws {
+    let outcome = try shelf.world.devices.run("bash -c 'keyhaul verify shelf --passwords <(cat lists/list)'")
+    #expect(outcome.status == 64 && outcome.errors.contains("is not a regular file"), "\(outcome)")
+  }
+
+  @Test("A password list is refused if a link to it lies in, or leads into, a folder that others can write to")
   func links() throws {
     try expectRefusal(
       after: "mkdir own; chmod 755 own; ln -s ../lists/list own/list; chmod 777 lists", list: "own/list",
@@ -40,7 +46,7 @@ struct PasswordListOwnerTests {
       "other users can write to the folder ")
   }
 
-  @Test("may be this user in a sticky folder, such as that of temporary files")
+  @Test("A password list of this user is accepted in a folder with the sticky bit")
   func sticky() throws {
     let outcome = try shelf.world.devices.run("chmod 1777 lists; keyhaul verify shelf --passwords lists/list")
     #expect(outcome.status == 0, "\(outcome)")
@@ -48,7 +54,7 @@ struct PasswordListOwnerTests {
   }
 
   @Test(
-    "is not another user, whatever the permissions",
+    "A password list is refused if it or its folder belongs to another user",
     .enabled(if: geteuid() == 0, "SKIPPED, NOT SHOWN: files of another user, since only root can make them"))
   func otherUser() throws {
     try expectRefusal(after: "chown 12345 lists/list", " belongs to another user, ")

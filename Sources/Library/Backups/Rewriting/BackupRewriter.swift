@@ -10,8 +10,8 @@ public struct BackupRewriter: Sendable {
 
   /// Creates a rewriter of the real file system with the standard limits.
   ///
-  /// - Parameter locks: Whether each change locks the backup, and then checks that the backup is still the one that was
-  ///   opened. A caller that has locked it for writing since before it was opened passes `false`.
+  /// - Parameter locks: Whether each change locks the backup, and then checks that it is still the backup that was
+  ///   opened. Pass `false` if the caller locked it for writing before it was opened.
   public init(locks: Bool = true) { self.init(system: .real, locks: locks) }
 
   package init(system: FileSystem, limits: ArchiveLimits = .standard, locks: Bool = true) {
@@ -22,13 +22,14 @@ public struct BackupRewriter: Sendable {
 
   /// Runs a change of a backup while no other process reads or changes it.
   ///
-  /// - Throws: `.busy` if another process uses the backup; `.changed` if the backup is no longer the one that was opened;
-  ///   what the change throws.
+  /// - Throws: `.busy` if another process uses the backup; `.changed` if the backup is no longer the one that was
+  ///   opened; any error of the change.
   func changing<Value>(
     _ archive: BackupArchive, at path: String, _ change: () throws(BackupArchiveError) -> Value
   ) throws(BackupArchiveError) -> Value {
-    guard locks, let lock = try BackupLock.acquire(path, for: .writing, system: system) else { return try change() }
-    defer { lock.release() }
+    guard locks else { return try change() }
+    let lock = try BackupLock.acquire(path, for: .writing, system: system)
+    defer { lock?.release() }
     let now = try reopen(path, like: archive)
     guard now.digest == archive.digest, now.parts[.seal] == archive.parts[.seal] else {
       throw BackupArchiveError(.changed, "it changed after it was opened")

@@ -1,24 +1,25 @@
 package import SystemPackage
 
-/// How another user could change the file that a path leads to.
+/// A way in which another user could change the file at a path.
 package enum FileExposure: Sendable, Equatable {
-  /// The file, or a folder or link on the way to it, belongs to another user.
+  /// The file, or a folder or link on its path, belongs to another user.
   case otherOwner(path: String)
-  /// The file's group or everybody may write it.
+  /// The file's group or everybody may write to it.
   case writableFile(path: String)
-  /// The group or everybody may write a folder on the way to the file, and so replace what is in it.
+  /// The group or everybody may write to a folder on the path, and so replace its entries.
   case writableFolder(path: String)
 }
 
 extension FileSystem {
-  /// Finds a way in which another user than this one and root could change the file that a path leads to.
+  /// Finds a way in which a user other than this one and root could change the file at a path.
   ///
-  /// Looks at the file and at every folder and link on the way to it from the root, as OpenSSH does for a file of keys
-  /// (`auth.c`, `auth_secure_path`). A folder that everybody may write is safe with the sticky bit, as `/tmp` is: there only
-  /// the owner of an entry may replace it (unlink(2), `EPERM`), and every entry on the way is checked.
+  /// Checks the file, and every folder and link on the path from the root, as OpenSSH does for a key file (`auth.c`,
+  /// `auth_secure_path`). A folder that everybody may write to, such as `/tmp`, is safe with the sticky bit. There,
+  /// only the owner of an entry may replace it (unlink(2), `EPERM`), and every entry on the path is checked.
   ///
-  /// - Returns: The first way that is found from the root; `nil` if there is none.
-  /// - Throws: `.noSuchFileOrDirectory` if there is no such file, or why a part of the path cannot be looked at.
+  /// - Returns: The first way found, starting at the root; `nil` if there is none.
+  /// - Throws: `.noSuchFileOrDirectory` if there is no such file; otherwise the reason why a part of the path cannot be
+  ///   checked.
   package func exposure(of path: String) throws(Errno) -> FileExposure? {
     let start = path.hasPrefix("/") ? path : try SystemCalls.workingDirectoryPath() + "/" + path
     var names = Self.names(ofPath: start)
@@ -43,22 +44,26 @@ extension FileSystem {
       linkCount += 1
       guard linkCount <= Self.maximumLinkCount else { throw .tooManySymbolicLinkLevels }
       guard let target = try linkTarget(of: place) else { throw .noSuchFileOrDirectory }
+      // A link of /proc to a pipe, such as that of `<(command)`, contains no path. The pipe itself is checked.
+      if names.isEmpty, !target.hasPrefix("/"), let end = try status(of: place, followsLink: true), end.kind == .pipe {
+        return end.isOwn || end.owner == 0 ? nil : .otherOwner(path: place)
+      }
       if target.hasPrefix("/") { folder = "" }
       names += Self.names(ofPath: target)
     }
     return nil
   }
 
-  /// As many as Linux follows in one path (path_resolution(7)).
+  /// The number of links that Linux follows in one path (path_resolution(7)).
   private static let maximumLinkCount = 40
 
-  /// The last name first.
+  /// The names in reverse order.
   private static func names(ofPath path: String) -> [String] { path.split(separator: "/").reversed().map(String.init) }
 
   private func exposure(at place: String) throws(Errno) -> (status: FileStatus, exposure: FileExposure?)? {
     guard let status = try status(of: place) else { return nil }
     guard status.isOwn || status.owner == 0 else { return (status, .otherOwner(path: place)) }
-    // The write bits of group and others, and the sticky bit, as POSIX numbers them. A link's own bits mean nothing.
+    // The write bits of group and others, and the sticky bit, in POSIX numbering. A link's own bits have no effect.
     guard status.kind != .link, status.permissions & 0o022 != 0 else { return (status, nil) }
     if status.kind != .directory { return (status, .writableFile(path: place)) }
     return (status, status.permissions & 0o1000 != 0 ? nil : .writableFolder(path: place))

@@ -3,12 +3,13 @@ package import KeychainCrypto
 import KeychainFormats
 package import KeychainRules
 
-/// What a restore can do to a Simulator's keychain, within the transaction of a `SimulatorKeychain`.
+/// The changes that a restore makes to a Simulator's keychain, within the transaction of a `SimulatorKeychain`.
 ///
-/// The counterpart of `RestoreTransaction`, which does the same to a device's keychain.
+/// `RestoreTransaction` is its counterpart for a device's keychain.
 package final class SimulatorRestoreTransaction {
   private let keychain: SimulatorKeychain
   private let random: any RandomSource
+  private let rows: [KeychainRow]
   private var present: [PrimaryKey: Present] = [:]
 
   private struct Present {
@@ -16,14 +17,13 @@ package final class SimulatorRestoreTransaction {
     let row: RowReference?
     let existing: ExistingRow
     let item: KeychainItem?
-    let isRemovedByRestore: Bool
   }
 
-  /// Begins a restore.
+  /// Creates a transaction for a restore.
   ///
   /// - Parameters:
-  ///   - keychain: The keychain, in which nothing was changed yet.
-  ///   - rows: All of its rows.
+  ///   - keychain: The keychain, not yet changed.
+  ///   - rows: All rows of the keychain.
   ///   - random: The source of new UUIDs and references.
   /// - Throws: `.malformed` if the digest of an item cannot be computed.
   package init(
@@ -31,6 +31,11 @@ package final class SimulatorRestoreTransaction {
   ) throws(KeychainDatabaseError) {
     self.keychain = keychain
     self.random = random
+    self.rows = rows
+    try note(rows)
+  }
+
+  private func note(_ rows: [KeychainRow]) throws(KeychainDatabaseError) {
     for row in rows {
       let existing: ExistingRow
       do throws(KeychainStoreError) {
@@ -39,28 +44,25 @@ package final class SimulatorRestoreTransaction {
         throw KeychainDatabaseError(.malformed, error.reason)
       }
       present[row.summary.primaryKey] = Present(
-        row: row.summary.reference, existing: existing, item: row.item,
-        isRemovedByRestore: row.summary.isRemovedByRestore)
+        row: row.summary.reference, existing: existing, item: row.item)
     }
   }
 
-  /// Deletes what iOS deletes before it restores, as `RestoreTransaction.deleteNonSynced` does.
+  /// Deletes the rows that iOS deletes before a restore, as `RestoreTransaction.deleteNonSynced` does.
   ///
   /// - Returns: The number of deleted rows.
   package func deleteNonSynced() throws(KeychainDatabaseError) -> Int {
-    var count = 0
-    for (key, row) in present where row.isRemovedByRestore {
-      guard let reference = row.row else { continue }
-      try keychain.remove(row: reference.rowID, of: reference.kind)
-      present[key] = nil
-      count += 1
-    }
-    return count
+    // By row: in a database that another program made, two rows may have the same primary key.
+    let removed = rows.filter(\.summary.isRemovedByRestore)
+    for row in removed { try keychain.remove(row: row.summary.reference.rowID, of: row.summary.reference.kind) }
+    present = [:]
+    try note(rows.filter { !$0.summary.isRemovedByRestore })
+    return removed.count
   }
 
-  /// Stores one item of the backup, or decides between it and the row with its primary key.
+  /// Stores one item of the backup. If a row has the same primary key, decides which of the two to keep.
   ///
-  /// - Returns: How the conflict was decided.
+  /// - Returns: The decision about the conflict.
   /// - Throws: `.malformed` if the item cannot be stored.
   package func importItem(_ incoming: IncomingItem) throws(KeychainDatabaseError) -> ImportResolution {
     let key = try Self.byRule { () throws(KeychainRuleError) in try PrimaryKey(of: incoming.item) }
@@ -83,7 +85,7 @@ package final class SimulatorRestoreTransaction {
       _ = try keychain.put(winner, replacing: true)
     }
     let existing = try Self.byRule { () throws(KeychainRuleError) in try ExistingRow(storing: winner) }
-    present[key] = Present(row: met?.row, existing: existing, item: winner, isRemovedByRestore: false)
+    present[key] = Present(row: met?.row, existing: existing, item: winner)
     return resolution
   }
 
@@ -95,12 +97,12 @@ package final class SimulatorRestoreTransaction {
 }
 
 extension KeychainRow {
-  /// Creates the form in which a restore sees a row of a Simulator's database. The keys are in the database, so a row that
-  /// cannot be decrypted is damaged.
+  /// Creates a restore's view of a row of a Simulator's database. The keys are in the database, so a row that cannot be
+  /// decrypted is damaged.
   package init(_ row: KeychainDatabase.OpenedRow) {
     let kind = row.row.kind
     var columns = row.row.columns
-    // A schema without the column has no shared copies.
+    // If the schema lacks the column, the keychain has no shared copies.
     if columns[.sharingGroup] == nil { columns[.sharingGroup] = .text([]) }
     var item = row.opened.isOpen ? row.opened.item : nil
     if let constraints = row.opened.accessControl?.constraints { item?[.accessControl] = .dictionary(constraints) }

@@ -51,19 +51,19 @@ struct FoundSimulator {
     self.rows = rows
   }
 
-  /// The keychain as a restore plans for it, or with the database restores to it.
+  /// Returns the target for planning a restore, or for carrying it out if the database is given.
   func target(in keychain: SimulatorKeychain? = nil) -> SimulatorTarget {
     SimulatorTarget(named: name, rows: rows, in: keychain)
   }
 
-  /// Holds it alone, changes it and makes the changes last.
+  /// Locks the database, changes it and commits the changes.
   ///
   /// - Parameters:
-  ///   - done: What is so after the change.
-  ///   - isRehearsed: Whether all of it is done but for making it last.
-  ///   - body: Makes the changes; what it throws undoes them.
-  /// - Throws: A failure of stage `afterCommit` if the change stands all the same. Otherwise the failure says that nothing
-  ///   was changed, or that this is not known.
+  ///   - done: The state after the change, for messages.
+  ///   - isRehearsed: Whether to do everything except the commit.
+  ///   - body: Makes the changes. If it throws, they are undone.
+  /// - Throws: A failure of stage `afterCommit` if the change was made all the same. Any other failure states that
+  ///   nothing was changed, or that this is unknown.
   func change<Result, Failure: ExplainedError>(
     _ done: DoneChange, isRehearsed: Bool = false, in session: Session,
     _ body: (SimulatorKeychain) throws(Failure) -> Result
@@ -71,6 +71,7 @@ struct FoundSimulator {
     let keychain = try told { () throws(KeychainDatabaseError) in try held() }
     let result = try told { () throws(Failure) in try body(keychain) }
     if isRehearsed { return result }
+    try Interruption.check()
     try told { () throws(KeychainDatabaseError) in
       try session.changing(done) { () throws(KeychainDatabaseError) in try keychain.commit(changing: database.image) }
     }
@@ -79,7 +80,7 @@ struct FoundSimulator {
 
   private func held() throws(KeychainDatabaseError) -> SimulatorKeychain {
     let keychain = try SimulatorKeychain(path: found.path)
-    // The content counts, not the files: by now SQLite has taken back what an interrupted change left.
+    // Compares the content, not the files: SQLite has already undone any interrupted change.
     guard try !keychain.isUnchanged(since: database.image) else { return keychain }
     switch database.log {
     case .none, .applied, .appliedInPart, .takenBack, .journalUnreadable:
