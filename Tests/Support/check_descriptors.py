@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
-"""Runs every command with few descriptors, and with little memory: it works, or it says that it lacks them.
+"""Runs every command with few descriptors and with little memory. It must work, or report the shortage.
 
     check_descriptors.py PROGRAM [--short] [--only COMMAND]
 
-Of descriptors each limit from 3 to 32 (`ulimit -n`). Of memory limits of the address space (`ulimit -v`) from what the program needs
-to start, in steps. Each run ends with the code of a run that has enough, or with 1 and a sentence: never with 10, 13 or 14, by a
-signal, or not at all. A command about many backups or devices ends with 3 if it could read some, and says of no backup that it is
-damaged. Where a command that writes ends with 1, nothing is changed. Exit 1 where one check fails.
+The limits are 3 to 32 descriptors (`ulimit -n`), and address spaces (`ulimit -v`) in steps, from the size that the program needs to
+start. Each run must exit with the code of an unlimited run, or with 1 and a message. It must not exit with 10, 13 or 14, die from a
+signal, or hang. A command for many backups or devices exits with 3 if it could read some, and calls no backup damaged. If a command
+that writes exits with 1, it must have changed nothing. Exit 1 if a check fails.
 
-With three descriptors the system's loader cannot open a library, and the program does not start (127).
+With three descriptors, the system's loader cannot open a library, and the program does not start (127).
 """
 
 import argparse
@@ -23,7 +23,7 @@ from check_threads import readers
 from kill_verbs import Kills, chosen_scenes, files
 
 LIMITS = range(3, 33)
-# What the loader says of a library that it cannot open or place.
+# The loader's message about a library that it cannot open or map.
 LOADER = "error while loading shared libraries"
 
 
@@ -45,16 +45,13 @@ class Limited(Kills):
         return done.returncode, done.stderr.decode("utf-8", "replace"), done.stdout.decode("utf-8", "replace")
 
     def judge(self, where, whole, code, said, printed, is_many=False):
-        """- whole: The codes of a run that has enough. Returns whether the command did its work."""
+        """Checks one run, and returns whether it did its work. - whole: The codes of an unlimited run."""
         check = self.checks.check
         self.runs += 1
         self.codes[code] = self.codes.get(code, 0) + 1
         if code == 127 and LOADER in said:
             return False
         check(code is not None, f"{where}: does not end")
-        # Documented: a device that cannot be read is passed over, so its key is missing. Nothing is changed.
-        if code == 64 and "without its device's key" in said:
-            return False
         check(code in (*whole, 1, *((3,) if is_many else ())), f"{where}: ended with {code}: {said[-300:]}")
         check(code in whole or "error:" in said or is_many, f"{where}: ended with {code} and said nothing: {said[-200:]}")
         check(code in whole or not re.search(r"damaged|not a backup|hostile|don't trust", said), f"{where}: a false sentence: {said[-300:]}")
@@ -80,13 +77,13 @@ class Limited(Kills):
             # 5: done, but the replaced backup could not be removed.
             done = self.judge(where, (0, 5, *scene.partly), *self.start(place, scene.words, kind, limit))
             found = scene.look(place)
-            # Files of a backup are written one by one, and the list of them says which are not.
+            # The files of a backup are written one by one, and the list of files says which are missing.
             part = isinstance(old, dict) and {
                 path: content for path, content in found.items() if path != "keyhaul-files.jsonl"}.items() <= new.items()
             self.checks.check(found == (new if done else old) or not done and part, f"{where}: neither done nor unchanged")
 
     def least_memory(self):
-        """Bytes of address space with which the program just starts."""
+        """Returns the least address space in bytes with which the program starts."""
         low, high = 1 << 20, 4 << 30
         while high - low > 1 << 20:
             middle = (low + high) // 2

@@ -131,33 +131,51 @@ public struct MakerItems: Sendable {
 }
 
 extension BackupArchive {
-  /// The virtual device that calls itself as the backup calls its maker, held for reading; the caller ends its session.
-  /// It is the backup's word alone: that the device made it is for the items to prove (`HardwareProof`).
+  /// Opens the virtual device whose identifier is that of the backup's source device; the caller ends the session.
   ///
-  /// Nobody who uses a device is waited for.
+  /// Anyone can write that identifier into a backup, so only the items prove that the device made it (`HardwareProof`).
+  /// A device that another process uses is passed over.
   ///
   /// - Parameters:
   ///   - home: The devices that are available.
-  ///   - target: A device that is held already, and so is not asked.
-  ///   - verb: What whoever finds the device busy is told.
-  ///   - passedOver: Told of a device that fits by its record, and whose key cannot be read.
+  ///   - target: A device that is open already and is not opened again.
+  ///   - verb: The name of the command, for other processes that find the device in use.
+  ///   - passedOver: Called with each device that has the identifier and whose key cannot be read, and with the reason.
+  /// - Returns: The session; `nil` if there is no such device, or if it cannot be read.
+  /// - Throws: The error of a device if the system has no descriptor or memory left.
   public func maker(
     in home: DeviceHome, besides target: DeviceSession?, verb: String,
     passedOver: (VirtualDevice, VirtualDeviceError) -> Void = { _, _ in }
-  ) -> DeviceSession? {
+  ) throws(VirtualDeviceError) -> DeviceSession? {
     guard let identifier = device.identifier?.lowercased(), identifier != target?.record.udid.lowercased(),
-      let devices = try? home.devices()
+      let devices = try Self.readable({ () throws(VirtualDeviceError) in try home.devices() })
     else { return nil }
     for device in devices {
       // Only the one whose record fits is held at all.
-      guard let record = try? device.storedRecord(), record.udid.lowercased() == identifier else { continue }
+      let record = try Self.readable { () throws(VirtualDeviceError) in try device.storedRecord() }
+      guard record?.udid.lowercased() == identifier else { continue }
       do throws(VirtualDeviceError) {
         return try Self.sessionWithKey(of: device, verb)
       } catch {
+        if error.isShortage { throw error }
         passedOver(device, error)
       }
     }
     return nil
+  }
+
+  /// Returns the result of reading from a device; `nil` if the device cannot be read.
+  ///
+  /// - Throws: The error if the system has no descriptor or memory left, because the device is not at fault.
+  private static func readable<Value>(
+    _ read: () throws(VirtualDeviceError) -> Value
+  ) throws(VirtualDeviceError) -> Value? {
+    do throws(VirtualDeviceError) {
+      return try read()
+    } catch {
+      if error.isShortage { throw error }
+      return nil
+    }
   }
 
   private static func sessionWithKey(

@@ -74,6 +74,13 @@ public struct VirtualDeviceError: ExplainedError {
     self.stage = stage
   }
 
+  /// Whether the system had no descriptor or memory left.
+  ///
+  /// A lower layer's error has only the system's message, not its number.
+  package var isShortage: Bool {
+    Errno(rawValue: systemError).isShortage || Errno.shortageReasons.contains { reason.lowercased().hasSuffix($0) }
+  }
+
   /// Wraps what a lower layer reported.
   package init(_ device: String, _ underlying: any ExplainedError) {
     self.init(.keychain, device, underlying.reason, underlying: underlying, stage: underlying.stage)

@@ -11,7 +11,7 @@ final class ArchiveUnlocker {
   var isWorkAccepted = false
   /// How long deriving the last key took; `nil` before one was derived.
   private(set) var derivationTime: Duration?
-  /// Whether the given device key decrypts none of the items that need one.
+  /// Whether the given device key failed to decrypt every item that needs one.
   private(set) var isGivenKeyForeign = false
 
   init(_ named: NamedArchive, _ options: OpeningOptions, in session: Session) {
@@ -179,7 +179,7 @@ final class ArchiveUnlocker {
     return try open(with: key, hardware, onto: HardwareKey(.named, try device.deviceKey()), for: .planning)
   }
 
-  /// The same for a target that need not be held meanwhile: by its hardware key.
+  /// Opens the backup with the target's hardware key, without a session with the target.
   ///
   /// - Parameters:
   ///   - target: `nil` for a Simulator, which has no hardware key.
@@ -307,11 +307,15 @@ extension ArchiveUnlocker {
   func hardwareKey(
     comparedWith compared: HardwareKey? = nil, besides target: DeviceSession? = nil
   ) throws(CommandFailure) -> HardwareKey? {
-    let guessed = compared.map { HardwareKey($0.source, $0.key, otherwise: makersKey(besides: target)) }
-    guard let key = try options.deviceKey(of: name, in: session) else {
-      return guessed ?? makersKey(besides: target, isNeeded: true)
+    let guessed = try compared.map { (compared) throws(CommandFailure) in
+      HardwareKey(compared.source, compared.key, otherwise: try makersKey(besides: target))
     }
-    return HardwareKey(.given, key, otherwise: guessed ?? makersKey(besides: target))
+    guard let key = try options.deviceKey(of: name, in: session) else {
+      if let guessed { return guessed }
+      return try makersKey(besides: target, isNeeded: true)
+    }
+    if let guessed { return HardwareKey(.given, key, otherwise: guessed) }
+    return HardwareKey(.given, key, otherwise: try makersKey(besides: target))
   }
 
   /// The hardware key to go on with, once the password's key is there to try it: where one opens none of the
@@ -348,9 +352,11 @@ extension ArchiveUnlocker {
   /// The key of the device of the home directory that calls itself the backup's maker.
   ///
   /// - Parameter isNeeded: Whether there is no other key, so that one which cannot be read is missed, and this is said.
-  func makersKey(besides target: DeviceSession? = nil, isNeeded: Bool = false) -> HardwareKey? {
+  func makersKey(
+    besides target: DeviceSession? = nil, isNeeded: Bool = false
+  ) throws(CommandFailure) -> HardwareKey? {
     let told: (VirtualDevice, VirtualDeviceError) -> Void = isNeeded ? warn : { _, _ in }
-    guard let openDevice = maker(besides: target, passedOver: told) else { return nil }
+    guard let openDevice = try maker(besides: target, passedOver: told) else { return nil }
     defer { openDevice.end() }
     guard let key = try? openDevice.deviceKey() else { return nil }
     let isPublished = (try? openDevice.isHardwareKeyPublished(knownSeeds: PublishedSeeds.all)) == true
@@ -368,9 +374,13 @@ extension ArchiveUnlocker {
   func maker(
     besides target: DeviceSession? = nil,
     passedOver: (VirtualDevice, VirtualDeviceError) -> Void = { _, _ in }
-  ) -> DeviceSession? {
+  ) throws(CommandFailure) -> DeviceSession? {
     guard let home = try? DeviceHome(of: session) else { return nil }
-    return archive.maker(in: home, besides: target, verb: session.verb, passedOver: passedOver)
+    do throws(VirtualDeviceError) {
+      return try archive.maker(in: home, besides: target, verb: session.verb, passedOver: passedOver)
+    } catch {
+      throw CommandFailure(error, doing: "cannot look for the source device of \(name)")
+    }
   }
 }
 
@@ -395,7 +405,7 @@ extension ArchiveUnlocker {
     ProcessMemory.giveBackFreeMemory()
     if let named { return try proven(named, opened, with: key) }
     let target = target.flatMap { isClaimed(by: $0) ? $0 : nil }
-    guard let device = target ?? maker() else { return nil }
+    guard let device = try target ?? maker() else { return nil }
     defer { if target == nil { device.end() } }
     let returning = try self.opened(opened, with: key, device)
     // Another device under its name: nothing of it has to do with the archive.

@@ -84,7 +84,7 @@ struct Why: RunnableVerb {
     let key = try unlocker.key(unlocking.password)
     return try FoundDevice.hold(target, nil) { target, _ in
       let opened = try unlocker.open(with: key, hardware, onto: target)
-      let maker = unlocker.maker(besides: target)
+      let maker = try unlocker.maker(besides: target)
       defer { maker?.end() }
       let restore = try target.map {
         (device: $0, plan: try opened.plan(onto: .device($0), policy: existing.policy, for: .planning))

@@ -61,7 +61,8 @@ struct ComparisonPasswords {
     if unlocker.isWorkAccepted { accepted.insert(named.name) }
     let hardware: HardwareKey?
     if let given {
-      hardware = HardwareKey(.given, given.key, otherwise: device ?? unlocker.makersKey())
+      let other = if let device { device } else { try unlocker.makersKey() }
+      hardware = HardwareKey(.given, given.key, otherwise: other)
     } else {
       hardware = try unlocker.hardwareKey(comparedWith: device)
       if hardware?.isGuess == false { given = hardware }
