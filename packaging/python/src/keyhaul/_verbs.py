@@ -162,7 +162,7 @@ def device(name: str, program: str | None = None, home: str | None = None) -> di
 
 
 def _device_document(command: list[str], program: str | None, home: str | None, codes: set[int]) -> dict[str, Any]:
-    arguments = [*command, "--json", "--quiet", "--no-input", *(["--home", home] if home is not None else [])]
+    arguments = [*command, "--json", "--quiet", "--no-input", *([_option("--home", home)] if home is not None else [])]
     ended = _process.run(find_program(program), arguments)
     document = _document(ended.out)
     if document is None or ended.code not in codes:

@@ -282,28 +282,21 @@ def _is_answered(job: Job, now: str, asked: str, settings: Settings) -> bool:
         return False
     if job.password is None:
         return True
-    return known.mark is not None and _is_proven(known, job.password, settings)
+    return known.mark is not None and _is_proven(known.proof, job.password, settings)
 
 
-# The runs, marks and sources of passwords that opened a backup again.
-_proven: set[tuple[str, str, str]] = set()
-
-
-def _is_proven(known: Known, password: Sendable, settings: Settings) -> bool:
-    """Whether the password is the one that made the row. It is tried once for each mark, not for each backup.
+@functools.cache
+def _is_proven(proof: tuple[str, str] | None, password: Sendable, settings: Settings) -> bool:
+    """Whether the password is the one that made the row. It is tried once for each proof, not for each backup.
 
     A source names a password and does not show when it changes. A password that opens a backup which the earlier password
     opened is the same one. So neither the password nor a digest of it is in the tables.
     """
-    assert known.mark is not None
-    key = (settings.run, known.mark, repr(password))
-    if key in _proven:
-        return True
-    if known.proof is None or stamp(known.proof[0]) != known.proof[1]:
+    if proof is None or stamp(proof[0]) != proof[1]:
         return False
     try:
         found = _verbs.inspect(
-            known.proof[0],
+            proof[0],
             password=password,
             items=True,
             home=settings.home,
@@ -312,10 +305,7 @@ def _is_proven(known: Known, password: Sendable, settings: Settings) -> bool:
         )
     except KeyhaulError:
         return False
-    if not any(item.readable for item in found.items or ()):
-        return False
-    _proven.add(key)
-    return True
+    return any(item.readable for item in found.items or ())
 
 
 @functools.cache
