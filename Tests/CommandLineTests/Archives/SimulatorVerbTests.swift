@@ -263,12 +263,12 @@ struct SimulatorVerbTests {
     }
   }
 
-  @Test("is brought back to the state before a change that was killed, and then changed, in one call")
+  @Test("A command rolls back the killed change of a Simulator's keychain and then makes its own change")
   func killed() throws {
     let world = try Self.world()
     try world.run("mkdir killed; keyhaul device export phone -o sim.db --yes -q")
     let path = world.home.appending(path: "sim.db").path
-    // A change that is not committed, with pages in the file already.
+    // A change that is not committed, but has already written pages to the file.
     let queue = try DatabaseQueue(path: path)
     try queue.inDatabase { database in
       try database.execute(
@@ -297,7 +297,7 @@ struct SimulatorVerbTests {
     #expect(try world.run("ls killed").output == "sim.db\n")
   }
 
-  @Test("that another process writes all the time is read whole, or reported as in use")
+  @Test("While another process keeps writing a keychain database, commands give its items or exit with 11")
   func writer() throws {
     let world = try Self.world()
     try world.run("keyhaul device export phone -o sim.db --yes -q; keyhaul device create new-phone -q")
@@ -317,12 +317,14 @@ struct SimulatorVerbTests {
     ).write(to: world.home.appending(path: "writer.py"))
     let outcome = try world.run(
       """
+      keyhaul item find sim.db > rest
       python3 writer.py & writer=$!
       for turn in 1 2 3 4; do
         for line in "inspect sim.db" "item find sim.db" "verify sim.db" "export sim.db -o -" "plan sim.db --to new-phone" \
           "diff sim.db sim.db"; do
           keyhaul $line > out 2> errors; code=$?
           case $code in 0|11) ;; *) echo "$line: $code"; cat errors;; esac
+          case "$code $line" in "0 item find sim.db") cmp out rest;; esac
         done
       done
       kill -0 $writer && kill $writer && echo written

@@ -3,9 +3,9 @@ import Testing
 
 @testable import keyhaul
 
-@Suite("The same backup for a device and for a Simulator")
+@Suite("Restores to a device and to a Simulator")
 struct RestoreTargetTests {
-  /// What is wrong with the backup.
+  /// A kind of damage to the backup.
   enum Damage: String, CaseIterable, Sendable {
     case none, noStatus, unfinished, changedKeychain, cutKeychain, noKeychain, cutManifest, cutList, changedClassKey,
       absentClass, idleClassKey, brokenSeal
@@ -58,12 +58,14 @@ struct RestoreTargetTests {
     return world
   }
 
-  /// The bytes of every file of a target, but for a device's lock, which says who held it last.
+  /// Returns the digest of every file of a target, except a device's lock, which names its last holder.
   private func bytes(of target: String, in world: MoveWorld) throws -> String {
     try world.devices.run("find \(target) -type f ! -name lock | sort | xargs sha256sum").output
   }
 
-  @Test("Both end with the same exit code and id, and a refused restore changes no byte", arguments: Damage.allCases)
+  @Test(
+    "A restore to a device and one to a Simulator have the same exit code and id, and change nothing if refused",
+    arguments: Damage.allCases)
   func same(_ damage: Damage) throws {
     let world = try world(damage)
     let targets = [("new-phone", "devices/new-phone"), ("sim.db", "sim.db*")]
@@ -83,11 +85,11 @@ struct RestoreTargetTests {
         ends[0].0 == ends[1].0 && ends[0].1 == ends[1].1,
         "\(damage) \(flags): \(ends[0]) on the device, \(ends[1]) in the Simulator")
     }
-    // Of the twelve only these are whole for a restore.
-    #expect((refusals > 0) == ![.none, .idleClassKey].contains(damage) || damage == .brokenSeal, "\(refusals)")
+    // Only these two of the twelve are intact for a restore.
+    #expect((refusals > 0) == ![.none, .idleClassKey].contains(damage), "\(refusals)")
   }
 
-  @Test("A damaged backup asks the same question for both, and takes nothing after a no")
+  @Test("Restore asks the same question about a damaged backup for both targets, and stops after a no")
   func asked() throws {
     let world = try world(.noStatus)
     for target in ["new-phone", "sim.db"] {

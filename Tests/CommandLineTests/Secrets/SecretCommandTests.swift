@@ -4,7 +4,7 @@ import Testing
 
 @testable import keyhaul
 
-@Suite("Processes of a password command")
+@Suite("Processes of password commands")
 struct SecretCommandTests {
   private let world: MoveWorld
 
@@ -13,13 +13,13 @@ struct SecretCommandTests {
     try world.backUp(to: "b/")
   }
 
-  /// The processes whose numbers the command wrote into a file, as far as they run.
+  /// Returns the processes that still run, of those whose IDs the command wrote to a file.
   private func running(_ name: String) throws -> [Int32] {
     let text = try String(contentsOfFile: world.home.path + "/" + name, encoding: .utf8)
     return text.split(whereSeparator: \.isWhitespace).compactMap { Int32($0) }.filter { kill($0, 0) == 0 }
   }
 
-  /// Waits a moment for those that were killed to be gone; who adopts them collects them.
+  /// Waits up to two seconds until the killed processes are gone. Zombies count as gone.
   private func expectGone(_ name: String, _ place: SourceLocation = #_sourceLocation) throws {
     var left = try running(name)
     for _ in 0..<100 where !left.isEmpty {
@@ -35,7 +35,7 @@ struct SecretCommandTests {
     return text.split(separator: ")").last?.dropFirst().first == "Z"
   }
 
-  @Test("Those that it leaves behind delay nothing and do not stay when it ends")
+  @Test("Processes that a password command leaves behind do not delay Keyhaul, and do not stay")
   func end() throws {
     let start = ContinuousClock.now
     let outcome = try world.devices.run(
@@ -45,21 +45,27 @@ struct SecretCommandTests {
     try expectGone("left")
   }
 
-  @Test("Those that it leaves behind do not stay when it fails")
+  @Test("Processes that a failed password command leaves behind do not stay")
   func failure() throws {
     let outcome = try world.devices.run("keyhaul verify b --password-command 'sleep 300 & echo $! >left; exit 3'")
     #expect(outcome.status == 1 && outcome.errors.contains("it exited with code 3"), "\(outcome)")
     try expectGone("left")
   }
 
-  @Test("What it printed before its end is read whole, however much that is")
+  @Test("All 900,000 bytes that a password command prints are the password")
   func output() throws {
-    let outcome = try world.devices.run(
-      "keyhaul verify b --password-command 'sleep 300 & head -c 900000 /dev/zero | tr \"\\\\0\" a'")
-    #expect(outcome.status == 12, "\(outcome)")
+    func command(_ count: Int) -> String {
+      "--password-command 'sleep 300 & head -c \(count) /dev/zero | tr \"\\\\0\" a'"
+    }
+    let made = try world.devices.run("keyhaul backup old-phone -o long.tar --rounds 1 -q \(command(900_000))")
+    #expect(made.status == 0, "\(made)")
+    let whole = try world.devices.run("keyhaul verify long.tar \(command(900_000))")
+    #expect(whole.status == 0, "\(whole)")
+    let shorter = try world.devices.run("keyhaul verify long.tar \(command(899_999))")
+    #expect(shorter.status == 12, "\(shorter)")
   }
 
-  @Test("None stays when Keyhaul is asked to end, and none when it is asked twice", arguments: [1, 2])
+  @Test("No process of a password command stays after Keyhaul gets SIGTERM once or twice", arguments: [1, 2])
   func signals(count: Int) throws {
     let kills = String(repeating: "kill -TERM $!; ", count: count)
     let outcome = try world.devices.run(
@@ -71,7 +77,7 @@ struct SecretCommandTests {
     try expectGone("left")
   }
 
-  @Test("A command that stops itself ends with an error if no shell is there to go on with it")
+  @Test("A password command that stops itself ends with an error if no shell can continue it")
   func stops() throws {
     let outcome = try world.devices.run(
       "setsid -w keyhaul verify b --password-command 'echo $$ >left; kill -STOP $$; cat .bp'")
