@@ -7,7 +7,7 @@ import SystemPackage
 import TestSupport
 import Testing
 
-@Suite("The lock of a backup")
+@Suite("Backup locks")
 struct BackupLockTests {
   private let directory: TemporaryDirectory
 
@@ -27,7 +27,7 @@ struct BackupLockTests {
     }
   }
 
-  @Test("lets many processes read a backup, and one change it")
+  @Test("Many processes can read a backup at the same time, but only one can change it")
   func accesses() throws {
     let reader = try #require(try BackupLock.acquire(directory.path("b"), for: .reading))
     #expect(try !isBusy("b", for: .reading))
@@ -40,7 +40,7 @@ struct BackupLockTests {
     #expect(try !isBusy("b", for: .writing))
   }
 
-  @Test("applies under every name of a backup: a link to the folder, a second name of a file")
+  @Test("A lock applies under every link to a backup")
   func names() throws {
     try FileManager.default.createSymbolicLink(
       atPath: directory.path("link"), withDestinationPath: directory.path("b"))
@@ -54,7 +54,7 @@ struct BackupLockTests {
     file.release()
   }
 
-  @Test("is on the backup that is at the path once the wait ends, not on the one that was replaced meanwhile")
+  @Test("If a backup is replaced during the wait for its lock, the new backup is locked")
   func replaced() throws {
     let old = try #require(try BackupLock.acquire(directory.path("b"), for: .writing))
     try SampleBackup().write(to: .directory(directory.path("new")))
@@ -74,7 +74,7 @@ struct BackupLockTests {
     lock?.release()
   }
 
-  @Test("is waited for until the limit, or until the user gives up")
+  @Test("The wait for a lock ends with an error at its limit, or when the user stops it")
   func waits() throws {
     let writer = try #require(try BackupLock.acquire(directory.path("b"), for: .writing))
     var asked = 0
@@ -91,7 +91,7 @@ struct BackupLockTests {
     writer.release()
   }
 
-  @Test("does not exist for a path without a file, for a pipe, and on a file system without locks")
+  @Test("Missing files, pipes and file systems without locks have no backup lock")
   func unavailable() throws {
     #expect(try BackupLock.acquire(directory.path("nothing"), for: .reading) == nil)
     #expect(mkfifo(directory.path("pipe"), 0o600) == 0)
@@ -104,7 +104,7 @@ struct BackupLockTests {
     }
   }
 
-  @Test("keeps a rewriter from a backup that another process reads, and from one that changed since it was opened")
+  @Test("A rewriter refuses a backup that another process reads, or that has changed since it was opened")
   func rewriter() throws {
     let path = directory.path("b")
     let archive = try BackupArchive.open(.path(path))
@@ -127,11 +127,11 @@ struct BackupLockTests {
   }
 
   @Test(
-    "is not needed for a new file: the second of two processes that create it is refused", arguments: [false, true])
+    "The second of two processes that create the same backup is refused", arguments: [false, true])
   func created(isDirectory: Bool) throws {
     let path = directory.path(isDirectory ? "new" : "new.tar")
     let destination: ArchiveDestination = isDirectory ? .directory(path) : .file(path, .tar)
-    // The other process creates its backup after this one has looked and before it renames its own.
+    // The other process creates its backup after this one has checked the path, and before it renames its own.
     nonisolated(unsafe) var isCreated = false
     let system = FileSystem { call in
       guard call == .rename, !isCreated else { return nil }

@@ -73,7 +73,7 @@ struct ExtractionTests {
     }
   }
 
-  @Test("Files are extracted as well if the system refuses every thread, or all but the first", arguments: [0, 1])
+  @Test("All files are extracted if the system refuses every thread, or all but the first", arguments: [0, 1])
   func refusedThreads(allowed: Int) throws {
     let directory = try TemporaryDirectory()
     let many = (0..<1_500).map { number in
@@ -101,7 +101,7 @@ struct ExtractionTests {
     #expect(try standing(in: directory, "out")["HomeDomain/Library/1499"]?.hasSuffix("file 1499") == true)
   }
 
-  @Test("An extraction on its caller's thread ends when it is told to")
+  @Test("An extraction on its caller's thread can be interrupted")
   func refusedThreadsInterrupted() throws {
     let directory = try TemporaryDirectory()
     let backup = try TreeBackup(Self.files, isEncrypted: false)

@@ -38,7 +38,7 @@ struct ReencryptionTests {
     #expect(error?.reason == "it is from iOS 9 or earlier; this works with backups from iOS 10 and later")
   }
 
-  @Test("leaves the file as open to others as it was, since what was written is encrypted")
+  @Test("Adding a password keeps the permissions of a packed backup")
   func permissions() throws {
     let directory = try TemporaryDirectory()
     let desk = try DeskBackup()

@@ -6,10 +6,10 @@ import Testing
 
 @testable import Backups
 
-@Suite("Descriptors and memory that the system refuses")
+@Suite("Shortages of descriptors and memory")
 struct ShortageTests {
   @Test(
-    "A shortage is a failure of the system, whatever the code was to be",
+    "An error caused by a shortage is reported as a system failure, not as damage",
     arguments: [Errno.tooManyOpenFiles, .noMemory])
   func code(reason: Errno) {
     let error = BackupArchiveError(.damaged, "a file: \(reason.reason)", of: reason)
@@ -19,7 +19,7 @@ struct ShortageTests {
   }
 
   @Test(
-    "No file of a backup counts as damaged because the system has no descriptor left for it",
+    "A shortage of descriptors does not make a backup's files count as damaged",
     arguments: [1, 5, 20, 60, 200])
   func extraction(allowedCount: Int) throws {
     let directory = try TemporaryDirectory()

@@ -42,7 +42,7 @@ struct WorkLimitTests {
     #expect(error?.code == .overLimit && error?.reason == "the manifest has more than 100,000 domains")
   }
 
-  @Test("is so much CPU time for the check of a list's indexes, and what is not checked within it counts as damaged")
+  @Test("Indexes of a manifest count as damaged if their check exceeds its limit of CPU time")
   func indexes() throws {
     let rows = (0..<500).map { number in
       "INSERT INTO Files VALUES (printf('%040x', \(number)), 'HomeDomain', 'f\(number)', 1, NULL);"
@@ -51,7 +51,7 @@ struct WorkLimitTests {
     let connection = try DefensiveConnection(try DatabaseBytes(try StoredBytes(bytes)))
     #expect(try connection.firstFault() == nil)
     #expect(try connection.firstFault(within: 0) == "its indexes take too long to check")
-    // The limit is of that check alone.
+    // The limit applies only to the check that it was given to.
     #expect(try connection.firstFault() == nil)
   }
 

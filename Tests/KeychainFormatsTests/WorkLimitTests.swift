@@ -26,9 +26,9 @@ struct WorkLimitTests {
     #expect(code { _ = try BinaryPlist.decode(bytes, limits: limits(values: 3)) } == .overLimit)
   }
 
-  @Test("A long text may be used again for 16 bytes per byte of the file, and not once more")
+  @Test("A long text may be reused for up to 16 bytes per byte of the file, and one more use is refused")
   func sharedBytes() throws {
-    // A text of a megabyte. An array with 17 references to it uses it again 16 times.
+    // The text has 1 MiB. An array with 17 references to it reuses it 16 times.
     let text: [UInt8] = [0x5F, 0x12, 0x00, 0x10, 0x00, 0x00] + Array(repeating: 0x61, count: 1 << 20)
     func list(_ count: UInt8) -> [UInt8] {
       PlistRecipe([0xAF, 0x10, count] + Array(repeating: 1, count: Int(count)), text).bytes

@@ -136,7 +136,7 @@ struct ExpectationTests {
     #expect(check.isMet == !met.isEmpty)
   }
 
-  @Test("A list of stars that asks for too many comparisons is refused, and the same list of names is checked")
+  @Test("Wildcard expectations with too many comparisons are refused, but as many exact names are checked")
   func tooManyComparisons() throws {
     let items = (0..<5_000).map { number in
       MigrationComparison.Item(
@@ -157,7 +157,7 @@ struct ExpectationTests {
     #expect(error?.code == .malformedExpectations && error?.category == .refused)
   }
 
-  @Test("Items that share every name are counted together, each with what becomes of it")
+  @Test("Items that share every name are counted together, but each has its own outcome")
   func sharedNames() throws {
     let items = (0..<6).map { number in
       MigrationComparison.Item(

@@ -7,9 +7,9 @@ Bombs of every container and every part of a backup, each below 1 MB, declared a
 that size; every verb that reads a backup runs over each. Bombs of JSON and of property lists as a plan, a list of
 expectations, a description of a device and a dump, each read by the verbs that take one, and keychain databases with a log or a
 journal that names far more than it holds. None may crash, take more than 10 s of the processor or more
-memory than 64 MB and twice the largest part, of a compressed one as it is unpacked up to the limit. Time bombs, whose items
-or expectations meet each other, take less than 2 s alone, not more than three times that when they are doubled, and end within 2 s of a
-SIGINT. Crafted archives with names and links that lead out are copied and written
+memory than 64 MB and twice the largest part, of a compressed one as it is unpacked up to the limit. Time bombs are
+inputs whose items or expectations are compared with each other. Each takes less than 2 s, at most three times as long if
+doubled, and ends within 2 s of a SIGINT. Crafted archives with names and links that lead out are copied and written
 to folders as well, beside a victim whose digest has to stay. Exit 1 where one check fails.
 """
 
@@ -232,7 +232,7 @@ def documents():
 
 
 def time_bombs(scale=1):
-    """Name, files and call of inputs that cost the product of their parts where each part is held against each other."""
+    """Yields name, files and command of inputs whose parts, all compared with each other, cost their product."""
     def dump(items):
         return plistlib.dumps({"genp": items}, fmt=plistlib.FMT_BINARY)
 
@@ -244,7 +244,7 @@ def time_bombs(scale=1):
     twins = {"agrp": "G", "svce": "s", "acct": "a"}
     yield "items-of-one-key", {
         f"{letter}.plist": dump([twins | {"v_Data": letter.encode()} for _ in range(count)]) for letter in "xy"}, ["diff", "x.plist", "y.plist"]
-    # One text of many bytes in every item: a binary list holds it once.
+    # Every item has the same long text, which a binary property list contains once.
     for name, length in (("one-long-key", 92_000), ("one-long-key-within-the-limit", 2_000)):
         many = [twins | {"acct": "a" * length * scale} for _ in range(3_700)]
         yield f"items-of-{name}", {
@@ -349,7 +349,7 @@ class Measuring:
         self.checks.check(files(self.work / "place") == before, f"{name}: something changed")
 
     def measure_time(self, name, parts, doubled, words, seconds):
-        """- seconds: The most of the processor that it may take."""
+        """Measures an input alone and doubled. - seconds: The CPU time that the input alone may take."""
         took = []
         for content in (parts, doubled):
             folder = self.work / "place" / "here"
@@ -363,7 +363,7 @@ class Measuring:
             self.checks.check(code is not None and 0 <= code <= 16, f"{name}: ended with {code}")
         self.checks.check(max(len(part) for part in parts.values()) <= SMALL, f"{name}: it is not small")
         self.checks.check(took[0] <= seconds, f"{name}: {took[0]:.1f} s of the processor")
-        # Half of a second is the start.
+        # Half a second is for the start of the program.
         self.checks.check(took[1] <= 3 * took[0] + 0.5, f"{name}: {took[0]:.2f} s, and doubled {took[1]:.2f} s")
         ends = []
         for after in (0.1, 0.5 * took[1], 0.9 * took[1]):

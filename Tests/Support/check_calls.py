@@ -100,7 +100,7 @@ class Calls(Kills):
             check(found == old, f"{where}: ended with {code} and is not the old state: {said[:200]} {str(found)[:200]}")
         check(code in (0, 1, 3, 4, 5, 10, 11, 13, 14, *scene.refusals), f"{where}: ended with {code}: {said[:300]}")
         check(code == 0 or said, f"{where}: ended with {code} and said nothing")
-        # "Done" is said where nothing of the work is left, the replaced backup least of all; SQLite takes up its own files again.
+        # After "done", no temporary file and no replaced backup may be left. SQLite uses its own files again.
         if code not in (5, *scene.partly):
             left = set(files(place.folder)) - set(before) - names
             if code == 0:

@@ -3,8 +3,8 @@
 
     check_database_writers.py PROGRAM [--seconds 60]
 
-The writer makes and removes journals and logs without a pause, with short pauses and with long ones, and never changes an
-item. So every command ends with 0 and gives what it gives for a database at rest, or with 11. Exit 1 where one check fails.
+The writer creates and removes journals and logs, with no, short and long pauses. It never changes an item. Every command must
+therefore exit with 0 and the result of a database that nothing changes, or with 11. Exit 1 if a check fails.
 """
 
 import argparse
@@ -28,7 +28,7 @@ READERS = (
     ["simulator", "seed", "sim.db", "--from", "rest.db", "--dry-run"], ["inspect", "simulators/one"],
 )
 PAUSES = (0, 0.001, 0.03, 0.2)
-# What says when a command ran, and what the state of a log adds to a report.
+# Times of runs, and lines that depend on the state of the log.
 FLEETING = {"made", "digest", "log", "journal", "database", "warnings", "checksum"}
 
 
@@ -46,7 +46,7 @@ def write(paths, pause, is_over):
 
 
 def items(output):
-    """What a command's document says of items: a list of every object in it that has a kind."""
+    """Returns every object in a command's document that has a kind: the items."""
     found = []
 
     def walk(value):
@@ -95,7 +95,7 @@ def main():
                 code, output, said = run(*words)
                 codes[code] += 1
                 where = f"{' '.join(words)} beside a writer that pauses {pause} s"
-                # A list of Simulators says of each that cannot be read now why not, and ends with 3.
+                # A list of Simulators gives the reason for each that cannot be read, and exits with 3.
                 is_list = words[:2] == ["simulator", "list"] and code == 3 and b"it changed each time" in output
                 checks.check(code in (0, 11) or is_list, f"{where} ended with {code}: {said}")
                 if code == 0:

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Restores every faulty backup to a device and to a Simulator with the same items, and compares the two answers.
+"""Restores every faulty backup to a device and to a Simulator with the same items, and compares the two results.
 
     check_restores.py PROGRAM [--only NAME] [--jobs 2]
 
-Both end with the same exit code and the same id. If one of them refuses, or fails, its target keeps every byte; otherwise
-the other target has the same number of items afterwards. The backups are those of `backup_faults`, and a good one of each
-base. Each is restored without and with `--accept-damage`, and with `--existing merge`. Exit 1 where one check fails.
+Both must have the same exit code and id. A restore that is refused or fails must change no byte of its target. After other
+restores, both targets must have the same number of items. The backups are those of `backup_faults`, and an intact one of
+each base. Each is restored without and with `--accept-damage`, and with `--existing merge`. Exit 1 if a check fails.
 """
 
 import argparse
@@ -33,14 +33,14 @@ ENDED_WELL = (0, 3)
 
 
 class Bench:
-    """A folder with both targets, which is brought back into its first state after each restore."""
+    """A folder with both targets, which is reset after each restore."""
 
     def __init__(self, program, pattern, folder):
         self.program, self.pattern, self.folder = program, pattern, folder
         shutil.copytree(pattern, folder)
 
     def files(self):
-        """What is in both targets. A device's lock says who held it last."""
+        """Returns digests of all files, except a device's lock, which names its last holder."""
         return {
             str(path.relative_to(self.folder)): hashlib.sha256(path.read_bytes()).hexdigest()
             for path in sorted(self.folder.rglob("*")) if path.is_file() and path.name != "lock"}
@@ -56,7 +56,7 @@ class Bench:
         return len(json.loads(output)["items"]) if code in (0, 4) else f"item find ended with {code}"
 
     def restored(self, backup, password, flags):
-        """Of each target: how the restore ended, whether its bytes are as before, and how many items there are."""
+        """Restores to each target. Returns code, id, whether no byte changed, item count and message."""
         ends = []
         for target in TARGETS:
             before = self.files()

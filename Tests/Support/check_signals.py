@@ -1,12 +1,17 @@
 #!/usr/bin/env python3
-"""Sends a signal to the program in each of its waits, and at long work: it ends within two seconds, and changes nothing.
+"""Sends a signal during each wait of the program and during long work. It must end within two seconds and change nothing.
 
     check_signals.py PROGRAM [--only WAIT] [--signals TERM,INT,HUP]
 
-The waits: for a device and a folder of devices that another process holds, for a database that another process writes, for a
-password command that says nothing, does not end, or ignores SIGTERM, for a terminal, for pipes with a name that nobody writes to, for
-standard input, for a reader of standard output and of standard error, for a terminal that was stopped with Ctrl-S, and for the key of a
-password. Each has to be a wait: it still runs when the signal is sent. Exit 1 where one check fails.
+The waits are for:
+
+- a device or device folder that another process locks, and a database that another process writes;
+- a password command that prints nothing, does not end, or ignores SIGTERM;
+- a terminal, standard input, and named pipes without a writer;
+- a reader of standard output or standard error, and a terminal that was stopped with Ctrl-S;
+- the key of a password.
+
+The program must still run when the signal is sent. Exit 1 if a check fails.
 """
 
 import argparse
@@ -27,7 +32,7 @@ from checks import Checks
 from kill_verbs import files
 
 SECONDS = 2
-# Linux: F_SETPIPE_SZ. A pipe that is full at once.
+# Linux: F_SETPIPE_SZ, for a pipe that is full at once.
 SET_PIPE_SIZE, PIPE_SIZE = 1031, 4096
 KEY = ["--password-file", "password"]
 
@@ -49,7 +54,7 @@ class Waits:
             os.mkfifo(folder / name, 0o600)
 
     def send(self, number, name, words, before=0.6, codes=(), **streams):
-        """Starts the program, waits until it waits, sends the signal, and looks how it ends."""
+        """Starts the program, sends the signal during its wait, and checks how it ends."""
         where = f"{name}, {signal.Signals(number).name}"
         seen = files_without_locks(self.folder)
         streams = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL} | streams
@@ -75,7 +80,7 @@ class Waits:
         check(files_without_locks(self.folder) == seen, f"{where}: changed something")
 
     def waits(self):
-        """Names of the waits, and what makes each."""
+        """Yields the name of each wait, the code that creates it, and the command."""
         folder = self.folder
 
         @contextlib.contextmanager
@@ -87,7 +92,7 @@ class Waits:
 
         @contextlib.contextmanager
         def written():
-            # In a process of its own: one that opens and closes the file beside its lock loses the lock.
+            # In its own process, because a process that opens and closes a locked file loses its lock.
             text = ("import sqlite3, sys; d = sqlite3.connect(sys.argv[1], isolation_level=None); d.execute('BEGIN EXCLUSIVE'); "
                     "print(flush=True); sys.stdin.read()")
             other = subprocess.Popen(
@@ -98,7 +103,7 @@ class Waits:
 
         @contextlib.contextmanager
         def silent(stream):
-            """A pipe that gives nothing and stays open."""
+            """An open pipe without data."""
             reading, writing = os.pipe()
             yield {stream: reading} if stream == "stdin" else {"pass_fds": [reading]}
             os.close(reading)
@@ -106,7 +111,7 @@ class Waits:
 
         @contextlib.contextmanager
         def full(stream):
-            """A pipe that takes nothing."""
+            """A full pipe."""
             reading, writing = os.pipe()
             fcntl.fcntl(writing, SET_PIPE_SIZE, PIPE_SIZE)
             os.set_blocking(writing, False)
@@ -141,7 +146,7 @@ class Waits:
         verify = ["verify", "b", "--no-input"]
         yield "a device that another process holds", locked("home/phone/lock"), [*add, "--wait", "60s"], {}
         yield "a folder of devices that another process holds", locked("home"), ["device", "create", "new", "--no-input"], {}
-        # The answer is that it is in use. A device's revision goes up before its first change.
+        # The result is "in use". A device's revision increases before its first change.
         yield "a database that another process writes", written(), add, {"codes": (11,)}
         for name, command in (("says nothing", "sleep 60"), ("ignores SIGTERM", "trap '' TERM; sleep 60; sleep 60"),
                               ("has closed its output", "exec >&-; sleep 60"),
@@ -168,7 +173,7 @@ class Waits:
 
 
 def files_without_locks(folder):
-    """Without the pipes, what a device's lock and its record say, and SQLite's two files beside a database."""
+    """Returns digests of all files but pipes, a device's lock and record, and a database's two SQLite files."""
     return {name: content for name, content in files(folder).items() if not name.endswith(("/lock", "/device.json", "-wal", "-shm"))}
 
 

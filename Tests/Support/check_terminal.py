@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Password commands with a real terminal and a real shell: what they read, what stays of them, and who has the terminal then.
+"""Runs password commands with a real terminal and a real shell, and checks input, leftover processes and terminal ownership.
 
     check_terminal.py KEYHAUL
 
@@ -19,7 +19,7 @@ import termios
 import time
 
 SECRET = "correct horse"
-# Asks on the terminal as password managers do: without echo, and not on standard input.
+# Asks on the terminal without echo, as password managers do, instead of on standard input.
 ASK = "stty -echo </dev/tty; printf 'PIN: ' >/dev/tty; read x </dev/tty; stty echo </dev/tty; echo \"$x\""
 
 
@@ -34,7 +34,7 @@ class Terminal:
             os.execv(command[0], list(command))
 
     def expect(self, text, seconds=20):
-        """Waits until the terminal shows a text, and forgets what came before and with it."""
+        """Waits until the terminal shows a text, and discards the output up to its end."""
         until = time.monotonic() + seconds
         while text.encode() not in self.seen:
             ready = select.select([self.end], [], [], max(0, until - time.monotonic()))[0]
@@ -55,7 +55,7 @@ class Terminal:
         return bool(termios.tcgetattr(self.end)[3] & termios.ECHO)
 
     def code(self, seconds=10):
-        """Waits for the program's end. What it still prints is read, because otherwise it would wait."""
+        """Waits for the program's end. Reads its remaining output, because it would wait for a reader."""
         until = time.monotonic() + seconds
         while time.monotonic() < until:
             if select.select([self.end], [], [], 0.05)[0]:
@@ -82,7 +82,7 @@ def runs(pid):
 
 
 def ended(path, seconds=2):
-    """Whether the processes whose numbers a file has end in time."""
+    """Whether the processes whose IDs are in a file end in time."""
     until = time.monotonic() + seconds
     pids = [int(word) for word in path.read_text().split()]
     while any(map(runs, pids)) and time.monotonic() < until:
@@ -126,7 +126,7 @@ def interrupted(keyhaul, folder):
 
 def stopped(keyhaul, folder):
     terminal = Terminal("/bin/bash", "--norc", "--noprofile", "--noediting", "-i", folder=folder)
-    # What is typed is shown too, and must differ from what the shell shows.
+    # The terminal also shows the typed text, which must differ from the shell's output.
     terminal.type("PS1='rea''dy> '\n")
     terminal.expect("ready> ")
     terminal.type(f"{keyhaul} verify b --password-command \"$ASK\"; echo code $?.\n")
@@ -146,7 +146,7 @@ def stopped(keyhaul, folder):
 
 def in_background(keyhaul, folder):
     terminal = Terminal("/bin/bash", "--norc", "--noprofile", "--noediting", "-i", folder=folder)
-    # What is typed is shown too, and must differ from what the shell shows.
+    # The terminal also shows the typed text, which must differ from the shell's output.
     terminal.type("PS1='rea''dy> '\n")
     terminal.expect("ready> ")
     terminal.type(f"{keyhaul} verify b --password-command \"$ASK\" &\n")
@@ -162,7 +162,7 @@ def in_background(keyhaul, folder):
 
 
 def in_a_script(keyhaul, folder):
-    """The shell of a script has no job control; it has the terminal again after the command."""
+    """The shell of a script, without job control, gets the terminal back after the command."""
     script = f"{keyhaul} verify b --quiet --password-command \"$ASK\"; echo code $?.; read y; echo got $y."
     terminal = Terminal("/bin/sh", "-c", script, folder=folder)
     terminal.expect("PIN: ")
@@ -176,7 +176,7 @@ def in_a_script(keyhaul, folder):
 
 
 def killed_in_a_script(keyhaul, folder):
-    """A second signal ends Keyhaul at once, with the command, and the terminal is the script's again."""
+    """A second signal ends Keyhaul and the command at once, and the script gets the terminal back."""
     pids = folder / "pids"
     command = f"trap '' TERM; echo $$ >{pids}; printf 'PIN: ' >/dev/tty; read x </dev/tty; sleep 300"
     terminal = Terminal("/bin/sh", "-c", f"{keyhaul} verify b --password-command \"$1\"; echo code $?.; read y; echo got $y.",
@@ -194,7 +194,7 @@ def killed_in_a_script(keyhaul, folder):
 
 
 def left_behind(keyhaul, folder):
-    """A grandchild that holds the pipe delays nothing, and does not stay."""
+    """A grandchild that keeps the pipe open causes no delay, and does not stay."""
     pids = folder / "left"
     started = time.monotonic()
     result = subprocess.run(
@@ -220,7 +220,7 @@ def signaled(keyhaul, folder):
 
 
 def without_a_terminal(keyhaul, folder):
-    """A command in the background that reads the terminal stops Keyhaul too, as it stops every program there."""
+    """Keyhaul in the background stops if its command reads the terminal, like any background program."""
     starter = (
         "import os, subprocess, sys\n"
         "child = subprocess.Popen(sys.argv[1:], preexec_fn=os.setpgrp)\n"
@@ -234,7 +234,7 @@ def without_a_terminal(keyhaul, folder):
 
 
 def another_user(keyhaul, folder):
-    """A list may belong to the user or root, and to nobody else; needs root, and a program that everybody may run."""
+    """A password list must belong to the user or root. Needs root, and a program that all users can run."""
     user = 12345
     with tempfile.TemporaryDirectory(dir="/tmp") as place:
         os.chmod(place, 0o755)

@@ -1,14 +1,13 @@
 #!/usr/bin/env python3
-"""Refuses thread starts to every command, and looks what it does instead.
+"""Refuses thread starts to every command, and checks how it ends.
 
     check_threads.py PROGRAM [--short] [--only SCENE]
 
-A library between the program and the C library (`thread_starts.c`) lets pthread_create fail with EAGAIN, as a system does that has
-no more threads or no memory for a stack. Of each command the k-th start is refused, for k from 1 to 20 as far as there are so many:
-that one alone, and it with all that follow. Standard error is a terminal, so that a line of progress is drawn too. None may hang.
-Each ends with 0 and the work is done, as the program alone sees it on the disk, or with 1, a sentence and nothing changed. Then the
-same with threads that the system itself refuses: `ulimit -u 1` where the user is not root, and `ulimit -v`. Exit 1 where one check
-fails.
+A preloaded library (`thread_starts.c`) makes pthread_create fail with EAGAIN, as it does if the system has no more threads or no
+memory for a stack. Each of the first 20 starts of each command is refused, alone and with all later starts. Standard error is a
+terminal, so that a progress line is drawn too. No command may hang. Each must exit with 0 if its work on the disk is complete, or
+with 1 and a message if it changed nothing. The system itself then refuses threads in the same way: with `ulimit -u 1` if the user
+is not root, and with `ulimit -v`. Exit 1 if a check fails.
 """
 
 import argparse
@@ -30,7 +29,7 @@ MOST, SECONDS = 20, 30
 
 
 def readers(short):
-    """Commands that change nothing in the place of the scenes, or write what is looked at by its name alone."""
+    """Yields commands that change nothing in a scene's folder, or write files that are checked by name only."""
     key = ["--password-file", OLD]
     yield ["inspect", "b"]
     yield ["inspect", "b.zip", "--list", *key]
@@ -70,7 +69,7 @@ class Threads(Kills):
         self.runs, self.refused, self.hangs, self.codes, self.longest = 0, 0, 0, {}, 0
 
     def start(self, place, words, first=0, last=0, limits=None):
-        """Exit code, none of a run that hung; what it said; how many threads it started, and how many starts were refused."""
+        """Returns the exit code (None if it hung), the output, and the numbers of starts and of refused starts."""
         self.count.unlink(missing_ok=True)
         environment = dict(os.environ, TERM="xterm", SWIFT_BACKTRACE="enable=no")
         if limits is None:
@@ -109,7 +108,7 @@ class Threads(Kills):
         return code, said.decode("utf-8", "replace").replace("\r", ""), starts, refused
 
     def judge(self, where, code, said, done, changed):
-        """- done: Whether everything is on the disk that the command was to do. - changed: Whether anything is."""
+        """Checks one run. - done: Whether its work on the disk is complete. - changed: Whether anything changed."""
         check = self.checks.check
         self.runs += 1
         self.hangs += code is None
@@ -120,7 +119,7 @@ class Threads(Kills):
         check(code != 1 or not changed and "error:" in said, f"{where}: ended with 1, changed {changed}: {said[-300:]}")
 
     def refusals(self, starts, short):
-        """The first and the last start that is refused; 0 for all that follow."""
+        """Yields the first and last refused start of each run; 0 as the last means all later starts."""
         last = min(starts, MOST)
         for k in range(1, last + 1):
             if short and k not in (1, 2, last):
@@ -164,7 +163,7 @@ class Threads(Kills):
 
 
 def least_memory(threads, words):
-    """Bytes of address space with which a command just runs; a thread's stack of 8 MiB is more than is left."""
+    """Returns the least address space in bytes with which a command runs. It has no room for an 8 MiB stack."""
     low, high = 64 << 20, 4 << 30
     while high - low > 4 << 20:
         middle = (low + high) // 2

@@ -3,11 +3,11 @@
 
     check_writers.py PROGRAM [--runs 40] [--seed WORD] [--only WORD] [--wait TIME]
 
-Every pair of commands that write, and every command that reads beside every one that writes, runs on a folder, a tar and a
-zip. Two runs of a command that writes must leave what one of the two orders leaves: the items, the password, the seal.
-A command that did not exit with 0 must have changed nothing, and must say 11, or what it says in one of the two orders. A
-command that reads must give what the backup contained before or after the change. In every second run, both commands
-wait for each other (--wait); in the others, the second one may exit with 11. Exit 1 if a check fails.
+Every pair of two writers, and every pair of a reader and a writer, runs on a folder, a tar and a zip. Two writers must leave
+the items, password and seal of one of the two orders. A command that did not exit with 0 must have changed nothing, and must
+exit with 11 or with its code in one of the two orders. A reader's result must be that of the backup before or after the
+change. In every second run, both commands wait for each other (--wait); in the others, the second one may exit with 11.
+Exit 1 if a check fails.
 """
 
 import argparse
@@ -30,24 +30,24 @@ FORMS = {"folder": "b", "tar": "b.tar", "zip": "b.zip"}
 # Members of results that differ in every run.
 TIMES = ("made", "checksum", "unlocked_in_seconds", "unlock_seconds")
 BUSY = 11
-# What `item find` says if nothing matches.
+# The message of `item find` if nothing matches.
 NO_MATCH = 4
 WRONG_PASSWORD = 12
 
 
 @dataclass(frozen=True)
 class State:
-    """A backup as far as the commands here can change it."""
+    """The parts of a backup that these commands can change."""
 
     password: str
     is_sealed: bool
-    # The name of each item's service, with its label.
+    # The label of each item, by its service.
     items: frozenset
 
 
 @dataclass(frozen=True)
 class Writer:
-    """A command that changes the backup, and what it does to a state: the exit code and the new state."""
+    """A command that changes the backup, and its effect on a state: the exit code and the new state."""
 
     name: str
 
@@ -117,7 +117,7 @@ def without_times(value):
 
 
 def difference(given, other):
-    """Where two results differ first."""
+    """Returns the first difference of two results."""
     one, two = str(given), str(other)
     start = next((place for place, (left, right) in enumerate(zip(one, two)) if left != right), min(len(one), len(two)))
     return f"{one[max(start - 60, 0):start + 60]} instead of {two[max(start - 60, 0):start + 60]}"
@@ -131,7 +131,7 @@ class Writers:
         self.prepare()
 
     def arguments(self, *words):
-        """Those that read look for a device's key in a folder of devices that no writer uses."""
+        """Readers use their own device folder, which no writer uses."""
         writes = words[0] in ("backup", "device") or words[2].startswith("device:")
         home = "home" if writes and words[-1] != "target" else "targets"
         return [self.program, *words, "--home", home, "--no-input"]
@@ -167,7 +167,7 @@ class Writers:
         key = ["--password-file", OLD, "--rounds", "1", "--yes"]
         self.must("backup", "phone", "-o", "b/", *key)
         self.must("backup", "other", "-o", "other/", *key)
-        # What a backup of the phone contains later differs from the one that is there.
+        # A later backup of the phone has other contents than the existing one.
         self.add("phone", "newer")
         shutil.copytree(self.template / "b", self.template / "bare")
         (self.template / "bare" / "Keyhaul.seal").unlink()
@@ -183,7 +183,7 @@ class Writers:
                   "--secret-file", "secret")
 
     def state(self, folder, backup):
-        """What the backup contains, and what is wrong with it."""
+        """Returns the contents of the backup, and its faults."""
         for password in (OLD, "password-1", "password-2"):
             key = ["--password-file", password]
             code, output, said = self.run(folder, "item", "find", backup, *key, "--json")
@@ -211,7 +211,7 @@ class Writers:
         return folder
 
     def place(self, form, pair):
-        """A fresh place. The backup has no seal if it is to be sealed."""
+        """Creates a new folder for a run. The backup has no seal if a command adds one."""
         folder, backup = self.fresh(), FORMS[form]
         if "seal" in pair:
             there = folder / backup
@@ -278,7 +278,7 @@ class Writers:
         self.nothing_left(folder, name)
 
     def answer(self, reader, folder, backup, run=None):
-        """A reader's exit code and result, without times."""
+        """Returns a reader's exit code and result, without times."""
         code, output, _ = run or self.run(folder, *reading(reader, backup))
         if code != 0 and code not in (NO_MATCH, 2):
             return code, None

@@ -113,11 +113,11 @@ class Place:
         return "backup", password, found["verdict"], seal, self.items(name, *key)
 
     def database(self, name):
-        """What SQLite reads in it, which takes back or applies what stands beside it, and the items with their secrets."""
+        """Returns the rows that SQLite reads, after it used the journal or log, and the items with their secrets."""
         return ("database", self.rows(name), self.items(name)) if (self.folder / name).exists() else None
 
     def rows(self, name):
-        """Of each table of items the columns that a run does not fill at random; read in a copy, which SQLite may change."""
+        """Returns the columns of each item table that are not random. SQLite reads a copy, which it may change."""
         with tempfile.TemporaryDirectory(prefix="keyhaul-rows-") as aside:
             for file in self.folder.glob(name + "*"):
                 shutil.copy(file, aside)
@@ -162,12 +162,12 @@ def files(folder):
 
 
 def chosen_scenes(only):
-    """Those whose names begin so."""
+    """Returns the scenes whose names begin with a text."""
     return [scene for scene in scenes() if scene.name.startswith(only)]
 
 
 def is_emptied(path):
-    """Whether it is a journal that was not removed, and that takes nothing back."""
+    """Whether a file is a journal that was not removed, and that rolls nothing back."""
     return path.name.endswith("-journal") and not any(path.read_bytes()[:28])
 
 
@@ -202,7 +202,7 @@ class Scene:
     partly: tuple = ()
     # Codes with which it may refuse and have changed nothing: the device whose key it needs is not looked for any further.
     refusals: tuple = ()
-    # Whether `sim.db` is brought into the form with a write-ahead log, as a Simulator leaves it.
+    # Whether `sim.db` gets a write-ahead log, as a Simulator leaves it.
     has_log: bool = False
 
 
@@ -419,7 +419,7 @@ class Kills:
             code, _, said = place.run(*scene.then)
             check(code == 0, f"{where}: {' '.join(scene.then[:2])} then ended with {code}: {said}")
         after = files(place.folder)
-        # A verb that finds nothing to do leaves a log or an emptied journal where it found one.
+        # A command that has nothing to do leaves an existing log or emptied journal.
         odd = {
             name for name in set(after) ^ names
             if not (scene.has_log and name == "sim.db-wal" or name in after and is_emptied(place.folder / name))}

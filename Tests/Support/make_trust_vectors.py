@@ -4,7 +4,7 @@
     make_trust_vectors.py > Tests/TestSupport/trust-vectors.json
 
 Keys are random, so each run gives another file with the same cases. Every name lies in a domain reserved for examples
-(RFC 2606). What each chain ends with is said here, by the rules of RFC 5280, and checked by no reader. The rules for servers
+(RFC 2606). The expected result of each chain follows RFC 5280 and is not checked by another reader. The rules for servers
 are those of Apple's `SecPolicyServer.c` (`SecPolicyCheckKeySize`, `SecPolicyCheckSignatureHashAlgorithms`,
 `SecPolicyCheckOtherTrustValidityPeriodMaximums`, `SecPolicyCheckServerAuthEKU`) for anchors that an app sets.
 """
@@ -26,9 +26,9 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 START = datetime.datetime(2026, 1, 1, tzinfo=datetime.timezone.utc)
 END = datetime.datetime(2036, 1, 1, tzinfo=datetime.timezone.utc)
-# Of a server's certificate, which may be valid for 825 days.
+# For a server's certificate, which may be valid for 825 days.
 SERVER_END = START + datetime.timedelta(days=800)
-# Apple's source has 583628400 s after 2001-01-01, which is this, and calls it 1 July 2019 00:00:00 UTC.
+# Apple's source has this date as 583628400 s after 2001-01-01, and calls it 1 July 2019 00:00:00 UTC.
 STRICT_FROM = datetime.datetime(2019, 6, 30, 23, tzinfo=datetime.timezone.utc)
 SECOND, HOUR = datetime.timedelta(seconds=1), datetime.timedelta(hours=1)
 DURING = "2026-06-01T00:00:00Z"
@@ -72,7 +72,7 @@ class Party:
 
 
 def signed_again(party, signer, digest):
-    """The certificate with an RSA signature by another digest; the library itself signs none with an old one."""
+    """Returns the certificate with an RSA signature over an old digest, which the library does not create."""
     sha256, other = (bytes.fromhex("06092a864886f70d0101" + number) for number in ("0b", {"sha1": "05", "md5": "04"}[digest]))
     whole = party.certificate.public_bytes(serialization.Encoding.DER).replace(sha256, other)
     signed = party.certificate.tbs_certificate_bytes.replace(sha256, other)
@@ -81,13 +81,13 @@ def signed_again(party, signer, digest):
 
 
 def rsa_key(size):
-    """A key of any size, also of one that Python's cryptography does not make."""
+    """Returns a key of any size, including sizes that Python's cryptography does not generate."""
     pem = subprocess.run(["openssl", "genrsa", str(size)], check=True, capture_output=True).stdout
     return serialization.load_pem_private_key(pem, None, unsafe_skip_rsa_key_validation=True)
 
 
 def server_chains():
-    """What Apple refuses of a server's certificate beyond RFC 5280, with the first thing that is allowed beside it."""
+    """Server certificates that only Apple's rules refuse, each with the nearest value that is allowed."""
     server = ExtendedKeyUsageOID.SERVER_AUTH
     long = datetime.timedelta(days=825) + HOUR
     root = Party("RSA root", authority=True, key=rsa_key(2048))

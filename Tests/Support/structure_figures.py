@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Counts what the sources are divided into, and how many mechanisms they have for one need.
+"""Counts the parts of the sources, and the mechanisms that they have for one need.
 
     structure_figures.py [FOLDER]
 
@@ -31,7 +31,7 @@ SOURCES = ("device", "archive", "dump")
 
 
 def switches_over_source(text):
-    """The switches that have two of the cases of `SOURCES`, by their indentation."""
+    """Returns the switches with two of the cases of `SOURCES`, found by indentation."""
     lines, count = text.splitlines(), 0
     for start, line in enumerate(lines):
         if not re.search(r"\bswitch\b.*\{\s*$", line):
@@ -46,7 +46,7 @@ def switches_over_source(text):
 
 
 def types_about_items(text):
-    """Types whose name contains "Item", and types with a stored identity of an item."""
+    """Returns types whose name contains "Item", and types that store an item's identity."""
     declared = [(match.start(), match.group(1)) for match in TYPE.finditer(text)]
     found = {name for _, name in declared if "Item" in name}
     for match in IDENTITY.finditer(text):
@@ -55,7 +55,7 @@ def types_about_items(text):
 
 
 def exported_modules(module, texts_by_module, seen=()):
-    """The modules that an import of this one shows."""
+    """Returns the modules that an import of this one makes visible."""
     found = {module}
     for text in texts_by_module.get(module, []):
         for other in EXPORTED.findall(text):

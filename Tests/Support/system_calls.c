@@ -5,7 +5,7 @@
 //   KEYHAUL_CALLS_LOG    changes are appended to this file: "op TAB path TAB path TAB offset TAB length LF", then the bytes
 //   KEYHAUL_CALLS_FAIL   the number of the call that fails, from 1
 //   KEYHAUL_CALLS_ERRNO  with what: a number, or 0 for a read or write of half of its bytes
-//   KEYHAUL_CALLS_NAMES  each call is written here in a line: "name:file"
+//   KEYHAUL_CALLS_NAMES  each call is written to this file, on its own line: "name:file"
 //   KEYHAUL_CALLS_COUNT  at its end the program writes here how many calls there were and which one failed
 //
 // A call that nothing here knows and that changes a file would go unseen: those that are known to do so end the program.

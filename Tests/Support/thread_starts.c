@@ -1,9 +1,9 @@
-// Stands between a program and the C library's pthread_create (LD_PRELOAD), and refuses some of the calls as a system does that has no
-// more threads to give: EAGAIN. libdispatch's own threads count like any other.
+// Replaces the C library's pthread_create (LD_PRELOAD), and makes some of the calls fail with EAGAIN, as if the system had no more
+// threads. libdispatch's own threads also count.
 //
-//   KEYHAUL_THREADS_FIRST  the number of the first start that is refused, from 1; 0 refuses none
-//   KEYHAUL_THREADS_LAST   the number of the last one; 0 refuses all that follow
-//   KEYHAUL_THREADS_COUNT  at its end the program writes here how many starts there were, and how many of them were refused
+//   KEYHAUL_THREADS_FIRST  the number of the first refused start, from 1; 0 refuses none
+//   KEYHAUL_THREADS_LAST   the number of the last refused start; 0 refuses all later ones
+//   KEYHAUL_THREADS_COUNT  a file to which the program writes the numbers of starts and of refused starts when it ends
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>

@@ -4,9 +4,9 @@ import TestSupport
 import Testing
 import VirtualDevice
 
-@Suite("Leftover folders of temporary devices")
+@Suite("Leftover temporary device folders")
 struct TemporaryDeviceLeftoverTests {
-  @Test("The folder of a process that was killed is removed by the next one, and that of a running process is not")
+  @Test("The next run removes the device folder of a killed process, but not that of a running one")
   func leftovers() throws {
     let directory = try TemporaryDirectory()
     let names = (0..<4).map { _ in "keyhaul-devices-\(UUID().uuidString)" }
@@ -16,7 +16,7 @@ struct TemporaryDeviceLeftoverTests {
     }
     try directory.write([1], to: "keyhaul-devices-notes/text")
     try directory.write([1], to: "keyhaul-\(UUID().uuidString)/text")
-    // A running process holds its folder.
+    // A running process locks its folder.
     let system = FileSystem.real
     let running = try system.openLockFile(directory.path("\(names[3])/.in-use"))
     let isHeld = system.claim(running)

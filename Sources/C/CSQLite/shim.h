@@ -20,8 +20,8 @@ static inline int keyhaul_sqlite3_is_late(void *deadline) {
   return keyhaul_sqlite3_cpu_time() > *(const int64_t *)deadline;
 }
 
-/* Interrupts a statement of this thread once the thread has used more CPU time than the deadline allows. Without a deadline,
-   statements take as long as they take. The deadline must outlive the statements. */
+/* Interrupts a statement of this thread when the thread's CPU time passes the deadline. Without a deadline,
+   statements have no time limit. The deadline must outlive the statements. */
 static inline void keyhaul_sqlite3_limit_time(sqlite3 *database, int64_t *deadline) {
   sqlite3_progress_handler(database, deadline ? 256 : 0, deadline ? keyhaul_sqlite3_is_late : 0, deadline);
 }

@@ -20,7 +20,7 @@ public struct MigrationError: ExplainedError {
     case malformedPlan
     /// A saved plan is of a format that is not read.
     case otherPlanFormat
-    /// A file is not a list of expectations, has what none has, or asks for more work than is accepted.
+    /// A file is not a list of expectations, has unsupported content, or requires more work than the limit allows.
     case malformedExpectations
     /// The device's system does not write this kind of backup.
     case unsupportedSystem

@@ -3,7 +3,7 @@ import Foundation
 import TestSupport
 import Testing
 
-@Suite("Ways in which others could change a file")
+@Suite("Files that other users could change")
 struct FileExposureTests {
   private let directory: TemporaryDirectory
 
@@ -22,24 +22,24 @@ struct FileExposureTests {
     try FileSystem.real.exposure(of: directory.path(name))
   }
 
-  /// The path of a name without links, as it is in the answer.
+  /// Returns a path with its links resolved, as the result contains it.
   private func path(_ name: String) -> String {
     directory.url.resolvingSymlinksInPath().appending(path: name).path(percentEncoded: false)
   }
 
-  @Test("None is found if only the owner may write")
+  @Test("A file is not exposed if only its owner can write to it and to its folders")
   func owner() throws {
     #expect(try exposure(of: "folder/file") == nil)
     #expect(try exposure(of: "folder/../folder/./file") == nil)
   }
 
-  @Test("The group and others may not write the file", arguments: [0o620, 0o602, 0o666])
+  @Test("A file is exposed if its group or others can write to it", arguments: [0o620, 0o602, 0o666])
   func writableFile(mode: Int) throws {
     try setMode(mode, "folder/file")
     #expect(try exposure(of: "folder/file") == .writableFile(path: path("folder/file")))
   }
 
-  @Test("The group and others may not write a folder on the way to the file", arguments: [0o775, 0o757, 0o777])
+  @Test("A file is exposed if others can write to a folder on the way to it", arguments: [0o775, 0o757, 0o777])
   func writableFolder(mode: Int) throws {
     try setMode(mode, "folder")
     #expect(try exposure(of: "folder/file") == .writableFolder(path: path("folder")))
@@ -48,13 +48,13 @@ struct FileExposureTests {
     #expect(try exposure(of: "folder/deep/er/file") == .writableFolder(path: path("folder")))
   }
 
-  @Test("Everybody may write a folder with the sticky bit, where nobody replaces another user's file")
+  @Test("A file in a folder with the sticky bit is not exposed")
   func sticky() throws {
     try setMode(0o1777, "folder")
     #expect(try exposure(of: "folder/file") == nil)
   }
 
-  @Test("A link leads through the folders of its target, and lies in a folder itself")
+  @Test("A link is exposed if others can write to its own folder or to its target's folder")
   func links() throws {
     let files = FileManager.default
     try directory.write([1], to: "safe/file")
@@ -75,7 +75,7 @@ struct FileExposureTests {
   }
 
   @Test(
-    "The file, its folder and a link to it belong to this user or root",
+    "A file is exposed if it, its folder or a link to it belongs to another user",
     .enabled(if: geteuid() == 0, "SKIPPED, NOT SHOWN: files of another user, since only root can make them"))
   func otherOwner() throws {
     let files = FileManager.default
@@ -86,7 +86,7 @@ struct FileExposureTests {
       #expect(lchown(directory.path(name), 0, 0) == 0)
       #expect(try exposure(of: asked) == nil)
     }
-    // Also in a folder where nobody else could replace it.
+    // The owner can also change the file in a folder with the sticky bit.
     try setMode(0o1777, "folder")
     #expect(lchown(directory.path("folder/file"), 12_345, 12_345) == 0)
     #expect(try exposure(of: "folder/file") == .otherOwner(path: path("folder/file")))

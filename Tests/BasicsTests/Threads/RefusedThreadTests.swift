@@ -3,12 +3,12 @@ import Testing
 
 @testable import Basics
 
-/// Starts threads as the system does, but refuses some of them.
+/// A thread starter that refuses some of the starts.
 private final class RefusingStarter: Sendable {
   private let count = Locked(0)
   private let refuses: @Sendable (Int) -> Bool
 
-  /// - Parameter refuses: Whether the start with this number is refused, counted from 1.
+  /// - Parameter refuses: A closure that returns whether to refuse a start, given its number, counted from 1.
   init(_ refuses: @escaping @Sendable (Int) -> Bool) { self.refuses = refuses }
 
   var startCount: Int { count.withLock { $0 } }
@@ -22,11 +22,11 @@ private final class RefusingStarter: Sendable {
   }
 }
 
-@Suite("Threads that the system refuses")
+@Suite("Refused threads")
 struct RefusedThreadTests {
   private struct Refusal: Error, Equatable { let number: Int }
 
-  @Test("A parallel map delivers every result in order, whichever of its threads are refused", arguments: 0...5)
+  @Test("A parallel map delivers all results in order if some or all threads are refused", arguments: 0...5)
   func parallelMap(firstRefused: Int) {
     for isOnlyOne in [true, false] {
       let starter = RefusingStarter { isOnlyOne ? $0 == firstRefused : $0 >= firstRefused }
@@ -44,7 +44,7 @@ struct RefusedThreadTests {
     }
   }
 
-  @Test("A parallel map without any thread works on its caller's, and stops when it is told to")
+  @Test("A parallel map without threads works on its caller's thread, and can be stopped")
   func callersThread() {
     let caller = ObjectIdentifier(Thread.current)
     var (given, others, delivered) = (0, 0, 0)
@@ -62,7 +62,7 @@ struct RefusedThreadTests {
     #expect(!isWhole && delivered == 20 && others == 0)
   }
 
-  @Test("A parallel map without any thread throws the failure of the first thing that failed")
+  @Test("A parallel map without threads throws the error of the first element that failed")
   func failingWork() {
     var (given, delivered) = (0, [Int]())
     let failure = #expect(throws: Refusal.self) {
@@ -81,7 +81,7 @@ struct RefusedThreadTests {
     #expect(delivered == [1, 2, 3, 4, 5, 6])
   }
 
-  @Test("Side work without a thread is not begun, and keeps nobody waiting")
+  @Test("Side work does not start if its thread is refused")
   func sideWork() {
     let begun = Locked(false)
     let refusing: WorkThread.Starter = { _, _ in false }
@@ -90,7 +90,7 @@ struct RefusedThreadTests {
     #expect(!begun.withLock { $0 })
   }
 
-  @Test("Detached work is done on its caller's thread, or on another, before or after the call returns")
+  @Test("Detached work is carried out")
   func detached() {
     let done = DispatchSemaphore(value: 0)
     WorkThread.detach { done.signal() }

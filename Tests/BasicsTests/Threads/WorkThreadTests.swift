@@ -15,7 +15,7 @@
       }
     }
 
-    /// The bytes at an address, read through the system because the stack may be unmapped by now; `nil` if it is.
+    /// Returns the bytes at an address, read through the system; `nil` if the stack is no longer mapped.
     private static func memory(at address: Int, count: Int) throws -> Data? {
       let memory = try FileHandle(forReadingFrom: URL(filePath: "/proc/self/mem"))
       try memory.seek(toOffset: UInt64(address))

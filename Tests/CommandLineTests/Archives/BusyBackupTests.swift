@@ -3,7 +3,7 @@ import KeyhaulKit
 import TestSupport
 import Testing
 
-@Suite("A backup that another process uses")
+@Suite("Backups in use by another process")
 struct BusyBackupTests {
   private static let changes = [
     "item add b --service s --account a --access-group G --secret-command 'echo x'",
@@ -25,7 +25,7 @@ struct BusyBackupTests {
 
   private func password(for line: String) -> String { line.hasPrefix("convert") ? "" : "--password-file .bp" }
 
-  @Test("cannot be changed while it is read, and the failure says so", arguments: changes)
+  @Test("Commands that change a backup exit with 11 while another process reads it", arguments: changes)
   func changed(line: String) throws {
     let world = try world()
     let before = try world.files(in: "b").map { try world.read("b/\($0)") }
@@ -44,7 +44,7 @@ struct BusyBackupTests {
     reader.release()
   }
 
-  @Test("cannot be read while it is changed", arguments: readings)
+  @Test("Commands that read a backup exit with 11 while another process changes it", arguments: readings)
   func read(line: String) throws {
     let world = try world()
     let writer = try #require(try BackupLock.acquire(world.home.appending(path: "b").path, for: .writing))
@@ -54,7 +54,7 @@ struct BusyBackupTests {
     writer.release()
   }
 
-  @Test("can be read by many processes", arguments: readings)
+  @Test("Commands can read a backup while another process reads it", arguments: readings)
   func shared(line: String) throws {
     let world = try world()
     let reader = try #require(try BackupLock.acquire(world.home.appending(path: "b").path, for: .reading))
@@ -62,7 +62,7 @@ struct BusyBackupTests {
     reader.release()
   }
 
-  @Test("is waited for with --wait", arguments: [changes[0], readings[0]])
+  @Test("A command with --wait waits until the backup is no longer in use", arguments: [changes[0], readings[0]])
   func waited(line: String) throws {
     let world = try world()
     let writer = try #require(try BackupLock.acquire(world.home.appending(path: "b").path, for: .writing))

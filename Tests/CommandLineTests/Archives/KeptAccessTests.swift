@@ -4,7 +4,7 @@ import Testing
 
 @testable import keyhaul
 
-@Suite("Owner and permissions of a backup that is changed")
+@Suite("Owner and permissions of changed backups")
 struct KeptAccessTests {
   private static let changes = [
     "item add b --service s --account a --access-group g --secret-file .np --password-file .bp",
@@ -14,7 +14,7 @@ struct KeptAccessTests {
     "seal b --password-file .np",
   ]
 
-  /// Every file and folder of the backup with its permissions and numbers.
+  /// Returns every file and folder of the backup with its permissions, user ID and group ID.
   private func access(in world: MoveWorld) throws -> [String] {
     try world.devices.run("find b -printf '%p %m %U:%G\\n' | sort").output.split(separator: "\n").map(String.init)
   }
@@ -32,20 +32,20 @@ struct KeptAccessTests {
     }
   }
 
-  @Test("Each change keeps the permissions of all files", arguments: ["b1", "b1.tar", "b1.zip", "b1.tar.gz"])
+  @Test("Changes to a backup keep all permissions", arguments: ["b1", "b1.tar", "b1.zip", "b1.tar.gz"])
   func permissions(form: String) throws {
     try change(form.contains(".") ? form : form + "/", to: "chmod -R u=rwX,g=rX,o= b")
   }
 
   @Test(
-    "Each change keeps another user's ownership if root makes it",
+    "Commands that root runs on another user's backup keep its owner and group",
     .enabled(if: geteuid() == 0, "SKIPPED, NOT SHOWN: files of another user, since only root can make them"),
     arguments: ["b1", "b1.tar", "b1.zip"])
   func owner(form: String) throws {
     try change(form.contains(".") ? form : form + "/", to: "chmod -R u=rwX,g=rX,o= b; chown -R 12345:23456 b")
   }
 
-  @Test("Files that are decrypted become their owner's alone")
+  @Test("Only the owner can access the files that rekey --no-password decrypts")
   func decrypted() throws {
     let world = try MoveWorld()
     try world.backUp(to: "b/")

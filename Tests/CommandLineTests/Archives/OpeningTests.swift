@@ -167,7 +167,7 @@ struct OpeningTests {
       let own = try world.keyhaul("\(line) --password-file .bp")
       let other = try world.keyhaul("\(line) --password-file .bp --device-key-file .other")
       if line.hasPrefix("verify") {
-        // What was found is the same, and that the given key does not fit is a finding.
+        // The findings are the same, but verify also reports that the given key does not fit.
         #expect(other.status == 3 && flat(other.output).hasPrefix(flat(own.output)), "\(line): \(other)")
         #expect(flat(other.output).hasSuffix("The given device key decrypts none of the items that need one."))
       } else {

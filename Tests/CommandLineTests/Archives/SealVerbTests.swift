@@ -76,7 +76,7 @@ struct SealVerbTests {
     #expect(try world.keyhaul("seal plain --password-file .bp").status == 14)
   }
 
-  @Test("a missing seal ends verify --sealed with 3, and stands in the answers about many backups")
+  @Test("Verify --sealed exits with 3 if there is no seal, and results of many backups show the missing seal")
   func missing() throws {
     let world = try MoveWorld(backedUpTo: "b/")
     try world.devices.run("mkdir all; cp -R b all/sealed; cp -R b all/without; rm all/without/Keyhaul.seal")
@@ -103,12 +103,12 @@ struct SealVerbTests {
       let rows = try world.keyhaul("\(line) --password-file .bp --format ndjson").output
       #expect(rows.contains(#""has_seal":true"#) && rows.contains(#""has_seal":false"#), "\(line): \(rows)")
     }
-    // A damaged backup without a seal is damaged before all.
+    // Damage takes precedence over a missing seal.
     try world.write([0], to: "all/without/Manifest.db", keepingSeal: true)
     #expect(try world.keyhaul("\(line) --sealed").status == 13)
   }
 
-  @Test("a whole older sealed backup of the same phone and password passes, as nothing in it shows its age")
+  @Test("Verify --sealed accepts an older sealed backup of the same phone with the same password")
   func replayed() throws {
     let world = try MoveWorld(backedUpTo: "old/")
     try world.devices.run("echo x | keyhaul item add old-phone --service later --account later --secret-file - -q")

@@ -5,9 +5,9 @@ import Testing
 
 @testable import keyhaul
 
-@Suite("A backup that verify reads from a stream")
+@Suite("Verification of streamed backups")
 struct StreamVerificationTests {
-  /// A backup without a password that lists `count` files more, some of whose records are damaged.
+  /// Creates a backup without a password that lists `count` more files, some with damaged records.
   private static func world(isDamaged: @Sendable (Int) -> Bool, count: Int = 14) throws -> MoveWorld {
     let world = try MoveWorld()
     try world.succeed("backup old-phone -o plain/ --no-password -q")
@@ -30,14 +30,14 @@ struct StreamVerificationTests {
     return world
   }
 
-  /// What is wrong with records and counts, without what only the payloads show.
+  /// Returns the faults of file records, without faults that only the payloads show.
   private func recordFaults(_ output: String, in world: MoveWorld) throws -> [String] {
     let faults = try #require(try world.object(output)["faults"] as? [[String: Any]])
     return faults.filter { $0["id"] as? String == "record-malformed" }
       .map { "\($0["check"] ?? "") \($0["file"] ?? "") \($0["detail"] ?? "")" }.sorted()
   }
 
-  @Test("names every damaged record, as it does of the same backup as a file, and counts them")
+  @Test("Verify reports the same damaged records for a streamed backup as for a file, and counts them")
   func damaged() throws {
     let world = try Self.world { $0 % 2 == 0 }
     let file = try world.keyhaul("verify plain.tar --json")
@@ -55,7 +55,7 @@ struct StreamVerificationTests {
     #expect(flat(text.output).contains("is damaged: 7 files are damaged"), "\(text.output)")
   }
 
-  @Test("has no fault where the records are whole, though its payloads are not read")
+  @Test("A streamed backup with intact records has no faults, although its payloads are not read")
   func whole() throws {
     let world = try Self.world { _ in false }
     let stream = try world.keyhaul("verify - < plain.tar")

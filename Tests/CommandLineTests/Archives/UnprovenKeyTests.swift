@@ -4,11 +4,13 @@ import Testing
 
 @testable import keyhaul
 
-@Suite("A device key that no item of a backup confirms")
+@Suite("Unconfirmed device keys")
 struct UnprovenKeyTests {
   private static let rekey = "rekey b --no-password --password-file .bp"
 
-  /// A backup of a phone with one item that needs no device key, the phone's own key in `.right` and another in `.wrong`.
+  /// Creates a backup, the source device's key in `.right` and another key in `.wrong`.
+  ///
+  /// By default, the backup has one item, which needs no device key.
   private static func world(_ items: String = "--account anna --protection when-unlocked") throws -> MoveWorld {
     try MoveWorld(named: "an unproven key \(items)") { world in
       try world.succeed("device create solo -q")
@@ -21,12 +23,12 @@ struct UnprovenKeyTests {
       let chip = Secret(copying: try world.read("devices/solo/hardware.uid"))
       let sealed = try FileCipher.encrypt([UInt8](repeating: 1, count: 16), key: chip)
       try world.write(Array(sealed.prefix(16)), to: ".right")
-      // No device of the folder is the source.
+      // The device folder does not contain the source device.
       try world.devices.run("mkdir elsewhere; mv devices/solo elsewhere/solo")
     }
   }
 
-  @Test("is used only with a flag that says so: --yes is no answer, and without a terminal it is refused")
+  @Test("Rekey refuses an unconfirmed device key without a terminal, even with --yes")
   func refused() throws {
     let world = try Self.world()
     let before = try world.devices.run("cd b && find . -type f | sort | xargs sha256sum").output
@@ -42,7 +44,7 @@ struct UnprovenKeyTests {
     #expect(try world.devices.run("cd b && find . -type f | sort | xargs sha256sum").output == before)
   }
 
-  @Test("with the flag, is not said to be the phone's, and verify with the right key says that it does not fit")
+  @Test("Rekey does not call an accepted wrong key the phone's, and verify reports that the right key does not fit")
   func accepted() throws {
     let world = try Self.world()
     let done = try world.keyhaul("\(Self.rekey) --device-key-file .wrong --accept-unproven-key")
@@ -57,14 +59,14 @@ struct UnprovenKeyTests {
     let fits = try world.keyhaul("verify b --device-key-file .wrong --json")
     #expect(fits.status == 0, "\(fits)")
     #expect(try world.object(fits.output)["device_key"] as? String == "proven")
-    // Without a key nothing is claimed about whose key the item needs.
+    // Without a key, verify does not say which device's key the item needs.
     let closed = try world.keyhaul("verify b")
     #expect(!flat(closed.output).contains("can be decrypted only on"), "\(closed)")
     let home = try world.keyhaul("verify b --home elsewhere")
     #expect(home.errors.contains("the key of solo decrypts none of the items that need one"), "\(home)")
   }
 
-  @Test("is a key for a backup without items too, in both directions")
+  @Test("Rekey asks for --accept-unproven-key for a backup without items, with and without a new password")
   func withoutItems() throws {
     let world = try Self.world("")
     let refused = try world.keyhaul("\(Self.rekey) --device-key-file .wrong --yes")
@@ -76,7 +78,7 @@ struct UnprovenKeyTests {
     #expect(try done.status == 0 && world.object(done.output)["device_key_proven"] as? Bool == false, "\(done)")
   }
 
-  @Test("is no matter where an item confirms the key, or where no device key is used")
+  @Test("A device key that an item confirms needs no flag, and one that does not fit is refused with it")
   func proven() throws {
     let world = try Self.world("--account anna --protection when-unlocked-this-device")
     let foreign = try world.keyhaul("\(Self.rekey) --device-key-file .wrong --accept-unproven-key")
@@ -88,7 +90,7 @@ struct UnprovenKeyTests {
     #expect(try done.status == 0 && world.object(done.output)["device_key_proven"] as? Bool == true, "\(done)")
   }
 
-  @Test("given to verify, is said to show nothing where no item needs it, and to fit where one does")
+  @Test("Verify says that it cannot check a device key if no item needs one, and checks it if an item does")
   func verified() throws {
     let world = try Self.world()
     let unproven = try world.keyhaul("verify b --password-file .bp --device-key-file .wrong")

@@ -19,7 +19,7 @@ struct MissingHomeTests {
     try world.devices.run("env -u HOME -u XDG_DATA_HOME -u KEYHAUL_HOME keyhaul \(line)")
   }
 
-  @Test("work if they need no device, or name it by its path")
+  @Test("Commands work without HOME if they need no device, or if the device is given as a path")
   func without() throws {
     for (line, status) in [
       ("plan b --password-file .bp", 0), ("plan b.tar --password-file .bp", 0), ("plan b b.tar --password-file .bp", 0),
@@ -39,7 +39,7 @@ struct MissingHomeTests {
     }
   }
 
-  @Test("end with the flag that helps if they need the folder of devices")
+  @Test("Commands that need the device folder suggest --home if HOME is not set")
   func needed() throws {
     for line in ["device list", "plan b --to phone --password-file .bp", "device show phone", "backup phone -o d.tar"] {
       let outcome = try run(line)

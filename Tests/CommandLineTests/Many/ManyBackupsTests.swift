@@ -122,7 +122,7 @@ struct ManyBackupsTests {
     #expect(lines[1].hasSuffix("," + numbers.joined(separator: ",")), "\(lines[1])")
   }
 
-  @Test("finds a packed backup in a folder by each ending that one may have")
+  @Test("A folder is searched for packed backups with any of the six file name extensions")
   func endings() throws {
     let shelf = try Shelf()
     let endings = ["tar", "tar.gz", "tgz", "tar.zst", "tzst", "zip"]

@@ -5,7 +5,7 @@ import Testing
 
 @Suite("A call about many backups that goes on")
 struct ResumeTests {
-  /// The lines of the file `answers` without what they have more than those of `ndjson`.
+  /// Returns the lines of the file `answers` without `question`, the member that `ndjson` does not have.
   private func answers(_ shelf: Shelf) throws -> String {
     String(decoding: try shelf.world.read("answers"), as: UTF8.self)
       .replacing(/,"question":\{"digest":"sha256:[0-9a-f]{64}","password":("[0-9a-f]+"|null)\}/, with: "")
@@ -40,7 +40,7 @@ struct ResumeTests {
 
   }
 
-  @Test("refuses a link in place of its file, as other outputs do, and adds nothing to the link's target")
+  @Test("--resume refuses a symbolic link, and adds nothing to the link's target")
   func link() throws {
     let shelf = try Shelf()
     let outcome = try shelf.world.devices.run(

@@ -3,10 +3,9 @@ import Testing
 
 @testable import keyhaul
 
-/// A resumed run answers what a new run would answer.
-@Suite("The question of a resumed run")
+@Suite("Reuse of results in a resumed run")
 struct ResumedQuestionTests {
-  /// The codes of a call that goes on, and whether they are those of a new call.
+  /// Returns the codes of a resumed run, and checks that a new run gives the same codes.
   private func codes(_ shelf: Shelf, _ line: String) throws -> [Int?] {
     let resumed = try shelf.rows(shelf.world.keyhaul("\(line) --format ndjson --resume answers").output)
     let fresh = try shelf.rows(shelf.world.keyhaul("\(line) --format ndjson").output)
@@ -20,7 +19,7 @@ struct ResumedQuestionTests {
     return errors.firstMatch(of: /(\d+) results? (?:was|were) already there/).flatMap { Int($0.1) } ?? 0
   }
 
-  @Test("covers the contents of the list of expectations")
+  @Test("Results are not reused if the contents of the list of expectations have changed")
   func expectations() throws {
     let shelf = try Shelf()
     let line = "plan shelf/one shelf/three.tar.gz --to new-phone --expect list.json --password-file .bp"
@@ -37,7 +36,7 @@ struct ResumedQuestionTests {
     #expect(met != unmet && Set([met, unmet]) == [[0, 0], [2, 2]], "\(met) \(unmet)")
   }
 
-  @Test("covers the target itself: one made anew under the same name and revision is another")
+  @Test("Results are not reused if the target was replaced by a device with the same name and revision")
   func target() throws {
     let shelf = try Shelf()
     let world = shelf.world
@@ -52,7 +51,7 @@ struct ResumedQuestionTests {
     let resumed = try world.keyhaul("\(line) --format csv --resume answers")
     #expect(!resumed.errors.contains("already there"), "\(resumed)")
     #expect(try resumed.output == world.keyhaul("\(line) --format csv").output && !first.isEmpty)
-    // An item more on the device is another revision, and a device in the folder that made the backup counts too.
+    // A new item changes a device's revision. The source device counts if it is in the device folder.
     for device in ["target", "old-phone"] {
       #expect(try resumedCount(shelf, line) == 1)
       try world.devices.run("echo x | keyhaul item add \(device) --service s --account \(device) --secret-file - -q")
@@ -60,7 +59,7 @@ struct ResumedQuestionTests {
     }
   }
 
-  @Test("covers the password: another one opens nothing, whatever the file says, and the right one is tried once")
+  @Test("Results are reused only with the password that opened the backups in the earlier run")
   func password() throws {
     let shelf = try Shelf()
     let world = shelf.world
@@ -68,21 +67,21 @@ struct ResumedQuestionTests {
     let line = "verify shelf/one shelf/three.tar.gz shelf/deep/er/two.zip"
     #expect(try codes(shelf, "\(line) --password-file .bp") == [0, 0, 0])
     #expect(try codes(shelf, "\(line) --password-file .wrong") == [12, 12, 12])
-    // The last line for a backup counts: each is read again once.
+    // The last line for a backup counts, so each backup is read once more.
     #expect(try resumedCount(shelf, "\(line) --password-file .bp") == 0)
     #expect(try resumedCount(shelf, "\(line) --password-file .bp") == 3)
-    // The same password from a list proves itself too.
+    // The same password from a list is also accepted.
     try world.write(Array("* file:.wrong\n* file:.bp\n".utf8), to: "list")
     #expect(try resumedCount(shelf, "\(line) --passwords list") == 3)
     try world.write(Array("* file:.wrong\n".utf8), to: "list")
     #expect(try codes(shelf, "\(line) --passwords list") == [12, 12, 12])
-    // Of a password nothing is in the file: two runs of the same one have different marks.
+    // The marks are random: two runs with the same password have different marks.
     let text = String(decoding: try world.read("answers"), as: UTF8.self)
     let marks = text.matches(of: /"password":"([0-9a-f]+)"/).map(\.1)
     #expect(marks.count == 6 && Set(marks).count == 2 && !text.contains("horse"))
   }
 
-  @Test("covers the device key")
+  @Test("Results are not reused if the device key has changed")
   func deviceKey() throws {
     let shelf = try Shelf()
     let world = shelf.world
@@ -96,7 +95,7 @@ struct ResumedQuestionTests {
     #expect(try resumedCount(shelf, "\(line) --sealed") == 0)
   }
 
-  @Test("is asked again where its file was cut short anywhere in its first line, as by a full disk", arguments: 0..<12)
+  @Test("A resumed run continues if the first line of its file was cut off, as by a full disk", arguments: 0..<12)
   func cut(step: Int) throws {
     let shelf = try Shelf()
     let world = shelf.world
@@ -104,7 +103,7 @@ struct ResumedQuestionTests {
     let whole = try world.keyhaul(line)
     let bytes = try world.read("answers")
     let end = try #require(bytes.firstIndex(of: UInt8(ascii: "\n")))
-    // From the first byte to the last before the line's end.
+    // Lengths from one byte to almost the whole line.
     let count = step < 4 ? step + 1 : end - (11 - step) * end / 12
     try world.write(Array(bytes.prefix(min(count, end - 1))), to: "answers")
     for wait in [0, 2] {
@@ -114,7 +113,7 @@ struct ResumedQuestionTests {
     }
   }
 
-  @Test("is not put into a file that begins like a result and is none")
+  @Test("--resume refuses a file that begins like a result but is not one, and does not change it")
   func foreign() throws {
     let shelf = try Shelf()
     for text in ["{\n  \"a\": 1\n}\n", "{\"format\":\n", "[]", "\n"] {

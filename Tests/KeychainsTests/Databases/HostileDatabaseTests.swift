@@ -25,7 +25,7 @@ struct HostileDatabaseTests {
     #expect(code(try DatabaseFile.changed(by: none)) == .unknownForm)
   }
 
-  @Test("The check of its indexes has a limit of CPU time, and what is not checked within it counts as damaged")
+  @Test("Indexes of a database count as damaged if their check exceeds its limit of CPU time")
   func indexes() throws {
     let rows = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 500)"
     let file = try DatabaseFile.changed(
@@ -37,7 +37,7 @@ struct HostileDatabaseTests {
   }
 
   @Test(
-    "An index with an expression is not checked, because that would run the expression",
+    "Indexes with expressions are not checked, because the check would run the expressions",
     arguments: ["genp(lower(svce))", "genp(svce) WHERE length(svce) > 3"])
   func computedIndex(definition: String) throws {
     let file = try DatabaseFile.changed(by: "CREATE INDEX i ON \(definition)")

@@ -113,7 +113,7 @@ struct RollbackJournalTests {
     #expect(seen.contains(.takenBack))
   }
 
-  @Test("that is empty or zeroed by a finished change says nothing, and one that does not begin like one is named")
+  @Test("Empty and zeroed journals are ignored, and a journal that does not begin like one is reported")
   func finished() throws {
     let unfinished = try Unfinished("UPDATE genp SET data = randomblob(9000)")
     let zeroed = [UInt8](repeating: 0, count: 28) + unfinished.journal.dropFirst(28)
@@ -121,7 +121,7 @@ struct RollbackJournalTests {
       let database = try KeychainDatabase(file: unfinished.before, journal: journal)
       #expect(database.log == .none && database.rows.count == 12)
     }
-    // SQLite takes nothing back with any of these, and removes them. Any of them may have been a journal.
+    // SQLite rolls nothing back with these files, and removes them. Each of them may have been a journal.
     let damaged = unfinished.journal
     for journal in [
       Array("no journal at all".utf8), Array(damaged.prefix(27)), [0] + damaged.dropFirst(), [7] + damaged.dropFirst(),
@@ -129,7 +129,7 @@ struct RollbackJournalTests {
     ] {
       let database = try KeychainDatabase(file: unfinished.before, journal: journal)
       #expect(database.log == .journalUnreadable && database.rows.count == 12)
-      // Nothing of it is put back.
+      // SQLite does not roll the file back.
       #expect(
         try unfinished.asSQLiteHasIt("PRAGMA page_count", journal)
           == Unfinished.rows("PRAGMA page_count", of: unfinished.file))

@@ -57,7 +57,7 @@ final class Walker {
     _ = try desk.phone("other", passcode: "2222", syncing: walk.seed % 5 == 0)
   }
 
-  /// Takes the steps in order up to the first difference, and returns it; `nil` if there is none.
+  /// Takes the steps in order and returns the first difference, or `nil` if there is no difference.
   func run() -> String? {
     for step in walk.steps {
       do {

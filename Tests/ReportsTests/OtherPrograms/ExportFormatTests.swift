@@ -3,9 +3,9 @@ import Testing
 
 @testable import Reports
 
-@Suite("The formats of exported items")
+@Suite("Export formats")
 struct ExportFormatTests {
-  @Test("have a name and an ending of their own, and no ending is the end of another one")
+  @Test("Each export format has its own name and file ending, and no ending is the end of another one")
   func names() {
     let formats = ExportFormat.all
     #expect(Set(formats.map(\.name)) == ["json", "csv", "otpauth", "pem", "wifi", "genp-plist", "cxf"])
@@ -15,7 +15,7 @@ struct ExportFormatTests {
     }
   }
 
-  @Test("other than the document contain the kinds that they are written for, and skip the others")
+  @Test("Export formats other than the document skip the kinds of items that they are not written for")
   func kinds() {
     let secret = Array("otpauth://totp/a".utf8)
     let items = ItemKind.allCases.map { KeychainItem.made($0, [.account: .string("a")], secret) }

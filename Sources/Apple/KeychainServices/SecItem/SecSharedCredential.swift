@@ -11,7 +11,8 @@ import VirtualDevice
 ///   - fqdn: The web site's name.
 ///   - account: The name of the account.
 ///   - password: The password; `nil` deletes it.
-///   - completionHandler: Receives `errSecMissingEntitlement`, on another thread, or on the caller's if no thread can be started.
+///   - completionHandler: Receives `errSecMissingEntitlement`, on another thread, or on the caller's if no thread can
+///     be started.
 public func SecAddSharedWebCredential(
   _ fqdn: CFString, _ account: CFString, _ password: CFString?,
   _ completionHandler: @escaping @Sendable (CFError?) -> Void

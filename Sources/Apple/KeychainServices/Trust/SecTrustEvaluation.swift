@@ -40,8 +40,9 @@ struct TrustOutcome: Sendable {
 ///   - trust: What is evaluated, and keeps the result.
 ///   - error: Receives the first thing that is wrong, such as `errSecCertificateExpired`, `errSecHostNameMismatch`,
 ///     `errSecNotTrusted` for a chain that ends in no anchor, or `errSecCreateChainFailed` where a certificate is missing.
-///     `errSecUnsupportedKeySize` and `errSecInvalidDigestAlgorithm` say that the policy allows no such key or signature,
-///     `errSecCertificateValidityPeriodTooLong` that a server's certificate is valid for more than 825 days.
+///     `errSecUnsupportedKeySize` and `errSecInvalidDigestAlgorithm` mean that the policy does not allow the key or
+///     signature. `errSecCertificateValidityPeriodTooLong` means that a server certificate is valid for more than 825
+///     days.
 public func SecTrustEvaluateWithError(_ trust: SecTrust, _ error: UnsafeMutablePointer<CFError?>?) -> Bool {
   let outcome = trust.evaluated()
   error?.pointee = outcome.error

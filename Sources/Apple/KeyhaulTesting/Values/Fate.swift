@@ -45,7 +45,7 @@ public struct Fate: Sendable, Equatable {
   /// The phone holds items, and none has the name.
   public static let absent = Fate(.absent)
 
-  /// The reason why the item does not arrive; `nil` if it arrives, or if the fate is not that of a single item.
+  /// The reason why the item does not arrive; `nil` if it arrives, or if the fate covers several items.
   public var reason: Reason? {
     switch kind {
     case .staysBehind(let reason), .neverInBackup(let reason), .unreadable(let reason): reason

@@ -6,9 +6,9 @@
 /// Returns 0, or -1 with the reason in `errno`: ENOSYS where the system has no such call.
 int keyhaul_exchange(int folder, const char *first, const char *second);
 
-/// Renames a file or folder to a name that nothing has yet.
+/// Renames a file or folder to a new name that must not exist yet.
 ///
-/// Returns 0, or -1 with the reason in `errno`: EEXIST if something has the name, ENOSYS where the system has no such call.
+/// Returns 0, or -1 with the reason in `errno`: EEXIST if the name exists, ENOSYS if the system has no such call.
 int keyhaul_rename_new(int folder, const char *old, const char *new);
 
 /// Asks the disk to keep all that was written to the file system of an open file or folder.

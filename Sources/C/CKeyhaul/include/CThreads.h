@@ -3,22 +3,23 @@
 
 #include <stddef.h>
 
-/// Starts a thread that nobody joins.
+/// Starts a detached thread.
 ///
-/// Returns 0, or the number of the error: EAGAIN if the system allows no more threads or has no memory for the stack.
+/// Returns 0, or an error number: EAGAIN if the system allows no more threads or has no memory for the stack.
 int keyhaul_start_thread(void *_Nullable (*_Nonnull work)(void *_Nullable), void *_Nullable context, size_t stack_bytes);
 
-/// Keeps the dispatch queue that runs the caller for as long as the process lives.
+/// Keeps the caller's dispatch queue until the process ends.
 ///
-/// libdispatch starts a thread to free a queue with a value of its own (`dispatch_queue_set_specific`), and waits without end for a
-/// thread that the system refuses. On Apple's systems the kernel has threads for this, and nothing is kept.
+/// To free a queue with its own value (`dispatch_queue_set_specific`), libdispatch starts a thread. If the system
+/// refuses the thread, libdispatch waits forever. On Apple's systems, the kernel has threads for this, and nothing is
+/// kept.
 void keyhaul_keep_dispatch_queue(void);
 
 /// Overwrites the 64 KiB of the calling thread's stack below its caller's frame.
 ///
-/// glibc keeps the stack of a thread that ended for the next one, its last pages as they are. What was put there is still on
-/// it: registers that the compiler had no room for, and all vector registers, which the dynamic linker saves where a
-/// library's function is called for the first time. A key of 32 bytes is copied through one of those.
+/// glibc reuses the stack of an ended thread for the next one, and does not clear its last pages. They still contain
+/// registers that the compiler spilled. They also contain all vector registers, which the dynamic linker saves at the
+/// first call of a library function. A key of 32 bytes is copied through a vector register.
 void keyhaul_wipe_stack(void);
 
 #endif

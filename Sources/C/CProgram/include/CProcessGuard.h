@@ -6,7 +6,7 @@
 /// Returns 0 where all of it was done, -1 where the system refused a part.
 int keyhaul_refuse_dumps(void);
 
-/// Whether the system refuses another 16 MiB. Safe in a signal handler: two calls of the system, and nothing else.
+/// Whether the system refuses another 16 MiB. Safe in a signal handler: it makes only two system calls.
 int keyhaul_memory_is_used_up(void);
 
 /// Gives memory that is free back to the system, also what lies between blocks that are used.

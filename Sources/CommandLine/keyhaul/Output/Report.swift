@@ -105,9 +105,9 @@ extension Session {
   /// Writes items as the one document of `--json`, or only their rows if fields were chosen.
   ///
   /// - Parameters:
-  ///   - document: Makes the entries.
-  ///   - rows: The items.
-  ///   - outcome: Further members, about what the command did.
+  ///   - document: Makes the document's entries.
+  ///   - rows: The rows of the items.
+  ///   - outcome: Further members, about the command's result.
   ///   - path: The file to write; standard output for "-" and `nil`.
   func answer(
     _ document: ItemDocument, of rows: [ItemRow], _ outcome: [(String, JSONValue)] = [], to path: String? = nil

@@ -48,7 +48,7 @@ enum InputFile {
         if count == 0 { break }
         start += buffer.prefix(count)
       } catch {
-        // A signal that interrupts a call says nothing of the file.
+        // An interrupted call does not mean that the file is at fault.
         guard error == .interrupted, Interruption.pending == nil else { break }
       }
     }

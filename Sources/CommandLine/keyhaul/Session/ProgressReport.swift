@@ -39,7 +39,7 @@ final class StatusLines {
     write(JSONValue.object(fields).compactText() + "\n")
   }
 
-  /// The progress of the work in whole steps; `nil` if the total is unknown and the output goes to a terminal.
+  /// Returns the progress in whole steps; `nil` if the total is unknown and the output goes to a terminal.
   private func step(done: Int, total: Int?) -> Int? {
     guard let total else { return isOnTerminal ? nil : done }
     let steps = isOnTerminal ? 4.0 : 100.0

@@ -107,7 +107,7 @@ enum ReportFile {
     return target == source || target.hasPrefix(source + "/")
   }
 
-  /// - Parameter byteCount: How many bytes the file has at least; `nil` if nobody knows.
+  /// - Parameter byteCount: The smallest possible size of the file, in bytes; `nil` if unknown.
   private static func failure(_ path: String, _ error: Errno, needs byteCount: Int64? = nil) -> CommandFailure {
     let needed = error.isDiskFull ? byteCount.map { " (needs at least \(Amounts.bytes($0)))" } ?? "" : ""
     return CommandFailure(

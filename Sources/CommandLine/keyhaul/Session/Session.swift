@@ -262,7 +262,7 @@ final class Session {
     common.noInput || isOneOfMany ? nil : TerminalDevice(path: terminalPath)
   }
 
-  /// The terminal that a user's command may ask on, whether Keyhaul itself may ask or not.
+  /// Returns the terminal on which a user's command may prompt, even if Keyhaul itself may not.
   func terminalForCommand() -> TerminalDevice? { TerminalDevice(path: terminalPath) }
 
   /// Why there is none.
@@ -292,8 +292,8 @@ final class Session {
 extension Session {
   /// Locks a backup until the session ends.
   ///
-  /// - Parameter name: What messages call it.
-  /// - Throws: `.busy` if another process still uses it after the time that `--wait` gives.
+  /// - Parameter name: The backup's name in messages.
+  /// - Throws: `.busy` if another process still uses the backup after the time given by `--wait`.
   func lock(_ path: String, named name: String, for access: BackupLock.Access) throws(CommandFailure) {
     let isLocked = locks.contains { $0.path == path && ($0.lock.access == access || access == .reading) }
     guard !isLocked else { return }
@@ -328,8 +328,9 @@ extension Session {
 }
 
 extension Session {
-  /// Computes something of what was read. Nothing was changed and nothing has to be taken away, so that the first signal ends the
-  /// program in it, however long it takes. One of many sessions shares the program with others, and is not ended so.
+  /// Runs a computation on data that was read. The first signal ends the program, however long the computation takes,
+  /// because nothing was changed and nothing needs cleanup. If the session is one of several, the signal does not end
+  /// the program.
   func computing<Value: ~Copyable, Failure: Error>(_ body: () throws(Failure) -> Value) throws(Failure) -> Value {
     guard !isOneOfMany, done == nil else { return try body() }
     return try Interruption.leavingAtOnce(body)

@@ -6,9 +6,10 @@ final class SharedPassword: Sendable {
   let origin: String
   let keys = DerivedKeys()
   let held: HeldSecret
-  /// What the answers of this run call it in a `--resume` file. It is random, and says nothing about the password.
+  /// The password's name in this run's answers in a `--resume` file. It is random and reveals nothing about the
+  /// password.
   let mark = String(UInt64.random(in: .min ... .max), radix: 16)
-  /// What earlier runs called it.
+  /// The password's names in earlier runs.
   private let earlierMarks = Locked<Set<String>>([])
 
   init(_ secret: consuming Secret, from origin: String) {
@@ -16,10 +17,10 @@ final class SharedPassword: Sendable {
     held = HeldSecret(secret)
   }
 
-  /// Whether it is known to be the password that has this mark.
+  /// Whether this is known to be the password with the given mark.
   func isKnown(as mark: String) -> Bool { self.mark == mark || earlierMarks.withLock { $0.contains(mark) } }
 
-  /// Records that it opens a backup which the password with this mark opened.
+  /// Records that this password opened a backup that the password with the given mark had opened.
   func know(as mark: String) { _ = earlierMarks.withLock { $0.insert(mark) } }
 
   /// A copy of it.

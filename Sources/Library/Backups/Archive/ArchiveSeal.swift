@@ -9,8 +9,8 @@ extension BackupArchive {
   /// Checks whether the code of a keyed seal matches.
   ///
   /// - Parameter keys: The backup's keybag, unlocked.
-  /// - Returns: `nil` if the code matches, or if there is no keyed seal to check.
-  /// - Throws: As `fileList(with:)` if the key of the file list is not available.
+  /// - Returns: The break; `nil` if the code matches, or if there is no keyed seal to check.
+  /// - Throws: The errors of `fileList(with:)` if the key of the file list is not available.
   public func sealBreak(with keys: ClassKeys) throws(BackupArchiveError) -> SealBreak? {
     guard takesKeyedSeal, let list = seal?.list, list.form == .keyed else { return nil }
     return try SealMaker(of: self, with: keys).fits(list) ? nil : SealBreak(StoredPart.seal.path, .forged)
@@ -45,16 +45,16 @@ extension BackupArchive {
 }
 
 extension BackupArchive {
-  /// Creates the seal of the backup after some files are replaced or removed; it keeps the old seal's entries for all
+  /// Creates the seal of the backup after some files are replaced or removed. Keeps the old seal's entries for all
   /// other files.
   ///
   /// - Parameters:
   ///   - files: The new bytes of the replaced files, by path in the backup.
-  ///   - removed: The paths in the backup of the removed files.
+  ///   - removed: The paths of the removed files in the backup.
   ///   - maker: The seal maker of this backup.
-  ///   - keepsOld: Whether to also keep the old entries of the replaced files, which is allowed only for the manifest.
-  /// - Returns: `nil` if the backup has no seal.
-  /// - Throws: `.damaged` for a seal that cannot be read, or whose code does not match.
+  ///   - keepsOld: Whether to also keep the old entries of the replaced files; allowed only for the manifest.
+  /// - Returns: The new seal; `nil` if the backup has no seal.
+  /// - Throws: `.damaged` if the seal cannot be read, or its code does not match.
   package func renewedSeal(
     for files: [String: [UInt8]], without removed: [String] = [], by maker: SealMaker, keepsOld: Bool = false
   ) throws(BackupArchiveError) -> SealList? {

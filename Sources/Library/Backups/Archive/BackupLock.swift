@@ -1,21 +1,21 @@
 package import Basics
 import SystemPackage
 
-/// A lock on a backup, so that a backup is changed by one process at a time, and by none while another reads it.
+/// A lock on a backup: one process at a time may change it, and none while another process reads it.
 ///
-/// The lock is on the folder or file itself (`flock`), not on its path: it applies under every link and every name of the
-/// backup, leaves no file behind, and ends with the process. It binds only processes that use it, as all commands of
-/// `keyhaul` do. On a file system without locks, such as some network drives, there is no protection.
+/// The lock is on the folder or file itself (`flock`), not on its path, so it applies under every link and name of the
+/// backup. It leaves no file behind and ends with the process. It binds only processes that use it, as all `keyhaul`
+/// commands do. A file system without locks, such as some network drives, gives no protection.
 public final class BackupLock: Sendable {
-  /// What the holder of a lock does with the backup.
+  /// The use of the backup that a lock protects.
   public enum Access: Sendable, Hashable {
-    /// Reads it, possibly at the same time as other readers.
+    /// Reading, possibly at the same time as other readers.
     case reading
-    /// Changes or replaces it.
+    /// Changing or replacing the backup.
     case writing
   }
 
-  /// What the lock allows.
+  /// The use that the lock protects.
   public let access: Access
   private let lock: FileLock
 
@@ -24,18 +24,18 @@ public final class BackupLock: Sendable {
     self.access = access
   }
 
-  /// How often a waiting process tries again.
+  /// The pause before a waiting process tries again.
   private static let pause = Duration.milliseconds(20)
 
-  /// Locks the backup at a path, which must stay locked from the first read to the last write.
+  /// Locks the backup at a path. The lock must last from the first read to the last write.
   ///
   /// - Parameters:
-  ///   - path: A folder or a file. Links are followed.
-  ///   - access: What the caller does with the backup.
-  ///   - limit: How long to wait for other processes.
-  ///   - shouldContinue: Whether to go on waiting; asked at least every 20 ms.
-  /// - Returns: `nil` if nothing can be locked: there is no file or folder, or its file system has no locks.
-  /// - Throws: `.busy` if another process still has the backup, `.unreadable` if the system refuses.
+  ///   - path: The path of a folder or a file. Links are followed.
+  ///   - access: The caller's use of the backup.
+  ///   - limit: The longest time to wait for other processes.
+  ///   - shouldContinue: Whether to keep waiting; called at least every 20 ms.
+  /// - Returns: The lock; `nil` if there is no file or folder at the path, or its file system has no locks.
+  /// - Throws: `.busy` if another process still uses the backup, `.unreadable` if the system refuses.
   public static func acquire(
     _ path: String, for access: Access, wait limit: Duration = .zero, shouldContinue: @escaping () -> Bool = { true }
   ) throws(BackupArchiveError) -> BackupLock? {
@@ -70,6 +70,6 @@ public final class BackupLock: Sendable {
     }
   }
 
-  /// Ends the lock before its last reference is gone.
+  /// Releases the lock before its last reference is gone.
   package func release() { lock.release() }
 }

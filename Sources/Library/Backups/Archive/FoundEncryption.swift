@@ -43,8 +43,8 @@ struct FoundEncryption {
     }
   }
 
-  /// - Returns: `nil` if the stored file list is not an unencrypted database, or cannot be read; the code that reads
-  ///   the list later reports why.
+  /// - Returns: `nil` if the stored file list is not an unencrypted database, or cannot be read. The later reader of
+  ///   the list reports the reason.
   private static func clearList(_ parts: StoredParts) throws(BackupArchiveError) -> ClearList? {
     guard let database = parts.database else { return nil }
     do throws(BackupArchiveError) {

@@ -98,7 +98,7 @@ package final class DescriptorFeed: ByteFeed {
     return target
   }
 
-  /// Reads up to `count` bytes from a place of the file, and stays where it is; fewer at the file's end.
+  /// Reads up to `count` bytes at a file offset without moving the position; fewer at the file's end.
   func read(at offset: Int64, upTo count: Int) throws(BackupArchiveError) -> [UInt8] {
     var bytes = [UInt8](repeating: 0, count: count)
     var filled = 0

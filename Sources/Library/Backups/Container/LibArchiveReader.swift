@@ -156,7 +156,7 @@ final class LibArchiveReader {
     let reason = Errno(rawValue: archive_errno(handle))
     if reason.isShortage { return BackupArchiveError(.unreadable, "libarchive: \(reason.reason)", of: reason) }
     let text = archive_error_string(handle).map { String(cString: $0) } ?? "it cannot be read"
-    // libarchive gives no number for this one. Source: zstd, `ZSTD_getErrorString`.
+    // libarchive has no error number for this failure. Source: zstd, `ZSTD_getErrorString`.
     if text.hasPrefix("Zstd decompression failed: Allocation error") {
       return BackupArchiveError(.unreadable, "libarchive: \(Errno.noMemory.reason)", of: .noMemory)
     }

@@ -17,7 +17,7 @@ struct ExtractedRecord {
 
   let file: ListedFile
   let record: FileRecord?
-  /// The path at which the file was written, relative to the folder; `nil` if nothing was written.
+  /// The path of the written file, relative to the folder; `nil` if no file was written.
   let path: String?
   let outcome: Outcome
 

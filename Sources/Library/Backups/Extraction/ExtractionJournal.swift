@@ -88,7 +88,7 @@ final class ExtractionJournal: Sendable {
 
   /// Settles what is entered, batch by batch, until `isLast` says that nothing more comes. One thread's work.
   ///
-  /// - Parameter report: Called several times a second, but not while the disk is asked to keep a batch.
+  /// - Parameter report: Called several times a second, except while a batch is being synced to disk.
   func settle(until isLast: () -> Bool, reporting report: () -> Void) {
     var lastBatch = ContinuousClock.now
     while true {

@@ -11,7 +11,7 @@ final class ExtractionWorker {
   var system: FileSystem { job.folder.system }
   /// The directory that was opened last: files of one directory stand together.
   private var parent: (number: Int, handle: DirectoryHandle)?
-  /// Called before each file and each portion of one.
+  /// Called before each file, and before each portion of a file.
   private let beforeStep: () -> Void
 
   init(_ job: ExtractionJob, _ number: Int, beforeStep: @escaping () -> Void = {}) {

@@ -92,8 +92,8 @@ package struct FileExtractor: Sendable {
     return result
   }
 
-  /// Files are written on other threads, and the disk is asked to keep them on the caller's. If the system refuses every
-  /// thread, the caller's thread does both.
+  /// Other threads write the files, and the caller's thread syncs them to disk. If the system refuses every thread, the
+  /// caller's thread does both.
   private func run(_ job: ExtractionJob, _ progress: Progress) {
     let journal = job.journal
     let total = job.plan.byteCount

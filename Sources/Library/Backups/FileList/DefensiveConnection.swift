@@ -57,9 +57,10 @@ package final class DefensiveConnection {
 
   /// Runs SQLite's own check of every page, row and index entry, and returns the first fault; `nil` if there is none.
   ///
-  /// An index may be made so that looking up its entries takes hours. No device writes one for which the limit is too short.
+  /// A malicious index can make the lookup of its entries take hours. The limit is long enough for every database that
+  /// a device writes.
   ///
-  /// - Parameter limit: The most CPU time in nanoseconds; by default many times what the database of a device takes.
+  /// - Parameter limit: The most CPU time, in nanoseconds; by default many times what a device's database needs.
   package func firstFault(within limit: Int64? = nil) throws(BackupArchiveError) -> String? {
     var deadline = keyhaul_sqlite3_cpu_time() + (limit ?? Self.checkTime(ofByteCount: reader.byteCount))
     return try withUnsafeMutablePointer(to: &deadline) { (deadline) throws(BackupArchiveError) -> String? in
@@ -77,7 +78,8 @@ package final class DefensiveConnection {
     }
   }
 
-  /// In nanoseconds of CPU time: 5 s, and 1 ms for each page of 4 KiB. 300,000 rows with their indexes took 1.2 s of 50 s.
+  /// Returns the limit in nanoseconds of CPU time: 5 s, and 1 ms for each page of 4 KiB. 300,000 rows with their
+  /// indexes took 1.2 s of 50 s.
   private static func checkTime(ofByteCount byteCount: Int) -> Int64 {
     5_000_000_000 + Int64(byteCount / 4096) * 1_000_000
   }

@@ -22,7 +22,7 @@ public struct FileIndex: Sendable {
     if places[name] == nil { places[name] = place } else { further[name, default: []].append(place) }
   }
 
-  /// Whether a file with the same identifier was entered.
+  /// Whether a file with this identifier was added.
   func holds(_ file: ListedFile) -> Bool { StoredPayloads.Name(file.fileIdentifier).map { places[$0] != nil } ?? false }
 
   /// In the list's order.

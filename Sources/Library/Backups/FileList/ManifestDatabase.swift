@@ -57,14 +57,14 @@ final class ManifestDatabase: Sendable {
     return connection
   }
 
-  /// Runs SQLite's own check of every page and index, unless the database is cut, where it would find nothing else. If it
-  /// fails, each row is tried for itself.
+  /// Runs SQLite's own check of every page and index, unless the database is truncated, which would be the check's only
+  /// finding. If the check fails, each row is tried separately.
   private func checkPages(_ connection: DefensiveConnection) throws(BackupArchiveError) {
     var fault = bytes.cut
     if fault == nil, let result = try connection.firstFault() {
       fault = "the manifest database fails its check: \(quoted(result))"
     }
-    // Where SQLite has no memory for a page, its check says so as if the page were wrong.
+    // If SQLite has no memory for a page, its check reports the page as damaged.
     if fault?.hasSuffix("unable to get the page. error code=7\"") == true {
       throw BackupArchiveError(.unreadable, "the manifest database: out of memory", of: .noMemory)
     }
@@ -131,7 +131,7 @@ final class ManifestDatabase: Sendable {
       return files
     }
     let connection = try DefensiveConnection(bytes)
-    // An index of a database that was not checked yet may lack the row, which the table still has.
+    // An unchecked index may lack a row that the table has.
     for order in ["", "NOT INDEXED"] where files.isEmpty {
       try connection.forEachRow(
         """

@@ -9,9 +9,10 @@ public struct ArchivedItem: Sendable {
   public let index: Int
   /// How far the key of its class was available; `nil` if the blob names no class.
   public let classKey: ClassKeyAvailability?
-  /// By reference: an item is copied from list to list, and each list has all of them.
+  /// A reference, because items are copied between lists, and each list has all of them.
   private let contents: Contents
-  /// Another item of its class that did not open: what that one lacks, this one lacks too. `nil` if this one was tried.
+  /// Another item of this class that could not be opened, for a reason that applies to this item too; `nil` if this
+  /// item was tried.
   private let tried: Contents?
 
   private final class Contents: Sendable {
@@ -54,7 +55,7 @@ public struct ArchivedItem: Sendable {
   public var blob: BlobPlace? { contents.blob }
   /// What came of trying to open it.
   public var opening: Opening { (tried ?? contents).opening }
-  /// Why the item could not be opened; `nil` if it opened.
+  /// The reason why the item could not be opened; `nil` if it was opened.
   public var failure: Failure? { (tried ?? contents).failure }
   /// Whether its form holds nothing but a secret (version 0, of iOS 4): nothing says what the item is called or whose it
   /// is, so that it can be read and not be restored.

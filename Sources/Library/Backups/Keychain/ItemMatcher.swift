@@ -35,7 +35,7 @@ public struct ItemMatcher: Hashable, Sendable {
   /// Returns whether an item of these names is meant. An item without a name does not meet a condition on it.
   public func matches(_ identity: ItemIdentity) -> Bool {
     if let kind, kind != identity.kind { return false }
-    // A name is made only if it is asked for.
+    // The name is computed only if a pattern needs it.
     func fits(_ pattern: ItemPattern?, _ name: @autoclosure () -> String?) -> Bool {
       pattern.map { $0.matches(name: name()) } ?? true
     }

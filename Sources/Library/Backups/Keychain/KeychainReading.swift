@@ -303,7 +303,7 @@ struct UnlockedKeychain: Sendable {
 extension ArchiveFinding {
   /// The finding for an error in reading the keychain file; `nil` if the backup has no such file and `use` needs none.
   ///
-  /// - Throws: `error` itself if no device makes such a file or the system fails to read it, or if no keychain was
+  /// - Throws: `error` itself if no device makes such a file or the system fails to read it. Also if no keychain was
   ///   stored and `use` requires one.
   fileprivate init?(ofKeychain error: BackupArchiveError, for use: ArchiveUse) throws(BackupArchiveError) {
     switch error.code {

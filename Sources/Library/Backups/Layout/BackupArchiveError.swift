@@ -73,12 +73,12 @@ public struct BackupArchiveError: ExplainedError, Equatable {
     self.reason = reason
   }
 
-  /// Whether the system had no descriptor or no memory left. That is a fault of no file, and ends the work as a whole.
+  /// Whether the system had no descriptor or memory left. No file is at fault then, and the whole work ends.
   package private(set) var isShortage = false
 
-  /// Creates an error of a call that the system refused.
+  /// Creates an error for a call that the system refused.
   ///
-  /// - Parameter error: The system's reason, which `reason` names.
+  /// - Parameter error: The system's error, which `reason` names.
   package init(_ code: Code, _ reason: String, of error: Errno) {
     self.init(error.isShortage ? .unreadable : code, reason)
     isShortage = error.isShortage

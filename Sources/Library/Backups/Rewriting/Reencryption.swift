@@ -49,7 +49,7 @@ extension BackupRewriter {
       try pass.check(copy, storedCount: stored.count)
     }
     let placement = BackupPlacement(system: system)
-    // Files that are decrypted must not be open to those who could read only the encrypted ones.
+    // Decrypted files must not be readable by users who could read only the encrypted ones.
     let access = archive.isEncrypted ? KeptAccess.owner : .all
     let placed = try changing(archive, at: path) { () throws(BackupArchiveError) in
       walk.isDirectory

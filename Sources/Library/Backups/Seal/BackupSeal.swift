@@ -17,7 +17,7 @@ public struct BackupSeal: Sendable {
   /// Reads the seal from a backup's stored parts.
   ///
   /// - Parameter takesKey: Whether the seal's code is made with a password; `nil` if it is unknown whether the backup
-  ///   has one.
+  ///   has a password.
   /// - Returns: `nil` if the backup has no seal.
   init?(of parts: StoredParts, layout: BackupLayout, takesKey: Bool?) throws(BackupArchiveError) {
     let name = StoredPart.seal.path

@@ -108,19 +108,19 @@ public struct BackupVerification: Sendable, Equatable {
   /// Whether the backup has a seal, readable or not; `nil` if it could not be opened.
   public internal(set) var hasSeal: Bool?
 
-  /// What a seal shows. The raw value is what machine-readable reports say.
+  /// The result of checking a seal. The raw value appears in machine-readable reports.
   public enum SealState: String, Sendable {
-    /// Every file matches it, and its code is right if it has one.
+    /// Every file matches the seal, and the seal's code is correct if it has one.
     case intact
-    /// A file does not match it, or the seal itself was changed.
+    /// A file does not match the seal, or the seal itself was changed.
     case broken
-    /// There is none.
+    /// The backup has no seal.
     case missing
-    /// There is one, and it was not compared in full.
+    /// The backup has a seal that was not compared in full.
     case unchecked
   }
 
-  /// What the seal shows; `nil` if the backup could not be opened.
+  /// The result of checking the seal; `nil` if the backup could not be opened.
   public var sealState: SealState? {
     guard let hasSeal else { return nil }
     guard hasSeal else { return .missing }

@@ -56,7 +56,7 @@ extension BackupVerifier {
   private mutating func conclude(_ tally: FileTally, unlisted: Int, withoutKeys: Bool) {
     noteUnlisted(unlisted)
     guard archive.canReadPayloads else {
-      // A stream is gone once it was read; what was in it, and what the list says of it, is known.
+      // A stream cannot be read again, but its content and its entries in the list are known.
       let (missing, all) = (findings.missingCount, findings.faultCount[.files, default: 0])
       let parts = [
         missing > 0 ? "\(Amounts.count(missing, "listed file")) not stored" : nil,
@@ -104,10 +104,10 @@ extension BackupVerifier {
     }
   }
 
-  /// Checks what the list says of a stored payload that cannot be read again: its record, its key, and that it is listed
-  /// once.
+  /// Checks the list's entry for a stored payload that cannot be read again: its record, its key, and that it is listed
+  /// only once.
   ///
-  /// - Parameter isListed: Whether the list has named the payload before.
+  /// - Parameter isListed: Whether the list has already named the payload.
   private mutating func checkRecord(
     of file: ListedFile, with keys: ClassKeys?, isListed: Bool, _ tally: inout FileTally
   ) {
@@ -121,7 +121,7 @@ extension BackupVerifier {
       case .some(let keys): _ = try PayloadPass(of: file, in: archive, with: keys)
       }
     } catch {
-      // With keys the keychain's own check tells of it.
+      // With keys, the keychain check reports it.
       let isKeychain = file.fileIdentifier == KeychainPayload.fileIdentifier
       if !isKeychain || keys == nil { add(error, of: file, &tally) }
     }
@@ -279,9 +279,11 @@ extension BackupVerifier {
 
   /// Checks the authentication code of a keyed seal.
   ///
-  /// A code that cannot be checked although the keys are available proves nothing: no seal is written that way.
+  /// If the code cannot be checked although the keys are available, the seal counts as broken: no seal is written like
+  /// that.
   ///
-  /// - Returns: Why a keyed seal is not authenticated; `nil` if a check of its code was attempted or it is not keyed.
+  /// - Returns: The reason why a keyed seal is not authenticated; `nil` if a check of its code was attempted, or the
+  ///   seal is not keyed.
   private mutating func authenticate(with keys: ClassKeys?) throws(ArchivedKeychainError) -> String? {
     guard archive.seal?.isKeyed == true else { return nil }
     switch keys {

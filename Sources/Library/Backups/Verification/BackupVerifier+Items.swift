@@ -4,11 +4,11 @@ import KeychainFormats
 import KeychainRules
 
 extension BackupVerifier {
-  /// Checks the keychain file: that it exists, ends in its padding, matches its digest, follows its format, and was
-  /// sealed for this backup's keybag.
+  /// Checks that the keychain file exists, ends in its padding, matches its digest, follows its format, and was sealed
+  /// for this backup's keybag.
   ///
   /// - Returns: The file's index; `nil` if there is no readable keychain file.
-  /// - Throws: A failure of the system, which is not a fault of the backup.
+  /// - Throws: An error of the system, not a fault in the backup.
   mutating func checkKeychain(
     in list: FileList?, with keys: ClassKeys
   ) throws(ArchivedKeychainError) -> KeychainIndex? {

@@ -153,8 +153,8 @@ final class PayloadExaminer: Sendable {
   /// Ends what is being read; it comes to an error that nobody asks for.
   func stop() { isToldToStop.store(true, ordering: .relaxed) }
 
-  /// - Throws: Where the cryptographic library fails at the seal's digest, or the system has no descriptor or memory left. What is
-  ///   wrong with the payload is in the result.
+  /// - Throws: An error if the cryptographic library cannot compute the seal's digest, or if the system has no
+  ///   descriptor or memory left. Faults of the payload are in the result.
   func examine(_ payload: StoredPayload, as files: [ListedFile]) throws(BackupArchiveError) -> Examined {
     let meter = isSealed ? try SealMeter() : nil
     var reading: Result<PayloadReader.Reading, BackupArchiveError>?

@@ -68,7 +68,7 @@ package struct BackupPlacement: Sendable {
     return sink.byteCount
   }
 
-  /// - Parameter byteCount: How many bytes the disk should have had room for; `nil` if nobody knows.
+  /// - Parameter byteCount: The free space that the disk needed, in bytes; `nil` if unknown.
   package func explain(_ failure: WriteFailure, path: String, needs byteCount: Int64?) -> BackupArchiveError {
     switch failure {
     case .library(let text): BackupArchiveError(.unwritable, "\(quotedPath(path)): \(text)")
@@ -113,7 +113,7 @@ extension BackupPlacement {
 
   /// Fills a directory beside its target and renames it there.
   ///
-  /// - Parameter access: What the files keep of the owner and the permissions of those in the backup that is replaced.
+  /// - Parameter access: The owner and permissions to keep from the files of the replaced backup.
   package func placeDirectory(
     _ backup: OutgoingBackup, at path: String, replace: Bool, keeping access: KeptAccess = .none
   ) throws(BackupArchiveError) -> Placed {
@@ -214,7 +214,7 @@ extension BackupPlacement {
     }
   }
 
-  /// The directory of the backup that is replaced; `nil` if there is none.
+  /// Returns the directory of the replaced backup; `nil` if there is none.
   private func replacedFiles(
     of place: PlacePath, _ occupant: Occupant, in parent: borrowing Descriptor
   ) throws(WriteFailure) -> DirectoryHandle? {
@@ -321,7 +321,7 @@ extension BackupPlacement {
   }
 
   /// - Parameters:
-  ///   - access: What it keeps of the owner and the permissions of the file that it replaces.
+  ///   - access: The owner and permissions to keep from the replaced file.
   ///   - check: Looks at the finished file, by its path, before it gets its name.
   ///   - fill: Writes the bytes; returns how many.
   package func placeFile(

@@ -1,7 +1,7 @@
 import Basics
 import SystemPackage
 
-/// The files of the backup that is replaced, whose owner and permissions the new ones keep.
+/// The files of the replaced backup, whose owner and permissions the new files keep.
 struct ReplacedFiles {
   private let directory: DirectoryHandle
   private let access: KeptAccess
@@ -11,7 +11,8 @@ struct ReplacedFiles {
     self.access = access
   }
 
-  /// - Parameter path: Of the new file in its backup. One that the former backup had not is treated as its manifest.
+  /// - Parameter path: The path of the new file in its backup. A file that the replaced backup did not have is treated
+  ///   like its manifest.
   func keepAccess(for file: borrowing Descriptor, at path: String, _ system: FileSystem) throws(Errno) {
     var former = try system.status(of: path.systemName, in: directory.descriptor)
     if former == nil {
@@ -21,7 +22,7 @@ struct ReplacedFiles {
     try system.keepAccess(of: status, for: file, access)
   }
 
-  /// - Parameter name: Of the new directory in its backup; `nil` for the backup's own.
+  /// - Parameter name: The name of the new directory in its backup; `nil` for the backup's own directory.
   func keepAccess(forDirectory file: borrowing Descriptor, named name: String?, _ system: FileSystem) throws(Errno) {
     var former: FileStatus?
     if let name { former = try system.status(of: name.systemName, in: directory.descriptor) }
@@ -43,8 +44,8 @@ final class DirectorySink: StoredFileSink {
   private var expectedByteCount: Int64 = 0
 
   /// - Parameters:
-  ///   - directory: New and empty.
-  ///   - replaced: The files whose owner and permissions the new ones keep; `nil` if they are this user's alone.
+  ///   - directory: A new, empty directory.
+  ///   - replaced: The files whose owner and permissions the new files keep; `nil` to give only this user access.
   init(_ directory: consuming Descriptor, replacing replaced: ReplacedFiles? = nil, system: FileSystem) {
     self.directory = directory
     self.replaced = replaced

@@ -91,14 +91,14 @@ extension FileSystem {
     case locked(FileLock)
     /// Another process has a conflicting lock.
     case held
-    /// The path leads to nothing that can be locked, or the file system has no locks.
+    /// The path does not lead to a file or folder that can be locked, or the file system has no locks.
     case unavailable
   }
 
   /// Locks the file or directory at a path that the user entered, without waiting. Links are followed, so the lock
   /// applies under every name of the file.
   package func lock(at path: String, _ kind: FileLock.Kind) throws(Errno) -> PathLock {
-    // Another process may replace the file between the calls; then the new file is locked.
+    // Another process may replace the file between the calls. The new file is then locked.
     for _ in 0..<1000 {
       switch try attempt(at: path, kind) {
       case .some(let lock): return lock
@@ -108,9 +108,9 @@ extension FileSystem {
     return .held
   }
 
-  /// - Returns: `nil` if another file is at the path than was locked.
+  /// - Returns: The lock; `nil` if the path now leads to a different file from the locked one.
   private func attempt(at path: String, _ kind: FileLock.Kind) throws(Errno) -> PathLock? {
-    // A pipe would lose its writer when this descriptor is closed.
+    // Closing this descriptor would take away a pipe's writer.
     guard let found = try status(of: path, followsLink: true), found.kind == .file || found.kind == .directory else {
       return .unavailable
     }
@@ -131,7 +131,7 @@ extension FileSystem {
     }
   }
 
-  /// What a file system without locks answers, or one that locks only files that are open for writing.
+  /// The errors of a file system that has no locks, or that locks only files open for writing.
   ///
   /// Source: flock(2), "NFS details".
   private static let lackOfLocks: [Errno] = [
@@ -139,10 +139,10 @@ extension FileSystem {
   ]
 }
 
-/// A wait for a lock that another process has, up to a limit.
+/// A wait for another process's lock, up to a limit.
 ///
-/// Both the requested and the measured sleep count, whichever is longer: a test's clock does not sleep, and a busy
-/// machine sleeps for longer than asked.
+/// Each pause counts as the requested or the measured time, whichever is longer. A test's clock does not sleep, and a
+/// busy machine sleeps longer than requested.
 package struct LockWait {
   private let limit: Duration
   private let sleep: (Duration) -> Void

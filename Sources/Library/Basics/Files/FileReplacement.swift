@@ -1,12 +1,12 @@
 package import SystemPackage
 
-/// What a file keeps of the owner and the permissions of the one whose place it takes.
+/// The owner and permissions that a new file keeps from the file it replaces.
 package enum KeptAccess: Sendable {
-  /// It is its maker's alone.
+  /// Neither. Only the file's creator has access.
   case none
-  /// It has the same owner and group, and is its owner's alone: for what says more in clear than the former file.
+  /// The owner and group, with access for the owner only: for a file with more unencrypted content than the old one.
   case owner
-  /// It has the same owner and group, and is as open to others.
+  /// The owner, the group, and the access of other users.
   case all
 }
 
@@ -35,7 +35,7 @@ package struct FileReplacement: Sendable {
   }
 
   package var target = Target.file
-  /// What the new file keeps of the owner and the permissions of the one that it replaces.
+  /// The owner and permissions that the new file keeps from the replaced file.
   package var keptAccess = KeptAccess.none
   /// A name of its own for what is being written, in the place of a random one. What has it goes first.
   package var temporaryName: String?
@@ -61,7 +61,7 @@ package struct FileReplacement: Sendable {
     let temporary = temporaryName ?? place.sibling("tmp")
     do throws(Failure) {
       let file = try make(temporary, in: parent, explain)
-      // Claimed until it has its name: another process would remove it as a leftover.
+      // Locked until it has its name; otherwise another process would remove it as a leftover.
       let claimed = try calling(explain) { () throws(Errno) in try system.openForReading(temporary, in: parent) }
       _ = system.claim(claimed)
       let count = try fill(file.raw)
@@ -90,7 +90,7 @@ package struct FileReplacement: Sendable {
       case .file, .anything: try system.rename(temporary, to: place.name, in: parent)
       }
     } catch {
-      // Another process made it meanwhile.
+      // Another process has created the file since the check.
       throw explain(target == .nothing && error == .fileExists ? .occupied(.file) : .system(error))
     }
   }
@@ -105,7 +105,7 @@ package struct FileReplacement: Sendable {
     }
   }
 
-  /// The status of the file to be replaced; `nil` if there is no such file.
+  /// Returns the status of the file to be replaced; `nil` if there is no such file.
   private func standing<Failure: Error>(
     in parent: borrowing Descriptor, _ explain: (Refusal) -> Failure
   ) throws(Failure) -> FileStatus? {

@@ -27,7 +27,7 @@ package struct FileStatus: Sendable {
   /// When its bytes and when its status last changed, in seconds and nanoseconds.
   private let changes: [Int]
 
-  /// When its bytes last changed, in seconds since 1970.
+  /// The time of the last change to the file's bytes, in seconds since 1970.
   package var lastChange: Double { Double(changes[0]) + Double(changes[1]) / 1e9 }
 
   /// Whether whoever runs this program owns it.

@@ -78,7 +78,7 @@ extension FileSystem {
     FileStatus(try perform(.status) { _ in try Stat(file, retryOnInterrupt: false) })
   }
 
-  /// The status of the file at `name`, without following a symbolic link; `nil` if there is no such file.
+  /// Returns the status of the file at `name`, without following a symbolic link; `nil` if there is no such file.
   package func status(of name: Name, in parent: borrowing Descriptor) throws(Errno) -> FileStatus? {
     let raw = parent.raw
     do throws(Errno) {
@@ -92,7 +92,8 @@ extension FileSystem {
     }
   }
 
-  /// The status of the file at a path; `nil` if there is no such file or if a parent in the path is not a directory.
+  /// Returns the status of the file at a path; `nil` if there is no such file or a parent in the path is not a
+  /// directory.
   ///
   /// - Parameter followsLink: Whether to follow a symbolic link at the end of the path.
   package func status(of path: String, followsLink: Bool = false) throws(Errno) -> FileStatus? {
@@ -126,20 +127,21 @@ extension FileSystem {
     }
   }
 
-  /// Gives a file or a directory that was just made to another owner and group, as far as the system lets this user.
+  /// Changes the owner and group of a newly created file or directory, if the system allows it.
   package func transferOwnership(_ file: borrowing Descriptor, to status: FileStatus) {
     let raw = file.raw
     do throws(Errno) {
       try perform(.permissions, omitted: ()) { _ in try SystemCalls.setOwner(status.owner, status.group, of: raw) }
     } catch {
-      // Who is not root may still choose among their own groups. -1 leaves the owner.
+      // A user other than root may still choose among their own groups. -1 leaves the owner unchanged.
       try? perform(.permissions, omitted: ()) { _ in try SystemCalls.setOwner(.max, status.group, of: raw) }
     }
   }
 
-  /// Gives a file or a directory that was just made the owner, the group and the permissions of the one whose place it takes.
+  /// Copies the owner, group and permissions of a replaced file or directory to its newly created replacement.
   ///
-  /// If it cannot have the group, its own group gets no more than everybody has, so that nobody gains access.
+  /// If the group cannot be set, the current group gets only the permissions that everybody has, so nobody gains
+  /// access.
   package func keepAccess(
     of replaced: FileStatus, for file: borrowing Descriptor, _ kept: KeptAccess
   ) throws(Errno) {
@@ -150,9 +152,9 @@ extension FileSystem {
       made = try status(of: file.raw)
     }
     var permissions = kept == .all ? replaced.permissions : made.permissions
-    // The bits of the group stand above those of others; 0o6000 stands for running as the owner or the group.
+    // The group's bits are three places above the others' bits. 0o6000 is set-user-ID and set-group-ID.
     if made.group != replaced.group { permissions &= 0o1707 | (permissions & 0o007) << 3 }
-    // A file system without permissions has the same for every file, and refuses others.
+    // A file system without permissions reports equal permissions for every file, and refuses to change them.
     if made.permissions != permissions { try setPermissions(permissions, of: file) }
   }
 }

@@ -151,8 +151,8 @@ extension FileSystem {
       })
   }
 
-  /// Opens a file of the user's for reading, and for writing at its end, wherever that is by then; where there is none, one
-  /// is made for its owner alone. A link fails with ELOOP, a pipe without a writer does not wait.
+  /// Opens a user's file for reading, and for appending at its current end. If there is no file, creates one that only
+  /// its owner can access. Fails with ELOOP for a link. Does not wait if a pipe has no writer.
   package func openForAppending(_ path: String) throws(Errno) -> Descriptor {
     Descriptor(
       try perform(.create) { _ in
@@ -272,10 +272,10 @@ extension FileSystem {
     try perform(.rename, omitted: ()) { _ in try SystemCalls.rename(old, to: new, in: raw) }
   }
 
-  /// Renames a file or directory to a name that nothing has yet.
+  /// Renames a file or directory to a new name that must not exist yet.
   ///
-  /// - Throws: `.fileExists` if something has the name. A file system that cannot rename like this is asked first, and a
-  ///   name that appears between the two calls is replaced.
+  /// - Throws: `.fileExists` if the name exists. On a file system without such a rename, the name is checked first. A
+  ///   name that appears between the two calls is then replaced.
   package func renameToNew(_ old: String, _ new: String, in parent: borrowing Descriptor) throws(Errno) {
     let raw = parent.raw
     do throws(Errno) {

@@ -113,7 +113,7 @@ enum SystemCalls {
     _ = try checked(keyhaul_exchange(directory.rawValue, first, second))
   }
 
-  /// - Throws: `.fileExists` if something has the new name; `.noFunction` and others where the file system cannot tell.
+  /// - Throws: `.fileExists` if the new name exists; `.noFunction` and other errors if the file system cannot check.
   static func renameToNew(_ old: Name, _ new: Name, in directory: FileDescriptor) throws(Errno) {
     _ = try checked(keyhaul_rename_new(directory.rawValue, old, new))
   }
@@ -231,10 +231,11 @@ extension Errno {
   /// Whether there is no room: the disk is full, or the user's share of it is used up.
   package var isDiskFull: Bool { self == .noSpace || self == .diskQuotaExceeded }
 
-  /// Whether the system has no more of what every call needs: descriptors or memory. That says nothing of a file.
+  /// Whether the system is short of descriptors or memory, which every call needs. The error then does not concern the
+  /// file.
   package var isShortage: Bool { Self.shortages.contains(self) }
 
-  /// What a shortage is called by `reason`, and by libraries that have their own words for it.
+  /// The texts that report a shortage: those of `reason`, and those of libraries with their own wording.
   package static var shortageReasons: [String] { shortages.map(\.reason) + ["out of memory"] }
 
   private static let shortages: [Errno] = [.tooManyOpenFiles, .tooManyOpenFilesInSystem, .noMemory]

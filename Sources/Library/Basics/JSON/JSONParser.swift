@@ -52,7 +52,7 @@ extension JSONValue {
     }
   }
 
-  /// The line, counted from 1, on which a value of a document begins; an object's member begins with its name.
+  /// Returns the line, counted from 1, on which a value begins. An object's member begins with its name.
   ///
   /// - Parameter path: The steps from the document's root value to the value.
   /// - Returns: `nil` if there is no value at `path` or the bytes are not a JSON document.

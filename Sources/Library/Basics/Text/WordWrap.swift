@@ -93,8 +93,8 @@ extension DisplayWidth {
 }
 
 extension TextStyle {
-  /// A name from a file, safe to show, and no more of it than a line or a column of a table can show: a name may be a megabyte
-  /// long, and stand in every row.
+  /// Returns a name from a file, made safe to show and cut to the size of a line or table column. A name may be a
+  /// megabyte long and appear in every row.
   package func shownName(_ name: String) -> String {
     adapted(HostileText.shown(name, columns: max(width, Table.minimumColumnWidth), ellipsis: ellipsis))
   }

@@ -36,7 +36,7 @@ package final class OnceEach<Key: Hashable & Sendable, Value: Sendable>: @unchec
     }
   }
 
-  /// The stored value for a key; `nil` if the caller has to make it.
+  /// Returns the stored value for a key; `nil` if the caller has to make it.
   private func claim(_ key: Key) -> Value? {
     changed.lock()
     defer { changed.unlock() }

@@ -20,8 +20,8 @@ package enum ParallelMap {
   /// stays bounded by the jobs that there are.
   ///
   /// `next`, `shouldContinue` and `deliver` are called on the caller's thread, one at a time; `work` on others, but for a
-  /// single job, which has none. All have ended when this returns or throws. If the system refuses a thread, the jobs that
-  /// run do the work; if none runs, the caller's thread does it.
+  /// single job, which has none. All calls have ended when this returns or throws. If the system refuses a thread, the
+  /// running jobs do the work. If no job runs, the caller's thread does it.
   ///
   /// - Parameters:
   ///   - jobs: At least 1.
@@ -115,7 +115,8 @@ package enum ParallelMap {
       return isRunning
     }
 
-    /// Works on the next thing that waits, on the caller's thread. Only if no job runs: it does not wait for a thing.
+    /// Works on the next waiting element, on the caller's thread. To be called only if no job runs, because it does not
+    /// wait for an element.
     func workOnce() {
       changed.lock()
       let next = waiting.isEmpty ? nil : waiting.removeFirst()

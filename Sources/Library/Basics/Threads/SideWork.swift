@@ -2,7 +2,8 @@ import Foundation
 
 /// One piece of work on a thread of its own, beside what its owner does. It ends with its owner, done or not.
 package final class SideWork: Sendable {
-  /// Whether the owner still wants the work. Waits up to so many seconds for a no; 0 answers at once.
+  /// Whether the owner still wants the work. Waits up to the given number of seconds for a refusal; with 0, returns at
+  /// once.
   package typealias Demand = @Sendable (_ seconds: Double) -> Bool
 
   private let state = State()
@@ -11,8 +12,8 @@ package final class SideWork: Sendable {
   ///
   /// - Parameters:
   ///   - startThread: Starts the thread.
-  ///   - work: It has to ask `isWanted` several times a second, and to end soon where that answers `false`.
-  /// - Returns: `nil` if no thread can be started; the work is not begun then.
+  ///   - work: The work. It must call `isWanted` several times a second, and end soon after it returns `false`.
+  /// - Returns: `nil` if no thread can be started. The work has then not begun.
   package init?(
     startThread: WorkThread.Starter = WorkThread.start,
     _ work: @escaping @Sendable (_ isWanted: @escaping Demand) -> Void

@@ -2,10 +2,10 @@ internal import CKeyhaul
 
 /// A thread for work that secrets may pass through: what the work left on its stack is overwritten before it counts as ended.
 ///
-/// The one place where this project starts threads. Most work is better off with `ParallelMap` or `SideWork`, which wait
-/// for its end. Nothing here uses libdispatch's threads: it waits without end for a thread that the system refuses.
+/// The only place where this project starts threads. For most work, use `ParallelMap` or `SideWork`, which wait for its
+/// end. Nothing here uses libdispatch's threads, because libdispatch waits forever if the system refuses a thread.
 package enum WorkThread {
-  /// Starts a thread for a piece of work, as `start` does. Tests have their own, which refuse.
+  /// A function that starts a thread for a piece of work, as `start` does. Tests pass functions that refuse.
   package typealias Starter =
     @Sendable (_ work: @escaping @Sendable () -> Void, _ ended: @escaping @Sendable () -> Void) -> Bool
 
@@ -30,7 +30,8 @@ package enum WorkThread {
     return status == 0
   }
 
-  /// Does a piece of work on another thread, or on the caller's if no thread can be started. Nobody waits for its end.
+  /// Runs a piece of work on another thread without waiting for its end. If no thread can be started, runs it on the
+  /// caller's thread.
   package static func detach(_ work: @escaping @Sendable () -> Void) {
     if !start(work, ended: {}) { work() }
   }
@@ -51,9 +52,9 @@ package enum WorkThread {
   }
 }
 
-/// The queues of libdispatch that other libraries make.
+/// Control over dispatch queues that other libraries create.
 package enum DispatchQueues {
-  /// Keeps the queue that runs the caller until the process ends: to free it, libdispatch would need a thread, and would wait
-  /// without end if the system refused one.
+  /// Keeps the caller's queue until the process ends. To free it, libdispatch would need a thread, and would wait
+  /// forever if the system refused one.
   package static func keepCurrent() { keyhaul_keep_dispatch_queue() }
 }

@@ -29,8 +29,8 @@ package final class DerivedKeys: Sendable {
   ///   - limit: The most rounds to accept.
   ///   - shouldContinue: Asked every few milliseconds, on the other thread.
   /// - Returns: The running work; keep it until the key has been requested. `nil` if the keybag has no key to derive,
-  ///   has more rounds than any device, or more than are accepted; the request for the key then reports the reason. Also
-  ///   `nil` if no thread can be started; the request for the key then derives it.
+  ///   or has more rounds than any device or than `limit`. The request for the key then reports the reason. Also `nil`
+  ///   if no thread can be started; the request for the key then derives it.
   package func derivingAhead(
     of keybag: Keybag, password: HeldSecret, acceptingAtMost limit: Int,
     shouldContinue: @escaping @Sendable () -> Bool

@@ -20,7 +20,7 @@ public final class DeviceKey: Sendable {
     self.key = key
   }
 
-  /// A digest by which the same key is recognized, 32 bytes. It does not reveal the key, which is 16 random bytes.
+  /// Returns a digest that identifies the key, 32 bytes. It does not reveal the key, which is 16 random bytes.
   public func fingerprint() throws(DataProtectionError) -> [UInt8] {
     let context = try DigestContext(.sha256)
     try Array("fingerprint of a device key".utf8).withRawBytes { (label) throws(DataProtectionError) in

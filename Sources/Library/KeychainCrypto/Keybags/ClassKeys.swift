@@ -60,7 +60,7 @@ public final class ClassKeys: Sendable {
     self.recordKey = recordKey
   }
 
-  /// The same keys with separate ciphers, so that another thread can use them without waiting. No key is copied.
+  /// Returns these keys with separate ciphers, so that another thread can use them without waiting. No key is copied.
   package func sharing() -> ClassKeys { with(entries, recordKey) }
 
   /// The same keys for a backup of iOS 10.0, whose manifest has encrypted records.

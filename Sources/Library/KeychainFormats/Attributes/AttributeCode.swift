@@ -75,7 +75,7 @@ public struct AttributeCode: RawRepresentable, Sendable, Hashable, Comparable, E
     long?.text.hashBytes(into: &hasher)
   }
 
-  /// The index of the first code that equals `code`; `nil` if there is none.
+  /// Returns the index of the first code that equals `code`; `nil` if there is none.
   @usableFromInline static func place(of code: AttributeCode, in codes: [AttributeCode]) -> Int? {
     codes.withUnsafeBufferPointer { codes in
       for place in codes.indices where codes[place].prefix == code.prefix {

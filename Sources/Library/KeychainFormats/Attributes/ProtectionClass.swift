@@ -36,7 +36,7 @@ public enum ProtectionClass: String, Sendable, CaseIterable, Hashable, Codable {
   }
 
   /// Creates the protection class for a keybag class of any key generation; `nil` if no keychain item can have that
-  /// class (1-5, 13 to 15). The number of the keybag class itself says which key opens the item.
+  /// class (1-5, 13 to 15). The keybag class number itself determines the key that decrypts the item.
   public init?(keyClass: KeyClass) {
     guard let match = Self.allCases.first(where: { $0.keyClass == keyClass.withoutGeneration }) else { return nil }
     self = match

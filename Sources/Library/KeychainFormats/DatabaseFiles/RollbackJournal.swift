@@ -46,10 +46,10 @@ package struct RollbackJournal {
     pageStarts = starts
   }
 
-  /// Whether a journal is that of a finished change: it is empty, or its header was zeroed.
+  /// Whether a journal belongs to a finished change: it is empty, or its header was zeroed.
   ///
-  /// SQLite looks at the first byte alone, and zeroes all of the header. A header with other bytes behind a zero was changed
-  /// by something else. Source: SQLite, `zeroJournalHdr` and `hasHotJournal` of its `pager.c`.
+  /// SQLite checks only the first byte, but zeroes the whole header. If other bytes follow a zero, something else
+  /// changed the header. Source: SQLite, `zeroJournalHdr` and `hasHotJournal` in `pager.c`.
   package static func isFinished(_ bytes: [UInt8]) -> Bool { bytes.prefix(headerByteCount).allSatisfy { $0 == 0 } }
 
   private struct Header {

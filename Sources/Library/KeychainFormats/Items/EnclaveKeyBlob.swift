@@ -44,8 +44,8 @@ enum EnclaveKeyBlob {
     return pub.contents.remaining == publicKeyByteCount && pub.contents.rest.first == 0x04
   }
 
-  /// The members of a dictionary whose values are all plain (see `isPlain`); `nil` for any other element, and for a
-  /// dictionary that has a key twice.
+  /// Returns the members of a dictionary whose values are all plain (see `isPlain`); `nil` for any other element, or if
+  /// a key occurs twice.
   private static func members(
     of element: DERDecoder.Element, depth: Int, _ decoder: inout DERDecoder
   ) throws(FormatError) -> [AttributeCode: DERDecoder.Element]? {

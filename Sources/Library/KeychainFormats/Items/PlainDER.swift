@@ -14,8 +14,8 @@ struct PlainDER {
 
   init(_ bytes: UnsafeRawBufferPointer) { rest = bytes }
 
-  /// Reads the next element; `nil` if there is none, or if its length has more than two bytes or is not in its shortest
-  /// form.
+  /// Reads the next element; `nil` if there is none, or if its length takes more than two bytes or is not in its
+  /// shortest form.
   mutating func next() -> Element? {
     guard rest.count >= 2 else { return nil }
     var (start, count) = (2, Int(rest[1]))

@@ -291,8 +291,8 @@ struct BinaryPlistBuilder {
   private var remainingValues: Int
   /// How many bytes of texts and data may still be copied. Objects of an honest file do not overlap.
   private var remainingBytes: Int
-  /// How many bytes of texts and data may still be used again. They cost nothing here, but each reader of the values takes its
-  /// time for each use: one long text in every item would make much work of a small file.
+  /// The remaining bytes of texts and data that may be reused. Reuse costs nothing here, but every reader of the values
+  /// spends time on each use. A long text reused in every item would turn a small file into much work.
   private var remainingSharedBytes: Int
   /// What was made, by page and place in it. A page is empty until it has one: of millions of objects few may be asked for.
   private var leaves: [[PropertyValue?]]
@@ -302,9 +302,9 @@ struct BinaryPlistBuilder {
   private(set) var malformedTexts: MalformedTexts?
 
   private static let leavesOfPage = 256
-  /// What may be used again for each byte of the file. In dumps with short texts it is less than three.
+  /// The number of reused bytes allowed per byte of the file. Dumps with short texts need less than three.
   private static let sharedBytesPerByte = 16
-  /// What may be used again in any file.
+  /// The number of reused bytes allowed in any file.
   private static let sharedByteAllowance = 16 << 20
 
   /// - Parameter malformedTexts: Takes the texts that are not well formed; `nil` to refuse a list with one.

@@ -19,7 +19,7 @@ public struct KeychainDatabase: Sendable {
   public let wrappedMetadataKeys: [KeyClass: SensitiveBytes]
   /// Whether SQLite finds nothing wrong with its pages, its log applied.
   public let isIntact: Bool
-  /// Whether each index lists every row of its table, its log applied.
+  /// Whether each index lists every row of its table, after the log is applied.
   public let indexState: DatabaseIndexState
   /// The bytes of one file that holds all of it, its log applied: a checkpointed copy.
   public let image: [UInt8]

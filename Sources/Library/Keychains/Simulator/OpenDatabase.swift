@@ -8,7 +8,7 @@ import SystemPackage
 ///
 /// Not to be used from two threads at once.
 final class OpenDatabase: DatabaseRows {
-  /// `nil` after `close`.
+  /// The connection; `nil` after `close`.
   private(set) var handle: OpaquePointer?
 
   /// Opens a file that is there and begins a transaction.
@@ -48,7 +48,7 @@ final class OpenDatabase: DatabaseRows {
 
   deinit { close() }
 
-  /// Undoes what is not committed, and releases the file. Nothing can be done with the database afterwards.
+  /// Undoes uncommitted changes and releases the file. The database cannot be used afterwards.
   func close() {
     sqlite3_close_v2(handle)
     handle = nil
@@ -63,9 +63,9 @@ final class OpenDatabase: DatabaseRows {
 
   /// Makes the changes last, and takes what its log holds into the file.
   ///
-  /// - Throws: An error of stage `afterCommit` if SQLite has committed the changes and cannot merge the log. Otherwise only
-  ///   a look at the file shows whether the changes were made: SQLite also reports a sync that fails after the journal was
-  ///   emptied.
+  /// - Throws: An error of stage `afterCommit` if SQLite has committed the changes but cannot merge the log. After any
+  ///   other error, only the file shows whether the changes were made, because SQLite also reports a failed sync after
+  ///   it has emptied the journal.
   func commit() throws(KeychainDatabaseError) {
     try run("COMMIT")
     if let handle { _ = keyhaul_sqlite3_switch(handle, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0) }
@@ -76,13 +76,13 @@ final class OpenDatabase: DatabaseRows {
     }
   }
 
-  /// Whether the database has the content of an image, whatever its file says about a log.
+  /// Whether the database has the content of an image, regardless of the log setting in the file's header.
   ///
   /// - Throws: `.failed` if there is not enough memory for a copy of the database.
   func hasContent(of image: [UInt8]) throws(KeychainDatabaseError) -> Bool {
     let isEqual = withImage { bytes in
       image.withUnsafeBytes { image in
-        // A file may be longer than its header says. Bytes 18 and 19 say whether it has a log.
+        // A file may be longer than its header states. Bytes 18 and 19 state whether it has a log.
         bytes.count <= image.count && bytes.prefix(18).elementsEqual(image.prefix(18))
           && bytes.dropFirst(20).elementsEqual(image.prefix(bytes.count).dropFirst(20))
       }

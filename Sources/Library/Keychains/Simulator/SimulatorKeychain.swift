@@ -69,7 +69,7 @@ public final class SimulatorKeychain {
     self.path = path
     self.random = random
     try Self.refuseDefinitions(in: database)
-    // What an index does not list is not found there, and would be put in a second time.
+    // A row missing from an index would not be found, and would be added a second time.
     switch try database.indexState() {
     case .sound: break
     case .damaged:
@@ -207,10 +207,10 @@ public final class SimulatorKeychain {
     guard count == 1 else { throw KeychainDatabaseError(.malformed, "a row no longer exists") }
   }
 
-  /// Whether the database is still as it was read, before any change.
+  /// Whether the database is unchanged since it was read. To be called before any change.
   ///
-  /// SQLite takes back an unfinished change when it opens a database, so the file and its journal may differ from those that
-  /// were read although the content is the same.
+  /// SQLite undoes an unfinished change when it opens a database. The file and its journal may then differ from the
+  /// ones that were read, although the content is equal.
   ///
   /// - Parameter image: The database as it was read (`KeychainDatabase.image`).
   /// - Throws: `.failed` if there is not enough memory.
@@ -220,12 +220,13 @@ public final class SimulatorKeychain {
 
   /// Makes all changes last. Nothing can be changed afterwards.
   ///
-  /// If SQLite reports a failure, the file is opened again: what SQLite reads then decides whether the change was made.
+  /// If SQLite reports a failure, the file is opened again. The content that SQLite then reads decides whether the
+  /// change was made.
   ///
-  /// - Parameter image: The database before the change (`KeychainDatabase.image`); if it is `nil`, an error does not show
-  ///   whether the change was made.
+  /// - Parameter image: The database before the change (`KeychainDatabase.image`). If it is `nil`, an error does not
+  ///   show whether the change was made.
   /// - Throws: An error of stage `afterCommit` if the changes are in the file; `.unknownOutcome` if the file cannot be
-  ///   opened again. After any other error nothing was changed.
+  ///   opened again. After any other error, nothing was changed.
   public func commit(changing image: [UInt8]? = nil) throws(KeychainDatabaseError) {
     do throws(KeychainDatabaseError) {
       try database.commit()

@@ -40,7 +40,7 @@ public final class KeychainStore: Sendable {
 
   /// How long a call waits for another process that is writing.
   private static let busySeconds = 5
-  /// How often it looks meanwhile whether the wait has ended, or nobody wants it any more; in milliseconds.
+  /// The pause, in milliseconds, between checks whether the wait has ended or is no longer wanted.
   private static let busyPause = 10
   /// After how many pages of 4 KiB the log is written back into the file. One item changes about twenty pages, and many
   /// items the same ones, so that SQLite's own number, 1000, would write each of them again and again.
@@ -120,9 +120,10 @@ public final class KeychainStore: Sendable {
     }
   }
 
-  /// Compares every index with its table, before items are changed. 100,000 items took 0.7 s.
+  /// Compares every index with its table, before items are changed. For 100,000 items this took 0.7 s.
   ///
-  /// - Throws: `.damaged` if an index does not list every row: what is not found there would be added a second time.
+  /// - Throws: `.damaged` if an index does not list every row. A missing row would not be found, and would be added a
+  ///   second time.
   package func requireSoundIndexes() throws(KeychainStoreError) {
     try read { (transaction) throws(KeychainStoreError) in try SchemaCheck.verifyIndexes(transaction.database) }
   }

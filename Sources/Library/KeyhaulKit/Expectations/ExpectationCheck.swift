@@ -33,7 +33,7 @@ public struct ExpectationCheck: Sendable {
   ///   - expectations: The list.
   ///   - plan: What a restore would do.
   ///   - setting: What is known of that restore.
-  /// - Throws: `.malformedExpectations` if the list asks for more work than is accepted.
+  /// - Throws: `.malformedExpectations` if the list requires more work than the limit allows.
   public init(
     _ expectations: [PlanExpectation], _ plan: MigrationPlan, in setting: ExpectedSetting
   ) throws(MigrationError) {
@@ -42,7 +42,7 @@ public struct ExpectationCheck: Sendable {
 
   /// Holds a list against the four restores. Every expectation is checked in each that it holds for.
   ///
-  /// - Throws: `.malformedExpectations` if the list asks for more work than is accepted.
+  /// - Throws: `.malformedExpectations` if the list requires more work than the limit allows.
   public init(_ expectations: [PlanExpectation], _ comparison: MigrationComparison) throws(MigrationError) {
     try self.init(expectations, in: RestoreSetting.allCases.map(ExpectedSetting.init)) { setting in
       let setting = RestoreSetting(hasPassword: setting.hasPassword, onSameDevice: setting.onSameDevice == true)
@@ -56,7 +56,7 @@ public struct ExpectationCheck: Sendable {
     self.expectations = expectations
     self.settings = settings
     var cases: [Case] = []
-    // The items have the same names in each restore.
+    // The items have equal names in every restore.
     var named: ExpectedItems?
     for setting in settings {
       let items = items(setting)

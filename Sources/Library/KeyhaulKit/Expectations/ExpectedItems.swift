@@ -1,30 +1,30 @@
 import Backups
 import Basics
 
-/// The items that expectations are held against, by their names: each expectation meets those alone that it may mean.
+/// An index of items by name, so that each expectation is compared only with the items that it may mean.
 ///
-/// Items of the same names count as one until they are to be told apart, and what an expectation's matcher means is looked up
-/// once. Only stars are compared with every name; how often, has a limit.
+/// Items with equal names count as one until they must be told apart. Each matcher is looked up only once. Only
+/// patterns with stars are compared with every name, and the number of these comparisons is limited.
 struct ExpectedItems {
-  /// The most comparisons of a matcher with names, for all expectations together.
+  /// The limit for comparisons of matchers with names, for all expectations together.
   static let maximumComparisonCount = 20_000_000
-  /// The most items that are not as expected, for all expectations together.
+  /// The limit for items with an unexpected outcome, for all expectations together.
   static let maximumMissCount = 1_000_000
 
-  /// The items of the same names, by their places.
+  /// The items that have equal names, by their positions.
   struct Group {
     let identity: ItemIdentity
     var places: [Int]
   }
 
   private(set) var groups: [Group] = []
-  /// The groups by each name that an expectation can ask for, in the order of `asked`.
+  /// The groups by each kind of name that an expectation can require, in the order of `asked`.
   private var byName: [[ByteName: [Int]]]
-  /// The groups of sealed items that nothing names.
+  /// The groups of encrypted items without a known name.
   private var nameless: [Int] = []
   private var known: [ItemMatcher: Meant] = [:]
 
-  /// The groups that a matcher means, and those that it may mean.
+  /// The groups that a matcher certainly means, and the groups that it may mean.
   struct Meant {
     var certain: [Int] = []
     var possible: [Int] = []
@@ -41,8 +41,8 @@ struct ExpectedItems {
     [identity.account, identity.service, identity.label, identity.server, identity.accessGroup]
   }
 
-  /// - Parameter expectations: All that will be looked up.
-  /// - Throws: `.malformedExpectations` if they ask for more comparisons than the limit.
+  /// - Parameter expectations: All expectations that will be looked up.
+  /// - Throws: `.malformedExpectations` if they require more comparisons than the limit allows.
   init(_ items: [ExpectedItem], for expectations: [PlanExpectation]) throws(MigrationError) {
     byName = Array(repeating: [:], count: Self.asked(of: ItemMatcher()).count)
     var numbers: [ItemIdentity: Int] = [:]
@@ -66,7 +66,7 @@ struct ExpectedItems {
     }
   }
 
-  /// The groups that have one of the names that a matcher spells in full; `nil` if it spells none.
+  /// Returns the groups that have one of the names that a matcher spells in full; `nil` if it spells none.
   private func candidates(for matcher: ItemMatcher) -> [Int]? {
     var candidates: [Int]?
     for (position, pattern) in Self.asked(of: matcher).enumerated() {
@@ -77,7 +77,7 @@ struct ExpectedItems {
     return candidates
   }
 
-  /// The groups that a matcher means, and those that it may mean.
+  /// Returns the groups that a matcher certainly means, and the groups that it may mean.
   mutating func meant(by matcher: ItemMatcher) -> Meant {
     if let meant = known[matcher] { return meant }
     var meant = Meant()
@@ -92,12 +92,12 @@ struct ExpectedItems {
   }
 }
 
-/// What becomes of the items in one restore.
+/// The outcomes of the items in one restore.
 struct ExpectedOutcomes {
   private let items: [ExpectedItem]
-  /// Of each group, the places of its items by what becomes of them.
+  /// The positions of each group's items, by outcome.
   private let places: [[Prospect: [Int]]]
-  /// How many items that are not as expected may still be found.
+  /// The number of items with an unexpected outcome that may still be reported.
   private var remainingMissCount: Int
 
   init(_ items: [ExpectedItem], in groups: [ExpectedItems.Group], missesAtMost count: Int) {
@@ -106,7 +106,7 @@ struct ExpectedOutcomes {
     remainingMissCount = count
   }
 
-  /// - Throws: `.malformedExpectations` if more items are not as expected than may be listed.
+  /// - Throws: `.malformedExpectations` if there are more items with an unexpected outcome than may be listed.
   mutating func misses(
     of expectation: PlanExpectation, among meant: ExpectedItems.Meant
   ) throws(MigrationError) -> [PlanExpectation.Miss] {

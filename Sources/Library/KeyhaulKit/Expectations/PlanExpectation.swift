@@ -31,10 +31,10 @@ public struct PlanExpectation: Sendable, Hashable {
     self.onSameDevice = onSameDevice
   }
 
-  /// An expectation that is not met: by an item that is meant and is not as expected, or because there is none.
+  /// An unmet expectation: an item that it means has another outcome, or there is no such item.
   ///
-  /// A sealed item has no names. What is expected of all that a star means, or that there is nothing, is not known to be
-  /// so where a sealed item may be meant that is not as expected.
+  /// An encrypted item has no names. An expectation about all items that a star matches, or about the absence of items,
+  /// may therefore stay undecided. This is the case if it may mean an encrypted item with another outcome.
   public struct Miss: Sendable, Hashable {
     /// The expectation that is not met.
     public let expectation: PlanExpectation
@@ -53,7 +53,7 @@ public struct PlanExpectation: Sendable, Hashable {
     return true
   }
 
-  /// Whether an item of which this becomes is as expected.
+  /// Whether an item with this outcome meets the expectation.
   func isMet(by prospect: Prospect) -> Bool {
     switch (fate, prospect) {
     case (.migrates, .arrives): true
@@ -87,7 +87,7 @@ public struct ExpectedItem: Sendable, Hashable {
   public let protection: ProtectionClass?
   /// What becomes of it.
   public let prospect: Prospect
-  /// The change that the item makes on the target; `nil` if the item does not arrive, or if there is no target.
+  /// The item's change to the target; `nil` if the item does not arrive, or there is no target.
   public let change: MigrationPlan.Change?
   /// A fact worth showing with it; never a value of the item.
   public let detail: String?

@@ -101,9 +101,9 @@ public struct AppDirectory: Sendable {
 
 /// The apps that a backup lists, with their names.
 package enum InstalledApps {
-  /// Names by identifier; the identifier itself if the backup has no name for it.
+  /// Returns app names by identifier. If the backup has no name for an app, its name is the identifier.
   ///
-  /// `Manifest.plist` lists the apps that have files in the backup, `Info.plist` all that were installed, with their
+  /// `Manifest.plist` lists the apps that have files in the backup. `Info.plist` lists all installed apps, with their
   /// names in the App Store. The computer writes `Info.plist`; opening the backup reports one that cannot be parsed.
   package static func names(in archive: BackupArchive) -> [String: String] {
     var names: [String: String] = [:]

@@ -32,7 +32,7 @@ public final class BackupForecast: Sendable {
     let report: ExportReport
     /// What the backup would hold, as whoever has every key reads it there.
     let items: [ArchivedItem]
-    /// The same items as a restore to any device would store them; `nil` if only one plan is made of them.
+    /// These items as a restore to any device would store them; `nil` if only one plan uses them.
     let settled: SettledItems?
   }
 

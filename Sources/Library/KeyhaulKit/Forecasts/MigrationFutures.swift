@@ -130,7 +130,8 @@ extension MigrationFutures {
     public var unreadable = 0
     /// Items that come back and may be of no use there, by the warning.
     public var byWarning: [ArrivalWarning: Int] = [:]
-    /// Items that a rule keeps out of every backup; `nil` if they are unknown because the device is not available.
+    /// The number of items that a rule excludes from every backup; `nil` if it is unknown because the device is not
+    /// available.
     public var never: Int?
     /// Items that were added to the device after the backup was made; `nil` if they are unknown.
     public var since: Int?

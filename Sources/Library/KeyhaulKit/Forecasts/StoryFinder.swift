@@ -247,7 +247,7 @@ public struct ItemStory: Sendable {
   public let onTarget: MigrationPlan.Decision?
   /// Whether it is marked to synchronize; `nil` if that is sealed.
   public let isSynchronizable: Bool?
-  /// Whether the item's value has the form of a Secure Enclave key; `nil` if it has no value or was not opened.
+  /// Whether the item's value has the form of a Secure Enclave key; `nil` if it has no value or could not be opened.
   public let holdsEnclaveKey: Bool?
 
   /// Creates a story of one item.

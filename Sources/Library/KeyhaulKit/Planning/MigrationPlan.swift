@@ -257,9 +257,9 @@ extension MigrationPlan {
     }
   }
 
-  /// Checks how many rows were removed before the first import.
+  /// Checks the number of rows that were removed before the first import.
   ///
-  /// - Throws: `stalePlan` if the plan says another number.
+  /// - Throws: `.stalePlan` if the plan has another number.
   func requireCleared(_ count: Int) throws(MigrationError) {
     guard count == clearedRowCount else {
       throw .stalePlan("\(count) items would be removed, but the plan says \(clearedRowCount)")

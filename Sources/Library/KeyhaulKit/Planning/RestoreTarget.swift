@@ -1,11 +1,11 @@
 package import Keychains
 package import VirtualDevice
 
-/// A keychain that a backup is restored to.
+/// The target keychain of a restore.
 ///
 /// `Restorer` plans for both kinds alike, and restores to both in the same steps.
 package enum RestoreTarget {
-  /// The keychain of a device, which is held meanwhile.
+  /// The keychain of a device, whose file lock is kept during the restore.
   case device(DeviceSession)
   /// The keychain of a Simulator.
   case simulator(SimulatorTarget)
@@ -31,17 +31,20 @@ package enum RestoreTarget {
     device?.record.udid
   }
 
+  /// The revision of a target without changes, or without such a counter.
+  package static let noRevision = "r0"
+
   /// The counter that every change of a device raises; `r0` for a Simulator, which has no such counter.
   package var revision: String {
-    device?.record.revision ?? "r0"
+    device?.record.revision ?? Self.noRevision
   }
 
-  /// Whether tombstones mean something there. A Simulator is treated as a device that does not synchronize.
+  /// Whether tombstones have an effect on the target. A Simulator is treated as a device that does not synchronize.
   var isSyncing: Bool {
     device?.record.isSyncing ?? false
   }
 
-  /// The target's rows as the planner sees them.
+  /// Returns the target's rows in the planner's form.
   func rows() throws(MigrationError) -> [TargetRow] {
     switch self {
     case .device(let session): return try Restorer.targetRows(of: session)
@@ -54,9 +57,10 @@ package enum RestoreTarget {
     }
   }
 
-  /// Checks that every row can be read.
+  /// Checks that every row can be read. iOS decrypts every row first, to keep its own items. A locked row ends the
+  /// restore, except in the passcode class.
   ///
-  /// - Throws: Category `locked` if rows of a device are locked. A Simulator locks nothing.
+  /// - Throws: Category `locked` if rows of a device are locked. A Simulator never locks rows.
   package func checkReadable() throws(MigrationError) {
     switch self {
     case .device(let session): try LockedRows.requireNone(on: session)
@@ -65,15 +69,15 @@ package enum RestoreTarget {
   }
 }
 
-/// A Simulator's keychain as a restore sees it.
+/// A Simulator's keychain as the target of a restore.
 package struct SimulatorTarget {
   /// The target's name in messages.
   package let name: String
   let rows: [KeychainRow]
-  /// The keychain, held alone; `nil` if the target is only planned for.
+  /// The keychain, with its file locked; `nil` if the target is only for planning.
   let keychain: SimulatorKeychain?
 
-  /// The number of its items; tombstones are not counted.
+  /// The number of items, without tombstones.
   package var itemCount: Int { rows.count { !($0.item?.isTombstone ?? $0.summary.isTombstone) } }
 
   /// Creates a target.
@@ -81,7 +85,7 @@ package struct SimulatorTarget {
   /// - Parameters:
   ///   - name: The name in messages.
   ///   - rows: All rows of the database, as they were read.
-  ///   - keychain: The database, held alone and with the content that was read; `nil` to plan only.
+  ///   - keychain: The database, with its file locked and its content as it was read; `nil` to plan only.
   package init(named name: String, rows: [KeychainDatabase.OpenedRow], in keychain: SimulatorKeychain? = nil) {
     self.name = name
     self.rows = rows.map { KeychainRow($0) }

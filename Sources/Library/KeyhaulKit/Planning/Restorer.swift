@@ -26,8 +26,8 @@ public enum Restorer {
     try plan(archive, onto: .device(session), policy: policy, only: indexes, for: use)
   }
 
-  /// Decides what restoring an archive to a device or a Simulator would do, as above. For a Simulator the archive is opened
-  /// without a target's hardware key.
+  /// Plans the restore of an archive to a device or a Simulator, like the method above. For a Simulator, the archive is
+  /// opened without a target's hardware key.
   package static func plan(
     _ archive: OpenedArchive, onto target: RestoreTarget, policy: ExistingItemPolicy, only indexes: Set<Int>? = nil,
     for use: ArchiveUse = .restoring
@@ -60,8 +60,8 @@ public enum Restorer {
     try restore(plan, onto: .device(session), progress: progress)
   }
 
-  /// Carries out a plan, as above. For a Simulator this happens within the transaction of its keychain, which the caller
-  /// commits.
+  /// Carries out a plan, like the method above. For a Simulator, this happens within its keychain's transaction, which
+  /// the caller commits.
   package static func restore(
     _ plan: MigrationPlan, onto target: RestoreTarget, progress: (Int, Int) -> Void = { _, _ in }
   ) throws(MigrationError) {
@@ -99,7 +99,7 @@ public enum Restorer {
     }
   }
 
-  /// Imports the items of a plan one after the other, and stops at the first that does not do what the plan says.
+  /// Imports the items of a plan one by one, and stops at the first item whose result differs from the plan.
   private static func importAll(
     of plan: MigrationPlan, _ progress: (Int, Int) -> Void,
     _ importItem: (IncomingItem) throws(MigrationError) -> ImportResolution
@@ -134,13 +134,5 @@ public enum Restorer {
       }
       return rows
     }
-  }
-
-  /// As iOS does, which decrypts every row first to keep its system's own items: one that is locked ends the restore,
-  /// but for those of the passcode class.
-  ///
-  /// - Throws: Category `locked`, with how many rows are. While the device is unlocked none is, and none is looked at.
-  public static func checkReadable(_ session: DeviceSession) throws(MigrationError) {
-    try LockedRows.requireNone(on: session)
   }
 }

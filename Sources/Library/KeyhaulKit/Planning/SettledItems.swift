@@ -59,9 +59,9 @@ final class SettledItems: Sendable {
 }
 
 extension ArchivedItem {
-  /// The decrypted item, of one that a plan imports.
+  /// Returns the decrypted content of an item that a plan imports.
   ///
-  /// - Throws: `.notAvailable` if it does not open.
+  /// - Throws: `.notAvailable` if the item is encrypted.
   func requireItem() throws(KeychainRuleError) -> KeychainItem {
     guard let item else { throw KeychainRuleError(.notAvailable, "item \(index) is encrypted") }
     return item

@@ -20,7 +20,7 @@ public struct PlanPage: HTMLPage {
   ///   - apps: What people call the apps, as far as the backup or the device knows.
   ///   - maker: What the device that made the backup has besides, where it was asked.
   ///   - sourceArgument: What the person types for the source; `nil` if it came from a stream.
-  ///   - targetArgument: What the person types for the target; `nil` if it is unknown.
+  ///   - targetArgument: The target as a command-line argument; `nil` if it is unknown.
   ///   - program: Name and version of the program that makes the page.
   public init(
     _ plan: MigrationPlan, as document: PlanDocument, apps: AppDirectory, maker: MakerItems? = nil,

@@ -21,7 +21,7 @@ package struct PlanReport {
     let itemCount: Int
     /// Whether there is no such device, and one is only thought of.
     var isImagined = false
-    /// Whether it is the keychain of a Simulator, which has no lock and no passcode.
+    /// Whether the target is a Simulator's keychain, which has no lock and no passcode.
     package var isSimulator = false
   }
 
@@ -41,7 +41,7 @@ package struct PlanReport {
   package init(_ plan: MigrationPlan, of source: MoveSource, ontoNew name: String, made: KeychainDate) {
     let target = PlanDocument.Target(
       name: name, sameDevice: false, claimsSameDevice: false, state: DeviceState.unlocked.rawValue, passcodeSet: true,
-      items: 0, revision: "r0", isImagined: true)
+      items: 0, revision: RestoreTarget.noRevision, isImagined: true)
     self.init(plan, of: source, onto: target, .unlocked, made: made, isRedacted: false)
   }
 
@@ -81,7 +81,7 @@ package struct PlanReport {
     return isRedacted ? document.redactingNames() : document
   }
 
-  /// Why this plan cannot be carried out, as one sentence; `nil` if it can be.
+  /// The reason why this plan cannot be carried out, as one sentence; `nil` if it can be.
   package var obstacle: String? {
     if source.obstacle != nil { return "This backup cannot be restored as it is." }
     if plan.onlyRemoves {
@@ -186,7 +186,7 @@ extension PlanReport {
   ///
   /// - Parameters:
   ///   - sourceArgument: What the person types for the source; `nil` if it came from a stream.
-  ///   - targetArgument: What the person types for the target; `nil` if there is no such argument.
+  ///   - targetArgument: The target as a command-line argument; `nil` if there is no such argument.
   ///   - program: The name and version that the page states.
   package func page(from sourceArgument: String?, to targetArgument: String?, program: String) -> PlanPage {
     PlanPage(
@@ -264,8 +264,8 @@ package struct AppReport: Report {
   package var json: JSONValue { ShareDocument(shares: shares, move: MoveDocument(report.document)).json }
 }
 
-/// `plan --compare` (format `migration-comparison/1`): what a backup with and one without a password bring back, to the
-/// device that made it and to another.
+/// The report of `plan --compare` (format `migration-comparison/1`). It compares restores of a backup with and without
+/// a password, to the source device and to another device.
 package struct ComparisonReport: Report {
   package let comparison: MigrationComparison
   package let report: PlanReport
@@ -283,12 +283,12 @@ package struct ComparisonReport: Report {
 }
 
 extension ComparisonReport {
-  /// The four restores and the checklist as one HTML file.
+  /// Returns the four restores and the checklist as one HTML file.
   ///
   /// - Parameters:
-  ///   - sourceArgument: What the person types for the source; `nil` if it came from a stream.
-  ///   - targetArgument: What the person types for the target; `nil` if there is no such argument.
-  ///   - program: The name and version that the page states.
+  ///   - sourceArgument: The source as a command-line argument; `nil` if it came from a stream.
+  ///   - targetArgument: The target as a command-line argument; `nil` if there is no such argument.
+  ///   - program: The program's name and version, for the page.
   package func page(from sourceArgument: String?, to targetArgument: String?, program: String) -> ComparisonPage {
     ComparisonPage(
       comparison, of: report.document, apps: report.source.apps, maker: report.source.maker,
@@ -297,7 +297,7 @@ extension ComparisonReport {
   }
 }
 
-/// `plan --audit` (format `keychain-audit/1`): what a developer asks of the items that apps store.
+/// The report of `plan --audit` (format `keychain-audit/1`): a developer's view of the items that apps store.
 package struct AuditReport: Report {
   package let audit: KeychainAudit
   package let report: PlanReport
@@ -314,7 +314,8 @@ package struct AuditReport: Report {
   package var json: JSONValue { AuditDocument(audit: audit, move: MoveDocument(report.document)).json }
 }
 
-/// `plan` without `--to` (format `migration-futures/1`): what is lost on a new device, and on the same one, erased.
+/// The report of `plan` without `--to` (format `migration-futures/1`): the losses on a new device, and on the erased
+/// source device.
 package struct FuturesReport: Report {
   package let facts: FuturesFacts
 

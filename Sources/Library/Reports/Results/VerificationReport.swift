@@ -9,9 +9,9 @@ package struct VerificationReport {
   let device: String?
   /// Whether the password was left out on request.
   let isQuickAsked: Bool
-  /// What the items show about the given device key; `nil` if no key was given or tried.
+  /// The items' evidence about the given device key; `nil` if no key was given or tried.
   package let deviceKey: DeviceKeyVerdict?
-  /// Whether a missing seal was asked about.
+  /// Whether the user required a seal.
   let requiresSeal: Bool
 
   package init(
@@ -114,7 +114,7 @@ package struct VerificationReport {
   /// The checks that were not made of what there is: a seal may be missing.
   private var unmade: [BackupVerification.Unchecked] { verification.unchecked.filter { $0.id != .seal } }
 
-  /// Whose key the items need, as far as the backup says it: anyone can change that name.
+  /// The source device that the backup names, as a sentence part. Anyone can change that name.
   private var owner: String { device.map { "the backup names \($0)" } ?? "the backup does not name the device" }
 
   /// The last line: whether this copy can be relied on.
@@ -173,7 +173,8 @@ package struct VerificationReport {
     return " (\(right), \(others): a change in \(files.unproven == 1 ? "it" : "them") cannot be seen)"
   }
 
-  /// "1 item could not be checked, because it needs a device's hardware key (the backup names old-phone)"; `nil` if all were.
+  /// "1 item could not be checked, because it needs a device's hardware key (the backup names old-phone)"; `nil` if all
+  /// were checked.
   private var boundItems: String? {
     let bound = verification.items?.deviceBound ?? 0
     guard bound > 0 else { return nil }

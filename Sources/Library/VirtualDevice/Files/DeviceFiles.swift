@@ -10,7 +10,7 @@ package struct DeviceFiles: Sendable {
 
   package init(_ system: FileSystem = .real) { self.system = system }
 
-  /// - Parameter byteCount: How many bytes the disk should have had room for; `nil` if nobody knows.
+  /// - Parameter byteCount: The free space that the disk needed, in bytes; `nil` if unknown.
   static func failure(
     _ verb: String, _ path: String, _ reason: Errno, needs byteCount: Int? = nil
   ) -> VirtualDeviceError {
@@ -51,7 +51,7 @@ package struct DeviceFiles: Sendable {
     try calling("look at", path) { () throws(Errno) in try system.status(of: path)?.kind }
   }
 
-  /// The bytes of a regular file; `nil` if no file exists at the path.
+  /// Returns the bytes of a regular file; `nil` if there is no file at the path.
   ///
   /// - Throws: `.damaged` where it is not a regular file or longer than `limit` bytes; `.io`.
   func read(_ path: String, atMost limit: Int) throws(VirtualDeviceError) -> [UInt8]? {

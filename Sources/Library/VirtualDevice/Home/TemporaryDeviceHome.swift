@@ -9,13 +9,13 @@ import SystemPackage
 
 /// A directory of devices that goes with its last reference: for demos and for the tests of apps.
 ///
-/// A process that is killed leaves its directory. The next process that makes one in the same place removes it.
+/// A killed process leaves its directory behind. The next process that creates one in the same place removes it.
 public final class TemporaryDeviceHome: Sendable {
   /// The directory's devices; they go with the last reference to this object.
   public let home: DeviceHome
   private let hold: Hold?
 
-  /// Holds the directory for as long as it is used.
+  /// Locks the directory while it is in use.
   private final class Hold: Sendable {
     private let lock: FileLock
 
@@ -42,11 +42,11 @@ public final class TemporaryDeviceHome: Sendable {
     self.hold = hold
   }
 
-  /// - Returns: `nil` if another process has taken the directory for a leftover in the meantime.
-  /// - Throws: Why it cannot be held, such as on a file system that knows no locks.
+  /// - Returns: The lock; `nil` if another process is removing the directory as a leftover.
+  /// - Throws: The reason why it cannot be locked, such as a file system without locks.
   private static func hold(_ path: String) throws(Errno) -> Hold? {
     let system = FileSystem.real
-    // Not the directory itself, which is locked while a device is made in it.
+    // Locks a file in the directory. The directory itself is locked while a device is created in it.
     guard let lock = try system.lock(try system.openLockFile("\(path)/\(lockName)"), .exclusive) else { return nil }
     return system.isDirectory(path) ? Hold(lock) : nil
   }
@@ -57,7 +57,7 @@ public final class TemporaryDeviceHome: Sendable {
   private static let prefix = "keyhaul-devices-"
   private static let cleaned = Locked<Set<String>>([])
 
-  /// Removes the directories of processes that were killed, once for each place.
+  /// Removes the directories of killed processes, once per parent directory.
   private static func removeLeftovers(in parent: String) {
     let system = FileSystem.real
     guard cleaned.withLock({ $0.insert(parent).inserted }), let directory = try? system.openDirectory(parent),

@@ -181,8 +181,9 @@ public final class DeviceSession {
   /// that was not, never one fresh that is stale. Readers of a revision hold the device, so that none sees the time between.
   /// For the same reason it stays raised where the change then fails.
   ///
-  /// The first change of a session pays for that, and for a check of the keychain's indexes; further ones raise the counter in memory, and the session's end writes
-  /// it down. Nobody else has seen a revision meanwhile, so that a crash before the end leaves nothing fresh either.
+  /// Only the first change of a session saves the revision and checks the keychain's indexes. Further changes raise the
+  /// counter in memory, and the end of the session saves it. No other process has seen a revision in between, so a
+  /// crash before the end does not leave a stale plan fresh either.
   ///
   /// - Throws: `.notWritable`, `.io`.
   public func willChangeItems() throws(VirtualDeviceError) -> KeychainStore {

@@ -91,9 +91,9 @@ final class KeptSessions: Sendable {
     for directory in lock.withLock({ entries.keys.filter { $0.hasPrefix(home + "/") } }) { letGo(of: directory) }
   }
 
-  /// Looks from time to time whether the session is still used, on a separate thread, until it is not.
+  /// Checks regularly, on a separate thread, whether the session is still used, and stops when it is not.
   ///
-  /// - Returns: `false` if no thread can be started: then the session must not stay.
+  /// - Returns: `false` if no thread can be started. The session must then not be kept.
   private func watch(_ directory: String) -> Bool {
     WorkThread.start { [self] in
       while true {

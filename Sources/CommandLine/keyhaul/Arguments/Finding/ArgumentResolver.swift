@@ -11,7 +11,8 @@ import KeyhaulKit
 /// A DEVICE is a name under the home directory, or a path when it has a slash. Where either is possible, a path's
 /// content decides, and a name that is both a device and a file is an error.
 struct ArgumentResolver {
-  /// The directory of the virtual devices; `nil` if nothing names one, and then no name alone means a device.
+  /// The directory of the virtual devices; `nil` if none is configured, in which case a name alone never means a
+  /// device.
   let home: String?
   let content: (String) -> PathContent
   /// The names of the devices there are, to guess what a mistyped one was meant to be.
@@ -107,7 +108,7 @@ struct ArgumentResolver {
     }
   }
 
-  /// Where a device of the home directory lies; `nil` if there is none of this name.
+  /// Returns the directory of a device in the home directory; `nil` if there is no device with this name.
   private func directory(ofDevice name: String) -> String? {
     guard let home, DeviceName.isValid(name) else { return nil }
     let directory = "\(home)/\(name)"
@@ -155,7 +156,7 @@ struct ArgumentResolver {
 extension ArgumentResolver {
   /// Asks the file system.
   ///
-  /// - Parameter home: The directory of the virtual devices, if anything names one.
+  /// - Parameter home: The directory of the virtual devices; `nil` if none is configured.
   init(home: String?) {
     self.init(
       home: home, content: PathContent.init(of:),

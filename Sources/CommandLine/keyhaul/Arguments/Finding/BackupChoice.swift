@@ -29,8 +29,9 @@ enum BackupChoice {
       try: "keyhaul inspect \(ShellWord.typed(parent, else: "FOLDER")) lists them")
   }
 
-  /// The backup to suggest as a command's argument: a finished one if possible, then one whose state is unknown, then
-  /// an unfinished one, then a damaged one. `ARCHIVE` if its name cannot be copied; `nil` if there are no backups.
+  /// Returns the backup to suggest as a command's argument. A finished backup is preferred, then one whose state is
+  /// unknown, then an unfinished one, then a damaged one. `ARCHIVE` if its name cannot be copied; `nil` if there are no
+  /// backups.
   static func proposal(among backups: [BackupDirectory.Entry], in directory: String) -> String? {
     let order: [BackupDirectory.Entry.State?] = [.finished, nil, .unfinished, .damaged]
     let best = order.lazy.compactMap { state in backups.first { $0.state == state } }.first

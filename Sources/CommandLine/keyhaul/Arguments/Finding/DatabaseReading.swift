@@ -54,14 +54,14 @@ struct DatabaseReading {
       "nothing in \(name) can be decrypted", why: "the keys are not in the database", try: "--class-keys-file PATH")
   }
 
-  /// Reads the three files as they were at one moment. If they change meanwhile, they are read again.
+  /// Reads the three files as they were at one moment. If they change during the reading, they are read again.
   ///
-  /// - Throws: `.busy` if they change all the time.
+  /// - Throws: `.busy` if they keep changing.
   private static func bytes(
     of path: String, named name: String, in session: Session
   ) throws(CommandFailure) -> (file: [UInt8], log: [UInt8], journal: [UInt8]) {
     func read(_ path: String, _ status: FileStatus?) throws(CommandFailure) -> [UInt8] {
-      // SQLite makes and removes an empty log or journal without any change.
+      // SQLite creates and removes an empty log or journal without changing the database.
       guard let status, status.byteCount > 0 else { return [] }
       return try InputFile.read(path, atMost: KeychainDatabase.maximumByteCount, what: path, in: session)
     }
@@ -75,7 +75,7 @@ struct DatabaseReading {
         let (log, journal) = (try read(path + "-wal", before[1]), try read(path + "-journal", before[2]))
         if Self.isUnchanged(path, since: before) { return (file, log, journal) }
       } catch {
-        // A file that is gone or too long may only be so because of a change.
+        // A change may be the only reason why a file is missing or too long.
         if Self.isUnchanged(path, since: before) { throw error }
       }
     }
@@ -84,18 +84,18 @@ struct DatabaseReading {
       try: "shut down the Simulator, or read a copy")
   }
 
-  /// How often a database that changes is read.
+  /// The number of attempts to read a changing database.
   private static let attemptCount = 20
-  /// Two changes within one tick of the file system's clock leave the same time in a file's status. No system's tick is
-  /// longer (Linux: at most 10 ms).
+  /// An upper bound for the tick of any system's file clock (Linux: at most 10 ms). Two changes within one tick leave
+  /// equal times in a file's status.
   private static let shortestMilliseconds = 20
 
-  /// Whether a change right now could go unseen, because one of the files has changed just before.
+  /// Whether a change could now go unnoticed, because one of the files has just changed.
   private static func haveJustChanged(_ statuses: [FileStatus?]) -> Bool {
     let now = DeviceClock.system.now().secondsSince1970
     return statuses.contains { status in
       guard let age = status.map({ now - $0.lastChange }) else { return false }
-      // A time far in the future comes from another clock, which says nothing about the present.
+      // A time far in the future was set by another clock, so it proves nothing about the present.
       return (-1..<Double(shortestMilliseconds) / 1000).contains(age)
     }
   }

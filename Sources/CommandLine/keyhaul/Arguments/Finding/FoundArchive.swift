@@ -71,9 +71,9 @@ struct FoundArchive {
     throw .usage("\(verb) cannot read standard input", why: "a stream can be read only once", try: "a folder or a file")
   }
 
-  /// Locks the backup until the session ends, and returns where it is to be read.
+  /// Locks the backup until the session ends, and returns its location for reading.
   ///
-  /// - Throws: `.usage` for a directory of several backups, and where standard input is something else already; `.busy`.
+  /// - Throws: `.usage` for a directory of several backups, or if standard input already has another use; `.busy`.
   func location(
     for access: BackupLock.Access = .reading, in session: Session
   ) throws(CommandFailure) -> ArchiveLocation {
@@ -102,7 +102,7 @@ struct FoundArchive {
   ///
   /// - Parameters:
   ///   - storage: Where a large list or keychain is kept meanwhile.
-  ///   - access: Whether the command changes the backup.
+  ///   - access: The command's use of the backup: reading or changing it.
   ///   - use: Refuses what the use does not take, of which there is a warning otherwise.
   ///   - takesRemains: Also opens what is left of a backup without its manifest or its list of files.
   func open(

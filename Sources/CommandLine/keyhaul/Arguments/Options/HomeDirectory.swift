@@ -6,7 +6,7 @@ enum HomeDirectory {
   ///
   /// Source of the default: XDG Base Directory Specification (a relative `XDG_DATA_HOME` is ignored).
   ///
-  /// - Returns: `nil` if nothing names a folder.
+  /// - Returns: The path; `nil` if no directory is configured.
   /// - Throws: `.usage` for an empty `--home`.
   static func path(flag: String?, environment: [String: String]) throws(CommandFailure) -> String? {
     if let flag {
@@ -23,7 +23,7 @@ enum HomeDirectory {
     return nil
   }
 
-  /// The error of what needs a folder of virtual devices if nothing names one.
+  /// The error of a command that needs a directory of virtual devices if none is configured.
   static var missing: CommandFailure {
     .usage("there is no folder for virtual devices", why: "HOME is not set", try: "--home DIR")
   }
@@ -36,9 +36,9 @@ extension Session {
     return home
   }
 
-  /// The directory that holds the virtual devices, for a command that also works without any.
+  /// Returns the directory of the virtual devices, for a command that also works without one.
   ///
-  /// - Returns: `nil` if nothing names one.
+  /// - Returns: The path; `nil` if no directory is configured.
   func homeDirectoryIfAny() throws(CommandFailure) -> String? {
     let home = try HomeDirectory.path(flag: common.home, environment: environment)
     if let home, common.home != nil { showHome(home) }

@@ -78,7 +78,7 @@ extension CommandFailure {
 extension CommandFailure {
   /// An error of a device, told with the name that the user knows it by.
   init(_ error: VirtualDeviceError, device: String) {
-    // A wait for another process that a signal has ended came to no lock either.
+    // A wait for another process that a signal ended has not acquired a lock either.
     if error.isStopped || error.code == .busy, let signal = Interruption.pending {
       self = Interruption.failure(signal, state: "no item was changed")
       return

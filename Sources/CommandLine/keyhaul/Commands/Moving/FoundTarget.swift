@@ -1,13 +1,13 @@
 import KeyhaulKit
 import Reports
 
-/// The target of a restore, as it was found.
+/// The target of a restore: a device or a Simulator.
 enum FoundTarget {
   case device(FoundDevice)
   case simulator(FoundSimulator)
 
-  /// Lends the target. A device is held meanwhile; a Simulator's keychain is as it was read, and is held alone only while
-  /// it is changed.
+  /// Runs `body` with the target. A device's file lock is kept until `body` returns. A Simulator's keychain is passed
+  /// as it was read, and its file is locked only during a change.
   func hold<Value>(_ access: DeviceAccess, _ body: (RestoreTarget) throws -> Value) throws -> Value {
     switch self {
     case .device(let device): try device.hold(access) { try body(.device($0)) }
@@ -18,9 +18,9 @@ enum FoundTarget {
   /// Carries out a plan.
   ///
   /// - Parameters:
-  ///   - held: The target as it was lent.
-  ///   - end: What is said of the restore afterwards.
-  ///   - progress: Called now and then with the number of imports that are done, and of all.
+  ///   - held: The target that `hold(_:_:)` passed.
+  ///   - end: The outcome of the restore, for messages.
+  ///   - progress: Called now and then with the number of finished imports and the total number.
   func restore(
     _ plan: MigrationPlan, onto held: RestoreTarget, _ end: RestoreEnd, in session: Session,
     progress: (Int, Int) -> Void
@@ -38,7 +38,8 @@ enum FoundTarget {
         try Restorer.restore(plan, onto: held, progress: progress)
       }
     } catch {
-      // The counter that tells a saved plan from a stale one was raised before, so that it tells of a crash too.
+      // The revision that marks a saved plan as stale was raised before the change, so a crash also makes the plan
+      // stale.
       if error.isCancelled {
         try Interruption.check("no item of \(held.name) was changed; saved plans must be made again")
       }

@@ -6,7 +6,7 @@ import Reports
 struct PreparedRestore {
   let named: NamedArchive
   let opened: ArchiveUnlocker.OpenedForDevice
-  /// That of the device whose hardware key opened it; `nil` for a Simulator.
+  /// The identifier of the device whose hardware key opened the backup; `nil` for a Simulator.
   let identifier: String?
   let policy: ExistingItemPolicy
   let selection: RestoreSelection?
@@ -14,7 +14,8 @@ struct PreparedRestore {
 
   var damage: BackupDamageNotice { BackupDamageNotice(opened: opened.archive, name: named.name) }
 
-  /// Refuses a target on which nothing can be restored now, before a password is asked for and whenever it is held.
+  /// Refuses a target that cannot be restored to now. Called before a password is asked for, and in each session with
+  /// the target.
   static func check(_ target: RestoreTarget, _ named: NamedArchive, _ saved: SavedPlan?) throws(CommandFailure) {
     do throws(MigrationError) {
       try target.checkReadable()
@@ -25,7 +26,7 @@ struct PreparedRestore {
     if case .device(let device) = target { try saved?.check(named, device) }
   }
 
-  /// What the restore would do to the target as it is now.
+  /// Returns the plan for the target in its current state.
   ///
   /// - Parameters:
   ///   - shown: What a person agreed to, where one did; it has to be the same still.

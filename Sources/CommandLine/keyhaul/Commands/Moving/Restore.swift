@@ -8,7 +8,7 @@ import Reports
   import Foundation
 #endif
 
-/// `keyhaul restore`: an archive's items onto a device or into a Simulator's keychain, in one step.
+/// `keyhaul restore`: restores an archive's items to a device or a Simulator's keychain, in one step.
 struct Restore: RunnableVerb {
   static let screen = HelpScreen(
     sentence: "Restore a backup onto a device, in one step",
@@ -104,7 +104,7 @@ struct Restore: RunnableVerb {
     }
   }
 
-  /// Refuses the flags that are about devices alone.
+  /// Refuses flags that apply only to devices.
   private func refuseFlags(for simulator: FoundSimulator) throws(CommandFailure) {
     let given = [plan.map { _ in "--plan" }, try opening.deviceKeySource().map { _ in "a hardware key" }]
     guard let flag = given.compactMap(\.self).first else { return }
@@ -158,7 +158,7 @@ struct Restore: RunnableVerb {
     try session.say(end.sentence)
   }
 
-  /// What is done, or would be done, to a Simulator's keychain in JSON.
+  /// The changes made or planned for a Simulator's keychain, as JSON.
   private func document(of report: PlanReport, onto simulator: FoundSimulator) -> JSONValue {
     let summary = report.plan.summary
     let changes = summary.byChange

@@ -1,8 +1,8 @@
 import KeyhaulKit
 import Reports
 
-/// What has to be agreed to before a restore changes a device or a Simulator's keychain: what it takes away there, that the backup is damaged, and
-/// on a terminal that it is done at all.
+/// The user's consent that is required before a restore changes a device or a Simulator's keychain. It covers the
+/// items that the restore removes, and damage in the backup. On a terminal, it also covers the restore itself.
 struct RestoreAgreement {
   let prepared: PreparedRestore
   /// `--accept-damage`.

@@ -1,8 +1,8 @@
 import KeyhaulKit
 import SystemPackage
 
-/// The file of `--resume`: each answer on a line of its own, as `ndjson` prints it and with its question, added as soon as it
-/// is there.
+/// The file of `--resume`. Each answer is one line, with its question, in the form that `ndjson` prints. It is added as
+/// soon as it is available.
 ///
 /// A run that was ended goes on behind the last whole line. Of an earlier answer only its place is held, so that documents
 /// of any size take no memory. One process writes to it at a time.
@@ -35,7 +35,7 @@ final class AnswerJournal: Sendable {
   /// - Parameters:
   ///   - verb: Answers of other verbs, and those to other questions, are none to this one.
   ///   - asked: As `BackupAnswer` has it, for a backup whose password is available and for one whose is not.
-  ///   - questionDigest: As `AnswerQuestion` has it.
+  ///   - questionDigest: The digest of the question (`AnswerQuestion.digest`).
   /// - Throws: `.refused` for a file that holds something else: nothing is added to it. `.busy` where another run has it.
   init(_ path: String, verb: String, asked: Set<[String]>, questionDigest: String) throws(CommandFailure) {
     self.path = path
@@ -52,7 +52,7 @@ final class AnswerJournal: Sendable {
           .busy, "\(path) is in use",
           why: "another run is adding results to it", try: "another file")
       }
-      // As with other outputs: somebody else may have put the link there.
+      // As with other output files, another user may have created the link.
       guard error != .tooManySymbolicLinkLevels else {
         throw CommandFailure(
           .failed, "cannot continue with \(path)", why: "it is a link", try: "the path of the link's target")
@@ -68,12 +68,13 @@ final class AnswerJournal: Sendable {
     while let line = try lines.next() {
       guard let json = try? JSONValue(parsing: line.bytes), let answer = BackupAnswer(json) else {
         if line.offset == 0 {
-          // A few bytes may be all that a full disk had room for. The rest is added, so that the next run knows the line.
+          // A full disk may have cut the line after a few bytes. The missing bytes are added, so that the next run
+          // recognizes the line.
           let isShort = lines.endsWithinLine && Self.start.starts(with: line.bytes)
           guard isShort || line.bytes.starts(with: Self.start) else { throw Self.foreign(path) }
           missing = Self.start.dropFirst(line.bytes.count)
         }
-        // What a run left of a line when it was killed, or when the disk was full.
+        // A run that was killed, or a full disk, left an incomplete line.
         continue
       }
       let isSameQuestion = AnswerQuestion(json[AnswerQuestion.member])?.digest == questionDigest
@@ -87,7 +88,7 @@ final class AnswerJournal: Sendable {
     if lines.endsWithinLine { try write(missing + [UInt8(ascii: "\n")]) }
   }
 
-  /// How each line begins.
+  /// The first bytes of every line.
   private static let start = Array("{\"format\":\"\(BackupAnswer.format)\"".utf8)
 
   private static func foreign(_ path: String) -> CommandFailure {
@@ -99,7 +100,7 @@ final class AnswerJournal: Sendable {
   /// Whether there is an answer about a path that may still hold.
   func mayKnow(_ path: String) -> Bool { Key(path).map { places[$0] != nil } ?? false }
 
-  /// The stored answer about a backup in its current state, and its question; `nil` if there is none.
+  /// Returns the stored answer about a backup in its current state, and its question; `nil` if there is none.
   func answer(
     about path: String, asked: [String], digest: String
   ) -> (answer: BackupAnswer, question: AnswerQuestion)? {
@@ -124,7 +125,7 @@ final class AnswerJournal: Sendable {
 
   /// Adds an answer, in one piece.
   ///
-  /// - Parameter question: What must be the same for the answer to be used again; `nil` if it never is.
+  /// - Parameter question: The inputs that must match before the answer is used again; `nil` if it is never used again.
   func add(_ answer: BackupAnswer, _ question: AnswerQuestion?) throws(CommandFailure) {
     let member = question.map { [(AnswerQuestion.member, $0.json)] } ?? []
     guard case .object(let members) = answer.json else { return }

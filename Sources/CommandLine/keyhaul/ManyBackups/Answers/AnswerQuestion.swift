@@ -1,14 +1,14 @@
 import KeyhaulKit
 
-/// What must be the same for an answer of an earlier run to be used again, besides the backup and the flags.
+/// The inputs, other than the backup and the flags, that must match before an earlier run's answer is used again.
 struct AnswerQuestion: Equatable, Sendable {
   /// The name of the member in a line of a `--resume` file.
   static let member = "question"
 
-  /// Of the program, the flags, and the files and devices that shape an answer.
+  /// The digest of the program version, the flags, and the files and devices that shape an answer.
   let digest: String
-  /// A random mark of the password that opened the backup; `nil` if none did. Passwords of two runs with one mark are the
-  /// same.
+  /// A random mark of the password that opened the backup; `nil` if none did. If two runs have the same mark, they had
+  /// the same password.
   let password: String?
 
   init(digest: String, password: String?) {
@@ -16,7 +16,7 @@ struct AnswerQuestion: Equatable, Sendable {
     self.password = password
   }
 
-  /// - Returns: `nil` for every other value.
+  /// - Returns: `nil` if the value has no digest.
   init?(_ json: JSONValue?) {
     guard let digest = json?["digest"]?.stringValue else { return nil }
     self.init(digest: digest, password: json?["password"]?.stringValue)
@@ -24,13 +24,13 @@ struct AnswerQuestion: Equatable, Sendable {
 
   var json: JSONValue { ["digest": .string(digest), "password": .text(password)] }
 
-  /// The digest of what shapes an answer besides the backup and its password.
+  /// Returns the digest of all inputs that shape an answer, except the backup and its password.
   ///
-  /// A digest of a device key gives nothing away: the key is 16 random bytes.
+  /// The digest of a device key does not reveal the key, which is 16 random bytes.
   ///
   /// - Parameters:
-  ///   - asked: As `BackupAnswer` has it.
-  ///   - inputs: As the verb gives them.
+  ///   - asked: The value of `BackupAnswer.asked`.
+  ///   - inputs: The command's flags, with the contents of their files or the identities of their devices.
   static func digest(
     asked: [String], inputs: [(flag: String, content: [UInt8])], _ opening: OpeningOptions, in session: Session
   ) throws(CommandFailure) -> String {
@@ -40,7 +40,7 @@ struct AnswerQuestion: Equatable, Sendable {
     let key = try opening.deviceKey(of: "the backups", in: session)
     do throws(DataProtectionError) {
       if let key { parts += [Array("device key".utf8), try key.fingerprint()] }
-      // Each part follows its length, so that no two lists of parts have the same bytes.
+      // Each part is preceded by its length, so that two different lists of parts never have equal bytes.
       return "sha256:" + String(hexadecimal: try Digest.sha256(parts.flatMap { Array("\($0.count):".utf8) + $0 }))
     } catch {
       throw CommandFailure(.failed, "cannot compute a digest for --resume", why: error.reason)
@@ -49,8 +49,8 @@ struct AnswerQuestion: Equatable, Sendable {
 }
 
 extension Session {
-  /// What the devices of the home directory say of themselves: Keyhaul decrypts backups with the key of the device that
-  /// made them, and lists what such a device has besides.
+  /// Returns the records of the devices in the home directory. They shape answers: Keyhaul decrypts a backup with its
+  /// source device's key, and lists the device's other items.
   fileprivate func storedDeviceRecords() -> [DeviceRecord] {
     guard let devices = try? DeviceHome(of: self).devices() else { return [] }
     return devices.compactMap { try? $0.storedRecord() }
@@ -58,14 +58,14 @@ extension Session {
 }
 
 extension DeviceRecord {
-  /// What a device made anew does not share, under whatever name, and its revision.
+  /// The values that differ for a newly made device, even one with an equal name, and the revision.
   var identityBytes: [UInt8] {
     Array([name, udid, serialNumber, Timestamp.text(of: created), revision].joined(separator: "\u{0}").utf8)
   }
 }
 
 extension DeviceSession {
-  /// What tells a device from every other one, and its revision: its key as well as what it says of itself.
+  /// Returns the values that identify a device, and its revision: its record and its key.
   func identity() throws(VirtualDeviceError) -> [UInt8] {
     let key = try deviceKey()
     return record.identityBytes + [0] + ((try? key.fingerprint()) ?? [])

@@ -21,9 +21,9 @@ protocol BackupVerb: TabularVerb, Sendable {
   var shownParts: [String] { get }
   /// What shapes an answer besides the backup and its password: "--list", "--to new-phone r17".
   func asked(in session: Session) throws -> [String]
-  /// The contents of files and the identities of devices that shape an answer, each under its flag.
+  /// Returns the contents of files and the identities of devices that shape an answer, each with its flag.
   func inputs(in session: Session) throws -> [(flag: String, content: [UInt8])]
-  /// Whether a password that is available is tried.
+  /// Whether the command tries an available password.
   var usesPassword: Bool { get }
 
   /// The rows of its document about one backup; `nil` if that has none.
@@ -57,7 +57,7 @@ extension BackupVerb {
 
   /// Whether an argument is the name of a device in the home folder.
   ///
-  /// - Parameter home: The home folder; `nil` if nothing names one.
+  /// - Parameter home: The home folder; `nil` if none is configured.
   static func isDevice(_ argument: String, home: String?) -> Bool {
     guard let home else { return false }
     let name = argument.hasPrefix("device:") ? argument.dropFirst("device:".count) : argument[...]
@@ -101,7 +101,7 @@ struct BackupAsking<Verb: BackupVerb>: Sendable {
   let word: String
   let environment: [String: String]
   let asked: [String]
-  /// The digest of the question, as the run began; `nil` without `--resume`.
+  /// The digest of the question at the start of the run; `nil` without `--resume`.
   var questionDigest: String?
   let passwords: SharedPasswords
   private let turns = PasswordTurns()
@@ -112,7 +112,7 @@ struct BackupAsking<Verb: BackupVerb>: Sendable {
   struct Answered: Sendable {
     let answer: BackupAnswer
     let isResumed: Bool
-    /// What must be the same for the answer to be used again; `nil` if it changed while the backup was read.
+    /// The inputs that must match before the answer is used again; `nil` if they changed while the backup was read.
     var question: AnswerQuestion?
   }
 
@@ -145,7 +145,7 @@ struct BackupAsking<Verb: BackupVerb>: Sendable {
       question: digest.map { AnswerQuestion(digest: $0, password: session.openingPassword?.mark) })
   }
 
-  /// The digest of what shapes an answer besides the backup and its password, as it is now.
+  /// Returns the current digest of all inputs that shape an answer, except the backup and its password.
   private func question(now place: BackupPlace) throws -> String {
     let alone = verb.alone(with: place.path)
     let session = session(for: alone, place, SessionRecord())
@@ -180,10 +180,10 @@ struct BackupAsking<Verb: BackupVerb>: Sendable {
     return known.answer
   }
 
-  /// Whether the passwords that are available now open a backup as those did that were available then.
+  /// Whether the available passwords open a backup as the earlier run's passwords did.
   ///
-  /// A password proves itself on the first backup that it opened in an earlier run. It is then known to be the same as in
-  /// that run, so one key is derived for each password, not one for each backup. Nothing about a password is stored.
+  /// A password is recognized on the first backup that it opened in an earlier run. It then counts as the earlier run's
+  /// password, so one key is derived per password, not per backup. Nothing about a password is stored.
   private func isOpened(_ archive: BackupArchive, asIn question: AnswerQuestion, _ session: Session) -> Bool {
     let offered = session.offeredPasswords
     guard verb.usesPassword, !offered.isEmpty else { return true }
@@ -228,7 +228,8 @@ struct BackupAsking<Verb: BackupVerb>: Sendable {
   }
 }
 
-/// Lets one thread at a time try the passwords that may have a mark, so that the others find out for nothing.
+/// A lock for each password mark. One thread at a time tries the passwords for a mark, and the other threads reuse its
+/// result.
 private final class PasswordTurns: Sendable {
   private final class Turn: Sendable { let lock = Locked(()) }
   private let turns = Locked<[String: Turn]>([:])

@@ -49,8 +49,8 @@ struct CommandFailure: Error, Equatable {
     }
   }
 
-  /// The failure with the advice that helps if the system had no descriptor or no memory left: whatever else was meant to help
-  /// then does not.
+  /// The failure, with advice for a shortage of descriptors or memory if that is its reason. No other advice helps
+  /// then.
   var advisingOfShortage: CommandFailure {
     guard let advice = Self.adviceOfShortage(why) else { return self }
     var failure = self
@@ -58,7 +58,8 @@ struct CommandFailure: Error, Equatable {
     return failure
   }
 
-  /// What to do if a shortage is the reason; `nil` if it is not. The reason of a call stands at the end of its sentence.
+  /// Returns the advice for a shortage; `nil` if a shortage is not the reason. A call's reason is at the end of its
+  /// sentence.
   static func adviceOfShortage(_ why: String?) -> String? {
     guard let why = why?.lowercased(), Errno.shortageReasons.contains(where: why.hasSuffix) else { return nil }
     return why.hasSuffix("memory")

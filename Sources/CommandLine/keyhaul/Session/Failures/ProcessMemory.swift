@@ -1,22 +1,22 @@
 import CProgram
 import KeyhaulKit
 
-/// What others may see of the memory of this process, and what is left in it.
+/// Protection and release of this process's memory.
 enum ProcessMemory {
-  /// Switches core dumps off, before there is a secret; programs that are started inherit the limit.
+  /// Disables core dumps, before the process has a secret. Child processes inherit the limit.
   ///
-  /// Where the system refuses, that is no error: whoever may then read the memory may read it anyway.
+  /// A refusal by the system is not an error: a process that may read a dump may also read the memory.
   static func guardAgainstDumps() { _ = keyhaul_refuse_dumps() }
 
-  /// Has the lists of a large keychain go back to the system where they are given back, and not stay with the process.
+  /// Makes the allocator return the lists of a large keychain to the system when they are freed.
   static func giveBackLargeBlocks() { keyhaul_give_back_large_blocks() }
 
-  /// Gives back what one large step has left before the next one begins.
+  /// Returns the memory that a large step freed to the system, before the next step begins.
   static func giveBackFreeMemory() { keyhaul_give_back_free_memory() }
 
-  /// Whether the system gives no more memory. Does nothing that a signal handler may not do.
+  /// Whether the system refuses more memory. Safe in a signal handler.
   static var isUsedUp: Bool { keyhaul_memory_is_used_up() != 0 }
 
-  /// Overwrites every secret, at the end of the process. Does nothing that a signal handler may not do.
+  /// Overwrites every secret, at the end of the process. Safe in a signal handler.
   static func wipeSecrets() { SecretArena.wipeAll() }
 }

@@ -23,7 +23,8 @@ struct PasswordList: Sendable {
   /// Reads a list and every password that it names, so that what cannot be read is known before any work.
   ///
   /// - Parameter path: Of the list; `-` is standard input.
-  /// - Throws: `.refused` for a list that another user could change: whoever can, runs commands and names files here.
+  /// - Throws: `.refused` if another user could change the list. That user could run commands and name files through
+  ///   it.
   init(_ path: String, in session: Session) throws(CommandFailure) {
     let what = "the list of passwords"
     if path != "-" { try Self.checkThatOthersCannotChange(path, what: what) }

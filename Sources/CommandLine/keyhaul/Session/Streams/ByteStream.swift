@@ -49,9 +49,9 @@ final class ByteStream {
     }.get()
   }
 
-  /// Writes bytes that are lent, and copies them nowhere.
+  /// Writes borrowed bytes without copying them.
   ///
-  /// - Throws: `.interrupted` if it would wait for a reader and the program was asked to stop.
+  /// - Throws: `.interrupted` if the write would wait for a reader and the program was asked to stop.
   static func writeAll(_ bytes: UnsafeRawBufferPointer, to descriptor: Int32) throws(Errno) {
     var offset = 0
     while offset < bytes.count {
@@ -70,7 +70,7 @@ final class ByteStream {
     }
   }
 
-  /// Whether a descriptor takes a few bytes without a wait.
+  /// Whether a descriptor accepts a few bytes without waiting.
   static func takesBytesNow(_ descriptor: Int32) -> Bool {
     var ready = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
     return poll(&ready, 1, 0) == 1
@@ -78,9 +78,9 @@ final class ByteStream {
 }
 
 extension ByteStream {
-  /// Waits until a descriptor has bytes or has come to its end.
+  /// Waits until a descriptor has bytes or reaches its end.
   ///
-  /// - Throws: If the program was asked to stop.
+  /// - Throws: The interruption, if the program was asked to stop.
   static func waitForInput(_ descriptor: Int32) throws(CommandFailure) {
     var ready = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
     repeat { try Interruption.check() } while poll(&ready, 1, WipedBuffer.pollTimeout) == 0

@@ -9,9 +9,9 @@ enum ProgressUnit: Sendable {
 
 /// One line on standard error that says what takes so long, and goes away when it is done.
 ///
-/// Nothing is shown for work that ends within 300 ms. The work itself runs on the caller's thread, and the line is drawn on
-/// another; if no thread can be started, it is drawn where the work tells how far it has come. A terminal that takes nothing,
-/// because it was stopped with Ctrl-S, holds nobody up.
+/// Nothing is shown for work that ends within 300 ms. The work runs on the caller's thread, and another thread draws
+/// the line. If no thread can be started, the line is drawn whenever the work reports its progress. A terminal stopped
+/// with Ctrl-S does not delay the work.
 final class ProgressLine: Sendable {
   static let delay = 0.3
   static let interval = 0.1
@@ -21,7 +21,7 @@ final class ProgressLine: Sendable {
     var total: Int?
     var shown = ""
     var isEnded = false
-    /// Draws the line, until the line ends.
+    /// The work that draws the line until the line ends.
     var drawing: SideWork?
     var lastDraw: ContinuousClock.Instant?
   }
@@ -39,8 +39,8 @@ final class ProgressLine: Sendable {
   ///   - unit: What is counted.
   ///   - style: How it looks.
   ///   - descriptor: Where it is shown.
-  ///   - delay: How long the work may take without it, in seconds.
-  ///   - startThread: Starts the thread that draws.
+  ///   - delay: The time, in seconds, that the work may take before the line appears.
+  ///   - startThread: Starts the drawing thread.
   init(
     _ title: String, unit: ProgressUnit = .step, style: TextStyle, descriptor: Int32,
     delay: Double = ProgressLine.delay, startThread: WorkThread.Starter = WorkThread.start
@@ -67,7 +67,7 @@ final class ProgressLine: Sendable {
     if !hasThread { drawIfDue() }
   }
 
-  /// Draws the line if it is time for it.
+  /// Draws the line if a redraw is due.
   private func drawIfDue() {
     let now = ContinuousClock.now
     guard start.duration(to: now) >= delay else { return }
@@ -81,7 +81,7 @@ final class ProgressLine: Sendable {
 
   /// Ends the line and clears it from the terminal.
   func end() {
-    // Its end is waited for outside of the lock, which the last drawing takes.
+    // Waits for its end outside the lock, because the last drawing needs the lock.
     _ = state.withLock { $0.drawing.take() }
     state.withLock { state in
       guard !state.isEnded else { return }

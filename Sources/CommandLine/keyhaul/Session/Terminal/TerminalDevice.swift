@@ -15,7 +15,7 @@ final class TerminalDevice {
   static let maximumLineByteCount = 65_536
 
   private let descriptor: Int32
-  /// How the terminal was when it was lent; `nil` while this program has it.
+  /// The settings of the terminal before another process group got it; `nil` while this program has it.
   private var settingsBeforeLending: termios?
 
   /// - Returns: `nil` if the program has no terminal.
@@ -61,16 +61,17 @@ final class TerminalDevice {
     }.secret()
   }
 
-  /// Whether this program's process group is the one that may read the terminal.
+  /// Whether this program's process group is in the foreground, and so may read the terminal.
   var isForeground: Bool { tcgetpgrp(descriptor) == getpgrp() }
 
-  /// Whether another process group has the terminal from this program.
+  /// Whether another process group currently has this program's terminal.
   var isLent: Bool { settingsBeforeLending != nil }
 
-  /// Makes another process group the one that reads the terminal and gets its Ctrl-C, as a shell does.
+  /// Makes another process group the terminal's foreground group, as a shell does. It can then read the terminal, and
+  /// gets its Ctrl-C.
   ///
-  /// - Parameter wanted: The settings that the group had when the terminal was taken back from it.
-  /// - Returns: `false` if this program does not have the terminal; then nothing happens.
+  /// - Parameter wanted: The group's settings when the terminal was last taken back from it.
+  /// - Returns: `false` if this program does not have the terminal; in that case nothing is changed.
   @discardableResult
   func lend(to group: pid_t, with wanted: termios? = nil) -> Bool {
     var settings = termios()
@@ -82,10 +83,11 @@ final class TerminalDevice {
     return true
   }
 
-  /// Takes the terminal back if it was lent.
+  /// Takes the terminal back, if another process group has it.
   ///
-  /// - Parameter resettingSettings: Whether its settings become what they were, as after a command that could not do so itself.
-  /// - Returns: The settings that the other group left; `nil` if the terminal was not lent.
+  /// - Parameter resettingSettings: Whether to restore the earlier settings, for a command that could not restore them
+  ///   itself.
+  /// - Returns: The settings that the other group left; `nil` if no other group had the terminal.
   func takeBack(resettingSettings: Bool) -> termios? {
     guard var settings = settingsBeforeLending else { return nil }
     settingsBeforeLending = nil
@@ -99,7 +101,7 @@ final class TerminalDevice {
     return left
   }
 
-  /// The system stops a group in the background that changes this, unless it blocks the signal.
+  /// The system stops a background group that changes this, unless the group blocks the signal.
   private func setForeground(_ group: pid_t) {
     var blocked = sigset_t()
     var before = sigset_t()

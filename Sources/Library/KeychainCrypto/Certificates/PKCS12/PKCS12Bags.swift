@@ -89,7 +89,8 @@ extension RoundAllowance {
       parameters: UnsafeRawBufferPointer(start: ASN1_STRING_get0_data(text), count: Int(ASN1_STRING_length(text))))
   }
 
-  /// The parameters of an algorithm; `nil` if they are not a SEQUENCE, such as those of a plain digest.
+  /// Returns the parameters of an algorithm; `nil` if they are not a SEQUENCE, such as the parameters of a plain
+  /// digest.
   static func parameters(of algorithm: UnsafePointer<X509_ALGOR>) -> UnsafePointer<ASN1_STRING>? {
     var (type, value) = (V_ASN1_UNDEF, UnsafeRawPointer?.none)
     X509_ALGOR_get0(nil, &type, &value, algorithm)

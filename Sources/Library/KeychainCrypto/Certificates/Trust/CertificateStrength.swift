@@ -1,16 +1,16 @@
 import Basics
 internal import COpenSSL
 
-/// What Apple asks of a chain's certificates beyond RFC 5280, with anchors that an app sets.
+/// Apple's requirements for a chain's certificates beyond RFC 5280, with anchors that an app sets.
 ///
-/// A virtual device has no other anchors. So the rules for roots that come with the system (398 days, Certificate Transparency)
-/// and the exceptions for roots that a user or administrator trusts do not apply.
+/// A virtual device has no other anchors, so two sets of rules do not apply. One is for roots of the system (398 days,
+/// Certificate Transparency). The other exempts roots that a user or administrator trusts.
 ///
-/// Source: Apple `SecPolicy.c` (`SecPolicyAddBasicCertOptions`, `SecPolicyCreateSSLWithKeyUsage`), `SecPolicyServer.c` and
-/// `SecPolicyLeafCallbacks.c`, of which each rule names its function; support.apple.com/103769 (HT210176) and 102028 (HT211025)
-/// describe them.
+/// Source: Apple `SecPolicy.c` (`SecPolicyAddBasicCertOptions`, `SecPolicyCreateSSLWithKeyUsage`), `SecPolicyServer.c`
+/// and `SecPolicyLeafCallbacks.c`; each rule below names its function. support.apple.com/103769 (HT210176) and 102028
+/// (HT211025) describe the rules.
 enum CertificateStrength {
-  /// - Parameter chain: From the certificate that is asked about to its anchor.
+  /// - Parameter chain: The certificates, from the evaluated one to its anchor.
   /// - Returns: The first rule that a certificate breaks; `nil` if there is none.
   static func failure(
     in chain: [[UInt8]], for purpose: TrustEvaluation.Purpose
@@ -38,10 +38,11 @@ enum CertificateStrength {
   /// Apple `SecPolicyRemoveWeakHashOptions`.
   private static let serverDigests: [Int32] = weakDigests + [NID_sha1]
 
-  /// Whether a key is RSA of 2,048 bits or on a curve of 256 bits and more. Apple counts bytes, and so takes 2,041 bits.
+  /// Whether a key is RSA of at least 2,048 bits or on a curve of at least 256 bits. Apple counts bytes, so 2,041 bits
+  /// are enough.
   ///
-  /// Source: Apple `SecPolicyAddStrongKeySizeOptions`, `SecPolicyCheckKeySize`, `SecCertificateIsAtLeastMinKeySize`, which takes no
-  /// other kind of key.
+  /// Source: Apple `SecPolicyAddStrongKeySizeOptions`, `SecPolicyCheckKeySize`, `SecCertificateIsAtLeastMinKeySize`.
+  /// The last one accepts no other kind of key.
   private static func hasServerKey(_ der: [UInt8]) throws(MaterialError) -> Bool {
     guard let key = try CertificateFacts(der: der).publicKey else { return false }
     let byteCount = (key.sizeInBits + 7) / 8
@@ -53,9 +54,10 @@ enum CertificateStrength {
 }
 
 extension X509Certificate {
-  /// Whether the key is RSA of less than 1,024 bits, or on a curve of less than 160, in bytes.
+  /// Whether the key is RSA of less than 1,024 bits, or on a curve of less than 160 bits, both counted in bytes.
   ///
-  /// Source: Apple `SecCertificateIsWeakKey`. It also refuses kinds of keys that it does not know; those are left to OpenSSL.
+  /// Source: Apple `SecCertificateIsWeakKey`. Apple also refuses unknown kinds of keys; here OpenSSL decides about
+  /// them.
   fileprivate var hasWeakKey: Bool {
     guard let key = X509_get0_pubkey(handle) else { return false }
     let byteCount = (EVP_PKEY_get_bits(key) + 7) / 8
@@ -66,27 +68,30 @@ extension X509Certificate {
     }
   }
 
-  /// OpenSSL's number of the digest of the certificate's signature; 0 if the signature has none.
+  /// OpenSSL's number for the digest algorithm of the certificate's signature; 0 if the signature has none.
   fileprivate var signatureDigest: Int32 {
     var digest: Int32 = 0
     X509_get_signature_info(handle, &digest, nil, nil, nil)
     return digest
   }
 
-  /// Source: Apple `SecPolicyCheckCertSignatureHashAlgorithms`, which asks nothing of the signature of such a certificate.
+  /// Whether the certificate is self-signed.
+  ///
+  /// Source: Apple `SecPolicyCheckCertSignatureHashAlgorithms`, which does not check the signature of such a
+  /// certificate.
   fileprivate var isSelfSigned: Bool { X509_self_signed(handle, 1) == 1 }
 
-  /// Whether the validity begins after the moment from which Apple's rules for servers hold.
+  /// Whether the validity begins after the moment at which Apple's rules for servers take effect.
   ///
-  /// Source: Apple `SecPolicyCheckOtherTrustValidityPeriodMaximums`, `SecPolicyCheckServerAuthEKU`. The constant there is
-  /// 583628400 s after 2001-01-01. Its comment says 1 July 2019 00:00 UTC, an hour later.
+  /// Source: Apple `SecPolicyCheckOtherTrustValidityPeriodMaximums`, `SecPolicyCheckServerAuthEKU`. Their constant is
+  /// 583628400 s after 2001-01-01. Its comment gives 1 July 2019 00:00 UTC, which is an hour later.
   fileprivate var isStartedAfterJuly2019: Bool {
     ASN1_TIME_cmp_time_t(X509_get0_notBefore(handle), 978_307_200 + 583_628_400) > 0
   }
 
   /// Whether the certificate is valid for more than 825 days and one hour.
   ///
-  /// Source: Apple `SecPolicyCheckOtherTrustValidityPeriodMaximums`, whose hour is for inaccurate issuers.
+  /// Source: Apple `SecPolicyCheckOtherTrustValidityPeriodMaximums`. Its extra hour allows for inaccurate issuers.
   fileprivate var isValidForTooLong: Bool {
     var (days, seconds): (Int32, Int32) = (0, 0)
     guard ASN1_TIME_diff(&days, &seconds, X509_get0_notBefore(handle), X509_get0_notAfter(handle)) == 1 else {
@@ -95,12 +100,12 @@ extension X509Certificate {
     return Int64(days) * 86_400 + Int64(seconds) > 825 * 86_400 + 3_600
   }
 
-  /// Whether the extended key usage names TLS servers; one for every purpose does not.
+  /// Whether the extended key usage names TLS servers. A usage for every purpose does not count.
   ///
   /// Source: Apple `SecPolicyCheckServerAuthEKU`.
   fileprivate var hasServerPurpose: Bool {
     let usage = X509_get_extended_key_usage(handle)
-    // All bits are set if there is no such extension.
+    // OpenSSL sets all bits if the extension is missing.
     return usage != .max && usage & UInt32(XKU_SSL_SERVER) != 0
   }
 }

@@ -2,8 +2,8 @@ public import Basics
 internal import COpenSSL
 import KeychainFormats
 
-/// Whether a certificate leads to an anchor, at a moment and for a purpose: X.509 (RFC 5280) as OpenSSL walks it, and what
-/// iOS asks of keys, signatures and servers' certificates besides (`CertificateStrength`).
+/// An evaluation of a certificate's path to an anchor, for a given moment and purpose. It follows X.509 (RFC 5280) as
+/// OpenSSL does, and iOS's requirements for keys, signatures and server certificates (`CertificateStrength`).
 ///
 /// Nothing is fetched: certificates, anchors and the moment are given, and revocation is not looked at.
 public struct TrustEvaluation: Sendable {
@@ -39,13 +39,13 @@ public struct TrustEvaluation: Sendable {
     case unknownCriticalExtension
     /// A signature is not that of the issuer.
     case signatureInvalid
-    /// A key of the chain is smaller than the purpose allows, or of another kind.
+    /// A key in the chain is smaller than the purpose allows, or of a kind that it does not allow.
     case weakKey
     /// A certificate of the chain was signed with a digest that the purpose does not allow.
     case weakSignature
-    /// A server's certificate is valid for longer than 825 days.
+    /// A server certificate is valid for more than 825 days.
     case validityTooLong
-    /// A server's certificate does not say that it is for servers.
+    /// A server certificate does not state that it is for servers.
     case serverPurposeMissing
     /// Something else; OpenSSL's words for it.
     case other(String)

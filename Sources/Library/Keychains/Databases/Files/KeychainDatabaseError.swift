@@ -27,7 +27,7 @@ public struct KeychainDatabaseError: ExplainedError, Equatable {
     case failed
     /// The system refused to read or write the file.
     case disk
-    /// A change failed, and the database cannot be read afterwards, so nothing shows whether the change was made.
+    /// A change failed, and the database cannot be read afterwards, so it is unknown whether the change was made.
     case unknownOutcome
   }
 

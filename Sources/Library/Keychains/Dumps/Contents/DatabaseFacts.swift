@@ -30,7 +30,7 @@ public struct DatabaseFacts: Sendable, Hashable {
     /// There is a journal in its place, the file `-journal`, of a change that was not finished: the database was read as
     /// it was before that change, which is how whoever opens it next leaves it.
     case takenBack = "taken-back"
-    /// There is a journal in its place that does not begin as one does, so that SQLite ignores it: if it was one of an
+    /// The file in the journal's place does not begin like a journal, so SQLite ignores it. If it was the journal of an
     /// unfinished change, that change is not rolled back.
     case journalUnreadable = "journal-unreadable"
   }

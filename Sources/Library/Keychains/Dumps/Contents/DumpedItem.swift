@@ -71,8 +71,8 @@ public struct DumpedItem: Sendable {
     }
   }
 
-  /// Why the attributes or the secret could not be read; `nil` if both were read, or if the dump has no secret for the
-  /// item.
+  /// The reason why the attributes or the secret could not be read; `nil` if both were read, or the dump has no secret
+  /// for the item.
   public var fault: DumpFault? {
     switch content {
     case .open: nil
@@ -84,8 +84,8 @@ public struct DumpedItem: Sendable {
   /// Whether the secret is there.
   public var hasSecret: Bool { if case .open = content { true } else { false } }
 
-  /// The protection class named by the item, or by the data stored beside it if the item could not be read; `nil` if no
-  /// known class is named.
+  /// The item's protection class. If the item could not be read, the class comes from the data stored with it. `nil` if
+  /// no known class is named.
   public var protection: ProtectionClass? {
     switch content {
     case .open(let item), .attributesOnly(let item, _): item.protection

@@ -61,7 +61,7 @@ enum ItemArrayReader {
     marks.first { $0.codes.contains(where: isThere) }?.kind
   }
 
-  /// The table that the attributes indicate; `nil` if none of them is an attribute of an item.
+  /// Returns the table that the attributes indicate; `nil` if none of them is an attribute of an item.
   private static func kind(of attributes: PropertyDictionary) -> ItemKind? {
     if let kind = kind(naming: { attributes[$0] != nil }) { return kind }
     let isItem = attributes.entries.contains { pair in

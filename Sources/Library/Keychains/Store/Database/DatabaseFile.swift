@@ -52,7 +52,7 @@ struct DatabaseFile {
 
   private static let sidecarSuffixes = ["-wal", "-shm", "-journal"]
 
-  /// The status of the file at a path, or of the link itself if it is one; `nil` if there is no such file.
+  /// Returns the status of the file at a path, or of the link itself if it is one; `nil` if there is no such file.
   private func status(of path: String) throws(KeychainStoreError) -> FileStatus? {
     try calling("cannot be examined") { () throws(Errno) in try system.status(of: path) }
   }

@@ -109,9 +109,10 @@ enum SchemaCheck {
     try verifyVersion(database)
   }
 
-  /// Refuses a database whose indexes do not list its rows: what is not found there would be added a second time.
+  /// Refuses a database whose indexes do not list every row. A missing row would not be found, and would be added a
+  /// second time.
   ///
-  /// - Throws: `.damaged`.
+  /// - Throws: `.damaged` if an index does not list every row.
   static func verifyIndexes(_ database: Database) throws(KeychainStoreError) {
     let rows = try database.columnValues(sql: "PRAGMA integrity_check(1)")
     guard rows.first?.first?.textValue == "ok" else {

@@ -7,8 +7,8 @@ package struct VerificationDocument {
   let deviceKey: DeviceKeyVerdict?
 
   /// - Parameters:
-  ///   - name: The archive as the user named it.
-  ///   - deviceKey: What the items show about the given device key; `nil` if no key was given or tried.
+  ///   - name: The archive, as the user named it.
+  ///   - deviceKey: The items' evidence about the given device key; `nil` if no key was given or tried.
   package init(_ verification: BackupVerification, of name: String, deviceKey: DeviceKeyVerdict? = nil) {
     self.verification = verification
     self.name = name
@@ -64,13 +64,13 @@ package struct VerificationDocument {
   }
 }
 
-/// What the items show about a given device key. The raw value is the identifier in machine-readable output.
+/// The items' evidence about a given device key. The raw value is the identifier in machine-readable output.
 package enum DeviceKeyVerdict: String, Sendable {
-  /// It decrypts items of every class that needs it.
+  /// The key decrypts items of every class that needs one.
   case proven
-  /// It decrypts items of some classes that need it, and none of others.
+  /// The key decrypts items of some classes that need one, and no items of others.
   case divided
-  /// It decrypts none of the items that need a device key.
+  /// The key decrypts none of the items that need a device key.
   case foreign
   /// No item needs a device key.
   case unproven
@@ -86,7 +86,7 @@ package enum DeviceKeyVerdict: String, Sendable {
     }
   }
 
-  /// Whether the key decrypts what it should; `nil` if nothing shows that.
+  /// Whether the key decrypts the items that it should; `nil` if no item shows it.
   package var fits: Bool? {
     switch self {
     case .proven: true

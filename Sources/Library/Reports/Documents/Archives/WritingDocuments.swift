@@ -135,7 +135,7 @@ package struct SealDocument {
   /// - Parameters:
   ///   - archive: The backup.
   ///   - name: As the user named it.
-  ///   - fileCount: How many files the seal covers; `nil` if there is no seal yet.
+  ///   - fileCount: The number of files that the seal covers; `nil` if there is no seal yet.
   ///   - isWritten: Whether this call has written the seal.
   ///   - isDryRun: Whether nothing was to be written.
   package init(of archive: BackupArchive, named name: String, fileCount: Int?, isWritten: Bool, isDryRun: Bool) {

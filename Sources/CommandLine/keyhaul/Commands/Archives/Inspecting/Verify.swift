@@ -92,7 +92,8 @@ struct Verify: BackupVerb {
     }
   }
 
-  /// How the command ends: a missing seal or a device key that does not fit alone makes the check partial.
+  /// Returns the command's status. The check is partial if its only problem is a missing seal or a device key that does
+  /// not fit.
   private func status(of report: VerificationReport) -> CommandStatus {
     let status = report.verification.status
     let isPartial = report.deviceKey?.fits == false || sealed && report.verification.sealState == .missing
@@ -146,7 +147,8 @@ struct Verify: BackupVerb {
 
   // MARK: The checks
 
-  /// - Returns: What was found, and what the items show about the given device key; `nil` if no key was given or tried.
+  /// - Returns: The verification, and the items' evidence about the given device key; `nil` if no key was given or
+  ///   tried.
   private func verification(
     of named: NamedArchive, in session: Session
   ) throws(CommandFailure) -> (BackupVerification, DeviceKeyVerdict?) {

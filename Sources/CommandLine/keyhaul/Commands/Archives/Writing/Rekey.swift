@@ -278,7 +278,7 @@ struct HardwareRekey {
       would: "Would remove the password of \(name).", isKeyProven: isProven, in: session)
   }
 
-  /// What is not known of a backup that was written with a key that no item confirms.
+  /// A warning for a backup that was written with a device key that no item confirms.
   private var unprovenKeySentence: String {
     " No item confirms the device key that was used. If it is the wrong one, no device can decrypt the keychain in this "
       + "backup."
@@ -308,8 +308,8 @@ struct HardwareRekey {
       try: "--device-key-file, or --home with the folder that contains that device")
   }
 
-  /// Accepts a key that decrypts an item. What is written with a wrong key, no device can decrypt, so any other key needs
-  /// a flag of its own, or a yes on the terminal.
+  /// Accepts a device key that decrypts an item. Any other key needs its own flag, or a yes on the terminal: no device
+  /// can decrypt a backup written with a wrong key.
   ///
   /// - Returns: The key, and whether an item confirms it.
   private func accepted(
@@ -354,7 +354,7 @@ struct HardwareRekey {
     }
   }
 
-  /// - Throws: `.refused` if the flag is missing and nobody can be asked; `.failed` after a no.
+  /// - Throws: `.refused` if the flag is missing and Keyhaul cannot ask; `.failed` if the user answers no.
   private func agree(toUnproven hardware: HardwareKey, hasItems: Bool, in session: Session) throws(CommandFailure) {
     guard !verb.acceptUnprovenKey else { return }
     let origin = hardware.homeDevice.map { "the key of \($0)" } ?? "the given device key"

@@ -1,7 +1,7 @@
 import KeyhaulKit
 
 extension Session {
-  /// Rewrites a backup in place or as a copy: shows the progress, stops the work on an interruption, and reports why
+  /// Rewrites a backup in place or as a copy. Shows the progress, stops the work on an interruption, and reports why
   /// the backup could not be written.
   ///
   /// - Parameters:
@@ -37,8 +37,8 @@ extension Session {
     }
   }
 
-  /// Writes a backup. On its way to standard output it may wait for a reader and changes nothing else: there the first signal ends
-  /// the program.
+  /// Writes a backup. The first signal ends the program if it writes to standard output, because it then changes
+  /// nothing else and may wait for a reader.
   func streaming<Written, Failure: Error>(
     to output: String?, _ write: () throws(Failure) -> Written
   ) throws(Failure) -> Written {
