@@ -102,7 +102,8 @@ struct EmptiedIndexTests {
       #expect(text.contains("is damaged: indexes") || text.contains("is damaged: pages"), "\(index): \(text)")
       // One command for every index, and all commands for every third index.
       let all = [
-        line, "keyhaul simulator reset sim --app \(app) --yes", "keyhaul restore b.tar --to sim --password-file .bp --yes",
+        line, "keyhaul simulator reset sim --app \(app) --yes",
+        "keyhaul restore b.tar --to sim --password-file .bp --yes",
         "echo x | keyhaul item add sim --service s --account a --access-group t --secret-file -",
         "keyhaul item delete sim --kind generic --yes",
         "keyhaul item update sim --kind generic --new-label l --yes",
