@@ -116,7 +116,7 @@ let stores = keychains + ["VirtualDevice", "Backups"]
   let appleNames: [String] = []
 #endif
 
-let vectors = ["test", "certificate", "database-item", "database", "key-operation", "trust"].map {
+let vectors = ["test", "certificate", "database-item", "database", "key-operation", "trust", "device-protocol"].map {
   "\($0)-vectors.json"
 }
 
@@ -150,7 +150,7 @@ let package = Package(
   targets: [
     // Sources/C
     code("CKeyhaul", optimizedParts.contains("CKeyhaul") ? [.unsafeFlags(["-O2"])] : []),
-    library("COpenSSL", pkgConfig: "libcrypto", apt: "libssl-dev", brew: "openssl@3"),
+    library("COpenSSL", pkgConfig: "openssl", apt: "libssl-dev", brew: "openssl@3"),
     library("CSQLite", pkgConfig: "sqlite3", apt: "libsqlite3-dev", brew: "sqlite"),
     archive,
     library("CUTF8Proc", pkgConfig: utf8procConfiguration, apt: "libutf8proc-dev", brew: "utf8proc"),
@@ -166,10 +166,11 @@ let package = Package(
     part("Backups", in: "Library", keychains + ["CArchive", "CSQLite", grdb, system]),
     part("KeyhaulKit", in: "Library", stores),
     part("Reports", in: "Library", ["KeyhaulKit"]),
+    part("DeviceServer", in: "Library", ["KeyhaulKit", system] + stores),
 
     // Sources/CommandLine
     .executableTarget(
-      name: "keyhaul", dependencies: ["KeyhaulKit", "Reports", "CProgram", parser, system],
+      name: "keyhaul", dependencies: ["DeviceServer", "KeyhaulKit", "Reports", "CProgram", parser, system],
       path: "Sources/CommandLine/keyhaul",
       swiftSettings: strict),
 
@@ -185,6 +186,7 @@ let package = Package(
     tests(of: "Backups", keychains + ["CSQLite", system]),
     tests(of: "KeyhaulKit", stores + [grdb, system]),
     tests(of: "Reports", ["KeyhaulKit"] + stores),
+    tests(of: "DeviceServer", ["KeyhaulKit", system] + stores),
     tests(
       of: "CommandLine", ["Reports", "KeyhaulKit", grdb, parser, system] + stores, target: "keyhaul",
       excluding: ["Sessions", "Snapshots"]),

@@ -24,7 +24,7 @@ LAYERS = [
     ["Library/Keychains"],
     ["Library/Backups", "Library/VirtualDevice"],
     ["Library/KeyhaulKit", "Apple/KeychainServices"],
-    ["Library/Reports", "Apple/Security", "Apple/LocalAuthentication"],
+    ["Library/DeviceServer", "Library/Reports", "Apple/Security", "Apple/LocalAuthentication"],
     ["CommandLine/keyhaul", "Apple/KeyhaulTesting"],
 ]
 LAYER = {target.split("/")[1]: number for number, layer in enumerate(LAYERS) for target in layer}

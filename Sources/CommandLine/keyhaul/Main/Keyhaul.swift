@@ -82,7 +82,7 @@ struct DeviceGroup: VerbGroup {
     commandName: "device", abstract: "Create and manage virtual devices", usage: "keyhaul device <command> [arguments]",
     subcommands: [
       DeviceCreate.self, DeviceList.self, DeviceShow.self, DeviceLock.self, DeviceUnlock.self, DeviceRestart.self,
-      DevicePasscodeGroup.self, DeviceErase.self, DeviceDelete.self, DeviceExport.self,
+      DevicePasscodeGroup.self, DeviceErase.self, DeviceDelete.self, DeviceExport.self, DeviceServe.self,
       DeviceFixtureVerb.self,
     ],
     helpNames: .long)

@@ -72,7 +72,7 @@ public struct AppDirectory: Sendable {
   public init(installed names: [String: String]) { namesByIdentifier = names }
 
   /// The identifiers of a virtual device's apps, as far as their access groups name one.
-  static func identifiers(of apps: [DeviceApp]) -> [String] {
+  package static func identifiers(of apps: [DeviceApp]) -> [String] {
     Set(apps.flatMap(\.accessGroups).compactMap(identifier)).sorted()
   }
 

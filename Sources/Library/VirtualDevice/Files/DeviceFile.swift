@@ -13,9 +13,18 @@ enum DeviceFile: String, CaseIterable {
   case lock
   /// A change of several files that has been decided on and is being carried out.
   case change
+  /// The pairings of a device that is served to backup clients, and its RSA key.
+  case pairings = "pairings.plist"
+  /// The password that backups made by clients get.
+  case backupPassword = "backup-password"
+  /// Locked while a process serves the device.
+  case serving
 
   /// Marks a file that is written beside its place and not in force yet.
   static let stagedSuffix = ".next"
+
+  /// The directory in which a client's backup is put together or taken apart.
+  static let stagingName = "staged"
 
   func path(in directory: String) -> String { directory + "/" + rawValue }
   func stagedPath(in directory: String) -> String { path(in: directory) + Self.stagedSuffix }
@@ -28,7 +37,7 @@ enum DeviceFile: String, CaseIterable {
 
   /// Whether a file of a device, or one that is on its way to be, has this name.
   static func isOne(_ name: String) -> Bool {
-    allCases.contains { name == $0.rawValue || name == $0.rawValue + stagedSuffix }
+    name == stagingName || allCases.contains { name == $0.rawValue || name == $0.rawValue + stagedSuffix }
       || ["-wal", "-shm", "-journal"].contains { name == keychain.rawValue + $0 }
   }
 
@@ -41,7 +50,9 @@ enum DeviceFile: String, CaseIterable {
     case .memory: 4096
     case .keychain: Int.max
     case .lock: 4096
-    case .change: 4096
+    case .change, .serving: 4096
+    case .pairings: 4 << 20
+    case .backupPassword: 4096
     }
   }
 }

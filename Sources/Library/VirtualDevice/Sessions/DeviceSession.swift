@@ -432,6 +432,8 @@ extension DeviceSession {
         passcode: Secret(utf8: ""), hardware: hardware, rounds: rounds, random: environment.random,
         progress: environment.derivation)
     }
+    // First, so that a crash in between leaves a device that has to be paired again, never one with an old pairing.
+    try device.forgetPairings()
     try adopt(fresh, keychain: .empty) { record in record.lastBackup = nil }
   }
 }

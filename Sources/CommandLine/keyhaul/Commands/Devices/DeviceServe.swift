@@ -1,0 +1,163 @@
+import ArgumentParser
+import DeviceServer
+import KeyhaulKit
+
+/// `keyhaul device serve`: virtual devices that real backup clients find, pair with, back up and restore.
+struct DeviceServe: RunnableVerb {
+  static let screen = HelpScreen(
+    sentence: "Serve virtual devices to backup clients such as idevicebackup2",
+    usage: "keyhaul device serve NAME... [--listen ADDRESS] [--trust ask|once|always]",
+    examples: [
+      "keyhaul device serve old-phone",
+      "keyhaul device serve old-phone new-phone --listen 127.0.0.1:27015 --trust once",
+    ],
+    flags: ["--listen", "--trust", "--rounds"])
+  static let configuration = described(as: "serve")
+  /// Who may pair.
+  enum Trust: String, CaseIterable, ExpressibleByArgument { case ask, once, always }
+
+  static let formats: [OutputFormat] = [.text]
+
+  @Argument(help: "The devices.", completion: .deviceNames) var names: [String]
+  @Option(
+    help: ArgumentHelp(
+      "Where to listen: 127.0.0.1:PORT, [::1]:PORT or a path for a socket (default: a free port).",
+      discussion: "Other users of this computer can reach a port, but not a socket at a path.", valueName: "address"))
+  var listen: String?
+  @Option(
+    help: ArgumentHelp(
+      "Which computers may pair: ask asks on the terminal, once trusts the first one, always trusts every one.",
+      valueName: "who"))
+  var trust = Trust.ask
+  @Option(
+    help: ArgumentHelp("The number of PBKDF2 iterations of encrypted backups (default 10,000,000).", valueName: "n"),
+    transform: RoundCount.parseWritten)
+  var rounds: RoundCount?
+  @OptionGroup(title: "Options for all commands") var common: CommonOptions
+
+  /// What the server's threads hand to the thread of the command.
+  private enum Event: Sendable {
+    case line(String)
+    case question(TrustGate)
+  }
+
+  private final class Events: Sendable {
+    private let waiting = Locked<[Event]>([])
+
+    func add(_ event: Event) { waiting.withLock { $0.append(event) } }
+
+    func take() -> [Event] {
+      waiting.withLock { waiting in
+        defer { waiting = [] }
+        return waiting
+      }
+    }
+  }
+
+  private static let pause = Duration.milliseconds(100)
+  private static let maximumDeviceCount = 16
+
+  func perform(in session: Session) throws -> CommandStatus {
+    let address = try listenAddress()
+    if trust == .ask, session.terminal() == nil {
+      throw CommandFailure.usage(
+        "nobody can be asked which computers to trust", why: session.missingTerminal, try: "--trust once")
+    }
+    let finder = try ArgumentFinder(session)
+    let found = try names.map { (name) throws(CommandFailure) in try finder.device(name) }
+    guard Set(found.map(\.device.directory)).count == found.count else {
+      throw CommandFailure.usage("a device is named twice", try: "name each device once")
+    }
+    guard found.count <= Self.maximumDeviceCount else {
+      throw CommandFailure.usage("at most \(Self.maximumDeviceCount) devices can be served at once")
+    }
+    for device in found {
+      try device.hold(.reading) { openDevice in
+        guard openDevice.record.productVersion.canWriteBackups else {
+          throw CommandFailure(
+            .refused, "\(device.name) cannot be served",
+            why: "it runs iOS \(openDevice.record.productVersion); clients back up iOS 10.2 or later",
+            try: "a device created with --ios 10.2 or later")
+        }
+      }
+    }
+    return try Interruption.returning { try serve(found, at: address, in: session) }
+  }
+
+  private func listenAddress() throws(CommandFailure) -> ListenAddress {
+    guard let listen else { return .loopback(port: 0, version6: false) }
+    guard let address = ListenAddress(listen) else {
+      throw .usage(
+        "\(listen) is not an address to listen at", why: "a device is served to this computer alone",
+        try: "--listen 127.0.0.1:27015, or a path such as ./phone.sock")
+    }
+    return address
+  }
+
+  private func serve(_ found: [FoundDevice], at address: ListenAddress, in session: Session) throws -> CommandStatus {
+    let events = Events()
+    let policy: TrustPolicy =
+      switch trust {
+      case .always: .always
+      case .once: .once
+      case .ask: .ask { events.add(.question($0)) }
+      }
+    let rounds = rounds?.value ?? BackupKeybag.standardRounds
+    var devices: [ServedDevice] = []
+    for (index, device) in found.enumerated() {
+      do throws(VirtualDeviceError) {
+        devices.append(
+          try ServedDevice(device.device, number: index + 1, trust: policy, rounds: rounds) { events.add(.line($0)) })
+      } catch {
+        throw CommandFailure(error, device: device.name)
+      }
+    }
+    let server: DeviceServer
+    do throws(ListenError) {
+      server = try DeviceServer(devices, at: address) { events.add(.line($0)) }
+    } catch {
+      throw Self.failure(error)
+    }
+    guard server.start() else {
+      throw CommandFailure(.failed, "the server could not start", why: "the system allows no more threads")
+    }
+    defer { server.stop() }
+    for device in devices { session.note("Serving \(device.device.name) (\(device.udid)). Ctrl-C stops.") }
+    try session.say("export USBMUXD_SOCKET_ADDRESS=\(ShellWord.quoted(server.address))")
+    try session.flush()
+    while Interruption.pending == nil {
+      for event in events.take() { show(event, in: session) }
+      LockWait.sleepOnThread(Self.pause)
+    }
+    server.stop()
+    for case .line(let line) in events.take() { session.note(HostileText.shown(line)) }
+    session.note("Stopped.")
+    return .ok
+  }
+
+  private func show(_ event: Event, in session: Session) {
+    switch event {
+    case .line(let line): session.note(HostileText.shown(line))
+    case .question(let gate):
+      let answer = try? session.terminal()?.line("Trust this computer on \(gate.device)? [y/N] ")
+      let isTrusted = ["y", "yes"].contains(answer?.lowercased() ?? "")
+      gate.answer(isTrusted: isTrusted)
+      if isTrusted { session.note("Trusted. Repeat the client's command if it has ended.") }
+    }
+  }
+
+  private static func failure(_ error: ListenError) -> CommandFailure {
+    switch error {
+    case .systemSocket(let path):
+      .usage(
+        "\(path) belongs to the system's own usbmuxd", why: "real devices would no longer be found",
+        try: "another path, such as ./phone.sock")
+    case .answered(let path):
+      CommandFailure(.busy, "another server listens at \(path)", try: "another path, or end that server")
+    case .occupied(let path):
+      CommandFailure(.usage, "\(path) exists and is not a socket of this user", try: "another path")
+    case .system(let place, let reason):
+      CommandFailure(.failed, "cannot listen at \(place)", why: reason.reason, try: "another --listen address")
+    }
+  }
+}

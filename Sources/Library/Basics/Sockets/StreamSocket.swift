@@ -1,0 +1,132 @@
+import CKeyhaul
+package import SystemPackage
+
+#if canImport(Glibc)
+  import Glibc
+#elseif canImport(Musl)
+  import Musl
+#elseif canImport(Darwin)
+  import Darwin
+#endif
+
+/// One connection of a stream socket, closed with its last reference.
+///
+/// One thread reads, any thread may write or shut down.
+package final class StreamSocket: Sendable {
+  private let descriptor: Descriptor
+
+  init(_ descriptor: consuming Descriptor) { self.descriptor = descriptor }
+
+  /// Connects to a port of 127.0.0.1.
+  package convenience init(loopbackPort port: UInt16) throws(Errno) {
+    self.init(Descriptor(FileDescriptor(rawValue: try checked(keyhaul_connect_loopback(port)))))
+  }
+
+  /// Connects to a socket at a path.
+  package convenience init(path: String) throws(Errno) {
+    self.init(Descriptor(FileDescriptor(rawValue: try checked(keyhaul_connect_path(path)))))
+  }
+
+  /// Reads the bytes that are there, or waits for the first of them.
+  ///
+  /// - Parameters:
+  ///   - count: The most bytes to read, above 0.
+  ///   - limit: The longest wait; `nil` to wait without a limit.
+  /// - Returns: At least one byte; empty if the peer has closed the connection.
+  /// - Throws: `.timedOut` after the wait; `.connectionReset` and other errors of the system.
+  package func read(upTo count: Int, within limit: Duration?) throws(Errno) -> [UInt8] {
+    guard try isReadable(descriptor.raw, within: limit) else { throw .timedOut }
+    while true {
+      var failure: Errno?
+      let bytes = [UInt8](unsafeUninitializedCapacity: count) { buffer, initialized in
+        let found = recv(descriptor.raw.rawValue, buffer.baseAddress, count, 0)
+        if found < 0 { failure = Errno(rawValue: errno) } else { initialized = found }
+      }
+      guard let failure else { return bytes }
+      if failure != .interrupted { throw failure }
+    }
+  }
+
+  /// Writes every byte.
+  ///
+  /// - Throws: `.timedOut` if the peer does not read for a minute; `.brokenPipe` and other errors of the system.
+  package func write(_ bytes: [UInt8]) throws(Errno) {
+    var sent = 0
+    while sent < bytes.count {
+      let count = bytes.withUnsafeBytes { buffer in
+        buffer.baseAddress.map { keyhaul_send(descriptor.raw.rawValue, $0 + sent, buffer.count - sent) } ?? 0
+      }
+      guard count < 0 else {
+        sent += count
+        continue
+      }
+      let reason = Errno(rawValue: errno)
+      if reason == .interrupted { continue }
+      throw reason == .wouldBlock || reason == .resourceTemporarilyUnavailable ? .timedOut : reason
+    }
+  }
+
+  /// Ends both directions, so that a thread that waits for bytes gets the end of the stream.
+  package func shutDown() { keyhaul_shut_down(descriptor.raw.rawValue) }
+}
+
+/// A socket that waits for connections on this machine alone: a loopback address, or a path for its owner.
+package final class ListeningSocket: Sendable {
+  private let descriptor: Descriptor
+  /// The port of a loopback address; `nil` for a socket at a path.
+  package let port: UInt16?
+
+  /// A peer that reads nothing for this long is given up.
+  private static let writeSeconds: Int32 = 60
+
+  /// Listens on 127.0.0.1 or ::1.
+  ///
+  /// - Parameter port: The port, or 0 for a free one.
+  package init(loopbackPort port: UInt16, version6: Bool = false) throws(Errno) {
+    var chosen = port
+    descriptor = Descriptor(FileDescriptor(rawValue: try checked(keyhaul_listen_loopback(version6, &chosen))))
+    self.port = chosen
+  }
+
+  /// Listens at a path, for this user alone.
+  ///
+  /// - Throws: `.addressInUse` if anything is at the path.
+  package init(path: String) throws(Errno) {
+    descriptor = Descriptor(FileDescriptor(rawValue: try checked(keyhaul_listen_path(path))))
+    port = nil
+  }
+
+  /// Waits for a connection.
+  ///
+  /// - Returns: `nil` if none came within the limit.
+  package func accept(within limit: Duration) throws(Errno) -> StreamSocket? {
+    guard try isReadable(descriptor.raw, within: limit) else { return nil }
+    do throws(Errno) {
+      let accepted = try checked(keyhaul_accept(descriptor.raw.rawValue, Self.writeSeconds))
+      return StreamSocket(Descriptor(FileDescriptor(rawValue: accepted)))
+    } catch {
+      // A peer that went away before it was accepted is no fault of the listener.
+      if error == .connectionAbort || error == .interrupted || error == .wouldBlock { return nil }
+      throw error
+    }
+  }
+}
+
+private func checked(_ result: CInt) throws(Errno) -> CInt {
+  guard result >= 0 else { throw Errno(rawValue: errno) }
+  return result
+}
+
+/// Waits until a socket has bytes, a connection, or its end.
+private func isReadable(_ socket: FileDescriptor, within limit: Duration?) throws(Errno) -> Bool {
+  let end = limit.map { ContinuousClock.now.advanced(by: $0) }
+  while true {
+    let rest = end.map { max(.zero, ContinuousClock.now.duration(to: $0)) }
+    let milliseconds = rest.map { CInt(clamping: Int64(($0 / .milliseconds(1)).rounded(.up))) } ?? -1
+    let status = keyhaul_wait_readable(socket.rawValue, milliseconds)
+    if status > 0 { return true }
+    if status == 0 { return false }
+    let reason = Errno(rawValue: errno)
+    guard reason == .interrupted else { throw reason }
+  }
+}

@@ -1,0 +1,198 @@
+import Basics
+package import KeyhaulKit
+
+/// A request of a backup client.
+package struct BackupRequest: Sendable {
+  /// What is asked for. `MessageName` of the request.
+  package enum Kind: String, Sendable {
+    case backup = "Backup"
+    case restore = "Restore"
+    case changePassword = "ChangePassword"
+    case info = "Info"
+    case list = "List"
+    case unback = "Unback"
+    case extract = "Extract"
+    case enableCloudBackup = "EnableCloudBackup"
+    case eraseDevice = "EraseDevice"
+  }
+
+  /// What is asked for; `nil` if it is not known.
+  package let kind: Kind?
+  /// The device that the request is for.
+  package let target: String
+  /// The folder of the backup. It is checked: only this may become a part of a path.
+  package let source: String
+  private let values: PropertyDictionary
+
+  /// Reads a request.
+  ///
+  /// - Returns: `nil` if an identifier is missing or not one that may become a part of a path.
+  package init?(_ values: PropertyDictionary) {
+    guard let target = values["TargetIdentifier"]?.stringValue, Self.isIdentifier(target) else { return nil }
+    let source = values["SourceIdentifier"]?.stringValue ?? target
+    guard Self.isIdentifier(source) else { return nil }
+    kind = values["MessageName"]?.stringValue.flatMap(Kind.init(rawValue:))
+    (self.target, self.source, self.values) = (target, source, values)
+  }
+
+  /// Whether a text is a device's identifier: 24 to 40 hexadecimal digits and hyphens.
+  package static func isIdentifier(_ text: String) -> Bool {
+    (24...40).contains(text.utf8.count)
+      && text.utf8.allSatisfy {
+        (48...57).contains($0) || (65...70).contains($0) || (97...102).contains($0) || $0 == 45
+      }
+  }
+
+  /// The password of the backup that is to be read, from the options or beside them; `nil` if none was given.
+  package var password: Secret? {
+    Self.secret(values["Options"]?.dictionaryValue?["Password"] ?? values["Password"])
+  }
+  /// The password to change.
+  package var oldPassword: Secret? { Self.secret(values["OldPassword"]) }
+  package var newPassword: Secret? { Self.secret(values["NewPassword"]) }
+  /// The file to extract.
+  package var file: (domain: String, path: String)? {
+    guard let domain = values["DomainName"]?.stringValue, let path = values["RelativePath"]?.stringValue else {
+      return nil
+    }
+    return (domain, path)
+  }
+
+  private static let maximumPasswordByteCount = 1024
+
+  /// An empty password is none.
+  private static func secret(_ value: PropertyValue?) -> Secret? {
+    guard let text = value?.stringValue, !text.isEmpty, text.utf8.count <= maximumPasswordByteCount else { return nil }
+    return Secret(utf8: text)
+  }
+}
+
+/// One conversation with mobilebackup2.
+package struct BackupConversation {
+  private let device: ServedDevice
+  private let link: DeviceLink
+
+  package init(_ device: ServedDevice, on channel: any ByteChannel) {
+    self.device = device
+    link = DeviceLink(channel)
+  }
+
+  /// Answers requests until the client disconnects.
+  ///
+  /// - Throws: What ends the conversation. What a request changes is then as it was.
+  package func run() throws(WireError) {
+    do throws(BackupServiceError) {
+      try link.exchangeVersions()
+      while let message = try link.receive(within: nil), message.name != "DLMessageDisconnect" {
+        guard message.name == "DLMessageProcessMessage", let values = message.elements.first?.dictionaryValue else {
+          throw DeviceLink.broken("the client sent another message than a request")
+        }
+        try answer(values)
+      }
+    } catch {
+      switch error {
+      case .connection(let error): throw error
+      case .failed(let failure): throw WireError(.malformed, failure.reason)
+      }
+    }
+  }
+
+  private func answer(_ values: PropertyDictionary) throws(BackupServiceError) {
+    guard values["MessageName"]?.stringValue != "Hello" else { return try sayHello(values) }
+    do throws(BackupServiceError) {
+      guard let request = BackupRequest(values), request.target == device.udid else {
+        throw .failed(.other, "Invalid identifier")
+      }
+      let content = try device.working { () throws(BackupServiceError) in try perform(request) }
+      guard let content else { throw .failed(.other, "Another request is running on the device") }
+      try link.respond(nil, content)
+    } catch {
+      guard case .failed(let failure) = error else { throw error }
+      device.note("\(values["MessageName"]?.stringValue.flatMap(BackupRequest.Kind.init(rawValue:))?.rawValue ?? "request") failed: \(failure.text)")
+      try link.respond(failure)
+    }
+  }
+
+  private func sayHello(_ values: PropertyDictionary) throws(BackupServiceError) {
+    let offered = values["SupportedProtocolVersions"]?.arrayValue ?? []
+    let common = DeviceLink.protocolVersions.last { offered.contains(.real($0)) }
+    guard let common else { return try link.respond(BackupFailure(.other, "No common version")) }
+    try link.respond(nil, ["ProtocolVersion": .real(common)])
+  }
+
+  /// Carries out a request.
+  ///
+  /// - Returns: What the response says besides its success.
+  private func perform(_ request: BackupRequest) throws(BackupServiceError) -> PropertyDictionary {
+    let content = DeviceContent(device: device)
+    switch request.kind {
+    case .backup:
+      device.note("backup requested")
+      try BackupUpload(device, link, content).run()
+    case .restore:
+      device.note("restore of \(request.source) requested")
+      try restore(request, content)
+    case .changePassword: try changePassword(request, content)
+    case .info, .list, .unback, .extract:
+      return try ClientBackup(device, link, content).perform(request)
+    case .enableCloudBackup: throw .failed(.other, "A virtual device has no iCloud account")
+    case .eraseDevice: throw .failed(.other, "A client cannot erase a virtual device; see keyhaul device erase")
+    case nil: throw .failed(.other, "Unknown request")
+    }
+    return [:]
+  }
+
+  private func restore(_ request: BackupRequest, _ content: DeviceContent) throws(BackupServiceError) {
+    let folder = try StagingFolder(of: device)
+    let client = ClientBackup(device, link, content)
+    let password = request.password
+    let path = try client.fetch(request.source, into: folder, hasPassword: password != nil, withKeychain: true)
+    let backup = try content.open(path, password: password)
+    // The last byte is here. What follows is one transaction.
+    try content.restore(backup)
+    // Without a password an encrypted backup was not opened.
+    if backup.archive.isEncrypted { try content.replaceBackupPassword(password) }
+  }
+
+  private func changePassword(_ request: BackupRequest, _ content: DeviceContent) throws(BackupServiceError) {
+    let stored = try content.backupPassword()
+    guard Self.isSame(stored, request.oldPassword) else {
+      throw .failed(.wrongPassword, BackupFailure.wrongPassword)
+    }
+    let wasSet = stored != nil
+    let new = request.newPassword
+    for name in ["Snapshot/Manifest.plist", "Manifest.plist"] {
+      let path = "\(device.udid)/\(name)"
+      guard let manifest = try link.downloadBytes(path, atMost: ClientBackup.propertyListByteCount), !manifest.isEmpty
+      else { continue }
+      guard let old = request.oldPassword, let new = request.newPassword else { continue }
+      do throws(BackupServiceError) {
+        guard let changed = try content.rewrapped(manifest: manifest, from: old, to: new) else { continue }
+        try link.upload([.init(changed, shownAs: "/.ba/Manifest.plist", to: path)], progress: 100)
+        device.note("the existing backup has the new password")
+      } catch {
+        guard case .failed(let failure) = error else { throw error }
+        device.note("the existing backup keeps its password: \(failure.reason)")
+      }
+    }
+    let isSet = new != nil
+    try content.replaceBackupPassword(new)
+    device.note(isSet ? (wasSet ? "backup password changed" : "backup password set") : "backup password removed")
+    device.notifications.post(NotificationProxy.backupDomainChanged)
+  }
+
+  private static func isSame(_ stored: borrowing Secret?, _ given: borrowing Secret?) -> Bool {
+    switch stored {
+    case .none:
+      switch given {
+      case .none: true
+      case .some: false
+      }
+    case .some(let stored):
+      switch given {
+      case .none: false
+      case .some(let given): stored.matches(given)
+      }
+    }
+  }
+}

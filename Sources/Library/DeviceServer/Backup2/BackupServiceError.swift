@@ -1,0 +1,56 @@
+import Basics
+
+/// Why a request of a backup client ends early.
+package enum BackupServiceError: Error, Sendable, Hashable {
+  /// The conversation itself cannot go on.
+  case connection(WireError)
+  /// The request fails; the client is told why.
+  case failed(BackupFailure)
+
+  static func failed(_ code: BackupFailure.Code, _ reason: String) -> BackupServiceError {
+    .failed(BackupFailure(code, reason))
+  }
+}
+
+/// The failure of a request, as the client is told of it.
+package struct BackupFailure: Error, Sendable, Hashable {
+  /// The numbers of `MBErrorDomain` that this server uses.
+  package enum Code: Int64, Sendable {
+    /// The request is not known, or the device is in use.
+    case other = 1
+    case notFound = 4
+    /// The client broke the protocol.
+    case protocolBroken = 100
+    case cannotRead = 103
+    case cannotWrite = 104
+    case noSpace = 105
+    /// There is no backup, or not a whole one.
+    case noBackup = 205
+    case wrongPassword = 207
+    case deviceLocked = 208
+  }
+
+  package let code: Code
+  /// What happened, without a secret.
+  package let reason: String
+
+  package init(_ code: Code, _ reason: String) { (self.code, self.reason) = (code, reason) }
+
+  /// The text that a client shows.
+  package var text: String { "\(reason) (MBErrorDomain/\(code.rawValue))" }
+
+  /// The failure that an error of the library means to a client.
+  init(_ error: any ExplainedError) {
+    let code: Code =
+      switch error.category {
+      case .wrongPassword: .wrongPassword
+      case .locked: .deviceLocked
+      case .damaged, .notFound: .noBackup
+      case .failed: .cannotWrite
+      case .busy, .refused, .stalePlan, .usage: .other
+      }
+    self.init(code, code == .wrongPassword ? Self.wrongPassword : "\(error.summary): \(error.reason)")
+  }
+
+  static let wrongPassword = "Invalid password"
+}

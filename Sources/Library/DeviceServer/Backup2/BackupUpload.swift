@@ -1,0 +1,122 @@
+import Basics
+import KeyhaulKit
+
+/// A backup onto the client's computer, step by step as a device makes it.
+///
+/// Until the files are moved into their places, the previous backup stays as it was, and Status.plist tells every reader
+/// how far the new one came.
+struct BackupUpload {
+  private static let snapshot = "Snapshot"
+  private static let batchCount = 128
+  /// A device wants more than this beside the backup itself.
+  private static let reservedByteCount: Int64 = 128 << 20
+  private let device: ServedDevice
+  private let link: DeviceLink
+  private let content: DeviceContent
+
+  init(_ device: ServedDevice, _ link: DeviceLink, _ content: DeviceContent) {
+    (self.device, self.link, self.content) = (device, link, content)
+  }
+
+  /// A file of the backup and its path below the backup's folder.
+  private struct Part {
+    let path: String
+    let file: StagedFile
+  }
+
+  func run() throws(BackupServiceError) {
+    let root = device.udid
+    let old = try link.downloadBytes("\(root)/Status.plist", atMost: ClientBackup.propertyListByteCount)
+    let isOver = old.flatMap { try? BackupStatus(parsing: $0) }?.isFinished == true
+    device.note(isOver ? "the computer has a finished backup; it is replaced" : "the computer has no finished backup")
+
+    let folder = try StagingFolder(of: device)
+    let name = "backup"
+    let date = try content.writeBackup(into: folder, name)
+    let (parts, manifests, statusFile) = try parts(of: folder, name)
+    var status: BackupStatus
+    do throws(BackupArchiveError) {
+      status = try BackupStatus(parsing: try statusFile())
+    } catch {
+      throw .failed(BackupFailure(error))
+    }
+
+    let byteCount = (parts + manifests).reduce(Int64(0)) { $0 + $1.file.byteCount }
+    guard try link.freeByteCount() > byteCount + Self.reservedByteCount else {
+      throw .failed(.noSpace, "Insufficient free disk space on drive to back up")
+    }
+    try link.createDirectory(root, progress: 0.5)
+    let directories = Set(parts.map { String($0.path.prefix(2)) }).sorted()
+    for directory in directories { try link.createDirectory("\(root)/\(directory)", progress: 1) }
+    try link.createDirectory("\(root)/\(Self.snapshot)", progress: 1)
+    for directory in directories {
+      try link.createDirectory("\(root)/\(Self.snapshot)/\(directory)", progress: 1)
+    }
+
+    try send(&status, "uploading", progress: 2)
+    var sent: Int64 = 0
+    for batch in parts.batches(of: Self.batchCount) {
+      sent += batch.reduce(0) { $0 + $1.file.byteCount }
+      try upload(batch, progress: 2 + 86 * Double(sent) / Double(max(1, byteCount)))
+    }
+    try upload(manifests, progress: 90)
+    try send(&status, "moving", progress: 91)
+    for batch in parts.batches(of: Self.batchCount) { try move(batch, progress: 93) }
+    try move(manifests, progress: 96)
+    try send(&status, "removing", progress: 97)
+    try link.remove(["\(root)/\(Self.snapshot)"], progress: 98)
+    try send(&status, "finished", progress: 100)
+    content.recordBackup(at: date)
+    device.note("backup finished, \(Amounts.bytes(byteCount))")
+  }
+
+  /// The files of the backup: its payloads, its two manifests, and the bytes of its status. What the computer itself writes
+  /// (Info.plist) and what no device writes (the seal) stay here.
+  private func parts(
+    of folder: StagingFolder, _ name: String
+  ) throws(BackupServiceError) -> ([Part], [Part], () throws(BackupArchiveError) -> [UInt8]) {
+    let top = try folder.files(in: name)
+    var parts: [Part] = []
+    for directory in top.directories where BackupPath.isPayloadDirectory(directory) {
+      for file in try folder.files(in: "\(name)/\(directory)").files where isFileIdentifier(file.name) {
+        parts.append(Part(path: "\(directory)/\(file.name)", file: file))
+      }
+    }
+    let manifests = [StoredPart.manifest.path, StoredPart.database.path].compactMap { wanted in
+      top.files.first { $0.name == wanted }.map { Part(path: wanted, file: $0) }
+    }
+    guard manifests.count == 2, let status = top.files.first(where: { $0.name == StoredPart.status.path }) else {
+      throw .failed(.cannotRead, "the backup that was made has no manifest")
+    }
+    let bytes = try status.bytes()
+    return (parts, manifests, { () throws(BackupArchiveError) in bytes })
+  }
+
+  private func upload(_ parts: [Part], progress: Double) throws(BackupServiceError) {
+    try link.upload(
+      parts.map { part in
+        .init(part.file, shownAs: "/.ba/\(part.path)", to: "\(device.udid)/\(Self.snapshot)/\(part.path)")
+      }, progress: progress)
+  }
+
+  private func move(_ parts: [Part], progress: Double) throws(BackupServiceError) {
+    try link.move(
+      parts.map { (from: "\(device.udid)/\(Self.snapshot)/\($0.path)", to: "\(device.udid)/\($0.path)") },
+      progress: progress)
+  }
+
+  private func send(_ status: inout BackupStatus, _ state: String, progress: Double) throws(BackupServiceError) {
+    status.snapshotState = state
+    status.isFullBackup = true
+    let bytes: [UInt8]
+    do throws(BackupArchiveError) { bytes = try status.serialized() } catch { throw .failed(BackupFailure(error)) }
+    try link.upload([.init(bytes, shownAs: "/.ba/Status.plist", to: "\(device.udid)/Status.plist")], progress: progress)
+  }
+}
+
+extension Array {
+  /// The elements in groups of at most so many.
+  fileprivate func batches(of count: Int) -> [[Element]] {
+    stride(from: 0, to: self.count, by: count).map { Array(self[$0..<Swift.min($0 + count, self.count)]) }
+  }
+}

@@ -1,0 +1,219 @@
+import Basics
+import KeyhaulKit
+
+/// A backup in the client's folder: how it is fetched, and the requests that only read it.
+struct ClientBackup {
+  /// The most bytes of a property list of a backup.
+  static let propertyListByteCount = 64 << 20
+  private static let databaseByteCount = 4 << 30
+  private static let payloadByteCount = 1 << 30
+  private static let maximumUnbackCount = 100_000
+  private let device: ServedDevice
+  private let link: DeviceLink
+  private let content: DeviceContent
+
+  init(_ device: ServedDevice, _ link: DeviceLink, _ content: DeviceContent) {
+    (self.device, self.link, self.content) = (device, link, content)
+  }
+
+  /// Fetches the parts of a backup that say what is in it.
+  ///
+  /// - Parameters:
+  ///   - source: The checked name of the client's folder.
+  ///   - folder: Where the parts are put.
+  ///   - hasPassword: Whether a password was given. Without one an encrypted backup is refused at once.
+  ///   - withKeychain: Whether the keychain file is fetched too.
+  /// - Returns: The path of the fetched backup.
+  /// - Throws: `.noBackup` if there is none, or none that its device finished; `.wrongPassword` if it needs one.
+  func fetch(
+    _ source: String, into folder: StagingFolder, hasPassword: Bool, withKeychain: Bool
+  ) throws(BackupServiceError) -> String {
+    try folder.makeDirectory(source)
+    let limit = Self.propertyListByteCount
+    guard let status = try link.downloadBytes("\(source)/Status.plist", atMost: limit),
+      (try? BackupStatus(parsing: status))?.isFinished == true
+    else { throw .failed(.noBackup, "Error reading status") }
+    guard let manifest = try link.downloadBytes("\(source)/Manifest.plist", atMost: limit),
+      let parsed = try? BackupManifest(parsing: manifest)
+    else { throw .failed(.noBackup, "Error reading backup properties") }
+    if parsed.isEncrypted == true, !hasPassword { throw .failed(.wrongPassword, BackupFailure.wrongPassword) }
+    _ = try folder.makeFile("\(source)/Status.plist") { (write) throws(BackupServiceError) in
+      try write(status)
+      return true
+    }
+    _ = try folder.makeFile("\(source)/Manifest.plist") { (write) throws(BackupServiceError) in
+      try write(manifest)
+      return true
+    }
+    guard try fetch("Manifest.db", of: source, into: folder, atMost: Self.databaseByteCount) else {
+      throw .failed(.noBackup, "Error reading the list of files")
+    }
+    if withKeychain {
+      _ = try fetch("Info.plist", of: source, into: folder, atMost: limit)
+      let payload = StoredPart.keychain.path
+      try folder.makeDirectory("\(source)/\(payload.prefix(2))")
+      _ = try fetch(payload, of: source, into: folder, atMost: Self.payloadByteCount)
+    }
+    return "\(folder.path)/\(source)"
+  }
+
+  private func fetch(
+    _ name: String, of source: String, into folder: StagingFolder, atMost limit: Int
+  ) throws(BackupServiceError) -> Bool {
+    try folder.makeFile("\(source)/\(name)") { (write) throws(BackupServiceError) in
+      try link.download("\(source)/\(name)", atMost: limit, write)
+    }
+  }
+
+  /// Carries out a request that only reads the client's backup.
+  ///
+  /// - Returns: What the response says besides its success.
+  func perform(_ request: BackupRequest) throws(BackupServiceError) -> PropertyDictionary {
+    let folder = try StagingFolder(of: device)
+    let password = request.password
+    let path = try fetch(request.source, into: folder, hasPassword: password != nil, withKeychain: false)
+    let backup = try content.open(path, password: password)
+    switch request.kind {
+    case .info: return ["Content": .string(try information(about: backup))]
+    case .list: return ["Content": .string(try list(of: backup))]
+    case .unback:
+      try unback(backup, request.source, folder)
+      return [:]
+    case .extract:
+      try extract(request, backup, folder)
+      return [:]
+    case .backup, .restore, .changePassword, .enableCloudBackup, .eraseDevice, nil: return [:]
+    }
+  }
+
+  // MARK: What is in it
+
+  private func information(about backup: DeviceContent.Opened) throws(BackupServiceError) -> String {
+    var rows: [String: (count: Int, byteCount: Int64)] = [:]
+    try content.forEachFile(of: backup) { (file) throws(BackupServiceError) in
+      let size = (try? file.record())?.size ?? 0
+      let row = rows[file.domain ?? ""] ?? (0, 0)
+      rows[file.domain ?? ""] = (row.count + 1, row.byteCount &+ size)
+    }
+    let archive = backup.archive
+    var text = "Manifest:\n"
+    text += "  IsEncrypted = \(archive.isEncrypted)\n"
+    text += "  Date = \(archive.date.map { Timestamp.text(of: $0) } ?? "unknown")\n"
+    text += "  Version = \(archive.manifest.version ?? "unknown")\n"
+    text += "Status:\n"
+    text += "  SnapshotState = \(archive.status?.snapshotState ?? "unknown")\n"
+    text += "  IsFullBackup = \(archive.status?.isFullBackup ?? false)\n"
+    text += " Count   Size (B) Domain name\n"
+    for (domain, row) in rows.sorted(by: { $0.key < $1.key }) { text += Self.row(row.count, row.byteCount, domain) }
+    text += Self.row(
+      rows.values.reduce(0) { $0 + $1.count }, rows.values.reduce(0) { $0 &+ $1.byteCount }, "Total")
+    return text
+  }
+
+  private static func row(_ count: Int, _ byteCount: Int64, _ name: String) -> String {
+    func padded(_ number: some BinaryInteger, _ width: Int) -> String {
+      let digits = String(number)
+      return String(repeating: " ", count: max(0, width - digits.count)) + digits
+    }
+    return "\(padded(count, 6)) \(padded(byteCount, 10)) \(name)\n"
+  }
+
+  private static let columns = [
+    "ID", "Digest", "Mode", "Inode", "UID", "GID", "Last modified", "Last status change", "Birth", "Size", "Class",
+    "Domain", "Relative path", "Target", "Extended attributes",
+  ]
+
+  private func list(of backup: DeviceContent.Opened) throws(BackupServiceError) -> String {
+    var text = Self.columns.joined(separator: ", ") + "\n"
+    try content.forEachFile(of: backup) { (file) throws(BackupServiceError) in
+      let record = try? file.record()
+      func field(_ number: (some BinaryInteger)?) -> String { number.map { String($0) } ?? "" }
+      let fields: [String] = [
+        file.fileIdentifier, record?.digest.map { String(hexadecimal: $0) } ?? "",
+        record.map { String($0.mode, radix: 8) } ?? "", field(record?.inode), field(record?.userID),
+        field(record?.groupID), field(record?.lastModified), field(record?.lastStatusChange), field(record?.birth),
+        field(record?.size), field(record?.protectionClass.rawValue), CSV.fields([file.domain ?? ""]),
+        CSV.fields([file.relativePath ?? ""]), "", "",
+      ]
+      text += fields.joined(separator: ", ") + "\n"
+    }
+    return text
+  }
+
+  // MARK: Files out of it
+
+  /// The parts of a path that a client may be asked to write below its folder.
+  ///
+  /// - Returns: `nil` if the path could lead out of the folder, or if the identifier is not that of the path.
+  static func safePath(of file: ListedFile) -> [String]? {
+    guard let domain = file.domain, !domain.isEmpty, let path = file.relativePath, file.undecodedDomain == nil,
+      file.undecodedPath == nil, (try? file.hasFittingIdentifier()) == true
+    else { return nil }
+    let parts = [domain] + path.split(separator: "/", omittingEmptySubsequences: false).map(String.init)
+    let isSafe = parts.allSatisfy { part in
+      part != "." && part != ".." && !part.isEmpty
+        && !part.utf8.contains { $0 == 0 || $0 == UInt8(ascii: "\\") || $0 == UInt8(ascii: "/") }
+    }
+    return isSafe || (path.isEmpty && parts.count == 2 && domain != ".." && domain != ".") ? parts : nil
+  }
+
+  private func unback(
+    _ backup: DeviceContent.Opened, _ source: String, _ folder: StagingFolder
+  ) throws(BackupServiceError) {
+    var files: [(file: ListedFile, parts: [String])] = []
+    try content.forEachFile(of: backup) { (file) throws(BackupServiceError) in
+      guard file.kind == .file, let parts = Self.safePath(of: file) else { return }
+      guard files.count < Self.maximumUnbackCount else {
+        throw .failed(.cannotWrite, "a backup of more than \(Self.maximumUnbackCount) files")
+      }
+      files.append((file, parts))
+    }
+    let root = "_unback_/\(source)"
+    try link.createDirectory("_unback_", progress: 0)
+    try link.createDirectory(root, progress: 0)
+    var made: Set<String> = []
+    for (file, parts) in files {
+      var directory = root
+      for part in parts.dropLast() {
+        directory += "/" + part
+        if made.insert(directory).inserted { try link.createDirectory(directory, progress: 1) }
+      }
+      try hand(file, of: backup, source, to: "\(directory)/\(parts.last ?? "")", folder)
+    }
+    device.note("unpacked \(Amounts.count(files.count, "file"))")
+  }
+
+  private func extract(
+    _ request: BackupRequest, _ backup: DeviceContent.Opened, _ folder: StagingFolder
+  ) throws(BackupServiceError) {
+    guard let wanted = request.file else { throw .failed(.notFound, "No file was named") }
+    var found: ListedFile?
+    try content.forEachFile(of: backup) { (file) throws(BackupServiceError) in
+      if file.kind == .file, file.domain == wanted.domain, file.relativePath == wanted.path { found = file }
+    }
+    guard let found, let name = Self.safePath(of: found)?.last else { throw .failed(.notFound, "File not found") }
+    try hand(found, of: backup, request.source, to: name, folder)
+  }
+
+  /// Puts the plain bytes of a stored file at a path in the client's folder.
+  private func hand(
+    _ file: ListedFile, of backup: DeviceContent.Opened, _ source: String, to path: String, _ folder: StagingFolder
+  ) throws(BackupServiceError) {
+    guard isFileIdentifier(file.fileIdentifier) else { throw .failed(.noBackup, "Error reading the list of files") }
+    let stored = backup.archive.layout.storedPath(of: file.fileIdentifier)
+    guard backup.archive.areFilesEncrypted else { return try link.copy("\(source)/\(stored)", to: path) }
+    try folder.makeDirectory("\(source)/\(file.fileIdentifier.prefix(2))")
+    guard try fetch(stored, of: source, into: folder, atMost: Self.payloadByteCount) else {
+      throw .failed(.cannotRead, "a file of the backup is missing")
+    }
+    let name = "plain-\(file.fileIdentifier)"
+    try content.decrypt(file, of: backup, into: folder, name)
+    let files = try folder.files(in: "").files
+    guard let plain = files.first(where: { $0.name == name }) else {
+      throw .failed(.cannotRead, "a file of the backup cannot be decrypted")
+    }
+    try link.upload([.init(plain, shownAs: "/.ba/\(stored)", to: path)], progress: 50)
+    try folder.remove("\(source)/\(stored)")
+    try folder.remove(name)
+  }
+}

@@ -1,0 +1,188 @@
+import Basics
+import KeyhaulKit
+
+/// What a backup client's requests mean for the device's content. All of it goes through the functions behind `keyhaul
+/// backup` and `keyhaul restore`.
+struct DeviceContent {
+  let device: ServedDevice
+
+  private func reporting<Value, Failure: ExplainedError>(
+    _ body: () throws(Failure) -> Value
+  ) throws(BackupServiceError) -> Value {
+    do throws(Failure) { return try body() } catch { throw .failed(BackupFailure(error)) }
+  }
+
+  /// The password that the device gives to backups; `nil` if they are not encrypted.
+  func backupPassword() throws(BackupServiceError) -> Secret? {
+    do throws(VirtualDeviceError) { return try device.claim.backupPassword() } catch {
+      throw .failed(BackupFailure(error))
+    }
+  }
+
+  /// Replaces the password of backups.
+  func replaceBackupPassword(_ password: borrowing Secret?) throws(BackupServiceError) {
+    do throws(VirtualDeviceError) { try device.claim.replaceBackupPassword(password) } catch {
+      throw .failed(BackupFailure(error))
+    }
+  }
+
+  // MARK: Backing up
+
+  /// Writes a backup into a new directory of the staging folder.
+  ///
+  /// - Returns: The backup's date.
+  /// - Throws: `.deviceLocked` if the device is locked.
+  func writeBackup(into folder: StagingFolder, _ name: String) throws(BackupServiceError) -> KeychainDate {
+    let password = try backupPassword()
+    let session = try reporting { () throws(VirtualDeviceError) in
+      try device.device.openSession(.reading, verb: "device serve", wait: ServedDevice.wait)
+    }
+    defer { session.end() }
+    let prepared: PreparedBackup
+    do throws(MigrationError) {
+      prepared = try BackupExporter.prepare(
+        session, password: password, rounds: device.rounds, listsExported: false)
+      _ = try prepared.write(to: ArchiveDestination(path: "\(folder.path)/\(name)/"))
+    } catch {
+      throw .failed(BackupFailure(error))
+    }
+    let report = prepared.report
+    device.note(
+      "backing up \(report.exportedCount) of \(Amounts.count(report.total, "item")), "
+        + (prepared.contents.isEncrypted ? "encrypted" : "without a password"))
+    return prepared.contents.date
+  }
+
+  /// Remembers that a client has finished a backup. A failure is only logged: the client's backup is complete.
+  func recordBackup(at date: KeychainDate) {
+    do throws(VirtualDeviceError) {
+      try device.device.withSession(.writing, verb: "device serve", wait: ServedDevice.wait) {
+        (session) throws(VirtualDeviceError) in try session.recordBackup(at: date)
+      }
+    } catch {
+      device.note("the date of the backup was not recorded: \(error.reason)")
+    }
+  }
+
+  // MARK: Opening a client's backup
+
+  /// A client's backup, unlocked.
+  struct Opened {
+    let archive: BackupArchive
+    let key: ArchiveKey
+  }
+
+  /// Opens a backup in the staging folder.
+  ///
+  /// - Throws: `.wrongPassword`, `.noBackup`.
+  func open(_ path: String, password: borrowing Secret?) throws(BackupServiceError) -> Opened {
+    let archive = try reporting { () throws(BackupArchiveError) in try BackupArchive.open(.path(path)) }
+    // A password for a backup without one is what a client sends on: it opens nothing, and nothing needs it.
+    let isNeeded = archive.isEncrypted
+    do throws(ArchivedKeychainError) {
+      if isNeeded { return Opened(archive: archive, key: try ArchiveKey(of: archive, password: password)) }
+      return Opened(archive: archive, key: try ArchiveKey(of: archive, password: nil))
+    } catch {
+      throw .failed(BackupFailure(error))
+    }
+  }
+
+  // MARK: Restoring
+
+  /// Restores a backup, whole or not at all.
+  func restore(_ backup: Opened) throws(BackupServiceError) {
+    let session = try reporting { () throws(VirtualDeviceError) in
+      try device.device.openSession(.writing, verb: "device serve", wait: ServedDevice.wait)
+    }
+    defer { session.end() }
+    let hardware = try reporting { () throws(VirtualDeviceError) in try session.deviceKey() }
+    let opened = try reporting { () throws(ArchivedKeychainError) in
+      try OpenedArchive(backup.archive, key: backup.key, deviceKey: hardware, for: .restoring)
+    }
+    if let damage = opened.damage.first { throw .failed(.noBackup, "The backup is damaged: \(damage)") }
+    do throws(MigrationError) {
+      let plan = try Restorer.plan(opened, onto: session, policy: .replace)
+      try Restorer.restore(plan, onto: session)
+      note(plan)
+    } catch {
+      throw .failed(BackupFailure(error))
+    }
+    do throws(VirtualDeviceError) { try session.finish() } catch {
+      device.note("\(error.summary): \(error.reason)")
+    }
+  }
+
+  private func note(_ plan: MigrationPlan) {
+    let summary = plan.summary
+    var parts = [
+      "restored \(summary.migrates) of \(Amounts.count(summary.total, "item"))", "removed \(summary.removed)",
+    ]
+    if summary.staysBehind > 0 { parts.append("\(summary.staysBehind) stay behind") }
+    if summary.unreadable > 0 { parts.append("\(summary.unreadable) unreadable") }
+    device.note(parts.joined(separator: ", "))
+    for reason in Reason.allCases {
+      guard let count = summary.byReason[reason], count > 0 else { continue }
+      device.note("  \(Amounts.count(count, "item")): \(reason.rawValue)")
+    }
+  }
+
+  // MARK: The list of files
+
+  /// Calls the closure for each file that a backup lists.
+  func forEachFile(
+    of backup: Opened, _ body: (ListedFile) throws(BackupServiceError) -> Void
+  ) throws(BackupServiceError) {
+    let keys = try reporting { () throws(ArchivedKeychainError) in try backup.key.classKeys(deviceKey: nil) }
+    var failure: BackupServiceError?
+    try reporting { () throws(BackupArchiveError) in
+      let list = try backup.archive.fileList(with: keys)
+      try list.forEachFile { file in
+        guard failure == nil else { return }
+        do throws(BackupServiceError) { try body(file) } catch { failure = error }
+      }
+    }
+    if let failure { throw failure }
+  }
+
+  /// Writes the plain bytes of a file of an encrypted backup into the staging folder.
+  func decrypt(
+    _ file: ListedFile, of backup: Opened, into folder: StagingFolder, _ name: String
+  ) throws(BackupServiceError) {
+    let keys = try reporting { () throws(ArchivedKeychainError) in try backup.key.classKeys(deviceKey: nil) }
+    _ = try folder.makeFile(name) { (write) throws(BackupServiceError) in
+      var failure: BackupServiceError?
+      _ = try reporting { () throws(BackupArchiveError) in
+        try backup.archive.readPayload(of: file, with: keys) { (portion) throws(BackupArchiveError) in
+          guard failure == nil else { return }
+          do throws(BackupServiceError) { try write(Array(portion)) } catch { failure = error }
+        }
+      }
+      if let failure { throw failure }
+      return true
+    }
+  }
+
+  // MARK: The password of a client's backup
+
+  /// Returns a backup's manifest under another password.
+  ///
+  /// - Returns: `nil` if the backup is not encrypted.
+  /// - Throws: `.wrongPassword` if the old password is not the backup's.
+  func rewrapped(
+    manifest bytes: [UInt8], from old: borrowing Secret, to new: borrowing Secret
+  ) throws(BackupServiceError) -> [UInt8]? {
+    let manifest = try reporting { () throws(BackupArchiveError) in try BackupManifest(parsing: bytes) }
+    guard manifest.isEncrypted == true else { return nil }
+    let keybag: Keybag
+    do throws(DataProtectionError) {
+      keybag = try BackupKeybag.rewrap(manifest.keybag, from: old, to: new)
+    } catch {
+      throw .failed(error.code == .wrongPassword ? .wrongPassword : .noBackup, error.reason)
+    }
+    return try reporting { () throws(BackupArchiveError) in
+      var root = try rootDictionary(of: bytes, in: StoredPart.manifest.path)
+      root["BackupKeyBag"] = .data(keybag.serialized())
+      return try encode(root, as: StoredPart.manifest.path)
+    }
+  }
+}

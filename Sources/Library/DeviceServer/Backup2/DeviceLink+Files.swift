@@ -1,0 +1,159 @@
+import Basics
+import KeychainFormats
+
+/// The bytes of files between DeviceLink's messages.
+///
+/// All lengths have 32 bits in network order. A block is the length of what follows, a code of one byte, and bytes.
+extension DeviceLink {
+  /// The first byte of a block.
+  package enum BlockCode: UInt8, Sendable {
+    case success = 0x00
+    case localError = 0x06
+    case remoteError = 0x0B
+    case data = 0x0C
+  }
+
+  private static let maximumNameByteCount = 4096
+  private static let maximumBlockByteCount = 16 << 20
+  private static let portionByteCount = 256 << 10
+
+  // MARK: From the device to the client
+
+  /// A file to be sent.
+  package struct OutgoingFile {
+    /// The name that a client shows.
+    let shownName: String
+    /// The path in the client's folder.
+    let path: String
+    let byteCount: Int64
+    /// Lends the bytes in portions.
+    let forEachPortion: (([UInt8]) throws(BackupServiceError) -> Void) throws(BackupServiceError) -> Void
+
+    /// A file whose bytes are in memory.
+    package init(_ bytes: [UInt8], shownAs name: String, to path: String) {
+      shownName = name
+      self.path = path
+      byteCount = Int64(bytes.count)
+      forEachPortion = { (body) throws(BackupServiceError) in
+        var rest = bytes[...]
+        while !rest.isEmpty {
+          try body(Array(rest.prefix(portionByteCount)))
+          rest = rest.dropFirst(portionByteCount)
+        }
+      }
+    }
+
+    /// A file of this machine.
+    init(_ file: StagedFile, shownAs name: String, to path: String) {
+      shownName = name
+      self.path = path
+      byteCount = file.byteCount
+      forEachPortion = { (body) throws(BackupServiceError) in try file.forEachPortion(portionByteCount, body) }
+    }
+  }
+
+  /// Sends files, and waits for the client's answer.
+  package func upload(_ files: [OutgoingFile], progress: Double) throws(BackupServiceError) {
+    let total = files.reduce(Int64(0)) { $0 + $1.byteCount }
+    try send("DLMessageUploadFiles", [.dictionary([:]), .real(progress), .integer(total)])
+    for file in files {
+      // The start of a file leaves in one write with its names: small packets would wait for each other.
+      var pending = Self.lengthAndBytes(Array(file.shownName.utf8)) + Self.lengthAndBytes(Array(file.path.utf8))
+      try file.forEachPortion { (portion) throws(BackupServiceError) in
+        pending += Self.block(.data, portion)
+        if pending.count >= Self.portionByteCount {
+          try write(pending)
+          pending = []
+        }
+      }
+      try write(pending + Self.block(.success))
+    }
+    try write(bigEndianBytes(UInt32(0)))
+    let status = try status()
+    guard status.code == 0 else {
+      throw .failed(.cannotWrite, "the computer could not store files (\(status.code))")
+    }
+  }
+
+  /// The bytes of a block.
+  package static func block(_ code: BlockCode, _ bytes: [UInt8] = []) -> [UInt8] {
+    bigEndianBytes(UInt32(truncatingIfNeeded: bytes.count + 1)) + [code.rawValue] + bytes
+  }
+
+  /// Bytes behind their length.
+  package static func lengthAndBytes(_ bytes: [UInt8]) -> [UInt8] {
+    bigEndianBytes(UInt32(truncatingIfNeeded: bytes.count)) + bytes
+  }
+
+  // MARK: From the client to the device
+
+  /// Asks the client for a file.
+  ///
+  /// - Parameters:
+  ///   - path: The path in the client's folder.
+  ///   - limit: The most bytes that are accepted.
+  ///   - progress: The progress of the whole after this file, 0 to 100.
+  ///   - portion: Takes the bytes in their order.
+  /// - Returns: Whether the client has the file.
+  package func download(
+    _ path: String, atMost limit: Int, progress: Double = 0,
+    _ portion: ([UInt8]) throws(BackupServiceError) -> Void
+  ) throws(BackupServiceError) -> Bool {
+    try send("DLMessageDownloadFiles", [.array([.string(path)]), .dictionary([:]), .real(progress)])
+    let isFound = try receiveFile(named: path, atMost: limit, portion)
+    let status = try status()
+    guard status.code == 0 || status.code == HostStatus.several || status.code == HostStatus.notFound else {
+      throw .failed(.cannotRead, "the computer could not read its files (\(status.code))")
+    }
+    return isFound && status.code == 0
+  }
+
+  /// Reads the bytes of one file and the end of the list of files.
+  ///
+  /// - Returns: `false` if the client reports an error in place of the file.
+  package func receiveFile(
+    named path: String, atMost limit: Int, _ portion: ([UInt8]) throws(BackupServiceError) -> Void
+  ) throws(BackupServiceError) -> Bool {
+    let nameByteCount = try readLength()
+    // A client may end the list without the file.
+    if nameByteCount == 0 { return false }
+    guard nameByteCount <= Self.maximumNameByteCount else { throw Self.broken("a file name of \(nameByteCount) bytes") }
+    guard try read(nameByteCount) == Array(path.utf8) else { throw Self.broken("the client sent another file") }
+    var byteCount = 0
+    var isFound: Bool?
+    while isFound == nil {
+      let length = try readLength()
+      guard length >= 1, length <= Self.maximumBlockByteCount else { throw Self.broken("a block of \(length) bytes") }
+      guard let code = try read(1).first.flatMap(BlockCode.init(rawValue:)) else {
+        throw Self.broken("a block of an unknown kind")
+      }
+      switch code {
+      case .data:
+        byteCount += length - 1
+        guard byteCount <= limit else { throw Self.broken("a file of more than \(limit) bytes") }
+        if length > 1 { try portion(try read(length - 1)) }
+      case .success:
+        guard length == 1 else { throw Self.broken("bytes behind the end of a file") }
+        isFound = true
+      case .localError:
+        guard length <= Self.maximumNameByteCount else { throw Self.broken("an error text of \(length) bytes") }
+        if length > 1 { _ = try read(length - 1) }
+        isFound = false
+      case .remoteError: throw Self.broken("a block that only a device sends")
+      }
+    }
+    guard try readLength() == 0 else { throw Self.broken("the client sent a file that was not asked for") }
+    return isFound == true
+  }
+
+  private func readLength() throws(BackupServiceError) -> Int { Int(bigEndianInteger(try read(4))) }
+
+  /// Asks the client for a small file.
+  ///
+  /// - Returns: Its bytes; `nil` if the client has none.
+  package func downloadBytes(_ path: String, atMost limit: Int) throws(BackupServiceError) -> [UInt8]? {
+    var bytes: [UInt8] = []
+    let isFound = try download(path, atMost: limit) { (portion) throws(BackupServiceError) in bytes += portion }
+    return isFound ? bytes : nil
+  }
+}

@@ -1,0 +1,129 @@
+import Basics
+import SystemPackage
+import VirtualDevice
+
+/// A private folder of the device in which a client's backup is put together or taken apart. It goes with its last
+/// reference.
+final class StagingFolder {
+  private let claim: ServingClaim
+  /// The folder's path.
+  let path: String
+  private let system = FileSystem.real
+
+  /// - Throws: `.failed` with the number of a write error if there is no room.
+  init(of device: ServedDevice) throws(BackupServiceError) {
+    claim = device.claim
+    do throws(VirtualDeviceError) {
+      path = try device.claim.makeStagingDirectory()
+    } catch {
+      throw .failed(BackupFailure(error))
+    }
+  }
+
+  deinit { claim.removeStagingDirectory() }
+
+  private func calling<Value: ~Copyable>(
+    _ body: () throws(Errno) -> Value
+  ) throws(BackupServiceError) -> Value {
+    do throws(Errno) { return try body() } catch {
+      throw .failed(error.isDiskFull ? .noSpace : .cannotWrite, "the device's folder: \(error.reason)")
+    }
+  }
+
+  /// Makes a directory, and those above it.
+  func makeDirectory(_ name: String) throws(BackupServiceError) {
+    try calling { () throws(Errno) in try system.makeDirectories("\(path)/\(name)") }
+  }
+
+  /// Makes a file from what a client sends.
+  ///
+  /// - Parameters:
+  ///   - name: The path in the folder, whose directory is there.
+  ///   - fill: Gives the bytes to the closure that it is called with, and returns whether there is such a file.
+  /// - Returns: What `fill` returns. If it is `false`, there is no file.
+  func makeFile(
+    _ name: String,
+    filledBy fill: (([UInt8]) throws(BackupServiceError) -> Void) throws(BackupServiceError) -> Bool
+  ) throws(BackupServiceError) -> Bool {
+    let place = "\(path)/\(name)"
+    let file = try calling { () throws(Errno) in try system.createFile(place) }
+    let raw = file.raw
+    let isFound = try fill { (bytes) throws(BackupServiceError) in
+      try calling { () throws(Errno) in try system.writeAll(bytes, to: raw) }
+    }
+    if !isFound { try calling { () throws(Errno) in try system.remove(place) } }
+    return isFound
+  }
+
+  /// Removes a file of the folder.
+  func remove(_ name: String) throws(BackupServiceError) {
+    try calling { () throws(Errno) in try system.remove("\(path)/\(name)") }
+  }
+
+  /// The files in a directory of the folder, sorted by name; their directories apart.
+  func files(in name: String) throws(BackupServiceError) -> (files: [StagedFile], directories: [String]) {
+    let directory = "\(path)/\(name)"
+    let names = try calling { () throws(Errno) in
+      try system.names(in: try system.openDirectory(directory)).map(\.text).sorted()
+    }
+    var files: [StagedFile] = []
+    var directories: [String] = []
+    for name in names {
+      guard let status = try calling({ () throws(Errno) in try system.status(of: "\(directory)/\(name)") }) else {
+        continue
+      }
+      switch status.kind {
+      case .file: files.append(StagedFile(name: name, path: "\(directory)/\(name)", byteCount: status.byteCount))
+      case .directory: directories.append(name)
+      case .link, .pipe, .other: continue
+      }
+    }
+    return (files, directories)
+  }
+}
+
+/// A file in a staging folder.
+struct StagedFile {
+  let name: String
+  let path: String
+  let byteCount: Int64
+
+  /// Reads the file in portions.
+  ///
+  /// - Throws: `.failed` if it cannot be read, and what `body` throws.
+  func forEachPortion(
+    _ portionByteCount: Int, _ body: ([UInt8]) throws(BackupServiceError) -> Void
+  ) throws(BackupServiceError) {
+    func calling<Value: ~Copyable>(_ call: () throws(Errno) -> Value) throws(BackupServiceError) -> Value {
+      do throws(Errno) { return try call() } catch {
+        throw .failed(.cannotRead, "the device's folder: \(error.reason)")
+      }
+    }
+    let system = FileSystem.real
+    let file = try calling { () throws(Errno) in try system.openOwnFile(path) }
+    let raw = file.raw
+    var offset: Int64 = 0
+    while offset < byteCount {
+      var failure: Errno?
+      let bytes = [UInt8](unsafeUninitializedCapacity: Int(min(Int64(portionByteCount), byteCount - offset))) {
+        buffer, initialized in
+        do throws(Errno) {
+          initialized = try system.read(raw, at: offset, into: UnsafeMutableRawBufferPointer(buffer))
+        } catch {
+          failure = error
+        }
+      }
+      if let failure { throw .failed(.cannotRead, "the device's folder: \(failure.reason)") }
+      guard !bytes.isEmpty else { throw .failed(.cannotRead, "a file became shorter while it was being read") }
+      offset += Int64(bytes.count)
+      try body(bytes)
+    }
+  }
+
+  /// The file's bytes, of a small file.
+  func bytes() throws(BackupServiceError) -> [UInt8] {
+    var bytes: [UInt8] = []
+    try forEachPortion(1 << 20) { bytes += $0 }
+    return bytes
+  }
+}

@@ -1,0 +1,107 @@
+package import Basics
+import SystemPackage
+
+/// Why a conversation with a client cannot go on. Nothing that the client sent is in it.
+package struct WireError: Error, Sendable, Hashable {
+  /// What kind of failure it is.
+  package enum Code: Sendable, Hashable {
+    /// The client has closed the connection, or the system has.
+    case closed
+    /// The client sent nothing, or read nothing, for too long.
+    case timedOut
+    /// Bytes are not what the protocol says.
+    case malformed
+    /// A length is above its limit.
+    case overLimit
+    /// The client did not prove that it is paired.
+    case untrusted
+  }
+
+  /// What kind of failure it is.
+  package let code: Code
+  /// The fact found, as a clause.
+  package let reason: String
+
+  package init(_ code: Code, _ reason: String) {
+    self.code = code
+    self.reason = reason
+  }
+
+  package static let closed = WireError(.closed, "the client closed the connection")
+  package static let timedOut = WireError(.timedOut, "the client was silent for too long")
+}
+
+/// A stream of bytes in both directions: a socket, TLS over one, or a test's script.
+///
+/// One thread reads; any thread may write or close.
+package protocol ByteChannel: AnyObject, Sendable {
+  /// Reads the bytes that are there, or waits for the first of them.
+  ///
+  /// - Parameters:
+  ///   - count: The most bytes to read, above 0.
+  ///   - limit: The longest wait; `nil` to wait without a limit.
+  /// - Returns: At least one byte; empty at the end of the stream.
+  /// - Throws: `.timedOut`, `.closed` and `.malformed`.
+  func read(upTo count: Int, within limit: Duration?) throws(WireError) -> [UInt8]
+
+  /// Writes every byte.
+  ///
+  /// - Throws: `.timedOut` and `.closed`.
+  func write(_ bytes: [UInt8]) throws(WireError)
+
+  /// Ends the stream in both directions.
+  func close()
+}
+
+extension ByteChannel {
+  /// Reads exactly this many bytes, all of them within the limit.
+  ///
+  /// - Returns: The bytes; `nil` if the stream ends before the first of them.
+  /// - Throws: `.closed` if it ends after the first, and as `read(upTo:within:)`.
+  package func readIfOpen(_ count: Int, within limit: Duration?) throws(WireError) -> [UInt8]? {
+    guard count > 0 else { return [] }
+    let end = limit.map { ContinuousClock.now.advanced(by: $0) }
+    var bytes = try read(upTo: count, within: limit)
+    if bytes.isEmpty { return nil }
+    while bytes.count < count {
+      let rest = end.map { max(.zero, ContinuousClock.now.duration(to: $0)) }
+      let more = try read(upTo: count - bytes.count, within: rest)
+      if more.isEmpty { throw .closed }
+      bytes += more
+    }
+    return bytes
+  }
+
+  /// Reads exactly this many bytes.
+  ///
+  /// - Throws: `.closed` if the stream ends before.
+  package func read(exactly count: Int, within limit: Duration?) throws(WireError) -> [UInt8] {
+    guard let bytes = try readIfOpen(count, within: limit) else { throw .closed }
+    return bytes
+  }
+}
+
+/// The channel of a socket.
+package final class SocketChannel: ByteChannel {
+  private let socket: StreamSocket
+
+  package init(_ socket: StreamSocket) { self.socket = socket }
+
+  package func read(upTo count: Int, within limit: Duration?) throws(WireError) -> [UInt8] {
+    do throws(Errno) {
+      return try socket.read(upTo: count, within: limit)
+    } catch {
+      throw error == .timedOut ? .timedOut : .closed
+    }
+  }
+
+  package func write(_ bytes: [UInt8]) throws(WireError) {
+    do throws(Errno) {
+      try socket.write(bytes)
+    } catch {
+      throw error == .timedOut ? .timedOut : .closed
+    }
+  }
+
+  package func close() { socket.shutDown() }
+}

@@ -1,0 +1,33 @@
+import Basics
+
+/// The notifications of one device: who observes which name.
+package final class NotificationHub: Sendable {
+  /// One connection to the notification proxy.
+  package final class Observer: Sendable {
+    fileprivate let names = Locked<Set<String>>([])
+    fileprivate let relay: @Sendable (String) -> Void
+
+    /// - Parameter relay: Sends a notification to the client.
+    package init(relay: @escaping @Sendable (String) -> Void) { self.relay = relay }
+
+    /// Observes a name, unless the observer has as many as a client may have.
+    package func observe(_ name: String) {
+      names.withLock { names in
+        if names.count < 256 { names.insert(name) }
+      }
+    }
+  }
+
+  private let observers = Locked<[Observer]>([])
+
+  package init() {}
+
+  package func add(_ observer: Observer) { observers.withLock { $0.append(observer) } }
+  package func remove(_ observer: Observer) { observers.withLock { $0.removeAll { $0 === observer } } }
+
+  /// Sends a notification to every observer of its name.
+  package func post(_ name: String) {
+    let observers = observers.withLock { $0 }
+    for observer in observers where observer.names.withLock({ $0.contains(name) }) { observer.relay(name) }
+  }
+}

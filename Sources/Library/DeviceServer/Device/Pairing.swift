@@ -1,0 +1,95 @@
+import Basics
+package import KeychainFormats
+
+/// What the device keeps of a computer that it trusts.
+package struct Pairing: Sendable, Hashable {
+  /// The name that the computer gave the pairing.
+  package let hostID: String
+  /// The identifier of the computer's usbmuxd.
+  package let systemBUID: String
+  /// The DER of the certificate that the device shows: its own key, signed by the computer's root.
+  package let deviceCertificate: [UInt8]
+  /// The DER of the computer's certificates. In TLS, a client shows one of them.
+  package let hostCertificate: [UInt8]
+  package let rootCertificate: [UInt8]
+  /// The bytes that the computer shows again when it wants a backup.
+  package let escrowBag: [UInt8]
+
+  /// The certificates of which a client has to show one.
+  package var clientCertificates: [[UInt8]] { [rootCertificate, hostCertificate] }
+
+  /// Reads the record of a request to pair. A private key that a client sends along is dropped.
+  ///
+  /// - Returns: `nil` if a part is missing, too long or no certificate.
+  package init?(record: PropertyDictionary, escrowBag: [UInt8]) {
+    func certificate(_ key: String) -> [UInt8]? {
+      record[key]?.dataValue.flatMap { $0.count <= Self.maximumCertificateByteCount ? PEM.certificate(in: $0) : nil }
+    }
+    guard let hostID = record["HostID"]?.stringValue, Self.isIdentifier(hostID),
+      let systemBUID = record["SystemBUID"]?.stringValue, Self.isIdentifier(systemBUID),
+      let device = certificate("DeviceCertificate"), let host = certificate("HostCertificate"),
+      let root = certificate("RootCertificate")
+    else { return nil }
+    self.hostID = hostID
+    self.systemBUID = systemBUID
+    (deviceCertificate, hostCertificate, rootCertificate) = (device, host, root)
+    self.escrowBag = escrowBag
+  }
+
+  private static let maximumCertificateByteCount = 16 << 10
+
+  /// Whether a text may name a pairing: letters, digits and hyphens, at most 64.
+  private static func isIdentifier(_ text: String) -> Bool {
+    (1...64).contains(text.utf8.count)
+      && text.utf8.allSatisfy {
+        (48...57).contains($0) || (65...90).contains($0) || (97...122).contains($0) || $0 == 45
+      }
+  }
+
+  /// The pairing as an entry of the stored file.
+  var stored: PropertyDictionary {
+    [
+      "HostID": .string(hostID), "SystemBUID": .string(systemBUID), "DeviceCertificate": .data(deviceCertificate),
+      "HostCertificate": .data(hostCertificate), "RootCertificate": .data(rootCertificate),
+      "EscrowBag": .data(escrowBag),
+    ]
+  }
+
+  /// Reads an entry of the stored file.
+  init?(stored: PropertyDictionary) {
+    guard let hostID = stored["HostID"]?.stringValue, let systemBUID = stored["SystemBUID"]?.stringValue,
+      let device = stored["DeviceCertificate"]?.dataValue, let host = stored["HostCertificate"]?.dataValue,
+      let root = stored["RootCertificate"]?.dataValue, let escrowBag = stored["EscrowBag"]?.dataValue
+    else { return nil }
+    self.hostID = hostID
+    self.systemBUID = systemBUID
+    (deviceCertificate, hostCertificate, rootCertificate) = (device, host, root)
+    self.escrowBag = escrowBag
+  }
+}
+
+/// DER in its text form (RFC 7468).
+package enum PEM {
+  /// The DER of the first certificate in a text.
+  ///
+  /// - Returns: `nil` if there is none.
+  package static func certificate(in text: [UInt8]) -> [UInt8]? {
+    let (begin, end) = (Array("-----BEGIN CERTIFICATE-----".utf8), Array("-----END CERTIFICATE-----".utf8))
+    guard let start = text.firstRange(of: begin), let stop = text[start.upperBound...].firstRange(of: end) else {
+      return nil
+    }
+    guard let der = Base64Digits.bytes(of: text[start.upperBound..<stop.lowerBound]), !der.isEmpty else { return nil }
+    return der
+  }
+
+  /// The text of a public RSA key in PKCS#1.
+  package static func rsaPublicKey(_ der: [UInt8]) -> [UInt8] {
+    var text = "-----BEGIN RSA PUBLIC KEY-----\n"
+    var digits = Base64Digits.text(of: der)[...]
+    while !digits.isEmpty {
+      text += digits.prefix(64) + "\n"
+      digits = digits.dropFirst(64)
+    }
+    return Array((text + "-----END RSA PUBLIC KEY-----\n").utf8)
+  }
+}

@@ -1,0 +1,55 @@
+import Basics
+import KeychainCrypto
+import KeychainFormats
+
+/// The stored pairings of a device: its RSA key, the computers that it trusts, and the pair record that its usbmuxd keeps
+/// for the computer.
+struct PairingFile: Sendable {
+  /// The DER of the device's RSAPrivateKey.
+  var privateKey: SensitiveBytes
+  /// The DER of the RSAPublicKey.
+  var publicKey: [UInt8]
+  /// The newest last.
+  var pairings: [Pairing] = []
+  /// The computer's copy, with its private keys: bytes that only clients read.
+  var pairRecord: [UInt8]?
+
+  private static let format = "device-pairings/1"
+  private static let maximumPairingCount = 64
+  private static let keySizeInBits = 2048
+
+  /// Creates a file without pairings, and a new key.
+  init() throws(MaterialError) {
+    let key = try KeyMaterial.generateRSA(sizeInBits: Self.keySizeInBits)
+    (privateKey, publicKey) = (key.externalRepresentation, key.publicKey)
+  }
+
+  /// Reads a stored file.
+  ///
+  /// - Returns: `nil` if it is not one.
+  init?(_ bytes: [UInt8]) {
+    guard let root = (try? BinaryPlist.decode(bytes))?.dictionaryValue, root["Format"]?.stringValue == Self.format,
+      let key = root["PrivateKey"]?.dataValue, let publicKey = root["PublicKey"]?.dataValue
+    else { return nil }
+    privateKey = SensitiveBytes(copying: key)
+    self.publicKey = publicKey
+    pairings = (root["Pairings"]?.arrayValue ?? []).compactMap { $0.dictionaryValue.flatMap(Pairing.init(stored:)) }
+    pairRecord = root["PairRecord"]?.dataValue
+  }
+
+  func encoded() throws(FormatError) -> [UInt8] {
+    var root: PropertyDictionary = [
+      "Format": .string(Self.format), "PrivateKey": .data(privateKey.withBytes { Array($0) }),
+      "PublicKey": .data(publicKey), "Pairings": .array(pairings.map { .dictionary($0.stored) }),
+    ]
+    root["PairRecord"] = pairRecord.map { .data($0) }
+    return try BinaryPlist.encode(.dictionary(root))
+  }
+
+  /// Adds a pairing in the place of an earlier one with its name. If there are too many, the oldest goes.
+  mutating func add(_ pairing: Pairing) {
+    pairings.removeAll { $0.hostID == pairing.hostID }
+    pairings.append(pairing)
+    if pairings.count > Self.maximumPairingCount { pairings.removeFirst() }
+  }
+}

@@ -1,0 +1,154 @@
+import Basics
+package import KeyhaulKit
+
+/// A virtual device as clients see it: its identity, its pairings, and what its connections share.
+package final class ServedDevice: Sendable {
+  /// The number under which usbmuxd lists the device.
+  package let number: Int
+  /// The device itself.
+  package let device: VirtualDevice
+  /// Identity and model, as they were when the server started.
+  package let record: DeviceRecord
+  package let trust: TrustGate
+  package let tickets = ServiceTickets()
+  package let notifications = NotificationHub()
+  package let sharedFiles = SharedFiles()
+  /// The number of PBKDF2 iterations of encrypted backups.
+  package let rounds: Int
+  let claim: ServingClaim
+  private let log: @Sendable (String) -> Void
+  private let pairingLock = Locked(())
+  private let isWorking = Locked(false)
+
+  /// Claims a device for this process.
+  ///
+  /// - Parameters:
+  ///   - device: The device.
+  ///   - number: The number under which usbmuxd lists it, above 0.
+  ///   - trust: Who may pair.
+  ///   - rounds: The number of PBKDF2 iterations of encrypted backups.
+  ///   - log: Takes lines of the log, without the device's name.
+  /// - Throws: Category `busy` if another process serves it; what its files report.
+  package init(
+    _ device: VirtualDevice, number: Int, trust: TrustPolicy, rounds: Int, log: @escaping @Sendable (String) -> Void
+  ) throws(VirtualDeviceError) {
+    claim = try device.claimForServing()
+    record = try device.withSession(.reading, verb: "device serve", wait: Self.wait) {
+      (session) throws(VirtualDeviceError) in session.record
+    }
+    self.device = device
+    self.number = number
+    self.trust = TrustGate(device: device.name.text, trust)
+    self.rounds = rounds
+    self.log = log
+  }
+
+  /// How long a request waits for another process that uses the device.
+  static let wait = Duration.seconds(10)
+
+  package var udid: String { record.udid }
+
+  /// The bundle identifiers of its apps, as far as their access groups name them.
+  package var applications: [String] { AppDirectory.identifiers(of: record.apps) }
+
+  /// Adds a line to the log.
+  package func note(_ text: String) { log("\(device.name.text): \(text)") }
+
+  // MARK: Pairings
+
+  /// Reads the stored pairings; makes a key for a device that has none.
+  ///
+  /// - Throws: `.closed` if the files cannot be read or written; the log says why.
+  func pairingFile() throws(WireError) -> PairingFile {
+    try pairingLock.withLock { (_) throws(WireError) in try readPairings() }
+  }
+
+  /// Changes the stored pairings.
+  func changePairings(_ change: @Sendable (inout PairingFile) -> Void) throws(WireError) {
+    try pairingLock.withLock { (_) throws(WireError) in
+      var file = try readPairings()
+      change(&file)
+      try write(file)
+    }
+  }
+
+  private func readPairings() throws(WireError) -> PairingFile {
+    let bytes: [UInt8]?
+    do throws(VirtualDeviceError) { bytes = try claim.pairings() } catch { throw failure(error) }
+    if let bytes, let file = PairingFile(bytes) { return file }
+    if bytes != nil { note("its pairings cannot be read; every computer has to pair again") }
+    do throws(MaterialError) {
+      let file = try PairingFile()
+      try? write(file)
+      return file
+    } catch {
+      note("no key can be made: \(error.reason)")
+      throw .closed
+    }
+  }
+
+  private func write(_ file: PairingFile) throws(WireError) {
+    do throws(FormatError) {
+      let bytes = try file.encoded()
+      do throws(VirtualDeviceError) { try claim.replacePairings(bytes) } catch { throw FormatError(.binaryPlist, .malformed, error.reason) }
+    } catch {
+      note("its pairings cannot be written: \(error.reason)")
+      throw WireError(.closed, "the pairings cannot be written")
+    }
+  }
+
+  private func failure(_ error: VirtualDeviceError) -> WireError {
+    note("\(error.summary): \(error.reason)")
+    return WireError(.closed, error.summary)
+  }
+
+  /// Stores a pairing.
+  package func add(_ pairing: Pairing) throws(WireError) { try changePairings { $0.add(pairing) } }
+
+  /// The pairing of this name; `nil` if the device knows none.
+  package func pairing(hostID: String) throws(WireError) -> Pairing? {
+    try pairingFile().pairings.first { $0.hostID == hostID }
+  }
+
+  /// Forgets a pairing, and the computer's own record of it, without which a client pairs again by itself.
+  package func forget(hostID: String) throws(WireError) {
+    tickets.withdraw(hostID: hostID)
+    try changePairings { file in
+      file.pairings.removeAll { $0.hostID == hostID }
+      guard let record = file.pairRecord.flatMap({ try? PropertyListFrame.value(of: $0) })?.dictionaryValue,
+        record["HostID"]?.stringValue == hostID
+      else { return }
+      file.pairRecord = nil
+    }
+  }
+
+  /// The certificate and key that the device shows to a computer.
+  package func identity(for pairing: Pairing) throws(WireError) -> TLSIdentity {
+    let key = try pairingFile().privateKey
+    do throws(TLSError) {
+      return try TLSIdentity(certificate: pairing.deviceCertificate, privateKey: key)
+    } catch {
+      throw WireError(.untrusted, error.reason)
+    }
+  }
+
+  // MARK: Backups
+
+  /// Whether backups that clients make are encrypted.
+  package var isBackupEncrypted: Bool {
+    ((try? claim.backupPassword()) ?? nil) != nil
+  }
+
+  /// Runs one operation on the device's content. Two never run at once.
+  ///
+  /// - Returns: `nil` if another one is running.
+  func working<Value, Failure: Error>(_ body: () throws(Failure) -> Value) throws(Failure) -> Value? {
+    let isFree = isWorking.withLock { isWorking in
+      defer { isWorking = true }
+      return !isWorking
+    }
+    guard isFree else { return nil }
+    defer { isWorking.withLock { $0 = false } }
+    return try body()
+  }
+}

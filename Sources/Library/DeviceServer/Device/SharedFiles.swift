@@ -1,0 +1,129 @@
+import Basics
+
+/// The files that clients see through AFC: a small tree in memory, with the lock that keeps two synchronizations apart.
+///
+/// No file of the machine is in it.
+package final class SharedFiles: Sendable {
+  /// A file or a directory.
+  package struct Node: Sendable {
+    package var isDirectory: Bool
+    package var bytes: [UInt8] = []
+  }
+
+  private struct State {
+    var nodes: [String: Node] = ["/": Node(isDirectory: true)]
+    /// The connection that holds the lock. Clients lock one file alone, so that there is one lock.
+    var lockHolder: ObjectIdentifier?
+  }
+
+  private static let maximumNodeCount = 64
+  private static let maximumByteCount = 16 << 20
+  private let state = Locked(State())
+
+  package init() {}
+
+  /// The path without empty parts, `.` and `..`, below the root.
+  ///
+  /// - Returns: `nil` for a path that is too long or not UTF-8.
+  package static func normalized(_ bytes: some Collection<UInt8>) -> String? {
+    guard bytes.count <= 1024, let text = String(validating: bytes, as: UTF8.self) else { return nil }
+    var parts: [Substring] = []
+    for part in text.split(separator: "/") where part != "." {
+      if part == ".." { _ = parts.popLast() } else { parts.append(part) }
+    }
+    return "/" + parts.joined(separator: "/")
+  }
+
+  private static func parent(of path: String) -> String {
+    guard let slash = path.lastIndex(of: "/"), slash != path.startIndex else { return "/" }
+    return String(path[..<slash])
+  }
+
+  package func node(at path: String) -> Node? { state.withLock { $0.nodes[path] } }
+
+  /// The names in a directory; `nil` if there is no directory.
+  package func names(in path: String) -> [String]? {
+    state.withLock { state in
+      guard state.nodes[path]?.isDirectory == true else { return nil }
+      return state.nodes.keys.filter { $0 != "/" && Self.parent(of: $0) == path }.sorted()
+        .map { String($0[$0.index(after: $0.lastIndex(of: "/") ?? $0.startIndex)...]) }
+    }
+  }
+
+  /// Makes a directory; one that exists is no error.
+  ///
+  /// - Returns: Whether it is there.
+  package func makeDirectory(_ path: String) -> Bool { make(path, isDirectory: true, truncates: false) }
+
+  /// Makes a file, or opens one that exists.
+  ///
+  /// - Returns: Whether it is there.
+  package func makeFile(_ path: String, truncates: Bool) -> Bool {
+    make(path, isDirectory: false, truncates: truncates)
+  }
+
+  private func make(_ path: String, isDirectory: Bool, truncates: Bool) -> Bool {
+    state.withLock { state in
+      if let node = state.nodes[path] {
+        if truncates, !node.isDirectory { state.nodes[path]?.bytes = [] }
+        return node.isDirectory == isDirectory
+      }
+      guard state.nodes.count < Self.maximumNodeCount, state.nodes[Self.parent(of: path)]?.isDirectory == true else {
+        return false
+      }
+      state.nodes[path] = Node(isDirectory: isDirectory)
+      return true
+    }
+  }
+
+  /// Writes bytes at a position of a file; a gap is filled with zeros.
+  ///
+  /// - Returns: Whether there is room.
+  package func write(_ bytes: some Collection<UInt8>, to path: String, at offset: Int) -> Bool {
+    state.withLock { state in
+      guard var node = state.nodes[path], !node.isDirectory, offset <= Self.maximumByteCount,
+        bytes.count <= Self.maximumByteCount - offset
+      else { return false }
+      let others = state.nodes.reduce(0) { $0 + ($1.key == path ? 0 : $1.value.bytes.count) }
+      guard max(node.bytes.count, offset + bytes.count) <= Self.maximumByteCount - others else { return false }
+      state.nodes[path] = nil
+      if node.bytes.count < offset + bytes.count {
+        node.bytes += [UInt8](repeating: 0, count: offset + bytes.count - node.bytes.count)
+      }
+      node.bytes.replaceSubrange(offset..<(offset + bytes.count), with: bytes)
+      state.nodes[path] = node
+      return true
+    }
+  }
+
+  /// Removes a file or an empty directory.
+  ///
+  /// - Returns: Whether it was there and could go.
+  package func remove(_ path: String) -> Bool {
+    state.withLock { state in
+      guard path != "/", state.nodes[path] != nil, !state.nodes.keys.contains(where: { $0.hasPrefix(path + "/") }) else {
+        return false
+      }
+      state.nodes[path] = nil
+      return true
+    }
+  }
+
+  /// Takes the lock for a connection.
+  ///
+  /// - Returns: `false` if another connection holds it.
+  package func lock(for holder: AnyObject) -> Bool {
+    state.withLock { state in
+      guard state.lockHolder == nil || state.lockHolder == ObjectIdentifier(holder) else { return false }
+      state.lockHolder = ObjectIdentifier(holder)
+      return true
+    }
+  }
+
+  /// Releases the lock, if the connection holds it.
+  package func unlock(for holder: AnyObject) {
+    state.withLock { state in
+      if state.lockHolder == ObjectIdentifier(holder) { state.lockHolder = nil }
+    }
+  }
+}

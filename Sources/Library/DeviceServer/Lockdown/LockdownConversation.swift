@@ -1,0 +1,171 @@
+import Basics
+import KeychainCrypto
+package import KeychainFormats
+
+/// One conversation with lockdown, which knows who the device is, pairs with computers and starts services.
+///
+/// The machine itself reads and writes no bytes: each request gives a step.
+package struct LockdownConversation {
+  /// What to do after a request.
+  package enum Step: Sendable {
+    /// Send an answer.
+    case answer(PropertyDictionary)
+    /// Send an answer; TLS with the computer of this pairing begins with the next byte.
+    case secure(PropertyDictionary, Pairing)
+    /// Send an answer and close the connection.
+    case end(PropertyDictionary)
+  }
+
+  private let device: ServedDevice
+  /// The session, once the client has proven in TLS that it is paired.
+  private var session: (identifier: String, pairing: Pairing)?
+
+  private static let type = "com.apple.mobile.lockdown"
+  private static let handshakeLimit = Duration.seconds(10)
+  private static let idleLimit = Duration.seconds(60)
+
+  package init(_ device: ServedDevice) { self.device = device }
+
+  /// Whether the client has proven that it is paired.
+  package var isInSession: Bool { session != nil }
+
+  /// Answers requests until the client ends the conversation.
+  ///
+  /// - Throws: As the channel does; `.malformed` for bytes that are not lockdown's protocol, `.untrusted` if the client
+  ///   does not prove its pairing.
+  package mutating func run(on base: any ByteChannel) throws(WireError) {
+    var channel = base
+    while let value = try PropertyListFrame.small.read(from: channel, within: isInSession ? nil : Self.idleLimit) {
+      guard let request = value.dictionaryValue else {
+        throw WireError(.malformed, "a lockdown request is not a dictionary")
+      }
+      switch try step(for: request) {
+      case .answer(let answer): try send(answer, on: channel)
+      case .secure(let answer, let pairing):
+        let identity = try device.identity(for: pairing)
+        try send(answer, on: channel)
+        channel = try TLSChannel(
+          over: channel, showing: identity, requiringOneOf: pairing.clientCertificates, within: Self.handshakeLimit)
+      case .end(let answer):
+        try send(answer, on: channel)
+        channel.close()
+        return
+      }
+    }
+  }
+
+  private func send(_ answer: PropertyDictionary, on channel: any ByteChannel) throws(WireError) {
+    try channel.write(try PropertyListFrame.bytes(of: .dictionary(answer), as: .xml))
+  }
+
+  /// Returns the step for a request.
+  ///
+  /// - Throws: `.closed` if the device's files cannot be read or written.
+  package mutating func step(for request: PropertyDictionary) throws(WireError) -> Step {
+    let name = request["Request"]?.stringValue ?? ""
+    var answer: PropertyDictionary = ["Request": .string(name)]
+    func failed(_ error: String) -> Step {
+      var answer = answer
+      answer["Error"] = .string(error)
+      return .answer(answer)
+    }
+    switch name {
+    case "QueryType":
+      answer["Type"] = .string(Self.type)
+      return .answer(answer)
+    case "GetValue":
+      let (domain, key) = (request["Domain"]?.stringValue, request["Key"]?.stringValue)
+      answer["Domain"] = domain.map { .string($0) }
+      answer["Key"] = key.map { .string($0) }
+      let values = LockdownValues(
+        device.record, publicKey: try device.pairingFile().publicKey, isBackupEncrypted: device.isBackupEncrypted)
+      guard let value = values.value(domain: domain, key: key, isInSession: isInSession) else {
+        return failed("MissingValue")
+      }
+      answer["Value"] = value
+      return .answer(answer)
+    case "SetValue", "RemoveValue": return failed("SetProhibited")
+    case "Pair":
+      switch try pair(request["PairRecord"]?.dictionaryValue ?? [:]) {
+      case .success(let pairing):
+        answer["EscrowBag"] = .data(pairing.escrowBag)
+        return .answer(answer)
+      case .failure(let refusal): return failed(refusal.error)
+      }
+    case "ValidatePair":
+      let hostID = request["PairRecord"]?.dictionaryValue?["HostID"]?.stringValue ?? ""
+      return try device.pairing(hostID: hostID) == nil ? failed("InvalidHostID") : .answer(answer)
+    case "Unpair":
+      if let hostID = request["PairRecord"]?.dictionaryValue?["HostID"]?.stringValue {
+        try device.forget(hostID: hostID)
+        device.note("a computer unpaired")
+      }
+      return .answer(answer)
+    case "StartSession":
+      guard session == nil else { return failed("SessionActive") }
+      guard let hostID = request["HostID"]?.stringValue, let pairing = try device.pairing(hostID: hostID) else {
+        return failed("InvalidHostID")
+      }
+      let identifier = try randomUUID()
+      session = (identifier, pairing)
+      answer["SessionID"] = .string(identifier)
+      answer["EnableSessionSSL"] = .boolean(true)
+      return .secure(answer, pairing)
+    case "StopSession":
+      guard let session, request["SessionID"]?.stringValue == session.identifier else {
+        return failed("SessionInactive")
+      }
+      return .end(answer)
+    case "StartService":
+      return try startService(request, answer, failed)
+    case "Goodbye": return .end(answer)
+    default: return failed("UnknownRequest")
+    }
+  }
+
+  private func startService(
+    _ request: PropertyDictionary, _ answer: PropertyDictionary, _ failed: (String) -> Step
+  ) throws(WireError) -> Step {
+    var answer = answer
+    guard let service = request["Service"]?.stringValue else { return failed("MissingService") }
+    answer["Service"] = .string(service)
+    guard let session else { return failed("SessionInactive") }
+    guard let known = ServiceName(rawValue: service) else {
+      answer["Error"] = .string("InvalidService")
+      return .answer(answer)
+    }
+    if let bag = request["EscrowBag"]?.dataValue, bag != session.pairing.escrowBag { return failed("EscrowLocked") }
+    guard let port = device.tickets.issue(known, for: session.pairing) else { return failed("ServiceLimit") }
+    answer["Port"] = .integer(Int64(port))
+    answer["EnableServiceSSL"] = .boolean(true)
+    return .answer(answer)
+  }
+
+  private struct Refusal: Error { let error: String }
+
+  private func pair(_ record: PropertyDictionary) throws(WireError) -> Result<Pairing, Refusal> {
+    guard let escrowBag = try? SystemRandomSource().bytes(32), let pairing = Pairing(record: record, escrowBag: escrowBag)
+    else { return .failure(Refusal(error: "InvalidPairRecord")) }
+    // The certificate has to be of this device's key, or TLS could not begin.
+    guard (try? device.identity(for: pairing)) != nil else { return .failure(Refusal(error: "InvalidPairRecord")) }
+    switch device.trust.decide() {
+    case .pending:
+      device.note("a computer wants to pair; waiting for consent")
+      return .failure(Refusal(error: "PairingDialogResponsePending"))
+    case .refused:
+      device.note("a computer was refused")
+      return .failure(Refusal(error: "UserDeniedPairing"))
+    case .granted: break
+    }
+    try device.add(pairing)
+    device.note("paired with a computer")
+    return .success(pairing)
+  }
+
+  private func randomUUID() throws(WireError) -> String {
+    guard let bytes = try? SystemRandomSource().bytes(16), let text = UUIDText.uppercase(bytes) else {
+      throw WireError(.closed, "the system has no randomness")
+    }
+    return text
+  }
+}

@@ -1,0 +1,150 @@
+import Basics
+import KeychainCrypto
+package import KeychainFormats
+
+/// What the usbmuxd of the virtual computer knows: its devices, their pair records, and who listens.
+package final class MultiplexerHost: Sendable {
+  /// The devices, by their numbers.
+  package let devices: [ServedDevice]
+  /// The identifier of this usbmuxd, the same whenever these devices are served.
+  package let buid: String
+
+  private let listeners = Locked<[ObjectIdentifier: any ByteChannel]>([:])
+  private static let maximumPairRecordByteCount = 64 << 10
+
+  package init(_ devices: [ServedDevice]) {
+    self.devices = devices
+    var digest = (try? Digest.sha256(Array("usbmuxd \(devices.first?.udid ?? "")".utf8))) ?? []
+    digest = Array(digest.prefix(16))
+    // Version 8 of RFC 9562: a UUID whose bits the maker chooses.
+    if digest.count == 16 {
+      digest[6] = digest[6] & 0x0F | 0x80
+      digest[8] = digest[8] & 0x3F | 0x80
+    }
+    buid = UUIDText.uppercase(digest) ?? "00000000-0000-8000-8000-000000000000"
+  }
+
+  /// The device of this number; `nil` if there is none.
+  package func device(number: Int) -> ServedDevice? { devices.first { $0.number == number } }
+
+  private func device(udid: String) -> ServedDevice? { devices.first { $0.udid == udid } }
+
+  /// Answers a request that needs no connection.
+  ///
+  /// - Throws: `.closed` if the device's files cannot be read or written.
+  package func answer(to request: MultiplexerRequest) throws(WireError) -> PropertyDictionary {
+    switch request {
+    case .listDevices:
+      return ["DeviceList": .array(devices.map { .dictionary(Self.attached($0)) })]
+    case .listListeners: return ["ListenerList": .array([])]
+    case .readBUID: return ["BUID": .string(buid)]
+    case .readPairRecord(let udid):
+      guard let record = try device(udid: udid)?.pairingFile().pairRecord else {
+        return MultiplexerResult.noDevice.answer
+      }
+      return ["PairRecordData": .data(record)]
+    case .savePairRecord(let udid, let bytes):
+      guard let device = device(udid: udid) else { return MultiplexerResult.noDevice.answer }
+      guard bytes.count <= Self.maximumPairRecordByteCount else { return MultiplexerResult.badRequest.answer }
+      try device.changePairings { $0.pairRecord = bytes }
+      notify(["MessageType": .string("Paired"), "DeviceID": .integer(Int64(device.number))])
+      return MultiplexerResult.done.answer
+    case .deletePairRecord(let udid):
+      guard let device = device(udid: udid), try device.pairingFile().pairRecord != nil else {
+        return MultiplexerResult.noDevice.answer
+      }
+      try device.changePairings { $0.pairRecord = nil }
+      return MultiplexerResult.done.answer
+    case .listen, .connect, .other: return MultiplexerResult.badRequest.answer
+    }
+  }
+
+  /// The description of a device, in lists and as an event.
+  package static func attached(_ device: ServedDevice) -> PropertyDictionary {
+    let number = PropertyValue.integer(Int64(device.number))
+    return [
+      "MessageType": .string("Attached"), "DeviceID": number,
+      "Properties": .dictionary([
+        "ConnectionSpeed": .integer(480_000_000), "ConnectionType": .string("USB"), "DeviceID": number,
+        "LocationID": .integer(Int64(device.number) << 20), "ProductID": .integer(4776),
+        "SerialNumber": .string(device.udid),
+      ]),
+    ]
+  }
+
+  /// Adds a connection that wants events.
+  package func addListener(_ channel: any ByteChannel) {
+    listeners.withLock { $0[ObjectIdentifier(channel)] = channel }
+  }
+
+  package func removeListener(_ channel: any ByteChannel) {
+    listeners.withLock { $0[ObjectIdentifier(channel)] = nil }
+  }
+
+  /// Sends an event to every listener. One that is gone is noticed where it is read from.
+  package func notify(_ event: PropertyDictionary) {
+    guard let bytes = try? MultiplexerPacket.bytes(of: event, tag: 0) else { return }
+    for listener in listeners.withLock({ Array($0.values) }) { try? listener.write(bytes) }
+  }
+}
+
+/// The conversation of one connection with usbmuxd, until it ends or becomes a connection to a device.
+package struct MultiplexerConversation: Sendable {
+  /// Where a connection leads.
+  package struct Destination: Sendable {
+    package let device: ServedDevice
+    package let port: Int
+    /// The service behind a port that lockdown handed out; `nil` for lockdown itself.
+    package let ticket: ServiceTickets.Ticket?
+  }
+
+  /// The port of lockdown.
+  package static let lockdownPort = 62078
+  private static let idleLimit = Duration.seconds(60)
+  private let host: MultiplexerHost
+
+  package init(_ host: MultiplexerHost) { self.host = host }
+
+  /// Answers requests until the client connects to a device.
+  ///
+  /// - Returns: Where the connection leads; `nil` if the client closed it.
+  /// - Throws: As the channel does; `.malformed` for bytes that are not usbmuxd's protocol.
+  package func run(on channel: any ByteChannel) throws(WireError) -> Destination? {
+    var isListening = false
+    defer { if isListening { host.removeListener(channel) } }
+    while let packet = try MultiplexerPacket.read(from: channel, within: isListening ? nil : Self.idleLimit) {
+      guard packet.version == 1 else {
+        try channel.write(MultiplexerPacket.binaryResult(.versionNotSpoken, tag: packet.tag))
+        continue
+      }
+      func send(_ value: PropertyDictionary, tag: UInt32? = nil) throws(WireError) {
+        try channel.write(try MultiplexerPacket.bytes(of: value, tag: tag ?? packet.tag))
+      }
+      guard let value = try PropertyListFrame.value(of: packet.body).dictionaryValue else {
+        throw WireError(.malformed, "a usbmuxd request is not a dictionary")
+      }
+      let request = MultiplexerRequest(value)
+      switch request {
+      case .connect(let number, let port):
+        let (destination, result) = destination(device: number, port: port)
+        try send(result.answer)
+        if let destination { return destination }
+      case .listen:
+        try send(MultiplexerResult.done.answer)
+        for device in host.devices { try send(MultiplexerHost.attached(device), tag: 0) }
+        host.addListener(channel)
+        isListening = true
+      case .listDevices, .listListeners, .readBUID, .readPairRecord, .savePairRecord, .deletePairRecord, .other:
+        try send(try host.answer(to: request))
+      }
+    }
+    return nil
+  }
+
+  private func destination(device number: Int, port: Int) -> (Destination?, MultiplexerResult) {
+    guard let device = host.device(number: number) else { return (nil, .noDevice) }
+    if port == Self.lockdownPort { return (Destination(device: device, port: port, ticket: nil), .done) }
+    guard let ticket = device.tickets.take(port: port) else { return (nil, .refused) }
+    return (Destination(device: device, port: port, ticket: ticket), .done)
+  }
+}

@@ -1,0 +1,115 @@
+import Basics
+package import KeychainFormats
+
+/// A packet of usbmuxd's protocol: a header of four numbers, then a property list.
+///
+/// Source: libusbmuxd, `usbmuxd-proto.h`.
+package struct MultiplexerPacket: Sendable {
+  /// 1 for a property list, 0 for the protocol's old binary form.
+  package let version: UInt32
+  /// The number that the answer repeats; 0 for an event.
+  package let tag: UInt32
+  /// The bytes after the header.
+  package let body: [UInt8]
+
+  private static let headerByteCount = 16
+  private static let maximumByteCount = 1 << 20
+  private static let propertyListMessage: UInt32 = 8
+  private static let resultMessage: UInt32 = 1
+
+  /// Reads one packet.
+  ///
+  /// - Returns: `nil` if the stream ends before the packet.
+  /// - Throws: `.malformed` for a length below the header's, `.overLimit`.
+  package static func read(
+    from channel: any ByteChannel, within limit: Duration?
+  ) throws(WireError) -> MultiplexerPacket? {
+    guard let header = try channel.readIfOpen(headerByteCount, within: limit) else { return nil }
+    func number(_ index: Int) -> UInt32 {
+      UInt32(truncatingIfNeeded: bigEndianInteger(header[(index * 4)..<(index * 4 + 4)].reversed()))
+    }
+    let count = Int(number(0))
+    guard count >= headerByteCount else { throw WireError(.malformed, "a usbmuxd packet of \(count) bytes") }
+    guard count <= maximumByteCount else {
+      throw WireError(.overLimit, "a usbmuxd packet of \(count) bytes; at most \(maximumByteCount) are accepted")
+    }
+    let body = try channel.read(exactly: count - headerByteCount, within: .seconds(60))
+    return MultiplexerPacket(version: number(1), tag: number(3), body: body)
+  }
+
+  /// Returns an answer or event as a packet. Clients read XML alone here.
+  package static func bytes(of value: PropertyDictionary, tag: UInt32) throws(WireError) -> [UInt8] {
+    do throws(FormatError) {
+      return packet(version: 1, message: propertyListMessage, tag: tag, try XMLPlist.encode(.dictionary(value)))
+    } catch {
+      throw WireError(.malformed, "an answer cannot be encoded: \(error.reason)")
+    }
+  }
+
+  /// Returns a result in the old binary form, for a client that speaks no other.
+  package static func binaryResult(_ number: MultiplexerResult, tag: UInt32) -> [UInt8] {
+    packet(version: 0, message: resultMessage, tag: tag, littleEndian(UInt32(number.rawValue)))
+  }
+
+  private static func packet(version: UInt32, message: UInt32, tag: UInt32, _ body: [UInt8]) -> [UInt8] {
+    [UInt32(headerByteCount + body.count), version, message, tag].flatMap(littleEndian) + body
+  }
+
+  private static func littleEndian(_ number: UInt32) -> [UInt8] { bigEndianBytes(number).reversed() }
+}
+
+/// The numbers of usbmuxd's results.
+package enum MultiplexerResult: Int64, Sendable {
+  case done = 0
+  case badRequest = 1
+  /// No such device, or no such pair record.
+  case noDevice = 2
+  case refused = 3
+  case versionNotSpoken = 6
+
+  /// The result as an answer.
+  package var answer: PropertyDictionary { ["MessageType": .string("Result"), "Number": .integer(rawValue)] }
+}
+
+/// A request of a client to usbmuxd.
+package enum MultiplexerRequest: Sendable, Hashable {
+  case listDevices
+  case listen
+  case listListeners
+  case readBUID
+  case readPairRecord(udid: String)
+  case savePairRecord(udid: String, [UInt8])
+  case deletePairRecord(udid: String)
+  case connect(device: Int, port: Int)
+  /// A request that is not known, or lacks a part.
+  case other
+
+  /// Reads a request.
+  package init(_ value: PropertyDictionary) {
+    let identifier = value["PairRecordID"]?.stringValue
+    self =
+      switch value["MessageType"]?.stringValue {
+      case "ListDevices": .listDevices
+      case "Listen": .listen
+      case "ListListeners": .listListeners
+      case "ReadBUID": .readBUID
+      case "ReadPairRecord": identifier.map { .readPairRecord(udid: $0) } ?? .other
+      case "SavePairRecord":
+        if let identifier, let bytes = value["PairRecordData"]?.dataValue {
+          .savePairRecord(udid: identifier, bytes)
+        } else {
+          .other
+        }
+      case "DeletePairRecord": identifier.map { .deletePairRecord(udid: $0) } ?? .other
+      case "Connect":
+        if let device = value["DeviceID"]?.integerValue.flatMap({ Int(exactly: $0) }),
+          let port = value["PortNumber"]?.integerValue.flatMap({ UInt16(exactly: $0) })
+        {
+          .connect(device: device, port: Int(port.byteSwapped))
+        } else {
+          .other
+        }
+      default: .other
+      }
+  }
+}

@@ -1,0 +1,106 @@
+import Basics
+package import SystemPackage
+
+/// Where a server listens: on this machine alone.
+package enum ListenAddress: Sendable, Hashable {
+  /// A port of 127.0.0.1 or ::1; 0 is a free one.
+  case loopback(port: UInt16, version6: Bool)
+  /// A socket at a path.
+  case path(String)
+
+  /// Reads an address: `127.0.0.1:PORT`, `[::1]:PORT`, or a path that contains a slash or ends in `.sock`.
+  ///
+  /// - Returns: `nil` for anything else, addresses of other machines among them.
+  package init?(_ text: String) {
+    func port(after prefix: String) -> UInt16? { text.hasPrefix(prefix) ? UInt16(text.dropFirst(prefix.count)) : nil }
+    if let port = port(after: "127.0.0.1:") {
+      self = .loopback(port: port, version6: false)
+    } else if let port = port(after: "[::1]:") {
+      self = .loopback(port: port, version6: true)
+    } else if text.contains("/") || (text.hasSuffix(".sock") && !text.contains(":")) {
+      self = .path(text)
+    } else {
+      return nil
+    }
+  }
+
+  /// The paths of the system's own usbmuxd, which a virtual one never replaces.
+  private static let systemPaths = ["/var/run/usbmuxd", "/run/usbmuxd"]
+
+  /// Whether a path is the system's own usbmuxd, under whatever name of its directory.
+  package static func isSystemSocket(_ path: String) -> Bool {
+    guard let place = PlacePath(path) else { return false }
+    let system = FileSystem.real
+    for other in systemPaths {
+      if path == other { return true }
+      guard let known = PlacePath(other), place.name == known.name,
+        let mine = try? system.status(of: place.parent, followsLink: true),
+        let its = try? system.status(of: known.parent, followsLink: true)
+      else { continue }
+      if mine.isSame(as: its) { return true }
+    }
+    return false
+  }
+}
+
+/// Why a server cannot listen.
+package enum ListenError: Error, Sendable, Hashable {
+  /// The address is the system's own usbmuxd.
+  case systemSocket(String)
+  /// Another server answers at the path.
+  case answered(String)
+  /// Something that is not a socket is at the path.
+  case occupied(String)
+  case system(String, Errno)
+}
+
+/// A listening socket, and the file that goes with it.
+final class Listener: Sendable {
+  let socket: ListeningSocket
+  private let path: String?
+  /// The addresses that clients are told, as the value of `USBMUXD_SOCKET_ADDRESS`.
+  let address: String
+
+  init(_ address: ListenAddress) throws(ListenError) {
+    switch address {
+    case .loopback(let port, let version6):
+      do throws(Errno) {
+        socket = try ListeningSocket(loopbackPort: port, version6: version6)
+      } catch {
+        throw .system("port \(port)", error)
+      }
+      path = nil
+      self.address = "\(version6 ? "[::1]" : "127.0.0.1"):\(socket.port ?? port)"
+    case .path(let path):
+      socket = try Self.listen(at: path)
+      self.path = path
+      self.address = "UNIX:\(path)"
+    }
+  }
+
+  deinit {
+    guard let path else { return }
+    try? FileSystem.real.remove(path)
+  }
+
+  private static func listen(at path: String) throws(ListenError) -> ListeningSocket {
+    guard !ListenAddress.isSystemSocket(path) else { throw .systemSocket(path) }
+    let status: FileStatus?
+    do throws(Errno) { status = try FileSystem.real.status(of: path) } catch { throw .system(path, error) }
+    if let status {
+      // What no server answers at was left by one that was killed.
+      guard status.kind == .other, status.isOwn else { throw .occupied(path) }
+      let isAnswered: Bool
+      do throws(Errno) {
+        _ = try StreamSocket(path: path)
+        isAnswered = true
+      } catch {
+        guard error == .connectionRefused else { throw .occupied(path) }
+        isAnswered = false
+      }
+      guard !isAnswered else { throw .answered(path) }
+      do throws(Errno) { try FileSystem.real.remove(path) } catch { throw .system(path, error) }
+    }
+    do throws(Errno) { return try ListeningSocket(path: path) } catch { throw .system(path, error) }
+  }
+}

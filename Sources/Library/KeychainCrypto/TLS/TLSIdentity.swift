@@ -1,0 +1,85 @@
+package import Basics
+internal import COpenSSL
+import KeychainFormats
+
+/// Why a TLS connection cannot be had. No key or byte of the connection is in it.
+package struct TLSError: Error, Sendable {
+  /// What kind of failure it is.
+  package enum Code: Sendable {
+    /// A certificate or key cannot be used.
+    case identity
+    /// The peer does not speak TLS, or not as it is required.
+    case handshake
+    /// The peer's certificate is not one of those that are accepted.
+    case untrusted
+    /// The connection was broken off without TLS's own end.
+    case broken
+  }
+
+  /// What kind of failure it is.
+  package let code: Code
+  /// The fact found.
+  package let reason: String
+
+  init(_ code: Code, _ reason: String) {
+    self.code = code
+    self.reason = reason
+  }
+
+  /// The reason of OpenSSL's last error. Its queue is cleared.
+  static func openSSL(_ code: Code, _ what: String) -> TLSError {
+    let number = ERR_peek_last_error()
+    ERR_clear_error()
+    guard number != 0, let text = ERR_reason_error_string(number) else { return TLSError(code, what) }
+    return TLSError(code, "\(what): \(String(cString: text))")
+  }
+}
+
+/// The certificate and private key that a TLS server shows.
+package final class TLSIdentity: Sendable {
+  /// OpenSSL counts the references to a context under a lock of its own, and connections only read it.
+  nonisolated(unsafe) let context: OpaquePointer
+
+  /// Creates an identity. Connections accept TLS 1.2 and 1.3, ask for the peer's certificate, and resume nothing.
+  ///
+  /// - Parameters:
+  ///   - certificate: The DER of the certificate.
+  ///   - privateKey: The DER of its RSAPrivateKey (PKCS#1).
+  /// - Throws: `.identity` if either cannot be read or the key is not the certificate's.
+  package init(certificate: [UInt8], privateKey: SensitiveBytes) throws(TLSError) {
+    guard let context = SSL_CTX_new(TLS_server_method()) else { throw .openSSL(.identity, "no TLS context") }
+    do throws(TLSError) {
+      try Self.use(certificate, privateKey, in: context)
+    } catch {
+      SSL_CTX_free(context)
+      throw error
+    }
+    SSL_CTX_ctrl(context, SSL_CTRL_SET_MIN_PROTO_VERSION, Int(TLS1_2_VERSION), nil)
+    SSL_CTX_ctrl(context, SSL_CTRL_SET_SESS_CACHE_MODE, Int(SSL_SESS_CACHE_OFF), nil)
+    // A resumed session would not show the peer's certificate again.
+    SSL_CTX_set_options(context, UInt64(1 << 14 | 1 << 30))
+    SSL_CTX_set_num_tickets(context, 0)
+    SSL_CTX_set_verify(context, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, nil)
+    // The leaf is compared as a whole after the handshake, which proves that the peer has its key.
+    SSL_CTX_set_cert_verify_callback(context, { _, _ in 1 }, nil)
+    self.context = context
+  }
+
+  deinit { SSL_CTX_free(context) }
+
+  private static func use(
+    _ certificate: [UInt8], _ privateKey: SensitiveBytes, in context: OpaquePointer
+  ) throws(TLSError) {
+    let isCertificateUsed = certificate.withUnsafeBufferPointer { bytes in
+      SSL_CTX_use_certificate_ASN1(context, Int32(clamping: bytes.count), bytes.baseAddress)
+    }
+    guard isCertificateUsed == 1 else { throw .openSSL(.identity, "the certificate cannot be used") }
+    let isKeyUsed = privateKey.withBytes { bytes in
+      SSL_CTX_use_PrivateKey_ASN1(
+        EVP_PKEY_RSA, context, bytes.baseAddress?.assumingMemoryBound(to: UInt8.self), bytes.count)
+    }
+    guard isKeyUsed == 1, SSL_CTX_check_private_key(context) == 1 else {
+      throw .openSSL(.identity, "the private key does not belong to the certificate")
+    }
+  }
+}

@@ -1,0 +1,97 @@
+import Basics
+package import KeychainCrypto
+import SystemPackage
+
+/// One process's hold on the files of a device that it serves to backup clients. The device itself stays free for others.
+package final class ServingClaim: Sendable {
+  private let device: VirtualDevice
+  private let lock: FileLock
+
+  fileprivate init(_ device: VirtualDevice, _ lock: consuming FileLock) {
+    self.device = device
+    self.lock = lock
+  }
+
+  private var files: DeviceFiles { device.environment.files }
+  private func path(of file: DeviceFile) -> String { file.path(in: device.directory) }
+
+  /// The stored pairings; `nil` if there are none.
+  ///
+  /// - Throws: `.damaged` if the file is too long, `.io`.
+  package func pairings() throws(VirtualDeviceError) -> [UInt8]? {
+    try files.read(path(of: .pairings), .pairings)
+  }
+
+  /// Replaces the stored pairings.
+  ///
+  /// - Throws: `.io`.
+  package func replacePairings(_ bytes: [UInt8]) throws(VirtualDeviceError) {
+    try files.replace(path(of: .pairings), bytes)
+  }
+
+  /// The password of backups that clients make; `nil` if they are not encrypted.
+  ///
+  /// - Throws: `.damaged` if the file is too long, `.io`.
+  package func backupPassword() throws(VirtualDeviceError) -> Secret? {
+    guard var bytes = try files.read(path(of: .backupPassword), .backupPassword), !bytes.isEmpty else { return nil }
+    defer { bytes.withUnsafeMutableBytes { wipe($0) } }
+    return Secret(copying: bytes)
+  }
+
+  /// Replaces the password of backups that clients make; `nil` removes it.
+  ///
+  /// - Throws: `.io`.
+  package func replaceBackupPassword(_ password: borrowing Secret?) throws(VirtualDeviceError) {
+    switch password {
+    case .none: try files.remove(path(of: .backupPassword))
+    case .some(let password):
+      var bytes = password.withBytes { Array($0) }
+      defer { bytes.withUnsafeMutableBytes { wipe($0) } }
+      try files.replace(path(of: .backupPassword), bytes)
+    }
+  }
+
+  /// Makes an empty directory for a client's backup. An earlier one, which a killed process has left, goes first.
+  ///
+  /// - Returns: Its path.
+  /// - Throws: `.io`.
+  package func makeStagingDirectory() throws(VirtualDeviceError) -> String {
+    let path = stagingPath
+    try files.removeTree(path)
+    try files.makeDirectory(path)
+    return path
+  }
+
+  /// Removes the directory of a client's backup.
+  package func removeStagingDirectory() { try? files.removeTree(stagingPath) }
+
+  private var stagingPath: String { "\(device.directory)/\(DeviceFile.stagingName)" }
+}
+
+extension VirtualDevice {
+  /// Claims the device for a server. Only one process at a time serves a device.
+  ///
+  /// - Throws: `.busy` if another process serves it, `.io`.
+  package func claimForServing() throws(VirtualDeviceError) -> ServingClaim {
+    let files = environment.files
+    let path = DeviceFile.serving.path(in: directory)
+    do throws(Errno) {
+      guard let lock = try files.system.lock(try files.system.openLockFile(path), .exclusive) else {
+        throw Errno.wouldBlock
+      }
+      let claim = ServingClaim(self, lock)
+      claim.removeStagingDirectory()
+      return claim
+    } catch {
+      guard error == .wouldBlock else { throw DeviceFiles.failure("lock", path, error) }
+      throw VirtualDeviceError(.busy, name.text, "another process serves it")
+    }
+  }
+
+  /// Removes the pairings and the backup password, as an erase does.
+  func forgetPairings() throws(VirtualDeviceError) {
+    let files = environment.files
+    try files.remove(DeviceFile.pairings.path(in: directory))
+    try files.remove(DeviceFile.backupPassword.path(in: directory))
+  }
+}

@@ -1,0 +1,226 @@
+import KeyhaulKit
+import TestSupport
+import Testing
+
+@testable import DeviceServer
+
+@Suite("Captured messages of backup clients")
+struct VectorTests {
+  @Test("The file of captured messages has all 114 of them")
+  func count() {
+    #expect(ProtocolVector.all.count == 114)
+  }
+
+  @Test(
+    "A captured usbmuxd packet is read as its content",
+    arguments: ProtocolVector.all.filter { $0.layer == "usbmuxd" })
+  func multiplexer(vector: ProtocolVector) throws {
+    let channel = ScriptedChannel(vector.bytes)
+    let packet = try #require(try MultiplexerPacket.read(from: channel, within: nil))
+    let value = try PropertyListFrame.value(of: packet.body)
+    #expect(packet.version == 1)
+    #expect(channel.rest == 0)
+    #expect(ProtocolVector.comparable(of: value) == vector.decoded)
+    let dictionary = try #require(value.dictionaryValue)
+    // The same content, written by us, is read as the same packet.
+    let written = ScriptedChannel(try MultiplexerPacket.bytes(of: dictionary, tag: packet.tag))
+    let again = try #require(try MultiplexerPacket.read(from: written, within: nil))
+    #expect(again.tag == packet.tag)
+    #expect(try PropertyListFrame.value(of: again.body) == value)
+    if vector.isFromClient { #expect(MultiplexerRequest(dictionary) != .other) }
+  }
+
+  private static let framed: Set = [
+    "lockdown", "notification_proxy", "installation_proxy", "diagnostics_relay", "devicelink",
+  ]
+
+  @Test(
+    "A captured frame is read as its content, and written again with the same content",
+    arguments: ProtocolVector.all.filter { framed.contains($0.layer) })
+  func frames(vector: ProtocolVector) throws {
+    let channel = ScriptedChannel(vector.bytes)
+    let value = try #require(try PropertyListFrame.deviceLink.read(from: channel, within: nil))
+    #expect(channel.rest == 0)
+    #expect(ProtocolVector.comparable(of: value) == vector.decoded)
+    let encoding = vector.layer == "devicelink" ? PropertyListFrame.Encoding.binary : .xml
+    let written = ScriptedChannel(try PropertyListFrame.bytes(of: value, as: encoding))
+    let again = try #require(try PropertyListFrame.deviceLink.read(from: written, within: nil))
+    #expect(ProtocolVector.comparable(of: again) == vector.decoded)
+  }
+
+  @Test(
+    "A captured AFC packet is read and written again byte for byte",
+    arguments: ProtocolVector.all.filter { $0.layer == "afc" })
+  func fileConduit(vector: ProtocolVector) throws {
+    let channel = ScriptedChannel(vector.bytes)
+    let packet = try #require(try FileConduitPacket.read(from: channel))
+    #expect(channel.rest == 0)
+    #expect(packet.bytes == vector.bytes)
+  }
+
+  @Test("Every captured message belongs to a layer that a test reads")
+  func layers() {
+    let layers = Set(ProtocolVector.all.map(\.layer))
+    #expect(layers == Self.framed.union(["usbmuxd", "afc", "devicelink-files"]))
+  }
+
+  @Test("The three encodings of −13 are read as −13")
+  func statusCodes() throws {
+    for name in ["dl.DownloadFiles.missing.old.answer", "dl.DownloadFiles.missing.new.answer", "dl.status.multi.pmd"] {
+      let channel = ScriptedChannel(try ProtocolVector.named(name).bytes)
+      let message = try #require(try DeviceLink(channel).receive(within: nil))
+      let status = try #require(HostStatus(message.elements))
+      #expect(status.code == HostStatus.several, "\(name)")
+    }
+  }
+
+  @Test("A port number is read with its two bytes exchanged")
+  func portNumbers() throws {
+    for entry in try #require(try ProtocolVector.file()["portNumbers"] as? [[String: Int]]) {
+      let port = try #require(entry["port"])
+      let number = try #require(entry["PortNumber"])
+      let request = MultiplexerRequest([
+        "MessageType": .string("Connect"), "DeviceID": .integer(7), "PortNumber": .integer(Int64(number)),
+      ])
+      #expect(request == .connect(device: 7, port: port))
+    }
+  }
+
+  @Test("The server's own messages have the content that clients accepted")
+  func ownMessages() throws {
+    func content(_ value: PropertyValue) -> String? { ProtocolVector.comparable(of: value) }
+    func expected(_ name: String) throws -> String? { try ProtocolVector.named(name).decoded }
+    #expect(content(.dictionary(MultiplexerResult.done.answer)) == (try expected("mux.Connect.lockdown.answer")))
+    #expect(
+      content(.dictionary(MultiplexerResult.noDevice.answer)) == (try expected("mux.ReadPairRecord.missing.answer")))
+    #expect(
+      content(.dictionary(NotificationProxy.relay("com.apple.LocalAuthentication.ui.presented")))
+        == (try expected("np.Relay")))
+    let browsed = PropertyListServices.installationProxy(
+      ["Command": .string("Browse")], applications: ["org.example.chat"])
+    #expect(try browsed.map { content(.dictionary($0)) } == [expected("ip.Browse.answer"), expected("ip.Browse.end")])
+    let asked = PropertyListServices.diagnostics([
+      "Request": .string("MobileGestalt"), "MobileGestaltKeys": .array([.string("PasswordConfigured")]),
+    ])
+    #expect(content(.dictionary(asked.answer)) == (try expected("diag.MobileGestalt.answer")))
+    #expect(
+      content(.array([.string("DLMessageProcessMessage"), DeviceLink.response(nil)]))
+        == (try expected("dl.Response.ok")))
+    let wrong = DeviceLink.response(BackupFailure(.wrongPassword, BackupFailure.wrongPassword))
+    #expect(content(.array([.string("DLMessageProcessMessage"), wrong])) == (try expected("dl.Response.207")))
+  }
+
+  @Test("AFC answers the captured requests as the captured server did")
+  func fileConduitAnswers() throws {
+    let files = SharedFiles()
+    let conduit = FileConduit(files)
+    for name in [
+      "afc.open.lockfile", "afc.lock", "afc.info.missing", "afc.unlock", "afc.close", "afc.mkdir", "afc.open.write",
+      "afc.write",
+    ] {
+      var request = try #require(
+        try FileConduitPacket.read(from: ScriptedChannel(ProtocolVector.named(name + ".request").bytes)))
+      // Two requests were captured on connections of their own, where the handles have other numbers.
+      let answer = try ProtocolVector.named(name + ".answer").bytes
+      request.payload = Array(request.payload)
+      #expect(conduit.answer(to: request).bytes == answer, "\(name)")
+    }
+  }
+
+  @Test("A second connection gets the captured answer of a busy lock, and the lock after the first is gone")
+  func busyLock() throws {
+    let files = SharedFiles()
+    let open = try #require(
+      try FileConduitPacket.read(from: ScriptedChannel(ProtocolVector.named("afc.open.lockfile.request").bytes)))
+    let lock = try #require(
+      try FileConduitPacket.read(from: ScriptedChannel(ProtocolVector.named("afc.lock.request").bytes)))
+    let second = FileConduit(files)
+    _ = second.answer(to: open)
+    do {
+      let first = FileConduit(files)
+      _ = first.answer(to: open)
+      #expect(first.answer(to: lock).bytes == (try ProtocolVector.named("afc.lock.answer").bytes))
+      #expect(second.answer(to: lock).bytes == (try ProtocolVector.named("afc.lock.busy.answer").bytes))
+    }
+    #expect(second.answer(to: lock).bytes == (try ProtocolVector.named("afc.lock.answer").bytes))
+  }
+}
+
+@Suite("Captured streams of files")
+struct FileStreamTests {
+  private func named(_ name: String) throws -> [UInt8] { try ProtocolVector.named(name).bytes }
+
+  @Test("The bytes of an uploaded file are those that clients accepted")
+  func upload() throws {
+    let stream = try named("dl.UploadFiles.files")
+    // Two names, then one block of data.
+    let parts = try ProtocolVector.named("dl.UploadFiles.files").parts
+    let start = parts[0].byteCount + parts[1].byteCount + 5
+    let content = Array(stream[start..<(start + parts[2].byteCount - 5)])
+    let channel = ScriptedChannel(try named("dl.UploadFiles.answer"))
+    let file = DeviceLink.OutgoingFile(
+      content, shownAs: "/.ba/Status.plist", to: "55A16284-5725385955A4A8EF/Status.plist")
+    try DeviceLink(channel).upload([file], progress: 1)
+    #expect(channel.output.suffix(stream.count) == stream[...])
+    let message = ScriptedChannel(Array(channel.output.dropLast(stream.count)))
+    let value = try #require(try PropertyListFrame.deviceLink.read(from: message, within: nil))
+    #expect(ProtocolVector.comparable(of: value) == (try ProtocolVector.named("dl.UploadFiles.request").decoded))
+  }
+
+  @Test("A file that the client lacks is reported as missing, however the stream is cut", arguments: ["old", "new"])
+  func missingFile(client: String) throws {
+    let stream = try named("dl.DownloadFiles.missing.\(client).files")
+    let answer = try named("dl.DownloadFiles.missing.\(client).answer")
+    for portion in 1...(stream.count + answer.count) {
+      let channel = ScriptedChannel(stream + answer, portion: portion)
+      let bytes = try DeviceLink(channel).downloadBytes("55A16284-5725385955A4A8EF/Status.plist", atMost: 1 << 20)
+      #expect(bytes == nil)
+      #expect(channel.rest == 0)
+    }
+  }
+
+  @Test("A file that the client has is read whole, however the stream is cut")
+  func foundFile() throws {
+    let stream = try named("dl.DownloadFiles.found.files")
+    let answer = try named("dl.UploadFiles.answer")
+    for portion in 1...(stream.count + answer.count) {
+      let channel = ScriptedChannel(stream + answer, portion: portion)
+      let bytes = try DeviceLink(channel).downloadBytes("55A16284-5725385955A4A8EF/Status.plist", atMost: 1 << 20)
+      #expect(bytes?.starts(with: Array("bplist00".utf8)) == true)
+      #expect(bytes?.count == 58)
+    }
+  }
+
+  @Test("A stream that ends at any byte is an error, never a file")
+  func cutStream() throws {
+    let stream = try named("dl.DownloadFiles.found.files") + named("dl.UploadFiles.answer")
+    for count in 0..<stream.count {
+      let channel = ScriptedChannel(Array(stream.prefix(count)))
+      #expect(throws: BackupServiceError.self) {
+        try DeviceLink(channel).downloadBytes("55A16284-5725385955A4A8EF/Status.plist", atMost: 1 << 20)
+      }
+    }
+  }
+
+  @Test("A file that was not asked for, and one above its limit, end the conversation")
+  func unwantedFiles() throws {
+    let stream = try named("dl.DownloadFiles.found.files") + named("dl.UploadFiles.answer")
+    #expect(throws: DeviceLink.broken("the client sent another file")) {
+      try DeviceLink(ScriptedChannel(stream)).downloadBytes("55A16284-5725385955A4A8EF/Manifest.pl", atMost: 1 << 20)
+    }
+    #expect(throws: DeviceLink.broken("a file of more than 57 bytes")) {
+      try DeviceLink(ScriptedChannel(stream)).downloadBytes("55A16284-5725385955A4A8EF/Status.plist", atMost: 57)
+    }
+    #expect(try DeviceLink(ScriptedChannel(stream)).downloadBytes("55A16284-5725385955A4A8EF/Status.plist", atMost: 58)?.count == 58)
+  }
+
+  @Test("A block that only a device sends ends the conversation")
+  func remoteError() throws {
+    let name = DeviceLink.lengthAndBytes(Array("U/a".utf8))
+    let channel = ScriptedChannel(name + (try named("dl.file.remoteError")))
+    #expect(throws: DeviceLink.broken("a block that only a device sends")) {
+      try DeviceLink(channel).receiveFile(named: "U/a", atMost: 100) { _ in }
+    }
+    #expect(DeviceLink.block(.remoteError, Array("Input/output error".utf8)) == (try named("dl.file.remoteError")))
+  }
+}
