@@ -77,7 +77,7 @@ struct HelpTests {
       Self.verbs == [
         "device create", "device list", "device show", "device lock", "device unlock", "device restart",
         "device passcode set", "device passcode change", "device passcode remove", "device erase", "device delete",
-        "device export", "device fixture",
+        "device export", "device serve", "device fixture",
         "item add", "item find", "item update", "item delete", "backup", "inspect", "verify", "diff", "export",
         "rekey", "convert", "seal", "simulator list", "simulator seed", "simulator snapshot", "simulator reset", "plan",
         "restore", "why", "demo", "explain", "completions", "version",
