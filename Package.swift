@@ -97,6 +97,7 @@ let stores = keychains + ["VirtualDevice", "Backups"]
     part("Security", in: "Apple", ["KeychainServices"]),
     part("LocalAuthentication", in: "Apple", ["KeychainServices"]),
     part("KeyhaulTesting", in: "Apple", ["KeychainServices", "Reports", "KeyhaulKit"] + stores, excluding: ["Apple"]),
+    part("KeyhaulServing", in: "Apple", ["KeyhaulTesting", "DeviceServer", "KeyhaulKit"] + stores),
     .target(name: "KeychainExamples", dependencies: ["KeychainServices"], path: "docs/Examples", swiftSettings: strict),
     tests(of: "Security", ["LocalAuthentication", "KeychainServices"]),
     .testTarget(
@@ -106,8 +107,9 @@ let stores = keychains + ["VirtualDevice", "Backups"]
       of: "KeychainServices",
       ["KeychainExamples", "Security", "LocalAuthentication", "KeyhaulTesting", "KeyhaulKit"] + stores),
     tests(of: "KeyhaulTesting", ["KeychainServices", "Reports", "VirtualDevice", grdb]),
+    tests(of: "KeyhaulServing", ["KeyhaulTesting", "Basics"]),
   ]
-  let appleNames = ["Security", "LocalAuthentication"]
+  let appleNames = ["Security", "LocalAuthentication", "KeyhaulServing"]
 #else
   let appleTargets = [
     part("KeychainServices", in: "Apple", [], sources: ["Apple"]),

@@ -1,6 +1,7 @@
 import Foundation
 import KeyhaulKit
 import TestSupport
+import Testing
 
 @testable import DeviceServer
 
@@ -96,7 +97,7 @@ struct ProtocolVector: Sendable, CustomTestStringConvertible {
     case .integer(let number): number
     case .unsignedInteger(let number): Int64(bitPattern: number)
     case .real(let number): number
-    case .date(let date): date.secondsSince2001
+    case .date(let date): date.secondsSince1970
     case .data(let bytes):
       ["$data": bytes.count, "hex": String(hexadecimal: bytes.prefix(64))] as [String: Any]
     case .string(let text): text

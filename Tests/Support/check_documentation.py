@@ -25,7 +25,7 @@ LEAST_PERCENT = 90
 TARGETS = [
     "Library/Basics", "Library/KeychainFormats", "Library/KeychainCrypto", "Library/KeychainRules", "Library/Keychains",
     "Library/VirtualDevice", "Library/Backups", "Library/KeyhaulKit", "Library/Reports", "Apple/KeychainServices",
-    "Apple/KeyhaulTesting",
+    "Apple/KeyhaulTesting", "Apple/KeyhaulServing",
 ]
 
 ATTRIBUTES = r"(?:@\w+(?:\([^)\n]*\))?\s+)*"

@@ -35,6 +35,7 @@ def import_of(modules):
 # already, the text of libarchive.
 NOT_ABOUT_FILES = r"^Sources/(?:" + "|".join([
     r"Library/Basics/Files/(?:SystemCalls|FileStatus|DirectoryEntry)",
+    r"Library/Basics/Sockets/StreamSocket",
     r"Library/Basics/Secrets/(?:WipedMemory|SecretPages)",
     r"Library/VirtualDevice/Values/DeviceClock", r"Library/VirtualDevice/Files/(?:DeviceFileLock|DeviceLocks)",
     r"Library/Backups/Container/(?:LibArchiveReader|GzipCheck)",

@@ -26,6 +26,7 @@ LAYERS = [
     ["Library/KeyhaulKit", "Apple/KeychainServices"],
     ["Library/DeviceServer", "Library/Reports", "Apple/Security", "Apple/LocalAuthentication"],
     ["CommandLine/keyhaul", "Apple/KeyhaulTesting"],
+    ["Apple/KeyhaulServing"],
 ]
 LAYER = {target.split("/")[1]: number for number, layer in enumerate(LAYERS) for target in layer}
 

@@ -3,7 +3,7 @@ import Foundation
 import KeychainCrypto
 import KeychainFormats
 public import KeychainServices
-import VirtualDevice
+package import VirtualDevice
 
 /// A virtual iPhone for the length of a test: made unlocked, gone with its last reference.
 ///
@@ -16,7 +16,7 @@ public final class Phone: Sendable {
   public static let standardApp = "app"
 
   let home: TemporaryDeviceHome
-  let device: VirtualDevice
+  package let device: VirtualDevice
   let installedApps: [DeviceApp]
   private let knownPasscode: Locked<String?>
   private let clients = Locked<[String: KeychainClient]>([:])

@@ -75,6 +75,8 @@ package final class ListeningSocket: Sendable {
   private let descriptor: Descriptor
   /// The port of a loopback address; `nil` for a socket at a path.
   package let port: UInt16?
+  /// The path from the root; `nil` for a loopback address.
+  package let path: String?
 
   /// A peer that reads nothing for this long is given up.
   private static let writeSeconds: Int32 = 60
@@ -86,14 +88,17 @@ package final class ListeningSocket: Sendable {
     var chosen = port
     descriptor = Descriptor(FileDescriptor(rawValue: try checked(keyhaul_listen_loopback(version6, &chosen))))
     self.port = chosen
+    path = nil
   }
 
   /// Listens at a path, for this user alone.
   ///
   /// - Throws: `.addressInUse` if anything is at the path.
   package init(path: String) throws(Errno) {
+    let absolute = path.hasPrefix("/") ? path : try SystemCalls.workingDirectoryPath() + "/" + path
     descriptor = Descriptor(FileDescriptor(rawValue: try checked(keyhaul_listen_path(path))))
     port = nil
+    self.path = absolute
   }
 
   /// Waits for a connection.

@@ -108,7 +108,8 @@ package struct BackupConversation {
       try link.respond(nil, content)
     } catch {
       guard case .failed(let failure) = error else { throw error }
-      device.note("\(values["MessageName"]?.stringValue.flatMap(BackupRequest.Kind.init(rawValue:))?.rawValue ?? "request") failed: \(failure.text)")
+      let kind = values["MessageName"]?.stringValue.flatMap(BackupRequest.Kind.init(rawValue:))
+      device.note("\(kind?.rawValue ?? "an unknown request") failed: \(failure.text)")
       try link.respond(failure)
     }
   }
@@ -136,7 +137,7 @@ package struct BackupConversation {
     case .info, .list, .unback, .extract:
       return try ClientBackup(device, link, content).perform(request)
     case .enableCloudBackup: throw .failed(.other, "A virtual device has no iCloud account")
-    case .eraseDevice: throw .failed(.other, "A client cannot erase a virtual device; see keyhaul device erase")
+    case .eraseDevice: throw .failed(.other, "A client cannot erase a virtual device")
     case nil: throw .failed(.other, "Unknown request")
     }
     return [:]

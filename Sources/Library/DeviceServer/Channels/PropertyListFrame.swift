@@ -50,8 +50,7 @@ package struct PropertyListFrame: Sendable {
         case .xml: try XMLPlist.encode(value)
         case .binary: try BinaryPlist.encode(value)
         }
-      guard let count = UInt32(exactly: body.count) else { throw FormatError(.binaryPlist, .overLimit, "it is too long") }
-      return bigEndianBytes(count) + body
+      return bigEndianBytes(UInt32(clamping: body.count)) + body
     } catch {
       throw WireError(.malformed, "an answer cannot be encoded: \(error.reason)")
     }

@@ -88,13 +88,9 @@ package final class ServedDevice: Sendable {
   }
 
   private func write(_ file: PairingFile) throws(WireError) {
-    do throws(FormatError) {
-      let bytes = try file.encoded()
-      do throws(VirtualDeviceError) { try claim.replacePairings(bytes) } catch { throw FormatError(.binaryPlist, .malformed, error.reason) }
-    } catch {
-      note("its pairings cannot be written: \(error.reason)")
-      throw WireError(.closed, "the pairings cannot be written")
-    }
+    let bytes: [UInt8]
+    do throws(FormatError) { bytes = try file.encoded() } catch { throw WireError(.closed, error.reason) }
+    do throws(VirtualDeviceError) { try claim.replacePairings(bytes) } catch { throw failure(error) }
   }
 
   private func failure(_ error: VirtualDeviceError) -> WireError {

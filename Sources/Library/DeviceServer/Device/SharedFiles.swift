@@ -101,9 +101,9 @@ package final class SharedFiles: Sendable {
   /// - Returns: Whether it was there and could go.
   package func remove(_ path: String) -> Bool {
     state.withLock { state in
-      guard path != "/", state.nodes[path] != nil, !state.nodes.keys.contains(where: { $0.hasPrefix(path + "/") }) else {
-        return false
-      }
+      guard path != "/", state.nodes[path] != nil,
+        !state.nodes.keys.contains(where: { $0.hasPrefix(path + "/") })
+      else { return false }
       state.nodes[path] = nil
       return true
     }

@@ -144,7 +144,8 @@ package struct LockdownConversation {
   private struct Refusal: Error { let error: String }
 
   private func pair(_ record: PropertyDictionary) throws(WireError) -> Result<Pairing, Refusal> {
-    guard let escrowBag = try? SystemRandomSource().bytes(32), let pairing = Pairing(record: record, escrowBag: escrowBag)
+    guard let escrowBag = try? SystemRandomSource().bytes(32),
+      let pairing = Pairing(record: record, escrowBag: escrowBag)
     else { return .failure(Refusal(error: "InvalidPairRecord")) }
     // The certificate has to be of this device's key, or TLS could not begin.
     guard (try? device.identity(for: pairing)) != nil else { return .failure(Refusal(error: "InvalidPairRecord")) }

@@ -57,7 +57,6 @@ package enum ListenError: Error, Sendable, Hashable {
 /// A listening socket, and the file that goes with it.
 final class Listener: Sendable {
   let socket: ListeningSocket
-  private let path: String?
   /// The addresses that clients are told, as the value of `USBMUXD_SOCKET_ADDRESS`.
   let address: String
 
@@ -69,17 +68,15 @@ final class Listener: Sendable {
       } catch {
         throw .system("port \(port)", error)
       }
-      path = nil
       self.address = "\(version6 ? "[::1]" : "127.0.0.1"):\(socket.port ?? port)"
     case .path(let path):
       socket = try Self.listen(at: path)
-      self.path = path
-      self.address = "UNIX:\(path)"
+      self.address = "UNIX:\(socket.path ?? path)"
     }
   }
 
   deinit {
-    guard let path else { return }
+    guard let path = socket.path else { return }
     try? FileSystem.real.remove(path)
   }
 

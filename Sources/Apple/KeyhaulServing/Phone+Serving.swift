@@ -1,0 +1,51 @@
+import Basics
+import DeviceServer
+public import KeyhaulTesting
+import VirtualDevice
+
+extension Phone {
+  /// Shows the phone to backup clients, such as idevicebackup2, while the closure runs. Every client may pair.
+  ///
+  /// The clients are other processes. They find the phone if the environment variable `USBMUXD_SOCKET_ADDRESS` has the
+  /// address as its value:
+  ///
+  /// ```swift
+  /// try phone.serve { address in
+  ///   let tool = Process()
+  ///   tool.environment = ["USBMUXD_SOCKET_ADDRESS": address]
+  ///   …
+  /// }
+  /// ```
+  ///
+  /// - Parameter body: Called with the address.
+  /// - Returns: What the closure returns, when every connection is closed.
+  /// - Throws: `ServingError` if the phone cannot be served, for example because it is served already; and what the
+  ///   closure throws.
+  @discardableResult
+  public func serve<Result>(_ body: (_ address: String) throws -> Result) throws -> Result {
+    let served: ServedDevice
+    let server: DeviceServer
+    do throws(VirtualDeviceError) {
+      // One iteration: a test does not wait for a password's key.
+      served = try ServedDevice(device, number: 1, trust: .always, rounds: 1) { _ in }
+    } catch {
+      throw ServingError(reason: "\(error.summary): \(error.reason)")
+    }
+    do throws(ListenError) {
+      server = try DeviceServer([served], at: .loopback(port: 0, version6: false)) { _ in }
+    } catch {
+      throw ServingError(reason: "no port of 127.0.0.1 is free")
+    }
+    guard server.start() else { throw ServingError(reason: "the system allows no more threads") }
+    defer { server.stop() }
+    return try body(server.address)
+  }
+}
+
+/// Why a phone cannot be served.
+public struct ServingError: Error, Sendable, CustomStringConvertible {
+  /// The fact found.
+  public let reason: String
+
+  public var description: String { "the phone cannot be served: \(reason)" }
+}

@@ -1,0 +1,587 @@
+import Foundation
+import KeyhaulKit
+import TestSupport
+import Testing
+
+@testable import DeviceServer
+
+/// A backup client in memory: it answers the device's messages from a folder of its own.
+final class MemoryClient: ByteChannel {
+  private struct State {
+    var files: [String: [UInt8]] = [:]
+    var directories: Set<String> = []
+    var freeByteCount: Int64 = 1 << 40
+    var input: [UInt8] = []
+    var received: [UInt8] = []
+    var messages: [String] = []
+    var isUploading = false
+    var response: PropertyDictionary?
+    /// The bytes that are still given to the device; then the stream ends.
+    var budget = Int.max
+    var givenCount = 0
+    /// The place of a byte that is changed on its way to the device.
+    var changedPlace: Int?
+  }
+
+  private let state: Locked<State>
+
+  /// - Parameters:
+  ///   - requests: Sent after the greeting, each when the one before it was answered.
+  ///   - budget: The number of bytes after which the client is gone.
+  ///   - changedPlace: The place of a byte that is changed on its way to the device.
+  init(
+    files: [String: [UInt8]] = [:], freeByteCount: Int64 = 1 << 40, budget: Int = .max, changedPlace: Int? = nil
+  ) {
+    var state = State()
+    state.changedPlace = changedPlace
+    (state.files, state.freeByteCount, state.budget) = (files, freeByteCount, budget)
+    state.input = Self.frame([.string("DLMessageVersionExchange"), .string("DLVersionsOk"), .integer(400)])
+    state.input += Self.frame([
+      .string("DLMessageProcessMessage"),
+      .dictionary(["MessageName": .string("Hello"), "SupportedProtocolVersions": .array([.real(2.0), .real(2.1)])]),
+    ])
+    self.state = Locked(state)
+  }
+
+  static func frame(_ values: [PropertyValue]) -> [UInt8] {
+    (try? PropertyListFrame.bytes(of: .array(values), as: .binary)) ?? []
+  }
+
+  var files: [String: [UInt8]] { state.withLock { $0.files } }
+  var messages: [String] { state.withLock { $0.messages } }
+  var response: PropertyDictionary? { state.withLock { $0.response } }
+  /// The bytes that the device took.
+  var spent: Int { state.withLock { Int.max - $0.budget } }
+
+  /// Runs one request.
+  ///
+  /// - Returns: The number of the device's response; `nil` if there was none.
+  func run(_ request: PropertyDictionary, on device: ServedDevice) -> Int64? {
+    state.withLock { state in
+      state.input += Self.frame([.string("DLMessageProcessMessage"), .dictionary(request)])
+    }
+    try? BackupConversation(device, on: self).run()
+    return response?["ErrorCode"]?.integerValue
+  }
+
+  func read(upTo count: Int, within limit: Duration?) throws(WireError) -> [UInt8] {
+    state.withLock { state in
+      var bytes = Array(state.input.prefix(min(count, state.budget)))
+      state.input.removeFirst(bytes.count)
+      state.budget -= bytes.count
+      if let place = state.changedPlace, bytes.indices.contains(place - state.givenCount) {
+        bytes[place - state.givenCount] ^= 0x15
+      }
+      state.givenCount += bytes.count
+      return bytes
+    }
+  }
+
+  func close() {}
+
+  func write(_ bytes: [UInt8]) throws(WireError) {
+    state.withLock { state in
+      state.received += bytes
+      while Self.step(&state) {}
+    }
+  }
+
+  private static func number(_ bytes: ArraySlice<UInt8>) -> Int { bytes.reduce(0) { $0 << 8 | Int($1) } }
+
+  /// Takes one message or file from what was received.
+  ///
+  /// - Returns: Whether there was a whole one.
+  private static func step(_ state: inout State) -> Bool {
+    if state.isUploading { return takeFile(&state) }
+    guard state.received.count >= 4 else { return false }
+    let count = number(state.received[0..<4])
+    guard state.received.count >= 4 + count else { return false }
+    let body = Array(state.received[4..<(4 + count)])
+    state.received.removeFirst(4 + count)
+    guard let array = (try? PropertyListFrame.value(of: body))?.arrayValue, let name = array.first?.stringValue else {
+      return false
+    }
+    state.messages.append(name)
+    answer(name, array, &state)
+    return true
+  }
+
+  private static func takeFile(_ state: inout State) -> Bool {
+    var place = 0
+    func take(_ count: Int) -> ArraySlice<UInt8>? {
+      guard state.received.count - place >= count else { return nil }
+      defer { place += count }
+      return state.received[place..<(place + count)]
+    }
+    func lengthed() -> ArraySlice<UInt8>? { take(4).flatMap { take(number($0)) } }
+    guard let first = take(4) else { return false }
+    if number(first) == 0 {
+      state.received.removeFirst(4)
+      state.isUploading = false
+      state.input += status(0)
+      return true
+    }
+    place = 0
+    guard lengthed() != nil, let path = lengthed() else { return false }
+    var content: [UInt8] = []
+    while true {
+      guard let block = lengthed(), let code = block.first else { return false }
+      if code == 0 { break }
+      content += block.dropFirst()
+    }
+    state.received.removeFirst(place)
+    state.files[String(decoding: path, as: UTF8.self)] = content
+    return true
+  }
+
+  private static func status(_ code: Int64, _ value: PropertyValue = .dictionary([:])) -> [UInt8] {
+    frame([.string("DLMessageStatusResponse"), .integer(code), .string(DeviceLink.nothing), value])
+  }
+
+  private static func answer(_ name: String, _ array: [PropertyValue], _ state: inout State) {
+    switch name {
+    case "DLMessageProcessMessage":
+      guard let response = array[1].dictionaryValue, response["ProtocolVersion"] == nil else { return }
+      state.response = response
+      state.input += frame([.string("DLMessageDisconnect"), .string(DeviceLink.nothing)])
+    case "DLMessageUploadFiles": state.isUploading = true
+    case "DLMessageDownloadFiles":
+      var isMissing = false
+      for path in array[1].arrayValue?.compactMap(\.stringValue) ?? [] {
+        state.input += DeviceLink.lengthAndBytes(Array(path.utf8))
+        if let bytes = state.files[path] {
+          if !bytes.isEmpty { state.input += DeviceLink.block(.data, bytes) }
+          state.input += DeviceLink.block(.success)
+        } else {
+          isMissing = true
+          state.input += DeviceLink.block(.localError, Array("No such file".utf8))
+        }
+      }
+      state.input += [0, 0, 0, 0]
+      state.input += status(isMissing ? HostStatus.several : 0)
+    case "DLMessageGetFreeDiskSpace": state.input += status(0, .integer(state.freeByteCount))
+    case "DLMessageCreateDirectory":
+      state.directories.insert(array[1].stringValue ?? "")
+      state.input += status(0)
+    case "DLMessageMoveItems":
+      for entry in array[1].dictionaryValue?.entries ?? [] {
+        if let from = entry.key.stringValue, let to = entry.value.stringValue {
+          state.files[to] = state.files.removeValue(forKey: from)
+        }
+      }
+      state.input += status(0)
+    case "DLMessageRemoveItems":
+      for path in array[1].arrayValue?.compactMap(\.stringValue) ?? [] {
+        state.files = state.files.filter { $0.key != path && !$0.key.hasPrefix(path + "/") }
+      }
+      state.input += status(0)
+    case "DLMessageCopyItem":
+      state.files[array[2].stringValue ?? ""] = state.files[array[1].stringValue ?? ""]
+      state.input += status(0)
+    default: break
+    }
+  }
+}
+
+@Suite("Backups by a client")
+struct BackupTests {
+  private static func password(_ account: String, _ protection: ProtectionClass) -> KeychainItem {
+    var item = KeychainItem(kind: .genericPassword)
+    item[.account] = .string(account)
+    item.protection = protection
+    item.secret = SensitiveBytes(copying: Array("hunter2".utf8))
+    return item
+  }
+
+  private func phone() throws -> ServedPhone {
+    try ServedPhone { (session) throws(VirtualDeviceError) in
+      try session.add(Self.password("mail", .afterFirstUnlock))
+      try session.add(Self.password("token", .whenUnlockedThisDeviceOnly))
+    }
+  }
+
+  private func accounts(on phone: ServedPhone) throws -> [String] {
+    try phone.served.device.withSession(.reading, verb: "look") { (session) throws(VirtualDeviceError) in
+      try session.find(ItemQuery()).items.compactMap { $0.item[.account]?.stringValue }.sorted()
+    }
+  }
+
+  private func revision(of phone: ServedPhone) throws -> String {
+    try phone.served.device.withSession(.reading, verb: "look") { (session) throws(VirtualDeviceError) in
+      session.record.revision
+    }
+  }
+
+  private func request(_ name: String, _ phone: ServedPhone, _ others: PropertyDictionary = [:]) -> PropertyDictionary {
+    var request: PropertyDictionary = [
+      "MessageName": .string(name), "TargetIdentifier": .string(phone.served.udid),
+    ]
+    for entry in others.entries { request.entries.append(entry) }
+    return request
+  }
+
+  /// Backs a phone up.
+  ///
+  /// - Returns: The client's folder.
+  private func backup(_ phone: ServedPhone) throws -> [String: [UInt8]] {
+    let client = MemoryClient()
+    #expect(client.run(request("Backup", phone), on: phone.served) == 0)
+    return client.files
+  }
+
+  @Test("A backup has its files in their places, its status finished, and nothing in the snapshot's folder")
+  func backup() throws {
+    let phone = try phone()
+    let files = try backup(phone)
+    let udid = phone.served.udid
+    #expect(
+      Set(files.keys) == [
+        "\(udid)/Manifest.plist", "\(udid)/Manifest.db", "\(udid)/Status.plist",
+        "\(udid)/51/51a4616e576dd33cd2abadfea874eb8ff246bf0e",
+      ])
+    let status = try BackupStatus(parsing: try #require(files["\(udid)/Status.plist"]))
+    #expect(status.isFinished)
+    #expect(try BackupManifest(parsing: try #require(files["\(udid)/Manifest.plist"])).isEncrypted == false)
+  }
+
+  @Test("The client is told of each step in the order in which a device takes it")
+  func order() throws {
+    let phone = try phone()
+    let client = MemoryClient()
+    _ = client.run(request("Backup", phone), on: phone.served)
+    #expect(
+      client.messages.filter { $0 != "DLMessageCreateDirectory" } == [
+        "DLMessageVersionExchange", "DLMessageDeviceReady", "DLMessageProcessMessage", "DLMessageDownloadFiles",
+        "DLMessageGetFreeDiskSpace", "DLMessageUploadFiles", "DLMessageUploadFiles", "DLMessageUploadFiles",
+        "DLMessageUploadFiles", "DLMessageMoveItems", "DLMessageMoveItems", "DLMessageUploadFiles",
+        "DLMessageRemoveItems", "DLMessageUploadFiles", "DLMessageProcessMessage",
+      ])
+  }
+
+  @Test("A disk with exactly the reserve free is too small for a backup")
+  func noSpace() throws {
+    let phone = try phone()
+    let client = MemoryClient(freeByteCount: 128 << 20)
+    #expect(client.run(request("Backup", phone), on: phone.served) == 105)
+    #expect(client.files.isEmpty)
+  }
+
+  @Test("A locked device answers with the number that clients show as locked")
+  func locked() throws {
+    let phone = try ServedPhone(passcode: "1234") { (session) throws(VirtualDeviceError) in
+      try session.add(Self.password("mail", .whenUnlocked))
+    }
+    try phone.served.device.withSession(.writing, verb: "restart") { (session) throws(VirtualDeviceError) in
+      try session.restart()
+    }
+    #expect(MemoryClient().run(request("Backup", phone), on: phone.served) == 208)
+  }
+
+  @Test("A restore onto the same device brings everything back, and a cut one changes nothing, wherever it is cut")
+  func restore() throws {
+    let phone = try phone()
+    let files = try backup(phone)
+    try phone.served.device.withSession(.writing, verb: "erase") { (session) throws(VirtualDeviceError) in
+      try session.erase()
+    }
+    let before = try revision(of: phone)
+    let whole = MemoryClient(files: files)
+    // The length of the whole conversation, measured on a device of its own.
+    let twin = try self.phone()
+    _ = whole.run(request("Restore", twin, ["SourceIdentifier": .string(phone.served.udid)]), on: twin.served)
+    let length = whole.spent
+    #expect(length > 10_000)
+    // The last bytes are the client's farewell: the restore stands by then.
+    for budget in stride(from: 0, to: length - 200, by: max(1, length / 150)) {
+      let client = MemoryClient(files: files, budget: budget)
+      #expect(client.run(request("Restore", phone), on: phone.served) == nil)
+      #expect(try revision(of: phone) == before, "after \(budget) bytes")
+    }
+    #expect(try accounts(on: phone) == [])
+    #expect(MemoryClient(files: files).run(request("Restore", phone), on: phone.served) == 0)
+    #expect(try accounts(on: phone) == ["mail", "token"])
+  }
+
+  @Test("A restore of which one byte was changed on its way fails and changes nothing, or brings nothing else")
+  func changedRestore() throws {
+    let phone = try phone()
+    let files = try backup(phone)
+    let measured = MemoryClient(files: files)
+    _ = measured.run(request("Restore", phone), on: phone.served)
+    var before = try revision(of: phone)
+    for place in Cases.chosen(0..<measured.spent, quick: 150, seed: 52) {
+      let client = MemoryClient(files: files, changedPlace: place)
+      let code = client.run(request("Restore", phone), on: phone.served)
+      if code == 0 {
+        #expect(Set(try accounts(on: phone)).isSubset(of: ["mail", "token"]), "the byte \(place)")
+        before = try revision(of: phone)
+      } else {
+        #expect(try revision(of: phone) == before, "the byte \(place)")
+      }
+    }
+    #expect(try accounts(on: phone) == ["mail", "token"])
+  }
+
+  @Test("With a password, an item that may move reaches another device, and a this-device-only item does not")
+  func restoreElsewhere() throws {
+    let old = try phone()
+    let set = MemoryClient().run(
+      request("ChangePassword", old, ["NewPassword": .string("horse")]), on: old.served)
+    #expect(set == 0)
+    #expect(old.served.isBackupEncrypted)
+    let files = try backup(old)
+    let new = try ServedPhone()
+    let source = PropertyValue.string(old.served.udid)
+    func restore(_ password: String?) -> Int64? {
+      var options: PropertyDictionary = [:]
+      options["Password"] = password.map { .string($0) }
+      return MemoryClient(files: files).run(
+        request("Restore", new, ["SourceIdentifier": source, "Options": .dictionary(options)]), on: new.served)
+    }
+    #expect(restore(nil) == 207)
+    #expect(restore("wrong") == 207)
+    #expect(try accounts(on: new) == [])
+    #expect(!new.served.isBackupEncrypted)
+    #expect(restore("horse") == 0)
+    #expect(try accounts(on: new) == ["mail"])
+    // The password comes along, as on an iPhone.
+    #expect(new.served.isBackupEncrypted)
+  }
+
+  @Test("A restore of an unfinished, missing or damaged backup is refused and changes nothing")
+  func damagedBackups() throws {
+    let phone = try phone()
+    let files = try backup(phone)
+    let udid = phone.served.udid
+    let before = try revision(of: phone)
+    var unfinished = files
+    var status = try BackupStatus(parsing: try #require(files["\(udid)/Status.plist"]))
+    status.snapshotState = "uploading"
+    unfinished["\(udid)/Status.plist"] = try status.serialized()
+    var cut = files
+    cut["\(udid)/51/51a4616e576dd33cd2abadfea874eb8ff246bf0e"]?.removeLast(10)
+    var empty = files
+    empty["\(udid)/Manifest.plist"] = []
+    for (name, damaged) in [("unfinished", unfinished), ("cut", cut), ("empty", empty), ("missing", [:])] {
+      #expect(MemoryClient(files: damaged).run(request("Restore", phone), on: phone.served) == 205, "\(name)")
+    }
+    #expect(try revision(of: phone) == before)
+  }
+
+  @Test("The password is set, changed and removed, and a wrong one is refused")
+  func passwords() throws {
+    let phone = try phone()
+    func change(_ old: String?, _ new: String?, files: [String: [UInt8]] = [:]) -> (Int64?, [String: [UInt8]]) {
+      var values: PropertyDictionary = [:]
+      values["OldPassword"] = old.map { .string($0) }
+      values["NewPassword"] = new.map { .string($0) }
+      let client = MemoryClient(files: files)
+      return (client.run(request("ChangePassword", phone, values), on: phone.served), client.files)
+    }
+    #expect(change("x", "first").0 == 207)
+    #expect(change(nil, "first").0 == 0)
+    #expect(change(nil, "second").0 == 207)
+    #expect(change("wrong", "second").0 == 207)
+    let files = try backup(phone)
+    let (code, changed) = change("first", "second", files: files)
+    #expect(code == 0)
+    // The existing backup got the new password with it.
+    let folder = try TemporaryDirectory()
+    for (path, bytes) in changed { try folder.write(bytes, to: path) }
+    let path = folder.path(phone.served.udid)
+    #expect(throws: (any Error).self) { try Backup(path: path, password: Secret(utf8: "first")) }
+    #expect(try Backup(path: path, password: Secret(utf8: "second")).items.count == 2)
+    #expect(change("wrong", nil).0 == 207)
+    #expect(phone.served.isBackupEncrypted)
+    #expect(change("second", nil).0 == 0)
+    #expect(!phone.served.isBackupEncrypted)
+  }
+
+  @Test("The observers of the backup domain are told when the password changes")
+  func notification() throws {
+    let phone = try phone()
+    let lines = Lines()
+    let observer = NotificationHub.Observer { lines.add($0) }
+    observer.observe(NotificationProxy.backupDomainChanged)
+    phone.served.notifications.add(observer)
+    _ = MemoryClient().run(request("ChangePassword", phone, ["NewPassword": .string("a")]), on: phone.served)
+    #expect(lines.all == [NotificationProxy.backupDomainChanged])
+  }
+
+  @Test("Information, list and unpacked files come from the client's backup")
+  func reading() throws {
+    let phone = try phone()
+    let udid = phone.served.udid
+    let files = try backup(phone)
+    let information = MemoryClient(files: files)
+    #expect(information.run(request("Info", phone), on: phone.served) == 0)
+    #expect(information.response?["Content"]?.stringValue?.contains("KeychainDomain") == true)
+    let list = MemoryClient(files: files)
+    #expect(list.run(request("List", phone), on: phone.served) == 0)
+    #expect(list.response?["Content"]?.stringValue?.contains("51a4616e576dd33cd2abadfea874eb8ff246bf0e") == true)
+    let unback = MemoryClient(files: files)
+    #expect(unback.run(request("Unback", phone), on: phone.served) == 0)
+    let path = "_unback_/\(udid)/KeychainDomain/keychain-backup.plist"
+    #expect(unback.files[path] == files["\(udid)/51/51a4616e576dd33cd2abadfea874eb8ff246bf0e"])
+    let extract = MemoryClient(files: files)
+    let wanted: PropertyDictionary = [
+      "DomainName": .string("KeychainDomain"), "RelativePath": .string("keychain-backup.plist"),
+    ]
+    #expect(extract.run(request("Extract", phone, wanted), on: phone.served) == 0)
+    #expect(extract.files["keychain-backup.plist"] == unback.files[path])
+    let missing: PropertyDictionary = ["DomainName": .string("KeychainDomain"), "RelativePath": .string("other")]
+    #expect(MemoryClient(files: files).run(request("Extract", phone, missing), on: phone.served) == 4)
+  }
+
+  @Test("Files of an encrypted backup are unpacked decrypted, with its password alone")
+  func readingEncrypted() throws {
+    let phone = try phone()
+    _ = MemoryClient().run(request("ChangePassword", phone, ["NewPassword": .string("horse")]), on: phone.served)
+    let files = try backup(phone)
+    #expect(MemoryClient(files: files).run(request("Unback", phone), on: phone.served) == 207)
+    let client = MemoryClient(files: files)
+    #expect(client.run(request("Unback", phone, ["Password": .string("horse")]), on: phone.served) == 0)
+    let bytes = try #require(
+      client.files["_unback_/\(phone.served.udid)/KeychainDomain/keychain-backup.plist"])
+    #expect((try? PropertyListFrame.value(of: bytes))?.dictionaryValue?["genp"] != nil)
+  }
+
+  @Test(
+    "An identifier that is not one never becomes a path",
+    arguments: ["..", "../../../../../../etc/passwd", "a/b", "", "55A16284-5725385955A4A8EF/..", "x\u{0}y"])
+  func hostileIdentifiers(text: String) throws {
+    let phone = try phone()
+    for key in ["SourceIdentifier", "TargetIdentifier"] {
+      for name in ["Restore", "Info", "Unback", "Backup"] {
+        var values = request(name, phone)
+        values[key] = .string(text)
+        let client = MemoryClient()
+        #expect(client.run(values, on: phone.served) == 1, "\(name)")
+        #expect(!client.messages.contains("DLMessageDownloadFiles"))
+      }
+    }
+  }
+
+  @Test(
+    "A request that clients cannot make of a virtual device is refused",
+    arguments: ["EraseDevice", "EnableCloudBackup", "Frobnicate"])
+  func refused(name: String) throws {
+    let phone = try phone()
+    #expect(MemoryClient().run(request(name, phone), on: phone.served) == 1)
+    #expect(try accounts(on: phone) == ["mail", "token"])
+  }
+
+  @Test("Nothing of a client's backup is left in the device's folder")
+  func staging() throws {
+    let phone = try phone()
+    let files = try backup(phone)
+    _ = MemoryClient(files: files, budget: 9_000).run(request("Restore", phone), on: phone.served)
+    let names = try FileManager.default.contentsOfDirectory(atPath: phone.served.device.directory)
+    #expect(!names.contains("staged"))
+  }
+}
+
+/// Starts one thread, which accepts connections, and refuses all others.
+private final class OneThread: Sendable {
+  private let count = Locked(0)
+
+  func start(_ work: @escaping @Sendable () -> Void, _ ended: @escaping @Sendable () -> Void) -> Bool {
+    let number = count.withLock { count in
+      count += 1
+      return count
+    }
+    return number == 1 && WorkThread.start(work, ended: ended)
+  }
+}
+
+@Suite("Malicious clients")
+struct HostileClientTests {
+  @Test("Changed requests to usbmuxd and lockdown end or are answered, and pair with nobody")
+  func changedRequests() throws {
+    let phone = try ServedPhone(trust: .ask { _ in })
+    let server = try DeviceServer([phone.served], at: .loopback(port: 0, version6: false)) { _ in }
+    let connect = try ProtocolVector.named("mux.Connect.lockdown.request").bytes
+    let others = ProtocolVector.all.filter(\.isFromClient)
+    let mux = others.filter { $0.layer == "usbmuxd" }
+    let lockdown = others.filter { $0.layer == "lockdown" }
+    var random = SeededRandom(seed: 52)
+    for _ in 0..<Cases.count(100_000, quick: 2_000) {
+      var bytes: [UInt8] = []
+      for _ in 0..<Int.random(in: 0...3, using: &random) {
+        bytes += try #require(mux.randomElement(using: &random)).bytes
+      }
+      if Bool.random(using: &random) {
+        bytes += connect
+        for _ in 0..<Int.random(in: 1...4, using: &random) {
+          bytes += try #require(lockdown.randomElement(using: &random)).bytes
+        }
+      }
+      for _ in 0..<Int.random(in: 0...6, using: &random) where !bytes.isEmpty {
+        let place = Int.random(in: 0..<bytes.count, using: &random)
+        switch Int.random(in: 0...3, using: &random) {
+        case 0: bytes[place] = UInt8.random(in: 0...255, using: &random)
+        case 1: bytes.remove(at: place)
+        case 2: bytes.insert(UInt8.random(in: 0...255, using: &random), at: place)
+        default: bytes.removeLast(bytes.count - place)
+        }
+      }
+      server.serve(ScriptedChannel(bytes, portion: Int.random(in: 1...64, using: &random)))
+    }
+    #expect(try phone.served.pairingFile().pairings.isEmpty)
+  }
+
+  @Test("A length of 4 GiB is refused at each layer before memory is taken")
+  func hugeLengths() {
+    let huge: [UInt8] = [0xFF, 0xFF, 0xFF, 0xFF]
+    #expect(throws: WireError.self) { try PropertyListFrame.small.read(from: ScriptedChannel(huge), within: nil) }
+    #expect(throws: WireError.self) { try PropertyListFrame.deviceLink.read(from: ScriptedChannel(huge), within: nil) }
+    #expect(throws: WireError.self) {
+      try MultiplexerPacket.read(from: ScriptedChannel(huge + [UInt8](repeating: 0, count: 12)), within: nil)
+    }
+    #expect(throws: WireError.self) {
+      try FileConduitPacket.read(
+        from: ScriptedChannel(Array("CFA6LPAA".utf8) + [UInt8](repeating: 0xFF, count: 32)))
+    }
+    #expect(throws: BackupServiceError.self) {
+      try DeviceLink(ScriptedChannel(huge)).receiveFile(named: "a", atMost: 1) { _ in }
+    }
+    #expect(throws: BackupServiceError.self) {
+      let name = DeviceLink.lengthAndBytes([97])
+      return try DeviceLink(ScriptedChannel(name + huge)).receiveFile(named: "a", atMost: 1) { _ in }
+    }
+  }
+
+  @Test("AFC knows no path outside its own tree, and its tree has limits")
+  func conduitPaths() {
+    #expect(SharedFiles.normalized(Array("/../../etc/passwd".utf8)) == "/etc/passwd")
+    #expect(SharedFiles.normalized(Array("a/./b/../c".utf8)) == "/a/c")
+    #expect(SharedFiles.normalized([UInt8](repeating: 97, count: 1025)) == nil)
+    #expect(SharedFiles.normalized([0xFF]) == nil)
+    let files = SharedFiles()
+    let made = (0..<100).count { files.makeDirectory("/\($0)") }
+    #expect(made == 63)
+    #expect(!files.makeFile("/0/x", truncates: true))
+    #expect(files.remove("/5"))
+    #expect(files.makeFile("/0/x", truncates: true))
+    #expect(!files.write([1], to: "/0/x", at: 16 << 20))
+    #expect(files.write([1], to: "/0/x", at: (16 << 20) - 1))
+    #expect(!files.remove("/0"))
+    #expect(!files.remove("/"))
+  }
+
+  @Test("A refused thread closes its connection, and the log says so")
+  func refusedThreads() throws {
+    let phone = try ServedPhone()
+    let lines = Lines()
+    let starter = OneThread()
+    let server = try DeviceServer(
+      [phone.served], at: .loopback(port: 0, version6: false), startThread: { starter.start($0, $1) },
+      log: { lines.add($0) })
+    #expect(server.start())
+    let port = try #require(UInt16(server.address.split(separator: ":").last ?? ""))
+    let socket = try StreamSocket(loopbackPort: port)
+    #expect(try socket.read(upTo: 1, within: .seconds(10)).isEmpty)
+    #expect(server.stop())
+    #expect(lines.all.contains { $0.contains("allows no more threads") })
+  }
+}

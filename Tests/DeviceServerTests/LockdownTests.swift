@@ -1,0 +1,264 @@
+import Foundation
+import KeyhaulKit
+import TestSupport
+import Testing
+
+@testable import DeviceServer
+
+/// A request to pair, with certificates that are made for the device's key.
+enum PairRequest {
+  /// The captured record of a client, by its place. Its device certificate is of another device.
+  static func captured(_ index: Int) throws -> PropertyDictionary {
+    let records = try #require(try ProtocolVector.file()["pairRecords"] as? [[String: Any]])
+    var record: PropertyDictionary = [:]
+    for key in ["HostID", "SystemBUID"] { record[key] = .string(try #require(records[index][key] as? String)) }
+    for key in ["DeviceCertificate", "HostCertificate", "RootCertificate"] {
+      record[key] = .data(Array(try #require(records[index][key] as? String).utf8))
+    }
+    return record
+  }
+}
+
+@Suite("Pairing")
+struct PairingTests {
+  @Test("A pairing accepts the certificate that its client shows in TLS, and no other captured certificate")
+  func leaves() throws {
+    let records = try #require(try ProtocolVector.file()["pairRecords"] as? [[String: Any]])
+    for (index, record) in records.enumerated() {
+      let pairing = try #require(Pairing(record: try PairRequest.captured(index), escrowBag: [1]))
+      let accepted = Set(try pairing.clientCertificates.map { String(hexadecimal: try Digest.sha256($0)) })
+      let shown = try #require(record["presentsInTLS"] as? String)
+      for (other, entry) in records.enumerated() {
+        let digests = try #require(entry["derSHA256"] as? [String: String])
+        for (name, digest) in digests {
+          let isOwn = other == index && (name == "HostCertificate" || name == "RootCertificate")
+          #expect(accepted.contains(digest) == isOwn, "\(name) of \(other)")
+          if other == index, name == shown { #expect(accepted.contains(digest)) }
+        }
+      }
+    }
+  }
+
+  @Test("A record without a certificate, or with an identifier that is not one, is no pairing")
+  func damagedRecords() throws {
+    let record = try PairRequest.captured(0)
+    #expect(Pairing(record: record, escrowBag: [1]) != nil)
+    for key in ["HostID", "SystemBUID", "DeviceCertificate", "HostCertificate", "RootCertificate"] {
+      var damaged = record
+      damaged[key] = nil
+      #expect(Pairing(record: damaged, escrowBag: [1]) == nil, "\(key)")
+      damaged[key] = .string("../../x")
+      #expect(Pairing(record: damaged, escrowBag: [1]) == nil, "\(key)")
+    }
+  }
+
+  @Test("A stored pairing is read as it was, and has no private key of the computer")
+  func storage() throws {
+    var record = try PairRequest.captured(1)
+    record["RootPrivateKey"] = .data(Array("-----BEGIN PRIVATE KEY-----".utf8))
+    let pairing = try #require(Pairing(record: record, escrowBag: [1, 2]))
+    #expect(Pairing(stored: pairing.stored) == pairing)
+    #expect(!pairing.stored.entries.contains { $0.key.stringValue?.contains("Private") == true })
+  }
+
+  @Test("Of 65 pairings, the oldest is forgotten")
+  func manyPairings() throws {
+    var file = try PairingFile()
+    for number in 0..<65 {
+      var record = try PairRequest.captured(0)
+      record["HostID"] = .string("HOST-\(number)")
+      file.add(try #require(Pairing(record: record, escrowBag: [1])))
+    }
+    #expect(file.pairings.count == 64)
+    #expect(file.pairings.first?.hostID == "HOST-1")
+    #expect(PairingFile(try file.encoded())?.pairings == file.pairings)
+  }
+}
+
+@Suite("Lockdown")
+struct LockdownTests {
+  private func answer(
+    _ conversation: inout LockdownConversation, _ request: PropertyDictionary
+  ) throws -> PropertyDictionary {
+    switch try conversation.step(for: request) {
+    case .answer(let answer), .secure(let answer, _), .end(let answer): answer
+    }
+  }
+
+  @Test("Before a session, a client sees only what it needs to pair")
+  func openValues() throws {
+    let phone = try ServedPhone()
+    var lockdown = LockdownConversation(phone.served)
+    let all = try answer(&lockdown, ["Request": .string("GetValue")])["Value"]?.dictionaryValue
+    let keys = Set(all?.entries.compactMap(\.key.stringValue) ?? [])
+    #expect(
+      keys == [
+        "BuildVersion", "DeviceClass", "DevicePublicKey", "ProductType", "ProductVersion", "UniqueDeviceID",
+        "WiFiAddress",
+      ])
+    for key in ["SerialNumber", "DeviceName"] {
+      let answer = try answer(&lockdown, ["Request": .string("GetValue"), "Key": .string(key)])
+      #expect(answer["Error"] == .string("MissingValue"))
+    }
+    let domain = try answer(
+      &lockdown, ["Request": .string("GetValue"), "Domain": .string("com.apple.mobile.backup")])
+    #expect(domain["Error"] == .string("MissingValue"))
+    let key = try answer(&lockdown, ["Request": .string("GetValue"), "Key": .string("DevicePublicKey")])
+    let text = String(decoding: key["Value"]?.dataValue ?? [], as: UTF8.self)
+    #expect(text.hasPrefix("-----BEGIN RSA PUBLIC KEY-----\n"))
+    #expect(text.utf8.count == 426)
+  }
+
+  @Test("The captured requests get the errors that clients understand")
+  func errors() throws {
+    let phone = try ServedPhone()
+    var lockdown = LockdownConversation(phone.served)
+    func request(_ name: String) throws -> PropertyDictionary {
+      let channel = ScriptedChannel(try ProtocolVector.named(name).bytes)
+      return try #require(try PropertyListFrame.small.read(from: channel, within: nil)?.dictionaryValue)
+    }
+    func same(_ found: PropertyDictionary, as name: String) throws -> Bool {
+      ProtocolVector.comparable(of: .dictionary(found)) == (try ProtocolVector.named(name).decoded)
+    }
+    let type = try answer(&lockdown, request("lockdown.QueryType.request"))
+    #expect(try same(type, as: "lockdown.QueryType.answer"))
+    let session = try answer(&lockdown, request("lockdown.StartSession.pmd.request"))
+    #expect(try same(session, as: "lockdown.StartSession.unknownHost.answer"))
+    let service = try answer(&lockdown, request("lockdown.StartService.request"))
+    #expect(service["Error"] == .string("SessionInactive"))
+    let stop = try answer(&lockdown, request("lockdown.StopSession.request"))
+    #expect(stop["Error"] == .string("SessionInactive"))
+    let unknown = try answer(&lockdown, ["Request": .string("Frobnicate")])
+    #expect(unknown["Error"] == .string("UnknownRequest"))
+    let set = try answer(&lockdown, ["Request": .string("SetValue")])
+    #expect(set["Error"] == .string("SetProhibited"))
+  }
+
+  @Test("A certificate that is not of the device's key does not pair")
+  func foreignCertificate() throws {
+    let phone = try ServedPhone()
+    var lockdown = LockdownConversation(phone.served)
+    let answer = try answer(
+      &lockdown, ["Request": .string("Pair"), "PairRecord": .dictionary(try PairRequest.captured(0))])
+    #expect(answer["Error"] == .string("InvalidPairRecord"))
+    #expect(try phone.served.pairingFile().pairings.isEmpty)
+  }
+
+  @Test("A person's consent counts for one pairing, and a refusal for one request")
+  func consent() {
+    let asked = Lines()
+    let gate = TrustGate(device: "phone", .ask { asked.add($0.device) })
+    #expect(gate.decide() == .pending)
+    #expect(gate.decide() == .pending)
+    #expect(asked.all == ["phone"])
+    gate.answer(isTrusted: true)
+    #expect(gate.decide() == .granted)
+    #expect(gate.decide() == .pending)
+    gate.answer(isTrusted: false)
+    #expect(gate.decide() == .refused)
+    #expect(gate.decide() == .pending)
+    #expect(asked.all.count == 3)
+    let once = TrustGate(device: "phone", .once)
+    #expect([once.decide(), once.decide(), once.decide()] == [.granted, .refused, .refused])
+  }
+
+  @Test("A port is good for one connection of the pairing that it was handed out for")
+  func tickets() throws {
+    let tickets = ServiceTickets()
+    let pairing = try #require(Pairing(record: try PairRequest.captured(0), escrowBag: [1]))
+    let port = try #require(tickets.issue(.backup, for: pairing))
+    #expect((49152...65535).contains(port))
+    #expect(tickets.take(port: port + 1) == nil)
+    #expect(tickets.take(port: port)?.service == .backup)
+    #expect(tickets.take(port: port) == nil)
+    for _ in 0..<64 { #expect(tickets.issue(.backup, for: pairing) != nil) }
+    #expect(tickets.issue(.backup, for: pairing) == nil)
+    tickets.withdraw(hostID: pairing.hostID)
+    #expect(tickets.issue(.backup, for: pairing) != nil)
+  }
+
+  @Test("A device that forgets a pairing also forgets the computer's record of it")
+  func forgetting() throws {
+    let phone = try ServedPhone()
+    let pairing = try #require(Pairing(record: try PairRequest.captured(0), escrowBag: [1]))
+    try phone.served.add(pairing)
+    let host = MultiplexerHost([phone.served])
+    let record = try PropertyListFrame.bytes(of: .dictionary(["HostID": .string(pairing.hostID)]), as: .binary)
+      .dropFirst(4)
+    #expect(
+      try host.answer(to: .savePairRecord(udid: phone.served.udid, Array(record))) == MultiplexerResult.done.answer)
+    #expect(try host.answer(to: .readPairRecord(udid: phone.served.udid))["PairRecordData"] == .data(Array(record)))
+    try phone.served.forget(hostID: pairing.hostID)
+    #expect(try phone.served.pairing(hostID: pairing.hostID) == nil)
+    #expect(
+      try host.answer(to: .readPairRecord(udid: phone.served.udid)) == MultiplexerResult.noDevice.answer)
+  }
+
+  @Test("The files of a served device are for its owner alone, and an erase removes them")
+  func files() throws {
+    let phone = try ServedPhone()
+    let pairing = try #require(Pairing(record: try PairRequest.captured(0), escrowBag: [1]))
+    try phone.served.add(pairing)
+    try phone.served.claim.replaceBackupPassword(Secret(utf8: "horse"))
+    let directory = phone.served.device.directory
+    for name in ["pairings.plist", "backup-password", "serving"] {
+      let attributes = try FileManager.default.attributesOfItem(atPath: "\(directory)/\(name)")
+      #expect(attributes[.posixPermissions] as? Int == 0o600, "\(name)")
+    }
+    try phone.served.device.withSession(.writing, verb: "erase") { (session) throws(VirtualDeviceError) in
+      try session.erase()
+    }
+    #expect(try phone.served.claim.pairings() == nil)
+    let hasPassword = try phone.served.claim.backupPassword() != nil
+    #expect(!hasPassword)
+  }
+
+  @Test("A device is served by one process at a time")
+  func secondServer() throws {
+    let phone = try ServedPhone()
+    #expect(throws: VirtualDeviceError.self) {
+      try ServedDevice(phone.served.device, number: 1, trust: .always, rounds: 1) { _ in }
+    }
+  }
+}
+
+@Suite("Where a server listens")
+struct ListenAddressTests {
+  @Test(
+    "Only loopback addresses and paths are accepted",
+    arguments: [
+      ("127.0.0.1:0", true), ("127.0.0.1:65535", true), ("[::1]:27015", true), ("./phone.sock", true),
+      ("phone.sock", true), ("0.0.0.0:27015", false), ("127.0.0.1:65536", false), ("127.0.0.1", false),
+      ("192.168.1.2:27015", false), ("localhost:27015", false), ("*:27015", false), ("[::]:27015", false), ("", false),
+      ("host:1.sock", false),
+    ])
+  func addresses(text: String, isAccepted: Bool) {
+    #expect((ListenAddress(text) != nil) == isAccepted)
+  }
+
+  @Test("The system's own usbmuxd is never replaced")
+  func systemSocket() {
+    #expect(ListenAddress.isSystemSocket("/var/run/usbmuxd"))
+    #expect(ListenAddress.isSystemSocket("/run/usbmuxd"))
+    #expect(ListenAddress.isSystemSocket("/run/../run/usbmuxd"))
+    #expect(!ListenAddress.isSystemSocket("./usbmuxd"))
+  }
+
+  @Test("A socket is for its owner, a second server is refused, and what a killed server left is replaced")
+  func path() throws {
+    let folder = try TemporaryDirectory()
+    let phone = try ServedPhone()
+    let path = folder.path("phone.sock")
+    do {
+      let server = try DeviceServer([phone.served], at: .path(path)) { _ in }
+      #expect(server.address == "UNIX:\(path)")
+      #expect(try FileManager.default.attributesOfItem(atPath: path)[.posixPermissions] as? Int == 0o600)
+      #expect(throws: ListenError.answered(path)) { try DeviceServer([phone.served], at: .path(path)) { _ in } }
+    }
+    #expect(!FileManager.default.fileExists(atPath: path))
+    try folder.write([1], to: "file.sock")
+    #expect(throws: ListenError.occupied(folder.path("file.sock"))) {
+      try DeviceServer([phone.served], at: .path(folder.path("file.sock"))) { _ in }
+    }
+  }
+}
