@@ -161,7 +161,7 @@ let package = Package(
     code("CProgram", commit.isEmpty ? [] : [.define("KEYHAUL_COMMIT", to: "\"\(commit)\"")]),
 
     // Sources/Library
-    part("Basics", in: "Library", ["CKeyhaul", "CUTF8Proc", system]),
+    part("Basics", in: "Library", ["CKeyhaul", "CSQLite", "CUTF8Proc", system]),
     part("KeychainFormats", in: "Library", basics),
     part("KeychainCrypto", in: "Library", formats + ["CKeyhaul", "COpenSSL", "CUTF8Proc"]),
     part("KeychainRules", in: "Library", crypto),
