@@ -365,6 +365,28 @@ def check_cuts(checks, desk, make_client, folder, count):
     checks.that(desk.items("old-phone") == before, f"{2 * count} cut backups and restores leave the device as it was")
 
 
+def check_busy(checks, desk, make_client, folder):
+    """A second client waits for the lock of a first one that has stopped in the middle, and gives up."""
+    client = make_client("old-phone")
+    folder.mkdir()
+    first = subprocess.Popen(
+        ["stdbuf", "-oL", "idevicebackup2", "-u", client.udid, "backup", str(folder)], env=desk.environment,
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    # The client prints this when it has the lock.
+    for line in first.stdout:
+        if "Starting backup" in line:
+            break
+    first.send_signal(signal.SIGSTOP)
+    other = desk.folder / "busy-other"
+    other.mkdir()
+    output = client.run(other, "backup", status=255)
+    checks.that("lock" in output.lower(), "a second client finds the synchronization lock taken", output)
+    first.send_signal(signal.SIGCONT)
+    first.communicate(timeout=60)
+    checks.that(first.returncode == 0, "the first client's backup then ends well")
+    desk.verify(folder / client.udid)
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--pymobiledevice3", type=pathlib.Path)
@@ -390,6 +412,7 @@ def main():
             make = lambda device: LibimobiledeviceClient(desk, desk.udid(device))
             check_client(checks, desk, make, desk.folder / "libimobiledevice")
             check_cuts(checks, desk, make, desk.folder / "cuts", arguments.cuts)
+            check_busy(checks, desk, make, desk.folder / "busy")
             if arguments.pymobiledevice3:
                 print("\npymobiledevice3")
                 make = lambda device: PymobiledeviceClient(desk, desk.udid(device), arguments.pymobiledevice3.absolute())
