@@ -58,6 +58,8 @@ public struct ItemExportCounts: Sendable, Hashable {
   public internal(set) var formulaSecretCount = 0
   /// Rows that say neither what a password is for nor whose it is, because nothing is stored but the secret.
   public internal(set) var namelessCount = 0
+  /// Why the export cannot be made; `nil` if it can be. What was written must then not be kept.
+  public internal(set) var failure: ItemExportFailure?
 
   /// An item that has no form in the export.
   public struct LeftOut: Sendable, Hashable {
@@ -72,6 +74,16 @@ public struct ItemExportCounts: Sendable, Hashable {
     lastLeftOut = LeftOut(identity: ItemIdentity(item), reason: reason)
     if firstLeftOut == nil { firstLeftOut = lastLeftOut }
   }
+}
+
+/// Why an export cannot be made.
+public enum ItemExportFailure: Sendable, Hashable {
+  /// libqrencode 4, which makes QR codes, cannot be loaded.
+  case noCodeLibrary
+  /// There is not enough memory for a QR code.
+  case noMemory
+  /// The frame of a page cannot be made, for this reason.
+  case page(_ reason: String)
 }
 
 extension KeychainItem {

@@ -78,7 +78,8 @@ struct Export: RunnableVerb {
       throw CommandFailure.usage(
         "--domain is given twice", why: "-o names one file", try: "--files DIR for all of them")
     }
-    if domain.isEmpty { try common.check(output: output) } else { try common.check() }
+    let isChecked = domain.isEmpty && !ExportFormat.writesPage(common, output: output)
+    if isChecked { try common.check(output: output) } else { try common.check() }
     if let domain = domain.first { return try FileExport(self, domain: domain).perform(in: session) }
     let selection = try ItemSelection(chosen)
     if let path = chosen.attributes.path, path.contains("/"), !path.hasPrefix("/") {
