@@ -98,7 +98,9 @@ let stores = keychains + ["VirtualDevice", "Backups"]
     part("LocalAuthentication", in: "Apple", ["KeychainServices"]),
     part("KeyhaulTesting", in: "Apple", ["KeychainServices", "Reports", "KeyhaulKit"] + stores, excluding: ["Apple"]),
     part("KeyhaulServing", in: "Apple", ["KeyhaulTesting", "DeviceServer", "KeyhaulKit"] + stores),
-    .target(name: "KeychainExamples", dependencies: ["KeychainServices"], path: "docs/Examples", swiftSettings: strict),
+    .target(
+      name: "KeychainExamples", dependencies: ["KeychainServices"], path: "docs/Examples", exclude: ["BackupReport"],
+      swiftSettings: strict),
     tests(of: "Security", ["LocalAuthentication", "KeychainServices"]),
     .testTarget(
       name: "FoundationOnlyTests", dependencies: ["Security"],
@@ -139,8 +141,9 @@ let package = Package(
       name: "KeyhaulKit",
       targets: [
         "Basics", "KeychainFormats", "KeychainCrypto", "KeychainRules", "Keychains", "VirtualDevice", "Backups",
-        "KeyhaulKit", "Reports",
+        "KeyhaulKit",
       ]),
+    .library(name: "Reports", targets: ["Reports"]),
     .executable(name: "keyhaul", targets: ["keyhaul"]),
   ] + (["KeychainServices", "KeyhaulTesting"] + appleNames).map { .library(name: $0, targets: [$0]) },
   dependencies: [
@@ -180,6 +183,11 @@ let package = Package(
       path: "Sources/CommandLine/keyhaul",
       swiftSettings: strict),
 
+    // The program that the README shows
+    .executableTarget(
+      name: "BackupReport", dependencies: ["KeyhaulKit", "Reports"], path: "docs/Examples/BackupReport",
+      swiftSettings: strict),
+
     // Tests
     .target(
       name: "TestSupport", dependencies: formats, path: "Tests/TestSupport", exclude: vectors, swiftSettings: strict),
@@ -194,7 +202,7 @@ let package = Package(
     tests(of: "Reports", ["KeyhaulKit"] + stores),
     tests(of: "DeviceServer", ["KeyhaulKit", system] + stores),
     tests(
-      of: "CommandLine", ["Reports", "KeyhaulKit", grdb, parser, system] + stores, target: "keyhaul",
+      of: "CommandLine", ["BackupReport", "Reports", "KeyhaulKit", grdb, parser, system] + stores, target: "keyhaul",
       excluding: ["Sessions", "Snapshots"]),
   ].filter(isWanted) + appleTargets.filter(isWanted),
   swiftLanguageModes: [.v6]

@@ -80,8 +80,8 @@ struct DeviceContent {
     // A password for a backup without one is what a client sends on: it opens nothing, and nothing needs it.
     let isNeeded = archive.isEncrypted
     do throws(ArchivedKeychainError) {
-      if isNeeded { return Opened(archive: archive, key: try ArchiveKey(of: archive, password: password)) }
-      return Opened(archive: archive, key: try ArchiveKey(of: archive, password: nil))
+      if isNeeded { return Opened(archive: archive, key: try archive.unlock(password: password)) }
+      return Opened(archive: archive, key: try archive.unlock(password: nil))
     } catch {
       throw .failed(BackupFailure(error))
     }
@@ -97,7 +97,7 @@ struct DeviceContent {
     defer { session.end() }
     let hardware = try reporting { () throws(VirtualDeviceError) in try session.deviceKey() }
     let opened = try reporting { () throws(ArchivedKeychainError) in
-      try OpenedArchive(backup.archive, key: backup.key, deviceKey: hardware, for: .restoring)
+      try backup.archive.open(with: backup.key, deviceKey: hardware, for: .restoring)
     }
     if let damage = opened.damage.first { throw .failed(.noBackup, "The backup is damaged: \(damage)") }
     do throws(MigrationError) {

@@ -11,6 +11,7 @@ package final class MultiplexerHost: Sendable {
 
   private let listeners = Locked<[ObjectIdentifier: any ByteChannel]>([:])
   private static let maximumPairRecordByteCount = 64 << 10
+  private static let maximumListenerCount = 8
 
   package init(_ devices: [ServedDevice]) {
     self.devices = devices
@@ -73,8 +74,14 @@ package final class MultiplexerHost: Sendable {
   }
 
   /// Adds a connection that wants events.
-  package func addListener(_ channel: any ByteChannel) {
-    listeners.withLock { $0[ObjectIdentifier(channel)] = channel }
+  ///
+  /// - Returns: `false` if there are too many. They may stay for good, and would keep other clients away.
+  package func addListener(_ channel: any ByteChannel) -> Bool {
+    listeners.withLock { listeners in
+      guard listeners.count < Self.maximumListenerCount else { return false }
+      listeners[ObjectIdentifier(channel)] = channel
+      return true
+    }
   }
 
   package func removeListener(_ channel: any ByteChannel) {
@@ -130,10 +137,13 @@ package struct MultiplexerConversation: Sendable {
         try send(result.answer)
         if let destination { return destination }
       case .listen:
+        isListening = isListening || host.addListener(channel)
+        guard isListening else {
+          try send(MultiplexerResult.refused.answer)
+          continue
+        }
         try send(MultiplexerResult.done.answer)
         for device in host.devices { try send(MultiplexerHost.attached(device), tag: 0) }
-        host.addListener(channel)
-        isListening = true
       case .listDevices, .listListeners, .readBUID, .readPairRecord, .savePairRecord, .deletePairRecord, .other:
         try send(try host.answer(to: request))
       }
