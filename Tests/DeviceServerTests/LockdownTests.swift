@@ -177,6 +177,17 @@ struct LockdownTests {
     #expect(tickets.issue(.backup, for: pairing) != nil)
   }
 
+  @Test("Eight connections may wait for events, and a ninth is refused until one of them ends")
+  func listeners() throws {
+    let host = MultiplexerHost([try ServedPhone().served])
+    let channels = (0..<9).map { _ in ScriptedChannel() }
+    #expect(channels.map(host.addListener) == [Bool](repeating: true, count: 8) + [false])
+    host.notify(["MessageType": .string("Detached")])
+    #expect(channels.map { $0.output.isEmpty } == [Bool](repeating: false, count: 8) + [true])
+    host.removeListener(channels[0])
+    #expect(host.addListener(channels[8]))
+  }
+
   @Test("A device that forgets a pairing also forgets the computer's record of it")
   func forgetting() throws {
     let phone = try ServedPhone()

@@ -6,7 +6,7 @@ import KeyhaulKit
 struct DeviceServe: RunnableVerb {
   static let screen = HelpScreen(
     sentence: "Serve virtual devices to backup clients such as idevicebackup2",
-    usage: "keyhaul device serve NAME... [--listen ADDRESS] [--trust ask|once|always]",
+    usage: "keyhaul device serve NAME... [--listen ADDRESS] [--trust WHO]",
     examples: [
       "keyhaul device serve old-phone",
       "keyhaul device serve old-phone new-phone --listen 127.0.0.1:27015 --trust once",
