@@ -68,13 +68,13 @@ let grdb: Target.Dependency = .product(name: "GRDB", package: "GRDB.swift")
 let grdbSQLite: Target.Dependency = .product(name: "GRDBSQLite", package: "GRDB.swift")
 let system: Target.Dependency = .product(name: "SystemPackage", package: "swift-system")
 
-// On Linux libarchive is opened when it is needed; the portable program contains it. utf8proc's header is where the compiler looks, and
+// On Linux libarchive and libqrencode are loaded when they are needed; the portable program contains them. utf8proc's header is where the compiler looks, and
 // the package manager warns about a flag in utf8proc's configuration.
+let linksLibraries = purpose == "portable"
 #if os(Linux)
-  let linksArchive = purpose == "portable"
   let archive = code(
-    "CArchive", linksArchive ? [.define("KEYHAUL_LINKS_LIBARCHIVE")] : [], excluding: ["Linked"],
-    links: [.linkedLibrary(linksArchive ? "archive" : "dl")])
+    "CArchive", linksLibraries ? [.define("KEYHAUL_LINKS_LIBARCHIVE")] : [], excluding: ["Linked"],
+    links: [.linkedLibrary(linksLibraries ? "archive" : "dl")])
   let utf8procConfiguration: String? = nil
 #else
   let archive = library(
@@ -97,7 +97,9 @@ let stores = keychains + ["VirtualDevice", "Backups"]
     part("Security", in: "Apple", ["KeychainServices"]),
     part("LocalAuthentication", in: "Apple", ["KeychainServices"]),
     part("KeyhaulTesting", in: "Apple", ["KeychainServices", "Reports", "KeyhaulKit"] + stores, excluding: ["Apple"]),
-    .target(name: "KeychainExamples", dependencies: ["KeychainServices"], path: "docs/Examples", swiftSettings: strict),
+    .target(
+      name: "KeychainExamples", dependencies: ["KeychainServices"], path: "docs/Examples", exclude: ["BackupReport"],
+      swiftSettings: strict),
     tests(of: "Security", ["LocalAuthentication", "KeychainServices"]),
     .testTarget(
       name: "FoundationOnlyTests", dependencies: ["Security"],
@@ -137,8 +139,9 @@ let package = Package(
       name: "KeyhaulKit",
       targets: [
         "Basics", "KeychainFormats", "KeychainCrypto", "KeychainRules", "Keychains", "VirtualDevice", "Backups",
-        "KeyhaulKit", "Reports",
+        "KeyhaulKit",
       ]),
+    .library(name: "Reports", targets: ["Reports"]),
     .executable(name: "keyhaul", targets: ["keyhaul"]),
   ] + (["KeychainServices", "KeyhaulTesting"] + appleNames).map { .library(name: $0, targets: [$0]) },
   dependencies: [
@@ -149,7 +152,11 @@ let package = Package(
   ] + documentation,
   targets: [
     // Sources/C
-    code("CKeyhaul", optimizedParts.contains("CKeyhaul") ? [.unsafeFlags(["-O2"])] : []),
+    code(
+      "CKeyhaul",
+      (optimizedParts.contains("CKeyhaul") ? [.unsafeFlags(["-O2"])] : [])
+        + (linksLibraries ? [.define("KEYHAUL_LINKS_LIBQRENCODE")] : []),
+      links: linksLibraries ? [.linkedLibrary("qrencode")] : []),
     library("COpenSSL", pkgConfig: "libcrypto", apt: "libssl-dev", brew: "openssl@3"),
     library("CSQLite", pkgConfig: "sqlite3", apt: "libsqlite3-dev", brew: "sqlite"),
     archive,
@@ -157,7 +164,7 @@ let package = Package(
     code("CProgram", commit.isEmpty ? [] : [.define("KEYHAUL_COMMIT", to: "\"\(commit)\"")]),
 
     // Sources/Library
-    part("Basics", in: "Library", ["CKeyhaul", "CUTF8Proc", system]),
+    part("Basics", in: "Library", ["CKeyhaul", "CSQLite", "CUTF8Proc", system]),
     part("KeychainFormats", in: "Library", basics),
     part("KeychainCrypto", in: "Library", formats + ["CKeyhaul", "COpenSSL", "CUTF8Proc"]),
     part("KeychainRules", in: "Library", crypto),
@@ -165,12 +172,17 @@ let package = Package(
     part("VirtualDevice", in: "Library", keychains + ["CKeyhaul", system]),
     part("Backups", in: "Library", keychains + ["CArchive", "CSQLite", grdb, system]),
     part("KeyhaulKit", in: "Library", stores),
-    part("Reports", in: "Library", ["KeyhaulKit"]),
+    part("Reports", in: "Library", ["KeyhaulKit", "CKeyhaul"]),
 
     // Sources/CommandLine
     .executableTarget(
       name: "keyhaul", dependencies: ["KeyhaulKit", "Reports", "CProgram", parser, system],
       path: "Sources/CommandLine/keyhaul",
+      swiftSettings: strict),
+
+    // The program that the README shows
+    .executableTarget(
+      name: "BackupReport", dependencies: ["KeyhaulKit", "Reports"], path: "docs/Examples/BackupReport",
       swiftSettings: strict),
 
     // Tests
@@ -186,7 +198,7 @@ let package = Package(
     tests(of: "KeyhaulKit", stores + [grdb, system]),
     tests(of: "Reports", ["KeyhaulKit"] + stores),
     tests(
-      of: "CommandLine", ["Reports", "KeyhaulKit", grdb, parser, system] + stores, target: "keyhaul",
+      of: "CommandLine", ["BackupReport", "Reports", "KeyhaulKit", grdb, parser, system] + stores, target: "keyhaul",
       excluding: ["Sessions", "Snapshots"]),
   ].filter(isWanted) + appleTargets.filter(isWanted),
   swiftLanguageModes: [.v6]

@@ -227,7 +227,7 @@ struct HostileDatabaseTests {
   @Test("may hold a value up to the limit, and no larger one")
   func maximumValueByteCount() throws {
     // A row's other columns and its header count towards the limit too.
-    let limit = Int(DefensiveConnection.maximumValueByteCount)
+    let limit = Int(DatabaseLimits.manifest.valueByteCount)
     let identifier = KeychainPayload.fileIdentifier
     func rows(_ count: Int) -> String {
       "INSERT INTO Files VALUES ('\(identifier)', '\(keychain.domain)', '\(keychain.path)', 1, zeroblob(\(count)));"

@@ -48,7 +48,7 @@ struct WorkLimitTests {
       "INSERT INTO Files VALUES (printf('%040x', \(number)), 'HomeDomain', 'f\(number)', 1, NULL);"
     }
     let bytes = try ForeignDatabase.bytes(ForeignDatabase.schema + rows.joined())
-    let connection = try DefensiveConnection(try DatabaseBytes(try StoredBytes(bytes)))
+    let connection = try ManifestConnection(try DatabaseBytes(try StoredBytes(bytes)))
     #expect(try connection.firstFault() == nil)
     #expect(try connection.firstFault(within: 0) == "its indexes take too long to check")
     // The limit applies only to the check that it was given to.

@@ -13,6 +13,7 @@ class Keyhaul < Formula
   depends_on :macos
   depends_on macos: :sequoia
   depends_on "openssl@3"
+  depends_on "qrencode"
   depends_on "utf8proc"
 
   uses_from_macos "python" => :build

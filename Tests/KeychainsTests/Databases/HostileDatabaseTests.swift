@@ -30,7 +30,7 @@ struct HostileDatabaseTests {
     let rows = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 500)"
     let file = try DatabaseFile.changed(
       by: "CREATE TABLE t(a); CREATE INDEX i ON t(a); INSERT INTO t \(rows) SELECT i FROM n")
-    let database = try Keychains.ForeignDatabase(DatabaseImage(file))
+    let database = try KeychainConnection(DatabaseImage(file))
     #expect(try database.indexState() == .sound)
     #expect(try database.indexState(within: 0) == .damaged)
     #expect(try database.indexState() == .sound)

@@ -57,7 +57,7 @@ struct SimulatorKeychainTests {
     let before = try place.rows().map(Self.stored)
     let keychain = try SimulatorKeychain(path: place.path)
     #expect(try keychain.put(Self.item("anna", secret: "tr0ub4dor"), replacing: false) == .added)
-    try keychain.commit()
+    try keychain.commit(changing: [])
     let rows = try place.rows()
     #expect(rows.count == before.count + 1)
     #expect(
@@ -76,14 +76,14 @@ struct SimulatorKeychainTests {
     do {
       let keychain = try SimulatorKeychain(path: place.path)
       #expect(try keychain.put(Self.item("anna", secret: "one"), replacing: true) == .added)
-      try keychain.commit()
+      try keychain.commit(changing: [])
     }
     let first = try #require(try place.rows().first { $0.opened.item?[.account] == .string("anna") })
     do {
       let keychain = try SimulatorKeychain(path: place.path)
       #expect(try keychain.put(Self.item("anna", secret: "two"), replacing: false) == .kept)
       #expect(try keychain.put(Self.item("anna", secret: "three"), replacing: true) == .replaced)
-      try keychain.commit()
+      try keychain.commit(changing: [])
     }
     let found = try place.rows().filter { $0.opened.item?[.account] == .string("anna") }
     #expect(found.map(\.row.number) == [first.row.number])
@@ -98,7 +98,7 @@ struct SimulatorKeychainTests {
     let group = "ABCDE12345.com.example.notes"
     let keychain = try SimulatorKeychain(path: place.path)
     let count = try keychain.removeItems(ofGroups: [group, group])
-    try keychain.commit()
+    try keychain.commit(changing: [])
     let rest = before.filter { $0.opened.item?.accessGroup != group }
     #expect(count == before.count - rest.count && count > 0 && !rest.isEmpty)
     #expect(try place.rows().map(Self.stored) == rest.map(Self.stored))
@@ -122,7 +122,7 @@ struct SimulatorKeychainTests {
       DatabaseFile.changed(by: "DELETE FROM metadatakeys; DELETE FROM genp; DELETE FROM inet"), log: false)
     let keychain = try SimulatorKeychain(path: place.path)
     for account in ["a", "b"] { _ = try keychain.put(Self.item(account, secret: account), replacing: true) }
-    try keychain.commit()
+    try keychain.commit(changing: [])
     let database = try KeychainDatabase(file: place.directory.read("keychain-2-debug.db"))
     #expect(database.wrappedMetadataKeys.map(\.key.rawValue) == [7])
     #expect(try place.rows().filter { $0.opened.isOpen }.count >= 2)

@@ -57,11 +57,12 @@ struct CredentialExchangeTests {
       .generic([:], secret: "otpauth://totp/x?digits=8&algorithm=sha256&period=60&secret=JBSWY3DP"),
     ]).compactMap { ($0["credentials"] as? [[String: Any]])?.first }
     #expect(credentials.map { $0["type"] as? String } == ["totp", "totp"])
-    #expect(credentials.map { $0["secret"] as? String } == ["jbswy3dp", "JBSWY3DP"])
+    #expect(credentials.map { $0["secret"] as? String } == ["JBSWY3DP", "JBSWY3DP"])
     #expect(
       credentials.map { $0["period"] as? Int } == [30, 60] && credentials.map { $0["digits"] as? Int } == [6, 8])
     #expect(credentials.map { $0["algorithm"] as? String } == ["sha1", "sha256"])
-    #expect(credentials.map { $0["username"] as? String } == ["anna", nil])
+    #expect(credentials.map { $0["username"] as? String } == ["a", "x"])
+    #expect(credentials.map { $0["issuer"] as? String } == ["E", nil])
   }
 
   @Test(
@@ -72,7 +73,7 @@ struct CredentialExchangeTests {
       "otpauth://totp/x?secret=AB=C", "otpauth://totp/x?secret=AA&secret=BB", "otpauth://totp/x?secret=AA&Secret=BB",
       "otpauth://totp/x?secret=AA&period=0", "otpauth://totp/x?secret=AA&digits=256",
       "otpauth://totp/x?secret=AA&algorithm=md5",
-      "otpauth://totp/x?secret=A%41",
+      "otpauth://totp/x?secret=A%31", "otpauth://totp/x?secret=AA&period=256", "otpauth://steam/x?secret=AA",
     ])
   func formless(_ secret: String) throws {
     let (export, _) = try document([.generic([.account: .string("a")], secret: secret), .generic([:])])

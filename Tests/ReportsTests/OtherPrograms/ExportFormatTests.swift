@@ -8,7 +8,8 @@ struct ExportFormatTests {
   @Test("Each export format has its own name and file ending, and no ending is the end of another one")
   func names() {
     let formats = ExportFormat.all
-    #expect(Set(formats.map(\.name)) == ["json", "csv", "otpauth", "pem", "wifi", "genp-plist", "cxf"])
+    #expect(
+      Set(formats.map(\.name)) == ["json", "csv", "otpauth", "qr", "migration", "pem", "wifi", "genp-plist", "cxf"])
     for format in formats {
       let alike = formats.filter { format.ending.hasSuffix($0.ending) }
       #expect(alike.map(\.name) == [format.name], "\(format.ending)")

@@ -94,7 +94,7 @@ struct PasswordCSVTests {
   func oneTime() {
     let address = "otpauth://totp/a?secret=JBSWY3DPEHPK3PXP"
     let export = ItemExport([.generic([.service: .string("2FA")], secret: address)], as: .passwords)
-    #expect(export.rows == [#""2FA","","","","","\#(address)""#])
+    #expect(export.rows == [#""2FA","","a","","","\#(address)""#])
   }
 
   @Test("leave out, by name, what is not text, and what has no secret")

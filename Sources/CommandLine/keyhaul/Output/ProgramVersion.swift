@@ -17,7 +17,7 @@ enum ProgramVersion {
   /// The libraries that do what is not ours, with the versions that this process has; `nil` if one is not there.
   static var libraries: [(name: String, version: String?)] {
     [
-      ("SQLite", DefensiveConnection.libraryVersion), ("OpenSSL", Digest.libraryVersion),
+      ("SQLite", SQLiteLibrary.version), ("OpenSSL", Digest.libraryVersion),
       ("libarchive", ContainerLibrary.version), ("utf8proc", DisplayWidth.libraryVersion),
     ]
   }

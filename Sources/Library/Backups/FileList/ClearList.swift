@@ -46,14 +46,14 @@ extension ManifestDatabase {
       }
     }
     if hasKey { return .filesHaveKeys }
-    let properties = try passwordProperties(try DefensiveConnection(bytes))
+    let properties = try passwordProperties(try ManifestConnection(bytes))
     guard hasSealedRow || (properties.hasHash && !properties.salts.isEmpty) else { return .nothingIsEncrypted }
     return .rowsAreSealed(RecordSalt(properties.salts))
   }
 
   /// What iOS 10.0 keeps of the password beside its rows.
   private func passwordProperties(
-    _ connection: DefensiveConnection
+    _ connection: ManifestConnection
   ) throws(BackupArchiveError) -> (salts: [[UInt8]?], hasHash: Bool) {
     var (salts, hasHash, hasTable): ([[UInt8]?], Bool, Bool) = ([], false, false)
     try connection.forEachRow("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'Properties'") { _ in

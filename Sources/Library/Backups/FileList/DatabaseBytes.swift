@@ -77,7 +77,7 @@ package final class DatabaseBytes: Sendable {
   ///
   /// What is read at once is doubled as long as what follows it is asked for: around a page here and another there nothing
   /// else is read.
-  package final class Reader {
+  package final class Reader: DatabaseContent {
     private let source: DatabaseBytes
     private let sections: StoredSections.Reader
     private let window: UnsafeMutableRawBufferPointer
@@ -100,6 +100,17 @@ package final class DatabaseBytes: Sendable {
     deinit { window.deallocate() }
 
     package var byteCount: Int { source.byteCount }
+
+    package var isRefused: Bool { refusal != nil }
+
+    package func copyBytes(from offset: Int, to buffer: UnsafeMutableRawBufferPointer) -> Bool {
+      do throws(BackupArchiveError) {
+        try read(at: offset, into: buffer)
+        return true
+      } catch {
+        return false
+      }
+    }
 
     /// Fills the whole buffer with the bytes from `offset` on, all of which the database has.
     package func read(at offset: Int, into buffer: UnsafeMutableRawBufferPointer) throws(BackupArchiveError) {

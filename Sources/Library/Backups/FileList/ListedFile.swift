@@ -121,7 +121,7 @@ public struct ListedFile: Sendable, Hashable {
 
 extension ListedFile {
   /// A row `fileID, domain, relativePath, flags, file`; `nil` if it has no identifier.
-  init?(_ row: borrowing ForeignRow, _ reader: RecordReader) {
+  init?(_ row: borrowing UntrustedRow, _ reader: RecordReader) {
     guard let identifier = row.text(0), isFileIdentifier(identifier) else { return nil }
     fileIdentifier = identifier
     let (domain, path) = (row.name(1), row.name(2))
@@ -152,7 +152,7 @@ extension ListedFile {
 
 extension ListedFile.Kind {
   /// A row's flags say it; hand-made lists have none and leave it to the mode.
-  init(_ row: borrowing ForeignRow, _ reader: RecordReader) {
+  init(_ row: borrowing UntrustedRow, _ reader: RecordReader) {
     let flags = FileFlags(rawValue: row.number(3) ?? 0)
     self = flags.statesNoType ? Self(reader.file(in: row, 4)) : flags.kind
   }

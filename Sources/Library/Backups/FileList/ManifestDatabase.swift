@@ -40,7 +40,7 @@ final class ManifestDatabase: Sendable {
   init(_ bytes: DatabaseBytes, recordKey: RecordKey? = nil) throws(BackupArchiveError) {
     self.bytes = bytes
     records = RecordReader(key: recordKey)
-    let connection = try DefensiveConnection(bytes)
+    let connection = try ManifestConnection(bytes)
     try ManifestSchema.check(connection)
     if bytes.cut != nil || bytes.byteCount <= Self.maximumByteCountCheckedAtOnce { try checkPages(connection) }
   }
@@ -51,15 +51,15 @@ final class ManifestDatabase: Sendable {
     return readableRows == nil
   }
 
-  private func checkedConnection() throws(BackupArchiveError) -> DefensiveConnection {
-    let connection = try DefensiveConnection(bytes)
+  private func checkedConnection() throws(BackupArchiveError) -> ManifestConnection {
+    let connection = try ManifestConnection(bytes)
     if case .pending = check.withLock({ $0 }) { try checkPages(connection) }
     return connection
   }
 
   /// Runs SQLite's own check of every page and index, unless the database is truncated, which would be the check's only
   /// finding. If the check fails, each row is tried separately.
-  private func checkPages(_ connection: DefensiveConnection) throws(BackupArchiveError) {
+  private func checkPages(_ connection: ManifestConnection) throws(BackupArchiveError) {
     var fault = bytes.cut
     if fault == nil, let result = try connection.firstFault() {
       fault = "the manifest database fails its check: \(quoted(result))"
@@ -84,7 +84,7 @@ final class ManifestDatabase: Sendable {
   ///   - limit: The most rows that are lent.
   func forEachRow(
     _ columns: String, where condition: String = "1", atMost limit: Int = .max,
-    _ body: (borrowing ForeignRow) throws(BackupArchiveError) -> Void
+    _ body: (borrowing UntrustedRow) throws(BackupArchiveError) -> Void
   ) throws(BackupArchiveError) {
     let connection = try checkedConnection()
     guard let rows = readableRows else {
@@ -130,14 +130,14 @@ final class ManifestDatabase: Sendable {
       }
       return files
     }
-    let connection = try DefensiveConnection(bytes)
+    let connection = try ManifestConnection(bytes)
     // An unchecked index may lack a row that the table has.
     for order in ["", "NOT INDEXED"] where files.isEmpty {
       try connection.forEachRow(
         """
         SELECT \(Self.columns) FROM Files \(order)
         WHERE fileID = ?1 OR (domain = ?2 AND relativePath = ?3) LIMIT 2
-        """, [identifier, domain, relativePath]
+        """, [.text(identifier), .text(domain), .text(relativePath)]
       ) { row in files.append(ListedFile(row, records)) }
     }
     return files
@@ -177,7 +177,7 @@ final class ManifestDatabase: Sendable {
 
   private func listing(
     against stored: StoredPayloads?, _ columns: String,
-    _ body: (borrowing ForeignRow) throws(BackupArchiveError) -> Void
+    _ body: (borrowing UntrustedRow) throws(BackupArchiveError) -> Void
   ) throws(BackupArchiveError) -> FileList.Listing {
     var listing = FileList.Listing()
     var domains = DomainCounter()
@@ -206,13 +206,13 @@ final class ManifestDatabase: Sendable {
   }
 
   /// Whether the domain, the path or the link's target of a row is not UTF-8.
-  private func hasUndecodedNames(_ row: borrowing ForeignRow, _ kind: ListedFile.Kind) -> Bool {
+  private func hasUndecodedNames(_ row: borrowing UntrustedRow, _ kind: ListedFile.Kind) -> Bool {
     for column: Int32 in 1...2 where row.withText(column, DecodedName.isUTF8) == false { return true }
     return kind == .link && records.file(in: row, 4)?.undecodedTarget != nil
   }
 
   /// As `StoredPayloads.lacks` says it of a file.
-  private func isMissing(_ row: borrowing ForeignRow, in stored: StoredPayloads) -> Bool {
+  private func isMissing(_ row: borrowing UntrustedRow, in stored: StoredPayloads) -> Bool {
     guard let name = row.withText(0, { StoredPayloads.Name(bytes: $0) }).flatMap(\.self) else { return false }
     return !stored.contains(name) && records.file(in: row, 4)?.needsPayload ?? true
   }
@@ -221,17 +221,17 @@ final class ManifestDatabase: Sendable {
 
   /// Reads single rows by their numbers.
   final class Reader {
-    private let query: DefensiveConnection.NumberQuery
+    private let query: ManifestConnection.Statement
     private let records: RecordReader
 
-    fileprivate init(_ connection: DefensiveConnection, _ records: RecordReader) throws(BackupArchiveError) {
-      query = try .init(connection, "SELECT \(ManifestDatabase.columns) FROM Files WHERE rowid = ?1")
+    fileprivate init(_ connection: ManifestConnection, _ records: RecordReader) throws(BackupArchiveError) {
+      query = try connection.statement("SELECT \(ManifestDatabase.columns) FROM Files WHERE rowid = ?1")
       self.records = records
     }
 
     func file(at place: FilePlace) throws(BackupArchiveError) -> ListedFile? {
       var file: ListedFile?
-      try query.forEachRow(place.number) { file = ListedFile($0, records) }
+      try query.forEachRow([.integer(place.number)]) { file = ListedFile($0, records) }
       return file
     }
   }
@@ -244,7 +244,7 @@ final class ManifestDatabase: Sendable {
 
   /// Whether a row's identifier is the hash of its domain and path, without making texts of a million rows.
   private static func standing(
-    of row: borrowing ForeignRow, _ hasher: DigestStream
+    of row: borrowing UntrustedRow, _ hasher: DigestStream
   ) throws(BackupArchiveError) -> Standing {
     guard let identifier = row.withText(0, { StoredPayloads.Name(bytes: $0) }).flatMap(\.self) else { return .foreign }
     let standing = try row.withTexts(1, 2) { (domain, path) throws(BackupArchiveError) -> Standing in

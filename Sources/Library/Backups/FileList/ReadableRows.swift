@@ -28,7 +28,7 @@ struct ReadableRows: Sendable {
   ///   - columns: Those that a row is read for.
   ///   - reason: What the database's own check found first.
   init(
-    of connection: DefensiveConnection, byteCount: Int, columns: String, reason: String
+    of connection: ManifestConnection, byteCount: Int, columns: String, reason: String
   ) throws(BackupArchiveError) {
     var named: Set<Int64>?
     for order in Self.orders where named == nil { named = try Self.numbers(of: connection, order) }
@@ -47,13 +47,13 @@ struct ReadableRows: Sendable {
 
   /// - Throws: What the system says that refuses to read, which says nothing of the row.
   private static func isReadable(
-    _ query: String, _ connection: DefensiveConnection
+    _ query: String, _ connection: ManifestConnection
   ) throws(BackupArchiveError) -> Bool {
     var isRead = false
     do throws(BackupArchiveError) {
       try connection.forEachRow(query) { _ in isRead = true }
     } catch {
-      if let refusal = connection.refusal { throw refusal }
+      if connection.isRefused { throw error }
     }
     return isRead
   }
@@ -61,7 +61,7 @@ struct ReadableRows: Sendable {
   /// - Throws: As `isReadable` does.
   /// - Returns: `nil` if they cannot be read to their end, or are more than a list may have.
   private static func numbers(
-    of connection: DefensiveConnection, _ order: String
+    of connection: ManifestConnection, _ order: String
   ) throws(BackupArchiveError) -> Set<Int64>? {
     var numbers: Set<Int64> = []
     var meter = FileList.RowMeter()
@@ -72,7 +72,7 @@ struct ReadableRows: Sendable {
       }
       return numbers
     } catch {
-      if let refusal = connection.refusal { throw refusal }
+      if connection.isRefused { throw error }
       return nil
     }
   }
@@ -120,7 +120,7 @@ struct RecordReader: Sendable {
   static let plistMagic = Array("bplist00".utf8)
 
   /// The record in a column. Each row decides for itself whether it is sealed.
-  func record(in row: borrowing ForeignRow, _ column: Int32) -> Record {
+  func record(in row: borrowing UntrustedRow, _ column: Int32) -> Record {
     guard let stored = row.bytes(column) else { return .none }
     guard let key, !stored.starts(with: Self.plistMagic), !stored.isEmpty else {
       // A text is a record only where it stands for sealed bytes.
@@ -134,7 +134,7 @@ struct RecordReader: Sendable {
   }
 
   /// Returns the file record in a column of a row; `nil` if there is none, or if it cannot be read.
-  func file(in row: borrowing ForeignRow, _ column: Int32) -> FileRecord? {
+  func file(in row: borrowing UntrustedRow, _ column: Int32) -> FileRecord? {
     guard case .archive(let bytes) = record(in: row, column) else { return nil }
     return try? FileRecord(archive: bytes)
   }

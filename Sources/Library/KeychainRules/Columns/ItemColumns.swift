@@ -1,4 +1,4 @@
-import Basics
+package import Basics
 import KeychainCrypto
 package import KeychainFormats
 

@@ -1,4 +1,4 @@
-import Basics
+package import Basics
 public import KeychainFormats
 
 /// What two items may not have in common: the kind and the exact values of the primary-key columns.

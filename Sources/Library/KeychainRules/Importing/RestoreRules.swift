@@ -1,4 +1,4 @@
-import Basics
+package import Basics
 public import KeychainFormats
 
 /// One rule of what a restore leaves out of an archive, although the item opens.

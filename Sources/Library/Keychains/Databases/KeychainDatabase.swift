@@ -1,7 +1,7 @@
 public import Basics
 public import KeychainCrypto
 public import KeychainFormats
-package import KeychainRules
+import KeychainRules
 
 /// A keychain database as its file gives it: `keychain-2-debug.db` of a Simulator, `keychain-2.db` of a device or a Mac.
 ///
@@ -147,20 +147,20 @@ public struct KeychainDatabase: Sendable {
   /// beside a log with content a journal is not looked at.
   private static func opened(
     _ image: DatabaseImage, _ logBytes: [UInt8], _ journalBytes: [UInt8]
-  ) throws(KeychainDatabaseError) -> (ForeignDatabase, DatabaseImage, DatabaseFacts.LogUse) {
+  ) throws(KeychainDatabaseError) -> (KeychainConnection, DatabaseImage, DatabaseFacts.LogUse) {
     guard !logBytes.isEmpty else {
       guard let journal = RollbackJournal(journalBytes) else {
         let isFinished = RollbackJournal.isFinished(journalBytes)
-        return (try ForeignDatabase(image), image, isFinished ? .none : .journalUnreadable)
+        return (try KeychainConnection(image), image, isFinished ? .none : .journalUnreadable)
       }
       return try settled(image, as: .takenBack, "its journal") { () throws(KeychainDatabaseError) in
         try image.takingBack(journal, of: journalBytes)
       }
     }
     guard let log = WriteAheadLog(logBytes), log.pageCount > 0 else {
-      return (try ForeignDatabase(image), image, .unreadable)
+      return (try KeychainConnection(image), image, .unreadable)
     }
-    guard log.pageByteCount == image.pageByteCount else { return (try ForeignDatabase(image), image, .foreign) }
+    guard log.pageByteCount == image.pageByteCount else { return (try KeychainConnection(image), image, .foreign) }
     return try settled(image, as: log.isCutShort ? .appliedInPart : .applied, "its log") {
       () throws(KeychainDatabaseError) in try image.applying(log, of: logBytes)
     }
@@ -170,16 +170,16 @@ public struct KeychainDatabase: Sendable {
   private static func settled(
     _ image: DatabaseImage, as use: DatabaseFacts.LogUse, _ other: String,
     _ change: () throws(KeychainDatabaseError) -> DatabaseImage
-  ) throws(KeychainDatabaseError) -> (ForeignDatabase, DatabaseImage, DatabaseFacts.LogUse) {
+  ) throws(KeychainDatabaseError) -> (KeychainConnection, DatabaseImage, DatabaseFacts.LogUse) {
     do throws(KeychainDatabaseError) {
       let changed = try change()
-      let database = try ForeignDatabase(changed)
+      let database = try KeychainConnection(changed)
       // One of another database may be intact, and none of a keychain.
       if try database.isIntact(), try holdsItems(database) { return (database, changed, use) }
     } catch {
       guard error.code == .damaged || error.code == .unreadable else { throw error }
     }
-    let alone = try ForeignDatabase(image)
+    let alone = try KeychainConnection(image)
     guard try alone.isIntact() else {
       throw KeychainDatabaseError(.damaged, "its pages contradict each other, both with and without \(other)")
     }
@@ -187,13 +187,13 @@ public struct KeychainDatabase: Sendable {
   }
 
   /// Whether a table of items is there.
-  private static func holdsItems(_ database: ForeignDatabase) throws(KeychainDatabaseError) -> Bool {
+  private static func holdsItems(_ database: KeychainConnection) throws(KeychainDatabaseError) -> Bool {
     for kind in ItemKind.allCases where try database.columns(of: kind.rawValue) != nil { return true }
     return false
   }
 
   /// The low eight bits of both columns: the others are flags of the daemon.
-  static func schema(of database: some DatabaseRows) throws(KeychainDatabaseError) -> SchemaVersion? {
+  static func schema(of database: KeychainConnection) throws(KeychainDatabaseError) -> SchemaVersion? {
     guard let columns = try database.columns(of: "tversion"), columns.contains("version") else { return nil }
     let minor = columns.contains("minor") ? "minor" : "0"
     var version: SchemaVersion?
@@ -205,7 +205,7 @@ public struct KeychainDatabase: Sendable {
   }
 
   static func metadataKeys(
-    of database: some DatabaseRows
+    of database: KeychainConnection
   ) throws(KeychainDatabaseError) -> [KeyClass: SensitiveBytes] {
     guard let columns = try database.columns(of: "metadatakeys"), columns.isSuperset(of: ["keyclass", "data"]) else {
       return [:]

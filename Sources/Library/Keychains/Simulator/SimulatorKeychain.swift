@@ -10,7 +10,7 @@ import KeychainRules
 ///
 /// Not to be used from two threads at once.
 public final class SimulatorKeychain {
-  let database: OpenDatabase
+  let database: KeychainConnection
   /// `nil` for one in memory.
   private let path: String?
   private let schema: KeychainDatabase.SchemaVersion
@@ -44,7 +44,7 @@ public final class SimulatorKeychain {
   public convenience init(
     path: String, random: any RandomSource = SystemRandomSource()
   ) throws(KeychainDatabaseError) {
-    try self.init(try OpenDatabase(path: path), path, random)
+    try self.init(try KeychainConnection(path: path), path, random)
   }
 
   /// Begins an empty one in memory, of the newest schema that is written to; `committed` gives its file.
@@ -54,7 +54,7 @@ public final class SimulatorKeychain {
   package convenience init(
     making tables: [String], random: any RandomSource = SystemRandomSource()
   ) throws(KeychainDatabaseError) {
-    let database = try OpenDatabase(path: ":memory:")
+    let database = try KeychainConnection(path: ":memory:")
     for statement in tables + SimulatorSchema.otherTables.map({ "CREATE TABLE \($0)" }) { try database.run(statement) }
     try database.run(
       "INSERT INTO tversion(version, minor) VALUES (?, ?)",
@@ -63,7 +63,7 @@ public final class SimulatorKeychain {
   }
 
   private init(
-    _ database: OpenDatabase, _ path: String?, _ random: any RandomSource
+    _ database: KeychainConnection, _ path: String?, _ random: any RandomSource
   ) throws(KeychainDatabaseError) {
     self.database = database
     self.path = path
@@ -113,8 +113,8 @@ public final class SimulatorKeychain {
   }
 
   /// What SQL would run of the database's own when a row changes. A Simulator's has neither.
-  private static func refuseDefinitions(in database: OpenDatabase) throws(KeychainDatabaseError) {
-    try database.run("SELECT type FROM main.sqlite_schema WHERE type NOT IN ('table', 'index') LIMIT 1") {
+  private static func refuseDefinitions(in database: KeychainConnection) throws(KeychainDatabaseError) {
+    try database.forEachRow("SELECT type FROM main.sqlite_schema WHERE type NOT IN ('table', 'index') LIMIT 1") {
       (row) throws(KeychainDatabaseError) in
       throw KeychainDatabaseError(
         .unchangeable,
@@ -223,19 +223,18 @@ public final class SimulatorKeychain {
   /// If SQLite reports a failure, the file is opened again. The content that SQLite then reads decides whether the
   /// change was made.
   ///
-  /// - Parameter image: The database before the change (`KeychainDatabase.image`). If it is `nil`, an error does not
-  ///   show whether the change was made.
+  /// - Parameter image: The database before the change (`KeychainDatabase.image`).
   /// - Throws: An error of stage `afterCommit` if the changes are in the file; `.unknownOutcome` if the file cannot be
   ///   opened again. After any other error, nothing was changed.
-  public func commit(changing image: [UInt8]? = nil) throws(KeychainDatabaseError) {
+  public func commit(changing image: [UInt8]) throws(KeychainDatabaseError) {
     do throws(KeychainDatabaseError) {
       try database.commit()
     } catch {
-      guard let path, let image, error.stage == .beforeCommit else { throw error }
+      guard let path, error.stage == .beforeCommit else { throw error }
       database.close()
       let isUnchanged: Bool
       do throws(KeychainDatabaseError) {
-        isUnchanged = try OpenDatabase(path: path).hasContent(of: image)
+        isUnchanged = try KeychainConnection(path: path).hasContent(of: image)
       } catch let second {
         throw KeychainDatabaseError(
           .unknownOutcome, "\(error.reason); afterwards the database could not be opened: \(second.reason)")
@@ -269,7 +268,7 @@ public final class SimulatorKeychain {
     }
     let reference = own.contains("persistref") ? "persistref" : "NULL"
     var found: (number: Int64, reference: [UInt8]?)?
-    try database.run(
+    try database.forEachRow(
       "SELECT rowid, \(reference) FROM main.\(item.kind.rawValue) WHERE \(conditions.joined(separator: " AND "))",
       values
     ) { row in found = row.number(0).map { ($0, row.data(1)) } }

@@ -92,19 +92,24 @@ struct CredentialExchange: ~Copyable {
     words.isEmpty ? [] : [(name, field("string", .string(words)))]
   }
 
-  /// An item's secret as a credential; `nil` if the format has none for it, which is noted.
+  /// An item's secret as a credential. `nil` if the format cannot express it; the counts then contain the reason.
   private static func credential(of item: KeychainItem, _ counts: inout ItemExportCounts) -> JSONValue? {
     func leave(_ reason: String) -> JSONValue? {
       counts.leave(item, reason)
       return nil
     }
     guard let secret = item.secret, !secret.isEmpty else { return leave("it has no secret") }
-    guard item.hasTextSecret else { return leave("its secret is not text") }
-    guard secret.withBytes({ OneTimeSecret.isOne($0) }) else { return login(item, secret) }
-    guard let timed = secret.withBytes({ TimedSecret($0) }) else {
-      return leave("its one-time passwords are not time-based, or use parameters that the format cannot express")
+    guard let oneTime = OneTimePassword(item) else {
+      return item.hasTextSecret ? login(item, secret) : leave("its secret is not text")
     }
-    return oneTime(timed, item, secret)
+    switch oneTime.parameters {
+    case .failure(let problem): return leave(problem.rawValue)
+    case .success(let parameters):
+      guard case .time(let seconds) = parameters.factor else { return leave("its codes are based on a counter") }
+      guard let period = UInt8(exactly: seconds) else { return leave("its period is longer than 255 seconds") }
+      guard let algorithm = Self.algorithm(parameters.algorithm) else { return leave("its hash algorithm is MD5") }
+      return credential(parameters, period: period, algorithm: algorithm, of: item)
+    }
   }
 
   private static func login(_ item: KeychainItem, _ secret: SensitiveBytes) -> JSONValue {
@@ -115,14 +120,26 @@ struct CredentialExchange: ~Copyable {
         + [(password, Self.field("concealed-string", .sensitive(secret, .text)))])
   }
 
-  private static func oneTime(_ timed: TimedSecret, _ item: KeychainItem, _ secret: SensitiveBytes) -> JSONValue {
-    let key = secret.withBytes { SensitiveBytes(copying: UnsafeRawBufferPointer(rebasing: $0[timed.secret])) }
+  private static func credential(
+    _ parameters: OneTimePassword.Parameters, period: UInt8, algorithm: String, of item: KeychainItem
+  ) -> JSONValue {
     let credential: JSONValue = [
-      "type": "totp", "secret": .sensitive(key, .text), "period": .integer(Int64(timed.period)),
-      "digits": .integer(Int64(timed.digits)), "algorithm": .string(timed.algorithm),
+      "type": "totp", "secret": .sensitive(parameters.secret, .text), "period": .integer(Int64(period)),
+      "digits": .integer(Int64(parameters.digitCount)), "algorithm": .string(algorithm),
     ]
-    let account = item.words(.account)
-    return credential.adding(account.isEmpty ? [] : [("username", .string(account))])
+    let account = parameters.account.isEmpty ? item.words(.account) : parameters.account
+    let names = [("username", account), ("issuer", parameters.issuer)].filter { !$0.1.isEmpty }
+    return credential.adding(names.map { ($0, .string($1)) })
+  }
+
+  /// The format's name of a hash algorithm; `nil` for one that it does not have.
+  private static func algorithm(_ algorithm: OneTimePassword.Algorithm) -> String? {
+    switch algorithm {
+    case .sha1: "sha1"
+    case .sha256: "sha256"
+    case .sha512: "sha512"
+    case .md5: nil
+    }
   }
 
   private mutating func entry(
@@ -130,7 +147,7 @@ struct CredentialExchange: ~Copyable {
   ) -> JSONValue {
     counts.count += 1
     counts.secretCount += 1
-    let title = PasswordEntry.title(of: item)
+    let title = PasswordEntry.title(of: item, OneTimePassword(item))
     if title.isEmpty { counts.namelessCount += 1 }
     let uuid = item.words(.uuid)
     // None may look like a place.
@@ -150,61 +167,5 @@ struct CredentialExchange: ~Copyable {
     let note: [JSONValue] = comment.isEmpty ? [] : [.object([("type", "note")] + comment)]
     members.append(("credentials", .array([credential] + note)))
     return .object(members)
-  }
-}
-
-/// What an address of a one-time secret says, apart from the secret itself, of which it knows the place alone.
-struct TimedSecret: Equatable {
-  private(set) var secret = 0..<0
-  private(set) var period: UInt8 = 30
-  private(set) var digits: UInt8 = 6
-  private(set) var algorithm = "sha1"
-
-  private static let start = Array("otpauth://totp/".utf8)
-  private static let algorithms = ["SHA1": "sha1", "SHA256": "sha256", "SHA512": "sha512"]
-
-  /// - Returns: `nil` for passwords that are counted up, for a secret that is not Base32, for a value that the format has
-  ///   no place for, and where a value is there twice.
-  init?(_ bytes: UnsafeRawBufferPointer) {
-    guard bytes.starts(with: Self.start), let query = bytes.firstIndex(of: UInt8(ascii: "?")) else { return nil }
-    var seen: Set<String> = []
-    var place = query + 1
-    while place <= bytes.endIndex {
-      let end = bytes[place...].firstIndex(of: UInt8(ascii: "&")) ?? bytes.endIndex
-      if let equals = bytes[place..<end].firstIndex(of: UInt8(ascii: "=")) {
-        let name = String(decoding: bytes[place..<equals], as: UTF8.self).lowercased()
-        guard seen.insert(name).inserted, take(name, equals + 1..<end, bytes) else { return nil }
-      }
-      place = end + 1
-    }
-    guard !secret.isEmpty else { return nil }
-  }
-
-  private mutating func take(_ name: String, _ range: Range<Int>, _ bytes: UnsafeRawBufferPointer) -> Bool {
-    if name == "secret" {
-      let digits = bytes[range].prefix { $0 != UInt8(ascii: "=") }
-      guard !digits.isEmpty, digits.allSatisfy(Self.isBase32) else { return false }
-      guard bytes[digits.endIndex..<range.upperBound].allSatisfy({ $0 == UInt8(ascii: "=") }) else { return false }
-      secret = digits.startIndex..<digits.endIndex
-      return true
-    }
-    let value = String(decoding: bytes[range], as: UTF8.self)
-    switch name {
-    case "period":
-      guard let number = UInt8(value), number > 0 else { return false }
-      period = number
-    case "digits":
-      guard let number = UInt8(value), number > 0 else { return false }
-      digits = number
-    case "algorithm":
-      guard let known = Self.algorithms[value.uppercased()] else { return false }
-      algorithm = known
-    default: break
-    }
-    return true
-  }
-
-  private static func isBase32(_ byte: UInt8) -> Bool {
-    (0x41...0x5A).contains(byte) || (0x61...0x7A).contains(byte) || (0x32...0x37).contains(byte)
   }
 }

@@ -46,7 +46,7 @@ public struct ExportFormat: Sendable {
 
   /// The formats, in the order in which help lists them.
   public static let all = [
-    document, passwords, oneTimeSecrets, certificatesAndKeys, wirelessNetworks, genericPasswordPlist,
+    document, passwords, oneTimeSecrets, codes, migration, certificatesAndKeys, wirelessNetworks, genericPasswordPlist,
     credentialExchange,
   ]
 

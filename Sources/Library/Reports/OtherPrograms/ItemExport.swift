@@ -29,6 +29,17 @@ public struct ItemExport: Sendable {
   }
 }
 
+extension Backup {
+  /// Exports the items that can be decrypted, with their secrets.
+  ///
+  /// - Parameters:
+  ///   - format: The format of another program; not `.document`.
+  ///   - made: The time of the export, for formats that state it.
+  public func export(as format: ExportFormat, made: KeychainDate) -> ItemExport {
+    ItemExport(items.compactMap(\.item), as: format, made: made)
+  }
+}
+
 /// What an export holds, and what it does not.
 public struct ItemExportCounts: Sendable, Hashable {
   /// How many items it holds.
@@ -47,6 +58,8 @@ public struct ItemExportCounts: Sendable, Hashable {
   public internal(set) var formulaSecretCount = 0
   /// Rows that say neither what a password is for nor whose it is, because nothing is stored but the secret.
   public internal(set) var namelessCount = 0
+  /// Why the export cannot be made; `nil` if it can be. What was written must then not be kept.
+  public internal(set) var failure: ItemExportFailure?
 
   /// An item that has no form in the export.
   public struct LeftOut: Sendable, Hashable {
@@ -61,6 +74,16 @@ public struct ItemExportCounts: Sendable, Hashable {
     lastLeftOut = LeftOut(identity: ItemIdentity(item), reason: reason)
     if firstLeftOut == nil { firstLeftOut = lastLeftOut }
   }
+}
+
+/// Why an export cannot be made.
+public enum ItemExportFailure: Sendable, Hashable {
+  /// libqrencode 4, which makes QR codes, cannot be loaded.
+  case noCodeLibrary
+  /// There is not enough memory for a QR code.
+  case noMemory
+  /// The frame of a page cannot be made, for this reason.
+  case page(_ reason: String)
 }
 
 extension KeychainItem {

@@ -12,8 +12,10 @@ public struct ItemExportWriter: ~Copyable {
   public internal(set) var counts = ItemExportCounts()
   /// What waits to be taken.
   var text = SensitiveBuffer()
-  /// The state of the one format that has one.
+  /// The state of `credentialExchange`.
   var exchange: CredentialExchange?
+  /// The state of `codes` and `migration`.
+  var page: CodePage?
 
   /// Begins an export. What stands before its items is taken with them.
   ///

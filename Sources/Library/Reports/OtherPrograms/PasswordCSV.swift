@@ -18,36 +18,41 @@ extension ExportFormat {
 extension ItemExportWriter {
   mutating func appendPassword(_ item: KeychainItem) {
     guard let secret = item.secret, !secret.isEmpty else { return counts.leave(item, "it has no secret") }
-    guard item.hasTextSecret else { return counts.leave(item, "its secret is not text") }
-    let title = PasswordEntry.title(of: item)
+    let oneTime = OneTimePassword(item)
+    guard oneTime != nil || item.hasTextSecret else { return counts.leave(item, "its secret is not text") }
+    let title = PasswordEntry.title(of: item, oneTime)
     if title.isEmpty { counts.namelessCount += 1 }
     appendName(title)
     text.append(",")
     appendName(InternetAddress.text(of: item))
     text.append(",")
-    let user = item.words(.account)
+    let user = PasswordEntry.user(of: item, oneTime)
     if PasswordEntry.isTelephoneNumber(user) { text.appendQuoted(user) } else { appendName(user) }
     text.append(",")
-    let isOneTime = secret.withBytes { OneTimeSecret.isOne($0) }
-    secret.withBytes { bytes in
-      if isOneTime { text.append("\"\"") } else { appendSecret(bytes) }
-      text.append(",")
-      appendName(item.words(.comment))
-      text.append(",")
-      if isOneTime { text.appendQuoted(bytes) } else { text.append("\"\"") }
-    }
+    if oneTime == nil { secret.withBytes { appendSecret($0) } } else { text.append("\"\"") }
+    text.append(",")
+    appendName(item.words(.comment))
+    text.append(",")
+    if let oneTime { oneTime.address.withBytes { text.appendQuoted($0) } } else { text.append("\"\"") }
     endLine()
     counts.count += 1
     counts.secretCount += 1
   }
 }
 
-/// What a row of a table of passwords says of an item.
+/// The names of a password in another program.
 enum PasswordEntry {
-  /// What the item is labeled, else what it is for, else whose it is.
-  static func title(of item: KeychainItem) -> String {
-    let place = item.kind == .internetPassword ? AttributeCode.server : .service
-    return [.label, place, .account].lazy.map(item.words).first { !$0.isEmpty } ?? ""
+  /// The item's label. If it has none, the issuer of its one-time password, its service or server, or its account.
+  static func title(of item: KeychainItem, _ oneTime: OneTimePassword?) -> String {
+    let location = item.kind == .internetPassword ? AttributeCode.server : .service
+    let issuer = (try? oneTime?.parameters.get())?.issuer ?? ""
+    return [item.words(.label), issuer, item.words(location), item.words(.account)].first { !$0.isEmpty } ?? ""
+  }
+
+  /// The account that a one-time password names. If it names none, the item's account.
+  static func user(of item: KeychainItem, _ oneTime: OneTimePassword?) -> String {
+    let account = (try? oneTime?.parameters.get())?.account ?? ""
+    return account.isEmpty ? item.words(.account) : account
   }
 
   /// "+49 170 1234567": a spreadsheet makes a number of it at worst.

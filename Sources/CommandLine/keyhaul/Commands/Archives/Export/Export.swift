@@ -78,7 +78,8 @@ struct Export: RunnableVerb {
       throw CommandFailure.usage(
         "--domain is given twice", why: "-o names one file", try: "--files DIR for all of them")
     }
-    if domain.isEmpty { try common.check(output: output) } else { try common.check() }
+    let isChecked = domain.isEmpty && !ExportFormat.writesPage(common, output: output)
+    if isChecked { try common.check(output: output) } else { try common.check() }
     if let domain = domain.first { return try FileExport(self, domain: domain).perform(in: session) }
     let selection = try ItemSelection(chosen)
     if let path = chosen.attributes.path, path.contains("/"), !path.hasPrefix("/") {
@@ -148,8 +149,9 @@ struct Export: RunnableVerb {
     if isAsked, !reveal, format.needsSecrets {
       throw ExportedItems.missingRevealFlag(Self.shown(output), format, count: nil)
     }
-    let reader = try ArchiveUnlocker(named, unlocking.opening, in: session).reader(
-      with: unlocking.password, for: .exporting)
+    let unlocker = ArchiveUnlocker(named, unlocking.opening, in: session)
+    let hardware = try unlocker.hardwareKey()
+    let reader = try unlocker.reader(with: try unlocker.key(unlocking.password), hardware, for: .exporting)
     guard named.archive.hasKeychain else {
       throw CommandFailure(
         archive: BackupArchiveError(.noKeychain, "it has no stored keychain file"), name: named.name)

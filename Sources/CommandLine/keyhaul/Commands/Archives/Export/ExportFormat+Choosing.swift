@@ -32,6 +32,12 @@ extension ExportFormat {
     return .document
   }
 
+  /// Whether the format that `--format` or the file's name selects is a page.
+  static func writesPage(_ common: CommonOptions, output: String) -> Bool {
+    let named = common.format.map { format in all.first { $0.name == format.rawValue } } ?? promised(byName: output)
+    return named?.ending.hasSuffix(".html") ?? false
+  }
+
   /// The format that the ending of a file name implies, or the default for standard output ("-"), JSON; `nil` if the
   /// ending implies no format.
   private static func promised(byName name: String) -> ExportFormat? {

@@ -44,7 +44,24 @@ struct ExportedItems {
     }
     made = writer.counts
     try requireSomething()
-    _ = try writer.end(to: portion)
+    try Self.check(writer.counts, format)
+    try Self.check(try writer.end(to: portion), format)
+  }
+
+  /// - Throws: Exit code 1 if the export cannot be made.
+  private static func check(_ counts: ItemExportCounts, _ format: ExportFormat) throws(CommandFailure) {
+    guard let failure = counts.failure else { return }
+    switch failure {
+    case .noCodeLibrary:
+      throw CommandFailure(
+        .failed, "no QR code can be made", why: "libqrencode, which makes them, cannot be used",
+        try: "install libqrencode 4 (libqrencode4 on Debian and Ubuntu), or use --format otpauth")
+    case .noMemory:
+      throw CommandFailure(
+        .failed, "no QR code can be made", why: "there is not enough memory", try: "end other programs")
+    case .page(let reason):
+      throw CommandFailure(.failed, "the page cannot be made", why: reason, try: "--format otpauth")
+    }
   }
 
   /// What the user called the source.

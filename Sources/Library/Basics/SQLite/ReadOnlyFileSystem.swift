@@ -1,41 +1,54 @@
-import Basics
 import CSQLite
 
-/// What SQLite takes for the file system of a manifest database: files that can be read and nothing else, whose bytes are
-/// decrypted as they are read. There are no names, no journals, no locks.
+/// The bytes of a database that SQLite reads.
+package protocol DatabaseContent: AnyObject {
+  /// The size of the database.
+  var byteCount: Int { get }
+  /// Whether the system refused to read. SQLite has no words for that, and reports it as damage in places.
+  var isRefused: Bool { get }
+  /// Fills a buffer with the bytes from `offset` on, all of which the database has.
+  ///
+  /// - Returns: Whether the bytes could be read.
+  func copyBytes(from offset: Int, to buffer: UnsafeMutableRawBufferPointer) -> Bool
+}
+
+/// A file system for SQLite whose only file is a `DatabaseContent`, which can only be read. There are no names, journals
+/// or locks.
 ///
 /// Source: SQLite, "The SQLite OS Interface or VFS".
-enum DatabaseFileSystem {
-  static let name = "keyhaul-manifest"
+enum ReadOnlyFileSystem {
+  static let name = "keyhaul-read-only"
 
   /// The databases that are about to be opened, by the names they are opened under.
-  private static let waiting = Locked<(next: Int, readers: [String: Waiting])>((0, [:]))
+  private static let waiting = Locked<(next: Int, contents: [String: Waiting])>((0, [:]))
 
-  /// A reader on its way from the thread that opens a connection into SQLite on the same thread.
-  private struct Waiting: @unchecked Sendable {
-    let reader: DatabaseBytes.Reader
+  /// A database's bytes on their way into SQLite, which opens them on the same thread.
+  fileprivate final class Waiting: @unchecked Sendable {
+    let content: any DatabaseContent
+
+    init(_ content: any DatabaseContent) { self.content = content }
   }
 
   /// Opens a read-only connection to a database.
   ///
   /// - Returns: SQLite's result, and the connection, which is to be closed in any case.
-  static func open(_ reader: DatabaseBytes.Reader) -> (code: Int32, connection: OpaquePointer?) {
+  static func open(_ content: any DatabaseContent) -> (code: Int32, connection: OpaquePointer?) {
     guard isRegistered else { return (SQLITE_ERROR, nil) }
-    let handed = Waiting(reader: reader)
+    let handed = Waiting(content)
     let path = waiting.withLock { state in
       state.next += 1
-      state.readers["\(state.next)"] = handed
+      state.contents["\(state.next)"] = handed
       return "\(state.next)"
     }
-    defer { _ = waiting.withLock { $0.readers.removeValue(forKey: path) } }
+    defer { _ = waiting.withLock { $0.contents.removeValue(forKey: path) } }
     var connection: OpaquePointer?
     let flags = SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX
     return (sqlite3_open_v2(path, &connection, flags, name), connection)
   }
 
-  fileprivate static func take(_ path: UnsafePointer<CChar>?) -> DatabaseBytes.Reader? {
+  private static func take(_ path: UnsafePointer<CChar>?) -> Waiting? {
     guard let path else { return nil }
-    return waiting.withLock { $0.readers.removeValue(forKey: String(cString: path)) }?.reader
+    return waiting.withLock { $0.contents.removeValue(forKey: String(cString: path)) }
   }
 
   /// Registers the file system once for the process; SQLite keeps pointers to what is allocated here.
@@ -44,17 +57,17 @@ enum DatabaseFileSystem {
     // Time, sleep and randomness stay the system's.
     var system = standard.pointee
     system.iVersion = 1
-    system.szOsFile = Int32(MemoryLayout<OpenDatabase>.size)
+    system.szOsFile = Int32(MemoryLayout<OpenFile>.size)
     system.mxPathname = 64
     system.pNext = nil
     system.zName = UnsafePointer(lastingCopy(of: name))
     system.pAppData = nil
     system.xOpen = { _, path, file, flags, outFlags in
-      guard let file, let reader = DatabaseFileSystem.take(path) else { return SQLITE_CANTOPEN }
+      guard let file, let taken = ReadOnlyFileSystem.take(path) else { return SQLITE_CANTOPEN }
       UnsafeMutableRawPointer(file).initializeMemory(
-        as: OpenDatabase.self,
-        repeating: OpenDatabase(
-          base: sqlite3_file(pMethods: methods), reader: Unmanaged.passRetained(reader).toOpaque()), count: 1)
+        as: OpenFile.self,
+        repeating: OpenFile(
+          base: sqlite3_file(pMethods: methods), content: Unmanaged.passRetained(taken).toOpaque()), count: 1)
       outFlags?.pointee = flags
       return SQLITE_OK
     }
@@ -86,16 +99,16 @@ enum DatabaseFileSystem {
     var methods = sqlite3_io_methods()
     methods.iVersion = 1
     methods.xClose = { file in
-      OpenDatabase.release(file)
+      OpenFile.release(file)
       return SQLITE_OK
     }
-    methods.xRead = { file, target, count, offset in OpenDatabase.read(file, target, count, offset) }
+    methods.xRead = { file, target, count, offset in OpenFile.read(file, target, count, offset) }
     methods.xWrite = { _, _, _, _ in SQLITE_READONLY }
     methods.xTruncate = { _, _ in SQLITE_READONLY }
     methods.xSync = { _, _ in SQLITE_OK }
     methods.xFileSize = { file, size in
-      guard let reader = OpenDatabase.reader(of: file) else { return SQLITE_IOERR }
-      size?.pointee = Int64(reader.byteCount)
+      guard let content = OpenFile.content(of: file) else { return SQLITE_IOERR }
+      size?.pointee = Int64(content.byteCount)
       return SQLITE_OK
     }
     methods.xLock = { _, _ in SQLITE_OK }
@@ -114,42 +127,41 @@ enum DatabaseFileSystem {
 }
 
 /// An open file in the form that SQLite allocates: its own part first.
-private struct OpenDatabase {
+private struct OpenFile {
   /// `SQLITE_IOERR_SHORT_READ`, a macro that is computed and so not imported.
   private static let shortRead = SQLITE_IOERR | 2 << 8
 
   let base: sqlite3_file
-  /// A retained `DatabaseBytes.Reader`.
-  let reader: UnsafeMutableRawPointer
+  /// A retained `ReadOnlyFileSystem.Waiting`.
+  let content: UnsafeMutableRawPointer
 
-  private static func opened(_ file: UnsafeMutablePointer<sqlite3_file>?) -> UnsafeMutablePointer<OpenDatabase>? {
-    file.map { UnsafeMutableRawPointer($0).assumingMemoryBound(to: OpenDatabase.self) }
+  private static func opened(_ file: UnsafeMutablePointer<sqlite3_file>?) -> UnsafeMutablePointer<OpenFile>? {
+    file.map { UnsafeMutableRawPointer($0).assumingMemoryBound(to: OpenFile.self) }
   }
 
-  static func reader(of file: UnsafeMutablePointer<sqlite3_file>?) -> DatabaseBytes.Reader? {
-    opened(file).map { Unmanaged<DatabaseBytes.Reader>.fromOpaque($0.pointee.reader).takeUnretainedValue() }
+  static func content(of file: UnsafeMutablePointer<sqlite3_file>?) -> (any DatabaseContent)? {
+    opened(file).map {
+      Unmanaged<ReadOnlyFileSystem.Waiting>.fromOpaque($0.pointee.content).takeUnretainedValue().content
+    }
   }
 
   static func release(_ file: UnsafeMutablePointer<sqlite3_file>?) {
     guard let opened = opened(file) else { return }
-    Unmanaged<DatabaseBytes.Reader>.fromOpaque(opened.pointee.reader).release()
+    Unmanaged<ReadOnlyFileSystem.Waiting>.fromOpaque(opened.pointee.content).release()
   }
 
-  /// SQLite asks for bytes beyond the end too and then wants zeros.
+  /// Reads bytes for SQLite, which also asks for bytes beyond the end and then expects zeros.
   static func read(
     _ file: UnsafeMutablePointer<sqlite3_file>?, _ target: UnsafeMutableRawPointer?, _ count: Int32, _ offset: Int64
   ) -> Int32 {
-    guard let reader = reader(of: file), let target, count >= 0, let start = Int(exactly: offset), start >= 0 else {
+    guard let content = content(of: file), let target, count >= 0, let start = Int(exactly: offset), start >= 0 else {
       return SQLITE_IOERR
     }
     let buffer = UnsafeMutableRawBufferPointer(start: target, count: Int(count))
-    let available = max(0, min(buffer.count, reader.byteCount - start))
-    do throws(BackupArchiveError) {
-      if available > 0 {
-        try reader.read(at: start, into: UnsafeMutableRawBufferPointer(rebasing: buffer[..<available]))
-      }
-    } catch {
-      return SQLITE_IOERR
+    let available = max(0, min(buffer.count, content.byteCount - start))
+    if available > 0 {
+      let isRead = content.copyBytes(from: start, to: UnsafeMutableRawBufferPointer(rebasing: buffer[..<available]))
+      guard isRead else { return SQLITE_IOERR }
     }
     guard available < buffer.count else { return SQLITE_OK }
     UnsafeMutableRawBufferPointer(rebasing: buffer[available...]).initializeMemory(as: UInt8.self, repeating: 0)

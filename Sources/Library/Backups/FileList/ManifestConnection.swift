@@ -1,0 +1,94 @@
+package import Basics
+import KeychainFormats
+import SystemPackage
+
+/// A connection to a backup's manifest database.
+package typealias ManifestConnection = UntrustedDatabase<BackupArchiveError>
+
+extension UntrustedDatabase<BackupArchiveError> {
+  /// Opens a manifest database for reading.
+  package convenience init(_ bytes: DatabaseBytes) throws(BackupArchiveError) {
+    let reader = try bytes.reader()
+    try self.init(reading: reader, limits: .manifest) { reader.refusal ?? BackupArchiveError($0) }
+  }
+
+  /// Runs SQLite's own check of every page, row and index entry, and returns the first fault; `nil` if there is none.
+  ///
+  /// - Parameter limit: The most CPU time, in nanoseconds; by default many times what a device's database needs.
+  package func firstFault(within limit: Int64? = nil) throws(BackupArchiveError) -> String? {
+    do throws(BackupArchiveError) {
+      let result = try withTimeLimit(limit) { () throws(BackupArchiveError) in try integrityFault() }
+      return result ?? "its indexes take too long to check"
+    } catch {
+      guard error.code == .damaged else { throw error }
+      return error.reason
+    }
+  }
+}
+
+extension DatabaseLimits {
+  /// A row's description has a few hundred bytes; 16 MiB leaves room for the largest extended attributes. The expected
+  /// tables have five columns and two.
+  package static let manifest = DatabaseLimits(valueByteCount: 16 << 20, columnCount: 32)
+}
+
+extension UntrustedRow {
+  /// Returns a name, which may not be UTF-8.
+  func name(_ column: Int32) -> DecodedName? { withText(column) { DecodedName($0) } }
+}
+
+extension BackupArchiveError {
+  fileprivate init(_ failure: SQLiteFailure) {
+    self =
+      switch failure.kind {
+      case .noMemory: BackupArchiveError(.unreadable, "the manifest database: out of memory", of: .noMemory)
+      case .oldLibrary: BackupArchiveError(.unreadable, failure.reason)
+      case .tooBig: BackupArchiveError(.overLimit, "the manifest database: \(quoted(failure.message))")
+      default: BackupArchiveError(.damaged, "the manifest database: \(quoted(failure.message))")
+      }
+  }
+}
+
+/// A copy of a manifest database in memory whose rows can be changed. The manifest has been checked before.
+///
+/// Not to be used from two threads at once.
+package final class ManifestWorkingCopy {
+  private let connection: ManifestConnection
+
+  /// Copies the whole database.
+  package init(_ bytes: DatabaseBytes) throws(BackupArchiveError) {
+    let reader = try bytes.reader()
+    connection = try ManifestConnection(copying: bytes.byteCount, limits: .manifest) {
+      BackupArchiveError($0)
+    } fill: { (buffer) throws(BackupArchiveError) in
+      try reader.read(at: 0, into: buffer)
+    }
+  }
+
+  /// Returns the keyed archive that describes a stored file; `nil` if the manifest does not have one.
+  package func archive(of fileIdentifier: String) throws(BackupArchiveError) -> [UInt8]? {
+    var archive: [UInt8]?
+    try connection.forEachRow("SELECT file FROM Files WHERE fileID = ?1", [.text(fileIdentifier)]) {
+      archive = archive ?? $0.bytes(0)
+    }
+    return archive
+  }
+
+  /// Replaces the keyed archive that describes a stored file.
+  package func replaceArchive(of fileIdentifier: String, by archive: [UInt8]) throws(BackupArchiveError) {
+    let count = try connection.run(
+      "UPDATE Files SET file = ?2 WHERE fileID = ?1", [.text(fileIdentifier), .blob(archive)])
+    guard count == 1 else {
+      throw BackupArchiveError(.damaged, "the manifest database does not list \(fileIdentifier) once")
+    }
+  }
+
+  /// Returns the database as it is to be stored. Nothing may be changed afterwards.
+  package func serialized() throws(BackupArchiveError) -> [UInt8] {
+    try connection.run("COMMIT")
+    guard let bytes = connection.withImage({ Array($0) }) else {
+      throw BackupArchiveError(.unreadable, "no memory for a copy of the manifest database", of: .noMemory)
+    }
+    return bytes
+  }
+}

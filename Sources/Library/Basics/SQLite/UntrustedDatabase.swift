@@ -1,0 +1,422 @@
+import CSQLite
+package import SystemPackage
+
+/// A connection to an SQLite database that another program wrote. SQLite computes and loads nothing that the database
+/// defines.
+///
+/// A database is read from its bytes, changed in its file, or changed in a copy in memory. GRDB is for databases of our
+/// own. Not to be used from two threads at once. Source: SQLite, "Defense Against The Dark Arts" (untrusted database
+/// files).
+package final class UntrustedDatabase<Failure: Error> {
+  /// The connection; `nil` after `close`.
+  private var handle: OpaquePointer?
+  /// The bytes that are read; `nil` for a database that can be changed.
+  private let content: (any DatabaseContent)?
+  private let convert: (SQLiteFailure) -> Failure
+
+  /// Opens a database for reading. Nothing is written, and no other file is read.
+  ///
+  /// - Parameters:
+  ///   - content: The bytes of the database, with any log already applied.
+  ///   - limits: The sizes that SQLite accepts.
+  ///   - convert: Returns the error to throw for a failure.
+  package init(
+    reading content: some DatabaseContent, limits: DatabaseLimits, _ convert: @escaping (SQLiteFailure) -> Failure
+  ) throws(Failure) {
+    self.content = content
+    self.convert = convert
+    let opened = ReadOnlyFileSystem.open(content)
+    try adopt(opened.connection, opened.code, limits)
+    try set(["cell_size_check = ON", "mmap_size = 0", "query_only = ON", "temp_store = MEMORY"])
+  }
+
+  /// Opens an existing file for changes and begins a transaction. No other process can use the database at the same
+  /// time, and uncommitted changes stay in memory.
+  ///
+  /// - Parameters:
+  ///   - path: The path of the database, or `:memory:`.
+  ///   - limits: The sizes that SQLite accepts.
+  ///   - convert: Returns the error to throw for a failure.
+  package init(
+    changing path: String, limits: DatabaseLimits, _ convert: @escaping (SQLiteFailure) -> Failure
+  ) throws(Failure) {
+    content = nil
+    self.convert = convert
+    // The last connection that closes a database merges its log into the file, even if nothing was changed. That would
+    // write to the database. If there is no log, closing only removes the empty one that SQLite creates.
+    let hasLog = Self.hasLog(beside: path)
+    var opened: OpaquePointer?
+    let result = sqlite3_open_v2(path, &opened, SQLITE_OPEN_READWRITE, nil)
+    try adopt(opened, result, limits)
+    guard sqlite3_db_readonly(handle, "main") == 0 else { throw convert(SQLiteFailure(.readOnly, "it is read only")) }
+    try setSwitch(SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, hasLog ? 1 : 0)
+    // Exclusive before the first read: every other connection to a database with a log holds a shared lock.
+    try set(["locking_mode = EXCLUSIVE", "cache_spill = OFF", "cell_size_check = ON", "temp_store = MEMORY"])
+    try run("BEGIN EXCLUSIVE")
+  }
+
+  /// Opens a copy in memory for changes and begins a transaction.
+  ///
+  /// - Parameters:
+  ///   - byteCount: The size of the database.
+  ///   - limits: The sizes that SQLite accepts.
+  ///   - convert: Returns the error to throw for a failure.
+  ///   - fill: Writes the database's bytes to the buffer.
+  package init(
+    copying byteCount: Int, limits: DatabaseLimits, _ convert: @escaping (SQLiteFailure) -> Failure,
+    fill: (UnsafeMutableRawBufferPointer) throws(Failure) -> Void
+  ) throws(Failure) {
+    content = nil
+    self.convert = convert
+    guard let memory = sqlite3_malloc64(UInt64(max(byteCount, 1))) else { throw convert(.noMemoryForCopy) }
+    do throws(Failure) {
+      try fill(UnsafeMutableRawBufferPointer(start: memory, count: byteCount))
+      var opened: OpaquePointer?
+      let result = sqlite3_open_v2(":memory:", &opened, SQLITE_OPEN_READWRITE | SQLITE_OPEN_MEMORY, nil)
+      try adopt(opened, result, limits)
+    } catch {
+      sqlite3_free(memory)
+      throw error
+    }
+    // SQLite frees the bytes, also if this fails.
+    let result = sqlite3_deserialize(
+      handle, "main", memory.assumingMemoryBound(to: UInt8.self), Int64(byteCount), Int64(byteCount),
+      UInt32(SQLITE_DESERIALIZE_FREEONCLOSE | SQLITE_DESERIALIZE_RESIZEABLE))
+    guard result == SQLITE_OK else { throw failure(result) }
+    try set(["secure_delete = ON", "temp_store = MEMORY"])
+    try run("BEGIN")
+  }
+
+  deinit { sqlite3_close_v2(handle) }
+
+  /// Undoes uncommitted changes and releases the file. The database cannot be used afterwards.
+  package func close() {
+    sqlite3_close_v2(handle)
+    handle = nil
+  }
+
+  /// Whether the system refused to read the content.
+  package var isRefused: Bool { content?.isRefused ?? false }
+
+  /// Takes an opened connection, and disables everything in it that computes or loads something.
+  private func adopt(_ connection: OpaquePointer?, _ result: Int32, _ limits: DatabaseLimits) throws(Failure) {
+    handle = connection
+    guard result == SQLITE_OK, connection != nil else {
+      throw convert(SQLiteFailure(result, of: connection, isOpening: true))
+    }
+    for (option, value) in Hardening.switches { try setSwitch(option, value) }
+    for (limit, value) in Hardening.limits { sqlite3_limit(connection, limit, value) }
+    sqlite3_limit(connection, SQLITE_LIMIT_LENGTH, limits.valueByteCount)
+    sqlite3_limit(connection, SQLITE_LIMIT_COLUMN, limits.columnCount)
+  }
+
+  private func setSwitch(_ option: Int32, _ value: Int32) throws(Failure) {
+    guard keyhaul_sqlite3_switch(handle, option, value) == SQLITE_OK else {
+      throw convert(
+        SQLiteFailure(.oldLibrary, "this version of SQLite is too old to read an untrusted database safely"))
+    }
+  }
+
+  private func set(_ pragmas: [String]) throws(Failure) {
+    for pragma in pragmas { try run("PRAGMA " + pragma) }
+  }
+
+  private static func hasLog(beside path: String) -> Bool {
+    guard let system = sqlite3_vfs_find(nil) else { return true }
+    var found: Int32 = 0
+    let result = system.pointee.xAccess(system, path + "-wal", SQLITE_ACCESS_EXISTS, &found)
+    return result != SQLITE_OK || found != 0
+  }
+
+  // MARK: Statements
+
+  /// Runs one query and calls a closure with each row. The values of a row are valid until the closure returns.
+  package func forEachRow(
+    _ sql: String, _ values: [ColumnValue] = [], _ body: (borrowing UntrustedRow) throws(Failure) -> Void
+  ) throws(Failure) {
+    try statement(sql).forEachRow(values, body)
+  }
+
+  /// Runs one statement.
+  ///
+  /// - Returns: The number of rows that it changed.
+  @discardableResult
+  package func run(_ sql: String, _ values: [ColumnValue] = []) throws(Failure) -> Int {
+    try forEachRow(sql, values) { _ in }
+    return Int(sqlite3_changes(handle))
+  }
+
+  /// Prepares a statement that is run several times.
+  package func statement(_ sql: String) throws(Failure) -> Statement {
+    var prepared: OpaquePointer?
+    let result = sqlite3_prepare_v2(handle, sql, -1, &prepared, nil)
+    guard result == SQLITE_OK, let prepared else { throw failure(result) }
+    return Statement(self, prepared)
+  }
+
+  /// A prepared statement.
+  package final class Statement {
+    private let database: UntrustedDatabase
+    private let handle: OpaquePointer
+
+    fileprivate init(_ database: UntrustedDatabase, _ handle: OpaquePointer) {
+      self.database = database
+      self.handle = handle
+    }
+
+    deinit { sqlite3_finalize(handle) }
+
+    /// Runs the statement and calls a closure with each row. The values of a row are valid until the closure returns.
+    package func forEachRow(
+      _ values: [ColumnValue], _ body: (borrowing UntrustedRow) throws(Failure) -> Void
+    ) throws(Failure) {
+      defer { sqlite3_reset(handle) }
+      for (index, value) in values.enumerated() {
+        guard value.bind(to: Int32(index + 1), of: handle) == SQLITE_OK else {
+          throw database.convert(SQLiteFailure(.refusedValue, "SQLite did not accept a value"))
+        }
+      }
+      while true {
+        switch sqlite3_step(handle) {
+        case SQLITE_ROW: try body(UntrustedRow(statement: handle))
+        case SQLITE_DONE:
+          // A check reports what it could not read as a row of text, and goes on.
+          if database.isRefused { throw database.failure(SQLITE_IOERR) }
+          return
+        case let result: throw database.failure(result)
+        }
+      }
+    }
+  }
+
+  private func failure(_ result: Int32) -> Failure { convert(SQLiteFailure(result, of: handle)) }
+
+  // MARK: Checks
+
+  /// Runs SQLite's own check of every page, row and index entry.
+  ///
+  /// - Returns: The first fault; `nil` if there is none.
+  package func integrityFault() throws(Failure) -> String? {
+    var result: String?
+    try forEachRow("PRAGMA integrity_check(1)") { result = $0.text(0) }
+    return result == "ok" ? nil : result ?? "no result"
+  }
+
+  /// Runs a closure with a limit of CPU time. A malicious index can make the lookup of its entries take hours.
+  ///
+  /// - Parameter limit: The most CPU time in nanoseconds; by default 5 s, and 1 ms for each 4 KiB, which is many times
+  ///   what a device's database needs.
+  /// - Returns: `nil` if a statement exceeded the limit.
+  package func withTimeLimit<Value>(
+    _ limit: Int64? = nil, _ body: () throws(Failure) -> Value
+  ) throws(Failure) -> Value? {
+    var byteCount: Int64 = 0
+    try forEachRow("SELECT page_count * page_size FROM pragma_page_count, pragma_page_size") {
+      byteCount = $0.number(0) ?? 0
+    }
+    var deadline = keyhaul_sqlite3_cpu_time() + (limit ?? 5_000_000_000 + byteCount / 4096 * 1_000_000)
+    return try withUnsafeMutablePointer(to: &deadline) { (deadline) throws(Failure) -> Value? in
+      keyhaul_sqlite3_limit_time(handle, deadline)
+      defer { keyhaul_sqlite3_limit_time(handle, nil) }
+      do throws(Failure) {
+        return try body()
+      } catch {
+        guard sqlite3_errcode(handle) != SQLITE_INTERRUPT else { return nil }
+        throw error
+      }
+    }
+  }
+
+  // MARK: Changes
+
+  /// Merges the log into the file, after a commit. Closing the database merges it from then on.
+  package func mergeLog() throws(Failure) {
+    _ = keyhaul_sqlite3_switch(handle, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0)
+    try run("PRAGMA wal_checkpoint(TRUNCATE)")
+  }
+
+  /// Calls a closure with a copy of the database's bytes, which is overwritten afterwards.
+  ///
+  /// - Returns: `nil` if there is not enough memory for the copy.
+  package func withImage<Result, BodyFailure: Error>(
+    _ body: (UnsafeRawBufferPointer) throws(BodyFailure) -> Result
+  ) throws(BodyFailure) -> Result? {
+    var size: Int64 = 0
+    guard let bytes = sqlite3_serialize(handle, "main", &size, 0) else { return nil }
+    let buffer = UnsafeMutableRawBufferPointer(start: bytes, count: Int(size))
+    defer {
+      buffer.initializeMemory(as: UInt8.self, repeating: 0)
+      sqlite3_free(bytes)
+    }
+    return try body(UnsafeRawBufferPointer(buffer))
+  }
+}
+
+/// The sizes that SQLite accepts in an untrusted database.
+package struct DatabaseLimits {
+  package let valueByteCount: Int32
+  let columnCount: Int32
+
+  /// Creates limits.
+  ///
+  /// - Parameters:
+  ///   - valueByteCount: The most bytes of a value, and of a row.
+  ///   - columnCount: The most columns of a table.
+  package init(valueByteCount: Int32, columnCount: Int32) {
+    self.valueByteCount = valueByteCount
+    self.columnCount = columnCount
+  }
+}
+
+/// A row of an untrusted database. A column may hold a value of any type.
+package struct UntrustedRow: ~Copyable {
+  fileprivate let statement: OpaquePointer
+
+  /// Returns the text in a column; `nil` if the column has no text, or if it is not UTF-8.
+  package func text(_ column: Int32) -> String? { textBytes(column).flatMap(String.init(utf8:)) }
+
+  /// Calls a closure with the bytes of a text, which may not be UTF-8.
+  @inlinable package func withText<Value>(_ column: Int32, _ body: (UnsafeRawBufferPointer) -> Value) -> Value? {
+    textBytes(column).map(body)
+  }
+
+  /// Calls a closure with the bytes of two texts.
+  @inlinable package func withTexts<Value, Failure: Error>(
+    _ first: Int32, _ second: Int32,
+    _ body: (UnsafeRawBufferPointer, UnsafeRawBufferPointer) throws(Failure) -> Value
+  ) throws(Failure) -> Value? {
+    guard let first = textBytes(first), let second = textBytes(second) else { return nil }
+    return try body(first, second)
+  }
+
+  /// Returns the bytes of a text, valid as long as the row.
+  @usableFromInline package func textBytes(_ column: Int32) -> UnsafeRawBufferPointer? {
+    guard sqlite3_column_type(statement, column) == SQLITE_TEXT else { return nil }
+    let start = UnsafeRawPointer(sqlite3_column_text(statement, column))
+    return UnsafeRawBufferPointer(start: start, count: Int(sqlite3_column_bytes(statement, column)))
+  }
+
+  /// Whether a column is NULL.
+  package func isNull(_ column: Int32) -> Bool { sqlite3_column_type(statement, column) == SQLITE_NULL }
+
+  /// Returns the integer in a column; `nil` if the column has another type.
+  package func number(_ column: Int32) -> Int64? {
+    sqlite3_column_type(statement, column) == SQLITE_INTEGER ? sqlite3_column_int64(statement, column) : nil
+  }
+
+  /// Returns the bytes of data; `nil` if the column has another type.
+  package func data(_ column: Int32) -> [UInt8]? {
+    guard sqlite3_column_type(statement, column) == SQLITE_BLOB else { return nil }
+    let start = sqlite3_column_blob(statement, column)
+    return Array(UnsafeRawBufferPointer(start: start, count: Int(sqlite3_column_bytes(statement, column))))
+  }
+
+  /// Returns the bytes of data or of a text.
+  package func bytes(_ column: Int32) -> [UInt8]? { data(column) ?? textBytes(column).map(Array.init) }
+
+  /// Returns the value of a column.
+  package func value(_ column: Int32) -> ColumnValue {
+    switch sqlite3_column_type(statement, column) {
+    case SQLITE_INTEGER: .integer(sqlite3_column_int64(statement, column))
+    case SQLITE_FLOAT: .real(sqlite3_column_double(statement, column))
+    case SQLITE_BLOB: .blob(data(column) ?? [])
+    case SQLITE_TEXT: .text(textBytes(column).map(Array.init) ?? [])
+    default: .null
+    }
+  }
+}
+
+/// A failure of SQLite. The code that opened the database converts it to its target's error.
+package struct SQLiteFailure: Error {
+  /// The kind of a failure.
+  package enum Kind: Sendable {
+    case cannotOpen, oldLibrary, refusedValue, noMemory, tooBig, notADatabase, corrupt, busy, readOnly, disk, other
+  }
+
+  /// The kind of the failure.
+  package let kind: Kind
+  /// SQLite's message about this database. It may contain names from the database.
+  package let message: String
+  /// The reason, with nothing from the database.
+  package let reason: String
+  /// The system's error; `nil` if the system reported none.
+  package let systemError: Errno?
+
+  static var noMemoryForCopy: Self { Self(.noMemory, "not enough memory for a copy of the database") }
+
+  fileprivate init(_ kind: Kind, _ reason: String) {
+    self.kind = kind
+    message = reason
+    self.reason = reason
+    systemError = nil
+  }
+
+  fileprivate init(_ result: Int32, of connection: OpaquePointer?, isOpening: Bool = false) {
+    // The higher bits contain details.
+    let result = result & 0xFF
+    let kind: Kind =
+      switch result {
+      case SQLITE_NOMEM: .noMemory
+      case SQLITE_TOOBIG: .tooBig
+      case SQLITE_NOTADB: .notADatabase
+      case SQLITE_CORRUPT: .corrupt
+      case SQLITE_BUSY, SQLITE_LOCKED: .busy
+      case SQLITE_READONLY, SQLITE_CANTOPEN, SQLITE_PERM: .readOnly
+      case SQLITE_IOERR, SQLITE_FULL: .disk
+      default: isOpening ? .cannotOpen : .other
+      }
+    self.kind = kind
+    message = connection.flatMap { sqlite3_errmsg($0) }.map { String(cString: $0) } ?? "SQLite gave no reason"
+    reason = sqlite3_errstr(result).map { "SQLite says: \(String(cString: $0))" } ?? "SQLite gave no reason"
+    let number = kind == .readOnly || kind == .disk ? sqlite3_system_errno(connection) : 0
+    systemError = number == 0 ? nil : Errno(rawValue: number)
+  }
+}
+
+/// The version of SQLite that this process uses.
+package enum SQLiteLibrary {
+  /// Such as "3.40.1".
+  package static var version: String { String(cString: sqlite3_libversion()) }
+}
+
+/// The settings for every untrusted database.
+private enum Hardening {
+  static let switches: [(Int32, Int32)] = [
+    (SQLITE_DBCONFIG_DEFENSIVE, 1),
+    (SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0),
+    (SQLITE_DBCONFIG_ENABLE_TRIGGER, 0),
+    (SQLITE_DBCONFIG_ENABLE_VIEW, 0),
+    (SQLITE_DBCONFIG_ENABLE_LOAD_EXTENSION, 0),
+  ]
+
+  static let limits: [(Int32, Int32)] = [
+    (SQLITE_LIMIT_ATTACHED, 0),
+    (SQLITE_LIMIT_TRIGGER_DEPTH, 1),
+    (SQLITE_LIMIT_EXPR_DEPTH, 100),
+  ]
+}
+
+extension ColumnValue {
+  fileprivate func bind(to index: Int32, of statement: OpaquePointer) -> Int32 {
+    // SQLite copies the bytes (`SQLITE_TRANSIENT`).
+    let copied = unsafeBitCast(-1, to: sqlite3_destructor_type.self)
+    switch self {
+    case .null: return sqlite3_bind_null(statement, index)
+    case .integer(let number): return sqlite3_bind_int64(statement, index, number)
+    case .real(let number): return sqlite3_bind_double(statement, index, number)
+    case .text(let bytes):
+      return bytes.withUnsafeBytes { bytes in
+        // Without a pointer SQLite would store NULL.
+        let start = bytes.bindMemory(to: CChar.self).baseAddress
+        return start.map {
+          sqlite3_bind_text64(statement, index, $0, UInt64(bytes.count), copied, UInt8(SQLITE_UTF8))
+        } ?? sqlite3_bind_text(statement, index, "", 0, copied)
+      }
+    case .blob(let bytes):
+      return bytes.withUnsafeBytes { bytes in
+        bytes.baseAddress.map { sqlite3_bind_blob64(statement, index, $0, UInt64(bytes.count), copied) }
+          ?? sqlite3_bind_zeroblob(statement, index, 0)
+      }
+    }
+  }
+}

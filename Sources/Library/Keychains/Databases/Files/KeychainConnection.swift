@@ -1,0 +1,164 @@
+import Basics
+import KeychainFormats
+
+/// A connection to a keychain database that another program wrote.
+typealias KeychainConnection = UntrustedDatabase<KeychainDatabaseError>
+
+/// The result of SQLite's check of a database's indexes.
+public enum DatabaseIndexState: Sendable, Hashable {
+  /// Each index lists every row of its table and no other.
+  case sound
+  /// An index lacks a row of its table or lists another row, or checking it takes too long.
+  case damaged
+  /// The indexes were not checked: the pages are damaged, or an index has an expression, which is code in the file.
+  case unchecked
+}
+
+extension UntrustedDatabase<KeychainDatabaseError> {
+  /// Opens a database in memory for reading.
+  convenience init(_ image: DatabaseImage) throws(KeychainDatabaseError) {
+    try self.init(reading: ImageContent(image), limits: .keychain) { KeychainDatabaseError(reading: $0) }
+  }
+
+  /// Opens an existing file for changes and begins a transaction.
+  ///
+  /// - Throws: `.busy` if another process has it open, even only for reading; `.notWritable`.
+  convenience init(path: String) throws(KeychainDatabaseError) {
+    try self.init(changing: path, limits: .keychain) { KeychainDatabaseError(changing: $0) }
+  }
+
+  /// Whether SQLite finds no fault in the pages. Indexes are not compared with their tables.
+  func isIntact() throws(KeychainDatabaseError) -> Bool {
+    var isIntact = false
+    try forEachRow("PRAGMA quick_check(1)") { row in isIntact = row.text(0) == "ok" }
+    return isIntact
+  }
+
+  /// Runs SQLite's full check: each index has an entry for every row of its table and no other entry, and each key
+  /// occurs once. An index that exceeds the limit counts as damaged.
+  ///
+  /// - Parameter limit: The most CPU time, in nanoseconds; by default many times what a device's database needs.
+  func indexState(within limit: Int64? = nil) throws(KeychainDatabaseError) -> DatabaseIndexState {
+    do throws(KeychainDatabaseError) {
+      let state = try withTimeLimit(limit) { () throws(KeychainDatabaseError) -> DatabaseIndexState in
+        if try hasComputedIndex() { return .unchecked }
+        return try integrityFault() == nil ? .sound : .damaged
+      }
+      return state ?? .damaged
+    } catch {
+      guard error.code == .damaged else { throw error }
+      return .damaged
+    }
+  }
+
+  /// Whether an index has a computed column or a condition. That is code in the database, and a check of the index
+  /// would run it.
+  private func hasComputedIndex() throws(KeychainDatabaseError) -> Bool {
+    var isComputed = false
+    try forEachRow(
+      "SELECT 1 FROM (SELECT DISTINCT tbl_name FROM main.sqlite_schema) AS item,"
+        + " pragma_index_list(item.tbl_name) AS listed WHERE listed.partial"
+        + " OR EXISTS (SELECT 1 FROM pragma_index_xinfo(listed.name) WHERE cid = -2) LIMIT 1"
+    ) { _ in isComputed = true }
+    return isComputed
+  }
+
+  /// Returns the columns of a table that has its own pages and no computed columns; `nil` for a view, or if there is no
+  /// such table.
+  func columns(of table: String) throws(KeychainDatabaseError) -> Set<String>? {
+    var isTable = false
+    try forEachRow(
+      "SELECT type = 'table' AND typeof(rootpage) = 'integer' AND rootpage > 0 FROM main.sqlite_schema"
+        + " WHERE name = '\(table)' COLLATE NOCASE"
+    ) { row in isTable = row.number(0) == 1 }
+    guard isTable else { return nil }
+    var names: Set<String> = []
+    var computes = false
+    try forEachRow("PRAGMA main.table_xinfo(\(table))") { row in
+      if let name = row.text(1) { names.insert(name) }
+      if row.number(6) != 0 { computes = true }
+    }
+    guard !computes else { throw KeychainDatabaseError(.damaged, "a column of its \(table) table is computed") }
+    return names
+  }
+
+  /// Commits the changes, and merges the log into the file.
+  ///
+  /// - Throws: An error of stage `afterCommit` if SQLite has committed the changes but cannot merge the log. After any
+  ///   other error, only the file shows whether the changes were made, because SQLite also reports a failed sync after
+  ///   it has emptied the journal.
+  func commit() throws(KeychainDatabaseError) {
+    try run("COMMIT")
+    do throws(KeychainDatabaseError) {
+      try mergeLog()
+    } catch {
+      throw KeychainDatabaseError(error.code, error.reason, stage: .afterCommit)
+    }
+  }
+
+  /// Whether the database has the content of an image, regardless of the log setting in the file's header.
+  ///
+  /// - Throws: `.failed` if there is not enough memory for a copy of the database.
+  func hasContent(of image: [UInt8]) throws(KeychainDatabaseError) -> Bool {
+    let isEqual = withImage { bytes in
+      image.withUnsafeBytes { image in
+        // A file may be longer than its header states. Bytes 18 and 19 state whether it has a log.
+        bytes.count <= image.count && bytes.prefix(18).elementsEqual(image.prefix(18))
+          && bytes.dropFirst(20).elementsEqual(image.prefix(bytes.count).dropFirst(20))
+      }
+    }
+    guard let isEqual else { throw KeychainDatabaseError(.failed, "there is not enough memory to look at it") }
+    return isEqual
+  }
+}
+
+/// A database in memory, as SQLite reads it.
+private final class ImageContent: DatabaseContent {
+  private let bytes: [UInt8]
+  let isRefused = false
+
+  init(_ image: DatabaseImage) { bytes = image.bytes }
+
+  var byteCount: Int { bytes.count }
+
+  func copyBytes(from offset: Int, to buffer: UnsafeMutableRawBufferPointer) -> Bool {
+    guard offset >= 0, buffer.count <= bytes.count, offset <= bytes.count - buffer.count else { return false }
+    bytes.withUnsafeBytes {
+      buffer.copyMemory(from: UnsafeRawBufferPointer(rebasing: $0[offset...].prefix(buffer.count)))
+    }
+    return true
+  }
+}
+
+extension DatabaseLimits {
+  /// A row with the largest encrypted item, and room for the item's columns. The widest table has about forty columns.
+  fileprivate static let keychain = DatabaseLimits(
+    valueByteCount: Int32(ItemBlob.maximumByteCount + (8 << 20)), columnCount: 100)
+}
+
+extension KeychainDatabaseError {
+  fileprivate init(reading failure: SQLiteFailure) {
+    let code: Code =
+      switch failure.kind {
+      case .tooBig: .overLimit
+      case .noMemory, .oldLibrary, .cannotOpen: .failed
+      case .notADatabase: .unreadable
+      default: .damaged
+      }
+    self.init(code, failure.reason)
+  }
+
+  fileprivate init(changing failure: SQLiteFailure) {
+    let code: Code =
+      switch failure.kind {
+      case .busy: .busy
+      case .readOnly: .notWritable
+      case .notADatabase: .unreadable
+      case .corrupt: .damaged
+      case .tooBig: .overLimit
+      case .disk: .disk
+      default: .failed
+      }
+    self.init(code, failure.reason + (failure.systemError.map { " (\($0.reason))" } ?? ""))
+  }
+}

@@ -1,0 +1,73 @@
+import CKeyhaul
+import KeyhaulKit
+
+/// A QR code with error correction level M, as rows of dark and light modules. libqrencode makes it.
+///
+/// Source: ISO/IEC 18004; libqrencode 4.
+struct QRCode {
+  /// The most bytes of a code: version 40 with error correction level M.
+  static let capacity = 2_331
+
+  /// The number of modules in a row, and of rows: 21 to 177.
+  let width: Int
+  /// A byte for each module, row by row: 1 for a dark module.
+  private let modules: SensitiveBytes
+
+  /// Creates a QR code of bytes.
+  ///
+  /// - Throws: `.tooLong` if a QR code has no room for the bytes, `.noLibrary` and `.noMemory` if there can be no QR code
+  ///   at all.
+  init(_ bytes: SensitiveBytes) throws(QRCodeError) {
+    let most = Int(KEYHAUL_QR_LARGEST_WIDTH)
+    var result = keyhaul_qr_too_long
+    let all = SensitiveBytes(count: most * most) { modules in
+      guard let count = Int32(exactly: bytes.count), let start = modules.bindMemory(to: UInt8.self).baseAddress else {
+        return
+      }
+      result = bytes.withBytes { bytes in
+        guard let bytes = bytes.bindMemory(to: UInt8.self).baseAddress else { return result }
+        return Int(keyhaul_qr_code(bytes, count, start))
+      }
+    }
+    switch result {
+    case keyhaul_qr_no_library: throw .noLibrary
+    case keyhaul_qr_no_memory: throw .noMemory
+    case 1...: break
+    default: throw .tooLong
+    }
+    width = result
+    modules = all
+  }
+
+  /// Appends the code as an SVG image with a quiet zone of four modules. A row of dark modules is one rectangle.
+  ///
+  /// - Parameter title: What the image shows, for people who cannot see it.
+  func append(to text: inout SensitiveBuffer, title: String) {
+    let side = width + 8
+    text.append("<svg class=\"code\" role=\"img\" viewBox=\"0 0 \(side) \(side)\" shape-rendering=\"crispEdges\">")
+    text.append("<title>\(Markup.escaped(title))</title><rect width=\"\(side)\" height=\"\(side)\" fill=\"#fff\"/>")
+    text.append("<path fill=\"#000\" d=\"")
+    modules.withBytes { modules in
+      for row in 0..<width {
+        var column = 0
+        while column < width {
+          let start = column
+          while column < width, modules[row * width + column] == 1 { column += 1 }
+          if column > start { text.append("M\(start + 4) \(row + 4)h\(column - start)v1h\(start - column)z") }
+          if column == start { column += 1 }
+        }
+      }
+    }
+    text.append("\"/></svg>")
+  }
+}
+
+/// Why there is no QR code.
+enum QRCodeError: Error {
+  /// A QR code has no room for the bytes.
+  case tooLong
+  /// libqrencode 4 cannot be loaded.
+  case noLibrary
+  /// There is not enough memory.
+  case noMemory
+}
