@@ -13,22 +13,24 @@ private final class TLSClient {
   private let output: OpaquePointer
 
   init(_ key: KeyMaterial, showsCertificate: Bool = true, highestVersion: Int32 = TLS1_3_VERSION) throws {
-    certificate = try makeCertificate(of: key)
-    context = try #require(SSL_CTX_new(TLS_client_method()))
+    let certificate = try makeCertificate(of: key)
+    let context = try #require(SSL_CTX_new(TLS_client_method()))
     SSL_CTX_ctrl(context, SSL_CTRL_SET_MAX_PROTO_VERSION, Int(highestVersion), nil)
     if showsCertificate {
-      #expect(SSL_CTX_use_certificate_ASN1(context, Int32(certificate.count), certificate) == 1)
+      let isShown = SSL_CTX_use_certificate_ASN1(context, Int32(certificate.count), certificate)
       let isUsed = key.externalRepresentation.withBytes { bytes in
         SSL_CTX_use_PrivateKey_ASN1(
           EVP_PKEY_RSA, context, bytes.bindMemory(to: UInt8.self).baseAddress, bytes.count)
       }
-      #expect(isUsed == 1)
+      #expect(isShown == 1 && isUsed == 1)
     }
-    connection = try #require(SSL_new(context))
-    input = try #require(BIO_new(BIO_s_mem()))
-    output = try #require(BIO_new(BIO_s_mem()))
+    let connection = try #require(SSL_new(context))
+    let input = try #require(BIO_new(BIO_s_mem()))
+    let output = try #require(BIO_new(BIO_s_mem()))
     SSL_set_bio(connection, input, output)
     SSL_set_connect_state(connection)
+    (self.certificate, self.context, self.connection) = (certificate, context, connection)
+    (self.input, self.output) = (input, output)
   }
 
   deinit {

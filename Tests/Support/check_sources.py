@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""House rules that no formatter knows, checked over all files that git tracks or would add.
+"""Check rules that no formatter knows, in all files that git tracks or would add.
 
     check_sources.py [FOLDER]
 
@@ -13,11 +13,12 @@ import subprocess
 import sys
 from dataclasses import dataclass
 
+
 @dataclass
 class Rule:
-    """A pattern that may not occur in files whose path matches `where`."""
+    """A pattern that must not occur in files whose path matches `where`, and does not match `unless`."""
 
-    why: str
+    reason: str
     pattern: str
     where: str
     unless: str = r"(?!)"
@@ -27,13 +28,14 @@ class Rule:
 
 
 def import_of(modules):
+    """Return a pattern for imports of these Swift modules."""
     attributes, access = r"(?:@\w+(?:\([^)]*\))?\s+)*", r"(?:(?:public|package|internal|private|fileprivate) )?"
     return rf"^\s*{attributes}{access}import (?:\w+ )?(?:{modules})\b"
 
 
-# What needs the C library for anything else than files: memory, time, processes, signals, terminals, streams that are open
-# already, the text of libarchive.
-NOT_ABOUT_FILES = r"^Sources/(?:" + "|".join([
+# Files that may import the C library, for memory, time, processes, signals, terminals, open streams and libarchive's
+# texts.
+C_LIBRARY_FILES = r"^Sources/(?:" + "|".join([
     r"Library/Basics/Files/(?:SystemCalls|FileStatus|DirectoryEntry)",
     r"Library/Basics/Sockets/StreamSocket",
     r"Library/Basics/Secrets/(?:WipedMemory|SecretPages)",
@@ -44,7 +46,8 @@ NOT_ABOUT_FILES = r"^Sources/(?:" + "|".join([
     r"CommandLine/keyhaul/Session/Terminal/(?:TerminalDevice|TerminalSettings)", r"Library/Basics/Text/(?:TimeText|DateWords)",
     r"CommandLine/keyhaul/Main/Program",
 ]) + r")\.swift$"
-# Foundation and SystemPackage have them too. `open`, `read` and the like are also names of ours; "stat(2)" is a page of the manual.
+# Calls of the C library that change or inspect files. `open` and `read` are missing, because our methods have these
+# names. "stat(2)" is a page of the manual.
 FILE_CALLS = (
     r"(?<![.\w])(?:openat|[lf]?stat|fstatat|f?sync|fdatasync|unlink(?:at)?|linkat|symlink(?:at)?|readlink(?:at)?|renameat"
     r"|mkdir(?:at)?|rmdir|flock|f?chmod|fchmodat|f?chown|fchownat|mk[sd]?temp|f?truncate|f?opendir|readdir|closedir|preadv?"
@@ -60,9 +63,9 @@ RULES = [
     Rule("libarchive belongs to Backups", import_of("CArchive"), r"^Sources/.*\.swift$", r"^Sources/Library/Backups/"),
     Rule("utf8proc belongs to Basics and KeychainCrypto", import_of("CUTF8Proc"), r"^Sources/.*\.swift$",
          r"^Sources/Library/(?:Basics|KeychainCrypto)/"),
-    Rule("GRDB is for the databases of our own, in Keychains and Backups", import_of("GRDB|GRDBSQLite"),
+    Rule("GRDB is only for writing databases, in Keychains/Store and Backups/Writing", import_of("GRDB|GRDBSQLite"),
          r"^Sources/.*\.swift$", r"^Sources/Library/(?:Keychains/Store|Backups/Writing)/"),
-    Rule("SQLite's C interface belongs to Basics, and to the code that uses GRDB", import_of("CSQLite|SQLite3"),
+    Rule("The C interface of SQLite belongs to Basics and to the code that uses GRDB", import_of("CSQLite|SQLite3"),
          r"^Sources/.*\.swift$", r"^Sources/Library/(?:Basics/SQLite|Keychains/Store|Backups/Writing)/"),
     Rule("threads take turns by Basics' Locked, which the thread sanitizer sees", r"\bMutex[<(]",
          r"^Sources/.*\.swift$"),
@@ -70,7 +73,7 @@ RULES = [
          r"(?<!\w)Thread(?: \{|\()|\bDispatchQueue\(|\bdetachNewThread|\bconcurrentPerform|\bpthread_create",
          r"^Sources/.*\.swift$", r"^Sources/Library/Basics/Threads/WorkThread\.swift$"),
     Rule("the C library is imported by Basics, and by name for what is not a file", import_of("Glibc|Musl|Darwin"),
-         r"^Sources/.*\.swift$", NOT_ABOUT_FILES),
+         r"^Sources/.*\.swift$", C_LIBRARY_FILES),
     Rule("calls about files are made by Basics", FILE_CALLS, r"^Sources/.*\.swift$", r"^Sources/Library/Basics/Files/"),
     Rule("a flag or a command belongs to the program, and to the Words and Results of Reports",
          r'^(?!\s*//).*"[^"]*(?:(?<!var\()--[a-z]|\bkeyhaul [a-z])', r"^Sources/.*\.swift$",
@@ -83,14 +86,14 @@ RULES = [
     Rule("an unfinished merge", r"^(?:<{7}|={7}|>{7})(?: |$)", r"."),
 ]
 
-# Texts for readers: pages, examples, schemas, packages and their descriptions, the targets that `make` lists, and .ci.
-TEXTS = re.compile(r"\.md$|(?:^|/)Makefile$|^(?:docs/(?:Examples|schemas)|packaging|\.ci)/")
+# Documentation: pages, examples, schemas, packages and their descriptions, the targets that `make` lists, and .ci.
+DOCUMENTS = re.compile(r"\.md$|(?:^|/)Makefile$|^(?:docs/(?:Examples|schemas)|packaging|\.ci)/")
 # Phrases that read like a translation, and what to write instead.
-BE = r"(?<!\bthere\s)(?:is|are|was|were)"
-PHRASES = {
-    # Python's `is None` is code.
-    rf"{BE} (?-i:none)": "is not one",
-    rf"{BE} no (?!(?:longer|more|less|other than|\w+er than)\b)\w+": "is not a, has no, cannot",
+FORMS_OF_BE = r"(?<!\bthere\s)(?:is|are|was|were)"
+DISCOURAGED_PHRASES = {
+    # "(?-i:none)" does not match Python's `is None`.
+    rf"{FORMS_OF_BE} (?-i:none)": "is not one",
+    rf"{FORMS_OF_BE} no (?!(?:longer|more|less|other than|\w+er than)\b)\w+": "is not a, has no, cannot",
     r"nil`? (?:where|for)": "nil if",
     r"anew": "again, re-",
     r"whoever": "anyone who, a caller that",
@@ -103,16 +106,17 @@ PHRASES = {
     r"com(?:e|es|ing) to|came to": "becomes, reaches, results in",
     r"at hand": "available",
 }
-PHRASE = re.compile(r"\b(?:" + "|".join(f"({phrase})" for phrase in PHRASES).replace(" ", r"\s+") + r")\b", re.IGNORECASE)
-# The beginning of a line: a phrase may be broken over two lines of a comment.
+DISCOURAGED_PHRASE = re.compile(r"\b(?:" + "|".join(f"({phrase})" for phrase in DISCOURAGED_PHRASES).replace(" ", r"\s+") + r")\b", re.IGNORECASE)
+# The start of a line. Removing it finds phrases that are broken over two lines of a comment.
 LINE_START = re.compile(r"\n[ \t]*(?:#|//+)?[ \t]+")
-# What a text quotes word for word: its file, the words, and the reason. A quote that is gone has to leave this list.
-QUOTES: list[tuple[str, str, str]] = [
+# Quotations that contain a discouraged phrase: file, quotation, and reason. A quotation that is gone has to be removed.
+QUOTATIONS: list[tuple[str, str, str]] = [
 ]
-LEFT_OUT = re.compile(r"^(?:LICENSE|Package\.resolved)$")
+EXCLUDED = re.compile(r"^(?:LICENSE|Package\.resolved)$")
 
 
-def tracked(folder):
+def tracked_files(folder):
+    """Return the names of all files that git tracks or would add."""
     listed = subprocess.run(
         ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"], cwd=folder, check=True,
         stdout=subprocess.PIPE).stdout.decode("utf-8")
@@ -120,43 +124,43 @@ def tracked(folder):
 
 
 def findings(name, content):
-    """Line number and reason of everything in one file that breaks a rule."""
-    if LEFT_OUT.match(name) or "\0" in content:
+    """Yield the line number and the reason of each violation in one file."""
+    if EXCLUDED.match(name) or "\0" in content:
         return
     lines = content.split("\n")
     rules = [rule for rule in RULES if rule.where.search(name) and not rule.unless.search(name)]
     for number, line in enumerate(lines, start=1):
         for rule in rules:
             if rule.pattern.search(line):
-                yield number, rule.why
-    if TEXTS.search(name):
-        yield from phrases(name, content)
+                yield number, rule.reason
+    if DOCUMENTS.search(name):
+        yield from phrase_findings(name, content)
 
 
-def phrases(name, content):
-    """Line number and reason of every phrase in a text that reads like a translation."""
-    for path, words, _ in QUOTES:
-        if path == name and words not in content:
-            yield 1, f"does not quote {words!r} any more; see QUOTES in check_sources.py"
+def phrase_findings(name, content):
+    """Yield the line number and the reason of each discouraged phrase in a document."""
+    for path, quotation, _ in QUOTATIONS:
+        if path == name and quotation not in content:
+            yield 1, f"no longer quotes {quotation!r}; see QUOTATIONS in check_sources.py"
         elif path == name:
-            content = content.replace(words, "")
+            content = content.replace(quotation, "")
     content = LINE_START.sub("\n", content)
-    for found in PHRASE.finditer(content):
-        words = " ".join(found.group().split())
-        instead = list(PHRASES.values())[found.lastindex - 1]
-        yield content.count("\n", 0, found.start()) + 1, f"reads like a translation: {words!r}; write: {instead}"
+    for match in DISCOURAGED_PHRASE.finditer(content):
+        phrase = " ".join(match.group().split())
+        replacement = list(DISCOURAGED_PHRASES.values())[match.lastindex - 1]
+        yield content.count("\n", 0, match.start()) + 1, f"reads like a translation: {phrase!r}; write: {replacement}"
 
 
 def main():
-    parser = argparse.ArgumentParser(description="Check the house rules that no formatter knows.")
+    parser = argparse.ArgumentParser(description="Check rules that no formatter knows.")
     parser.add_argument("folder", nargs="?", type=pathlib.Path, default=pathlib.Path(__file__).resolve().parents[2])
     folder = parser.parse_args().folder
     passed = failed = 0
-    for name in tracked(folder):
-        found = list(findings(name, (folder / name).read_bytes().decode("utf-8", "replace")))
-        for number, why in found:
-            print(f"{name}:{number}: {why}")
-        passed, failed = passed + (not found), failed + bool(found)
+    for name in tracked_files(folder):
+        violations = list(findings(name, (folder / name).read_bytes().decode("utf-8", "replace")))
+        for number, reason in violations:
+            print(f"{name}:{number}: {reason}")
+        passed, failed = passed + (not violations), failed + bool(violations)
     print(f"{passed} passed, {failed} failed")
     return 1 if failed or not passed else 0
 
