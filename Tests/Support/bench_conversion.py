@@ -38,7 +38,7 @@ def digests(path):
     return {name.split("/", 1)[1]: hashlib.sha256(content).hexdigest() for name, content in contents.items()}
 
 
-def wrong_archive(path, expected):
+def archive_problem(path, expected):
     """Return what is wrong with an archive of a backup, or an empty string."""
     return (
         "" if path.is_file() and digests(path) == expected else f"{path.name} does not contain the files of the backup"
@@ -62,7 +62,8 @@ def main():
             target = pathlib.Path(workspace.path("copy"))
             runs.setdefault("tar", []).append(
                 timed(
-                    ["tar", "-cf", str(target), "-C", folder, "backup"], check=lambda _: wrong_archive(target, expected)
+                    ["tar", "-cf", str(target), "-C", folder, "backup"],
+                    check=lambda _: archive_problem(target, expected)
                 ).processor
             )
             target.unlink()
@@ -71,7 +72,7 @@ def main():
                     target = pathlib.Path(workspace.path(f"copy.{suffix}"))
                     command = workspace.command("convert", backup, "-o", target, program=str(program.resolve()))
                     runs.setdefault((name, suffix), []).append(
-                        timed(command, check=lambda _: wrong_archive(target, expected)).processor)
+                        timed(command, check=lambda _: archive_problem(target, expected)).processor)
                     target.unlink()
     figures = Figures()
     tar_seconds = statistics.median(runs["tar"])

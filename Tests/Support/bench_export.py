@@ -17,7 +17,7 @@ import sys
 import tempfile
 from dataclasses import replace
 
-from bench_files import timed, wrong_text
+from bench_files import text_problem, timed
 from figures import Figures
 
 ITEM_COUNT = 200
@@ -98,12 +98,13 @@ def main():
             target.unlink()
             for reader in MAX_RATIOS:
                 reading = [sys.executable, __file__, str(arguments.program), "--reader", reader, str(backup_path)]
-                times[reader].append(timed(reading, check=lambda printed: wrong_text(printed, digest)).seconds)
+                times[reader].append(timed(reading, check=lambda printed: text_problem(printed, digest)).seconds)
     medians = {name: statistics.median(seconds) for name, seconds in times.items()}
     figures = Figures()
     for reader, limit in MAX_RATIOS.items():
         figures.at_most(
-            f"export of {ITEM_COUNT} items, cold: time compared with {reader} {importlib.metadata.version(reader)}, which only extracts the file",
+            f"export of {ITEM_COUNT} items, cold: time compared with {reader} {importlib.metadata.version(reader)}, "
+            "which only extracts the file",
             medians["keyhaul"] / medians[reader], limit, "×",
             f"{medians['keyhaul']:.2f} s (Keyhaul), {medians[reader]:.2f} s ({reader})")
     return figures.finish()

@@ -102,7 +102,7 @@ def require_work(command, wrong):
         sys.exit(f"error: {command[0]} ended with 0, but did not do its work: {wrong}")
 
 
-def wrong_text(printed, expected):
+def text_problem(printed, expected):
     """Return what is wrong with the output of a command that should print one line, or an empty string."""
     return (
         ""

@@ -43,25 +43,25 @@ def create_backups(program, folder, count, environment):
             shutil.copytree(folder / "one", folder / f"many/{number:05}")
 
 
-def timed(command, folder, environment):
+def time_command(command, folder, environment):
     """Run a shell command. Return its seconds and the finished process."""
     started = time.perf_counter()
     process = subprocess.run(command, shell=True, cwd=folder, env=environment, stdout=subprocess.PIPE, check=False)
     return time.perf_counter() - started, process
 
 
-def documents(program, verb, folder, environment):
+def expected_output(program, command_name, folder, environment):
     """Return the document of each backup, from calls that are not timed."""
     output = b""
     for path in sorted((folder / "many").iterdir()):
-        command = [program, verb, f"many/{path.name}", "--json"]
+        command = [program, command_name, f"many/{path.name}", "--json"]
         output += subprocess.run(
             command, cwd=folder, env=environment, check=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
         ).stdout
     return output
 
 
-def wrong_documents(printed, expected):
+def documents_problem(printed, expected):
     """Return what is wrong with the output of several processes, or an empty string.
 
     The processes write at the same time, so the documents may be mixed, and they contain the time that each took.
@@ -70,7 +70,7 @@ def wrong_documents(printed, expected):
     return "" if found == expected_counts else f"it printed {len(printed)} bytes, not the documents of {len(expected)}"
 
 
-def wrong_lines(printed, count):
+def lines_problem(printed, count):
     """Return what is wrong with the output of one call, one document per line, or an empty string."""
     lines = [json.loads(line) for line in printed.splitlines()]
     return (
@@ -86,7 +86,7 @@ def main():
     parser.add_argument("--backups", type=int, default=200)
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--verb", default="inspect")
+    parser.add_argument("--verb", dest="command", default="inspect")
     arguments = parser.parse_args()
     program = arguments.program.resolve()
     with tempfile.TemporaryDirectory() as name:
@@ -95,18 +95,20 @@ def main():
         environment["KEYHAUL_HOME"] = str(folder / "devices")
         create_backups(program, folder, arguments.backups, environment)
         commands = {
-            "one call": f"'{program}' {arguments.verb} many --jobs {arguments.jobs} --format ndjson 2>/dev/null",
-            "a process each": f"ls -d many/* | xargs -P{arguments.jobs} -n1 '{program}' {arguments.verb} --json 2>/dev/null",
+            "one call": f"'{program}' {arguments.command} many --jobs {arguments.jobs} --format ndjson 2>/dev/null",
+            "a process each": (
+                f"ls -d many/* | xargs -P{arguments.jobs} -n1 '{program}' {arguments.command} --json 2>/dev/null"
+            ),
         }
-        expected = documents(program, arguments.verb, folder, environment)
+        expected = expected_output(program, arguments.command, folder, environment)
         checks = {
-            "one call": lambda printed: wrong_lines(printed, arguments.backups),
-            "a process each": lambda printed: wrong_documents(printed, expected),
+            "one call": lambda printed: lines_problem(printed, arguments.backups),
+            "a process each": lambda printed: documents_problem(printed, expected),
         }
         times = {method: [] for method in commands}
         for _ in range(arguments.rounds):
             for method, command in commands.items():
-                seconds, process = timed(command, folder, environment)
+                seconds, process = time_command(command, folder, environment)
                 if process.returncode:
                     print(f"{method}: ended with {process.returncode}", file=sys.stderr)
                     return 1
@@ -118,7 +120,7 @@ def main():
         rate = arguments.backups / seconds / arguments.jobs
         figures.note(f"{method}: {seconds:.2f} s for {arguments.backups} backups, {rate:.0f} a second and core")
     figures.at_most(
-        f"{arguments.verb} of {arguments.backups} backups in one call: time compared with xargs -P{arguments.jobs}",
+        f"{arguments.command} of {arguments.backups} backups in one call: time compared with xargs -P{arguments.jobs}",
         medians["one call"] / medians["a process each"], MAX_RATIO, "×",
         f"{medians['one call']:.2f} s (one call), {medians['a process each']:.2f} s (xargs)")
     return figures.finish()

@@ -50,7 +50,7 @@ def document_digest(path, count):
     return digest
 
 
-def wrong_irestore_document(path, count):
+def irestore_document_problem(path, count):
     """Return what is wrong with irestore's document, or an empty string."""
     process = subprocess.run(
         [sys.executable, "-c", COUNT_SCRIPT, path], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
@@ -82,7 +82,7 @@ def main():
                 f"'{workspace.path('backup')}' dumpkeys '{target}'"]
         for _ in range(arguments.rounds):
             for name, command in commands.items():
-                check = (lambda _: wrong_irestore_document(target, arguments.items)) if name == "irestore" else None
+                check = (lambda _: irestore_document_problem(target, arguments.items)) if name == "irestore" else None
                 runs.setdefault(name, []).append(timed(command, check=check))
                 if name != "irestore":
                     digests.add(document_digest(target, arguments.items))

@@ -53,7 +53,7 @@ def openssl_digest(path):
     return hashed.hexdigest()
 
 
-def wrong_file(path, expected):
+def file_problem(path, expected):
     """Return what is wrong with a file that should have this digest, or an empty string.
 
     The file is deleted, so that the next run has to write it.
@@ -64,7 +64,7 @@ def wrong_file(path, expected):
     return "" if is_expected else f"{path.name} is not the expected file"
 
 
-def wrong_digests(printed, paths):
+def digests_problem(printed, paths):
     """Return what is wrong with the output of `openssl sha1`, whose lines end in digests, or an empty string."""
     found = sorted(line.split()[-1] for line in printed.decode("utf-8", "replace").splitlines() if line.strip())
     return (
@@ -106,8 +106,8 @@ def main():
                     str(large), "-out", out]
             },
             {
-                **dict.fromkeys(builds, lambda _: wrong_file(out, original)),
-                "openssl enc -d": lambda _: wrong_file(out, openssl_digest(large)),
+                **dict.fromkeys(builds, lambda _: file_problem(out, original)),
+                "openssl enc -d": lambda _: file_problem(out, openssl_digest(large)),
             },
         )
         workspace.remove("large", "out")
@@ -121,13 +121,14 @@ def main():
                 for name, program in builds.items()
             }
             | {"openssl sha1": ["xargs", "-n2500", "-a", str(names), "openssl", "sha1"]},
-            {"openssl sha1": lambda printed: wrong_digests(printed, stored_files(workspace.path("many")))},
+            {"openssl sha1": lambda printed: digests_problem(printed, stored_files(workspace.path("many")))},
         )
     processor = {key: statistics.median(run.processor for run in program_runs) for key, program_runs in runs.items()}
     for (task, name), program_runs in runs.items():
         Figures.note(
             f"{task}, {name}: {processor[task, name]:.2f} s of CPU time, "
-            f"{statistics.median(run.seconds for run in program_runs):.2f} s, {max(run.megabytes for run in program_runs):.0f} MB"
+            f"{statistics.median(run.seconds for run in program_runs):.2f} s, "
+            f"{max(run.megabytes for run in program_runs):.0f} MB"
         )
     figures = Figures()
     openssl_seconds = processor["out", "openssl enc -d"]

@@ -94,7 +94,8 @@ def main():
     factor = max(many_items[command][1] / few_items[command][1] for command in many_items)
     print(f"all three of {COUNTS[1]} items: {seconds:.1f} s, at most {MAX_SECONDS}")
     print(
-        f"memory for each additional item: {kilobytes:.1f} kB, at most {MAX_KILOBYTES}; {factor:.1f} times as much in all"
+        f"memory for each additional item: {kilobytes:.1f} kB, at most {MAX_KILOBYTES}; "
+        f"{factor:.1f} times as much in all"
     )
     return 0 if seconds <= MAX_SECONDS and kilobytes <= MAX_KILOBYTES else 1
 

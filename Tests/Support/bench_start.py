@@ -12,7 +12,7 @@ import sys
 import tempfile
 
 from bench_data import Workspace, parser, programs
-from bench_files import timed, wrong_text
+from bench_files import text_problem, timed
 from figures import Figures
 
 # The limits in milliseconds.
@@ -30,7 +30,7 @@ def main():
             workspace.run("device", "create", f"phone-{number}")
         # `python3 -c pass` prints nothing that could be checked, so its version is checked first.
         version = f"Python {sys.version.split()[0]}"
-        timed([sys.executable, "--version"], settle=False, check=lambda printed: wrong_text(printed, version))
+        timed([sys.executable, "--version"], settle=False, check=lambda printed: text_problem(printed, version))
         commands = {("python3 -c pass", ""): [sys.executable, "-c", "pass"]}
         for name, program in builds.items():
             for arguments_text in MAX_MILLISECONDS:

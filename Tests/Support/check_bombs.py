@@ -574,7 +574,8 @@ def main():
             shutil.rmtree(target)
     print(
         ", ".join(f"{count} {kind}" for kind, count in counts.items()) + f"; {tester.runs} runs. The longest took "
-        f"{tester.slowest[0]:.2f} s ({tester.slowest[1]}), the largest {tester.largest[0] / 2**20:.0f} MB ({tester.largest[1]})"
+        f"{tester.slowest[0]:.2f} s ({tester.slowest[1]}), "
+        f"the largest {tester.largest[0] / 2**20:.0f} MB ({tester.largest[1]})"
     )
     return tester.checks.finish()
 

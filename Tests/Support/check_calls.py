@@ -241,14 +241,16 @@ def main():
             else:
                 calls.test_power_cuts(scenario, VARIANTS[:arguments.variants])
             print(
-                f"{scenario.name}: {calls.fault_count or calls.image_count} after {time.perf_counter() - started:.0f} s",
+                f"{scenario.name}: {calls.fault_count or calls.image_count} after "
+                f"{time.perf_counter() - started:.0f} s",
                 flush=True)
     if arguments.what == "faults":
         codes = ", ".join(f"{fault} {code}: {count}" for (fault, code), count in sorted(calls.codes.items()))
         print(f"{calls.fault_count} faults in {len(selected)} scenarios; fault and exit code: {codes}")
     else:
         print(
-            f"{calls.image_count} disks after power cuts in {len(selected)} scenarios, {len(calls.seen_images)} of them different"
+            f"{calls.image_count} disks after power cuts in {len(selected)} scenarios, "
+            f"{len(calls.seen_images)} of them different"
         )
     return calls.checks.finish()
 

@@ -79,12 +79,12 @@ class Backups:
         (folder / "backups").mkdir()
         for fixture in FIXTURES:
             self.run_command("device", "create", fixture, "--from", fixture)
-        # Half of the valid backups are copies, which is faster than making more.
+        # Half of the valid backups are copies, which is faster than creating more.
         count -= len(FAULTY)
         with concurrent.futures.ThreadPoolExecutor(2) as pool:
-            self.made = list(pool.map(self.make_backup, range((count + 1) // 2)))
-        copies = [self.copy(path) for path in self.made[:count // 2]]
-        valid = [self.path_or_address(path, number) for number, path in enumerate(self.made + copies)]
+            self.originals = list(pool.map(self.make_backup, range((count + 1) // 2)))
+        copies = [self.copy(path) for path in self.originals[:count // 2]]
+        valid = [self.path_or_address(path, number) for number, path in enumerate(self.originals + copies)]
         self.costly = self.make_costly_backups()
         self.local = [path for path in valid if path[0] == "/" and "/plain-" not in path]
         self.faulty = {name: self.make_faulty_backup(name) for name in FAULTY}
@@ -293,10 +293,10 @@ class FleetChecks(Checks):
         passwords = {"*/plain-*": None, "*": PasswordName("family")}
         self.settings = {"passwords": passwords, "home": str(backups.empty)}
 
-    def compare(self, done, expected_runs, title):
+    def compare(self, outcome, expected_runs, title):
         """Check that each path has one row, and that rows and items equal those of the single runs."""
-        rows, items = done.backups.to_pylist(), {}
-        for item in done.items.to_pylist():
+        rows, items = outcome.backups.to_pylist(), {}
+        for item in outcome.items.to_pylist():
             items.setdefault(item["path"], []).append(item)
         self.check(
             [row["path"] for row in rows] == self.backups.paths, f"{title}: the paths are not all there once, in order"
@@ -321,47 +321,49 @@ class FleetChecks(Checks):
         killed_worker, seen = list(pids.items())[0], {}
         secrets = {PASSWORD.encode("utf-8"), *fixture_secrets()}
 
-        def kill_worker(done, total):
-            if done * 3 >= total and not seen:
+        def kill_worker(finished_count, total):
+            if finished_count * 3 >= total and not seen:
                 seen["held"] = len(self.client.processing(workers=[killed_worker[0]])[killed_worker[0]])
-                seen["done"] = done
+                seen["finished"] = finished_count
                 os.kill(killed_worker[1], signal.SIGKILL)
                 seen["memory"] = texts_in_memory(
                     self.cluster.scheduler.pid, {*secrets, b"family", bytes(self.backups.empty)}
                 )
 
         started = time.monotonic()
-        done = fleet.run(self.backups.paths, self.client, progress=kill_worker, **self.settings)
+        outcome = fleet.run(self.backups.paths, self.client, progress=kill_worker, **self.settings)
         seconds = time.monotonic() - started
         self.check(
-            bool(seen) and seen["held"] > 0 and seen["done"] < len(self.backups.paths),
+            bool(seen) and seen["held"] > 0 and seen["finished"] < len(self.backups.paths),
             "no worker was killed while it had tasks")
         self.client.wait_for_workers(WORKER_COUNT, timeout=60)
         new_pids = self.client.run(os.getpid)
         restarted = set(new_pids.values()) - set(pids.values())
         self.check(len(new_pids) == WORKER_COUNT and len(restarted) == 1, "the killed worker did not restart")
         print(
-            f"killed: worker {killed_worker[1]} at {seen['done']} of {len(self.backups.paths)}, with {seen['held']} tasks; "
+            f"killed: worker {killed_worker[1]} at {seen['finished']} of {len(self.backups.paths)}, "
+            f"with {seen['held']} tasks; "
             f"{len(restarted)} restarted; {seconds:.1f} s"
         )
-        self.compare(done, expected_runs, "killed")
+        self.compare(outcome, expected_runs, "killed")
         memory = seen["memory"] | texts_in_memory(self.cluster.scheduler.pid, secrets)
         self.check(
             b"family" in memory and bytes(self.backups.empty) in memory,
             "the search of the scheduler's memory does not find the password's name")
         self.check(not memory & secrets, f"the scheduler's memory has {memory & secrets}")
         print(
-            f"secrets: {len(memory & secrets)} of {len(secrets)} are in the scheduler's memory, which has the password's name"
+            f"secrets: {len(memory & secrets)} of {len(secrets)} are in the scheduler's memory, "
+            "which has the password's name"
         )
-        text = str(done.items.to_pylist()) + str(done.backups.to_pylist())
+        text = str(outcome.items.to_pylist()) + str(outcome.backups.to_pylist())
         self.check(not [secret for secret in secrets if secret.decode("utf-8") in text], "a table has a secret")
-        self.path_or_address(done)
+        self.check_faulty_backups(outcome)
 
-    def path_or_address(self, done):
+    def check_faulty_backups(self, outcome):
         """Check that each faulty backup has its own error and the expected exit code."""
         listed = json.loads(backup_faults.PUBLISHED_PATH.read_text(encoding="utf-8"))["faults"]
         codes = {fault["name"]: fault["codes"] for fault in listed}
-        rows = {row["path"]: row for row in done.rows()}
+        rows = {row["path"]: row for row in outcome.rows()}
         errors = set()
         for name, path in self.backups.faulty.items():
             row = rows[path]
@@ -370,11 +372,11 @@ class FleetChecks(Checks):
             errors.add((row["id"], error, row["why"], row["fault"]))
             print(f"  {name:20} {row['code']} {row['id']:14} {error}: {row['why']}")
         self.check(len(errors) == len(FAULTY), "two faulty backups have the same error")
-        failed = {row["path"] for row in done.rows() if row["code"] not in (0, 3)}
+        failed = {row["path"] for row in outcome.rows() if row["code"] not in (0, 3)}
         unexpected = failed - set(self.backups.faulty.values())
         self.check(not unexpected, f"valid backups have errors: {sorted(unexpected)[:3]}")
         print(f"faulty: {len(errors)} of {len(FAULTY)} different errors; "
-              f"{len(failed)} of {done.backups.num_rows} backups have an error")
+              f"{len(failed)} of {outcome.backups.num_rows} backups have an error")
 
     def check_resumed_run(self, expected_runs):
         """Kill the process of a run, and check that the next run continues it."""
@@ -398,23 +400,23 @@ class FleetChecks(Checks):
         process.wait()
         leftover = pq.read_table(out / "backups.parquet").num_rows
         self.check(0 < leftover < len(self.backups.paths), f"the killed run left {leftover} rows")
-        done = fleet.run(self.backups.paths, self.client, out=out, **self.settings)
-        kept = done.kept
+        outcome = fleet.run(self.backups.paths, self.client, out=out, **self.settings)
+        kept = outcome.kept
         self.check(0 < kept <= leftover, f"{kept} of {leftover} rows were kept")
-        print(f"resumed: the killed run left {leftover} rows, {kept} were kept, {done.looked_at} backups were read")
-        self.compare(done, expected_runs, "resumed")
+        print(f"resumed: the killed run left {leftover} rows, {kept} were kept, {outcome.looked_at} backups were read")
+        self.compare(outcome, expected_runs, "resumed")
         changed = next(path for path in self.backups.local if path.endswith(".tar.gz"))
         shutil.copyfile(changed, changed + ".copy")
         os.replace(changed + ".copy", changed)
         repeated = fleet.run(self.backups.paths, self.client, out=out, **self.settings)
-        new_rows = sum(row["finished"] not in {old["finished"] for old in done.rows()} for row in repeated.rows())
-        unfinished = sum(row["code"] not in (0, 3, 13, 14) for row in done.rows())
+        new_rows = sum(row["finished"] not in {old["finished"] for old in outcome.rows()} for row in repeated.rows())
+        unfinished = sum(row["code"] not in (0, 3, 13, 14) for row in outcome.rows())
         self.check(
             repeated.looked_at == 1 + unfinished,
             f"{repeated.looked_at} backups were read again, although one was rewritten")
         print(
-            f"repeated: {repeated.kept} kept, {repeated.looked_at} read: 1 rewritten, {unfinished} without a result before "
-            f"(wrong password, not found); {new_rows} rows are new"
+            f"repeated: {repeated.kept} kept, {repeated.looked_at} read: 1 rewritten, {unfinished} without a result "
+            f"before (wrong password, not found); {new_rows} rows are new"
         )
 
     def check_speed(self, repeats):
@@ -431,7 +433,8 @@ class FleetChecks(Checks):
                 seconds, cpu_seconds = (statistics.median(turn[index][part] for turn in turns) for part in (0, 1))
                 print(
                     f"speed, {title}: {name:9} {len(paths)} backups in {seconds:6.2f} s: "
-                    f"{len(paths) / seconds / CORE_COUNT:6.2f} per second and core; {1000 * cpu_seconds / len(paths):6.1f} ms of CPU time each"
+                    f"{len(paths) / seconds / CORE_COUNT:6.2f} per second and core; "
+                    f"{1000 * cpu_seconds / len(paths):6.1f} ms of CPU time each"
                 )
             two, four = (statistics.median(turn[index][0] / turn[2][0] for turn in turns) for index in (0, 1))
             print(
@@ -459,11 +462,11 @@ class FleetChecks(Checks):
         return seconds, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
     def run_fleet(self, paths):
-        """Return the elapsed seconds and the CPU seconds of the fleet, the latter including the cluster and this process."""
+        """Return the elapsed seconds and the CPU seconds of the fleet, including the cluster and this process."""
         cluster_seconds, own_seconds, started = self.cluster.seconds(), time.process_time(), time.monotonic()
-        done = fleet.run(paths, self.client, verbs=["verify"], **self.settings)
+        outcome = fleet.run(paths, self.client, verbs=["verify"], **self.settings)
         seconds = time.monotonic() - started
-        self.check({row["code"] for row in done.rows()} == {0}, "a backup was not verified")
+        self.check({row["code"] for row in outcome.rows()} == {0}, "a backup was not verified")
         return seconds, time.process_time() - own_seconds + self.cluster.seconds() - cluster_seconds
 
 
@@ -484,7 +487,7 @@ def main():
         addresses = sum(path.startswith("file:") for path in backups.paths)
         log(
             f"{len(backups.paths)} backups, {len(FAULTY)} of them faulty, {addresses} of them streamed addresses; "
-            f"{len(backups.made)} were made, the other valid ones are copies"
+            f"{len(backups.originals)} were made, the other valid ones are copies"
         )
         expected_runs = backups.run_single_commands(backups.paths, ("verify", "plan"))
         log("single runs")

@@ -119,7 +119,8 @@ def main():
                     context = f"{fault.name} {' '.join(flags)}"
                     checks.check(
                         device[:2] == simulator[:2],
-                        f"{context}: the device ended with {device[:2]}: {device[4]} / the Simulator with {simulator[:2]}: "
+                        f"{context}: the device ended with {device[:2]}: "
+                        f"{device[4]} / the Simulator with {simulator[:2]}: "
                         f"{simulator[4]}",
                     )
                     checks.check(
@@ -133,7 +134,8 @@ def main():
         bool(arguments.only) or codes[13] > 0 and codes[0] + codes[3] > 0, "no backup was refused, or none was restored"
     )
     print(
-        f"{count} restores of {len(selected)} backups to both targets in {time.perf_counter() - started:.0f} s; exit codes "
+        f"{count} restores of {len(selected)} backups to both targets in {time.perf_counter() - started:.0f} s; "
+        "exit codes "
         + ", ".join(f"{code}: {number}" for code, number in sorted(codes.items()))
     )
     return checks.finish()

@@ -85,7 +85,7 @@ class SignalTester:
         check(files_without_locks(self.folder) == files_before, f"{context}: changed something")
 
     def waits(self):
-        """Yield each wait: its name, a context manager that creates it, the command, and further arguments of `send`."""
+        """Yield each wait: its name, a context manager that creates it, the command, and arguments of `send`."""
         folder = self.folder
 
         @contextlib.contextmanager

@@ -33,8 +33,8 @@ def import_of(modules):
     return rf"^\s*{attributes}{access}import (?:\w+ )?(?:{modules})\b"
 
 
-# Files that may import the C library, for memory, time, processes, signals, terminals, open streams and libarchive's
-# texts.
+# Files that may import the C library: for files, memory, time, processes, signals, terminals, streams and the error
+# messages of libarchive.
 C_LIBRARY_FILES = r"^Sources/(?:" + "|".join([
     r"Library/Basics/Files/(?:SystemCalls|FileStatus|DirectoryEntry)",
     r"Library/Basics/Sockets/StreamSocket",
@@ -55,35 +55,39 @@ FILE_CALLS = (
 
 SWIFT_SOURCES = r"^(?:Sources|Fixtures|docs/Examples)/.*\.swift$"
 RULES = [
-    Rule("an error is thrown on, never forced away", r"\btry!", SWIFT_SOURCES),
-    Rule("a cast is tested, never forced", r"\bas!", SWIFT_SOURCES),
-    Rule("these parts do without Foundation", import_of("Foundation|FoundationNetworking|FoundationXML"),
-         r"^Sources/Library/(?:Basics/(?:Secrets|JSON|Values|Errors|Names)|KeychainFormats|KeychainCrypto|KeychainRules|Keychains/(?:Databases|Simulator|Dumps)|VirtualDevice/SecItem|Backups|KeyhaulKit|Reports)/"),
-    Rule("OpenSSL belongs to KeychainCrypto", import_of("COpenSSL"), r"^Sources/.*\.swift$", r"^Sources/Library/KeychainCrypto/"),
-    Rule("libarchive belongs to Backups", import_of("CArchive"), r"^Sources/.*\.swift$", r"^Sources/Library/Backups/"),
-    Rule("utf8proc belongs to Basics and KeychainCrypto", import_of("CUTF8Proc"), r"^Sources/.*\.swift$",
+    Rule("`try!` is not allowed", r"\btry!", SWIFT_SOURCES),
+    Rule("`as!` is not allowed", r"\bas!", SWIFT_SOURCES),
+    Rule("this module does not import Foundation", import_of("Foundation|FoundationNetworking|FoundationXML"),
+         r"^Sources/Library/(?:Basics/(?:Secrets|JSON|Values|Errors|Names)|KeychainFormats|KeychainCrypto|KeychainRules"
+         r"|Keychains/(?:Databases|Simulator|Dumps)|VirtualDevice/SecItem|Backups|KeyhaulKit|Reports)/"),
+    Rule("only KeychainCrypto imports OpenSSL", import_of("COpenSSL"), r"^Sources/.*\.swift$",
+         r"^Sources/Library/KeychainCrypto/"),
+    Rule("only Backups imports libarchive", import_of("CArchive"), r"^Sources/.*\.swift$",
+         r"^Sources/Library/Backups/"),
+    Rule("only Basics and KeychainCrypto import utf8proc", import_of("CUTF8Proc"), r"^Sources/.*\.swift$",
          r"^Sources/Library/(?:Basics|KeychainCrypto)/"),
-    Rule("GRDB is only for writing databases, in Keychains/Store and Backups/Writing", import_of("GRDB|GRDBSQLite"),
+    Rule("only Keychains/Store and Backups/Writing import GRDB", import_of("GRDB|GRDBSQLite"),
          r"^Sources/.*\.swift$", r"^Sources/Library/(?:Keychains/Store|Backups/Writing)/"),
-    Rule("The C interface of SQLite belongs to Basics and to the code that uses GRDB", import_of("CSQLite|SQLite3"),
+    Rule("only Basics and the code that uses GRDB import the C interface of SQLite", import_of("CSQLite|SQLite3"),
          r"^Sources/.*\.swift$", r"^Sources/Library/(?:Basics/SQLite|Keychains/Store|Backups/Writing)/"),
-    Rule("threads take turns by Basics' Locked, which the thread sanitizer sees", r"\bMutex[<(]",
+    Rule("use `Locked` of Basics, which the thread sanitizer understands", r"\bMutex[<(]",
          r"^Sources/.*\.swift$"),
-    Rule("threads are started by Basics, whose leave nothing on their stacks",
+    Rule("start threads with `WorkThread` of Basics, which wipes their stacks",
          r"(?<!\w)Thread(?: \{|\()|\bDispatchQueue\(|\bdetachNewThread|\bconcurrentPerform|\bpthread_create",
          r"^Sources/.*\.swift$", r"^Sources/Library/Basics/Threads/WorkThread\.swift$"),
-    Rule("the C library is imported by Basics, and by name for what is not a file", import_of("Glibc|Musl|Darwin"),
+    Rule("only the files listed in C_LIBRARY_FILES import the C library", import_of("Glibc|Musl|Darwin"),
          r"^Sources/.*\.swift$", C_LIBRARY_FILES),
-    Rule("calls about files are made by Basics", FILE_CALLS, r"^Sources/.*\.swift$", r"^Sources/Library/Basics/Files/"),
-    Rule("a flag or a command belongs to the program, and to the Words and Results of Reports",
+    Rule("only Basics calls file functions of the C library", FILE_CALLS, r"^Sources/.*\.swift$",
+         r"^Sources/Library/Basics/Files/"),
+    Rule("only the program and the Words and Results of Reports name flags and commands",
          r'^(?!\s*//).*"[^"]*(?:(?<!var\()--[a-z]|\bkeyhaul [a-z])', r"^Sources/.*\.swift$",
          r"^Sources/(?:CommandLine/|Library/Reports/(?:Words|Results)/)"),
-    Rule("a path of somebody's machine", r"(?<![\w.}])/(?:(?:work|tmp|root|Users)/[\w.]|home/[\w.]+/)", r".",
+    Rule("a path on a developer's machine", r"(?<![\w.}])/(?:(?:work|tmp|root|Users)/[\w.]|home/[\w.]+/)", r".",
          r"^Tests/TestSupport/test-vectors\.json$"),
-    Rule("a document that is not in this repository", r"(?<![\w/.-])(?:spec|shared)/[\w-]", r"."),
-    Rule("a note to ourselves", r"\b(?:TO" r"DO|FIX" r"ME|X" r"XX|HA" r"CK)\b", r"."),
+    Rule("a reference to a document outside this repository", r"(?<![\w/.-])(?:spec|shared)/[\w-]", r"."),
+    Rule("a note about unfinished work", r"\b(?:TO" r"DO|FIX" r"ME|X" r"XX|HA" r"CK)\b", r"."),
     Rule("the number of an issue", r"(?i)\bissue\s+#?\d", r"."),
-    Rule("an unfinished merge", r"^(?:<{7}|={7}|>{7})(?: |$)", r"."),
+    Rule("a merge conflict marker", r"^(?:<{7}|={7}|>{7})(?: |$)", r"."),
 ]
 
 # Documentation: pages, examples, schemas, packages and their descriptions, the targets that `make` lists, and .ci.
@@ -106,10 +110,11 @@ DISCOURAGED_PHRASES = {
     r"com(?:e|es|ing) to|came to": "becomes, reaches, results in",
     r"at hand": "available",
 }
-DISCOURAGED_PHRASE = re.compile(r"\b(?:" + "|".join(f"({phrase})" for phrase in DISCOURAGED_PHRASES).replace(" ", r"\s+") + r")\b", re.IGNORECASE)
+ALTERNATIVES = "|".join(f"({phrase})" for phrase in DISCOURAGED_PHRASES).replace(" ", r"\s+")
+DISCOURAGED_PHRASE = re.compile(rf"\b(?:{ALTERNATIVES})\b", re.IGNORECASE)
 # The start of a line. Removing it finds phrases that are broken over two lines of a comment.
 LINE_START = re.compile(r"\n[ \t]*(?:#|//+)?[ \t]+")
-# Quotations that contain a discouraged phrase: file, quotation, and reason. A quotation that is gone has to be removed.
+# Quotations that contain a discouraged phrase: file, quotation, and reason. Remove entries that are no longer quoted.
 QUOTATIONS: list[tuple[str, str, str]] = [
 ]
 EXCLUDED = re.compile(r"^(?:LICENSE|Package\.resolved)$")

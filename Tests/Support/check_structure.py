@@ -145,7 +145,8 @@ def main():
             findings.append(f"{target}: folders use each other: {' -> '.join(path)} ({steps})")
         if arguments.draw:
             print(
-                f"{part}  ({len(files)} files, {total:,} lines)  -> {', '.join(sorted(imported, key=LAYER_OF_TARGET.get)) or 'nothing'}"
+                f"{part}  ({len(files)} files, {total:,} lines) "
+                f" -> {', '.join(sorted(imported, key=LAYER_OF_TARGET.get)) or 'nothing'}"
             )
             for folder in lowest_first(uses):
                 print(f"    {folder}  ({file_counts[folder]})  -> {', '.join(sorted(uses[folder])) or 'nothing'}")

@@ -230,8 +230,10 @@ def main():
                 )
     codes = ", ".join(f"{code}: {count}" for code, count in sorted(tester.codes.items(), key=str))
     print(
-        f"{len(scenarios)} writing and {len(commands)} reading commands with {starts} thread starts, at most {maximum} in one; {tester.runs} runs "
-        f"with {tester.refused} refused starts; {tester.hangs} hangs; exit codes {codes}; the longest took {tester.longest:.1f} s"
+        f"{len(scenarios)} writing and {len(commands)} reading commands with {starts} thread starts, "
+        f"at most {maximum} in one; {tester.runs} runs "
+        f"with {tester.refused} refused starts; {tester.hangs} hangs; exit codes {codes}; "
+        f"the longest took {tester.longest:.1f} s"
     )
     tester.checks.check(arguments.only or tester.refused > 0, "no start was refused")
     return tester.checks.finish()

@@ -92,9 +92,9 @@ class FreshRoot:
         run("mount", "-t", "tmpfs", "tmpfs", self.root / "root")
         # Hides this repository. Only the checkout is visible.
         run("mount", "-t", "tmpfs", "tmpfs", self.root / ROOT.relative_to("/"))
+        swift = shutil.which("swift") or fail("swift was not found", "the workflow builds with it")
         self.environment = {
-            "PATH": f"{pathlib.Path(shutil.which('swift') or fail('there is no swift', 'the workflow builds with it')).resolve().parent}"
-            ":/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+            "PATH": f"{pathlib.Path(swift).resolve().parent}:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
             "HOME": "/root",
             "LC_ALL": "C.UTF-8",
             "DEBIAN_FRONTEND": "noninteractive",

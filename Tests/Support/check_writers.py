@@ -286,7 +286,8 @@ class ConcurrentRunner:
         after = self.read_result_of(reader, folder, backup)
         self.checks.check(
             read_result[0] == BUSY or result in (before, after),
-            f"{name}: {read_result[0]} {read_result[2][-300:]}: {difference(result, before)}; {difference(result, after)}")
+            f"{name}: {read_result[0]} {read_result[2][-300:]}: {difference(result, before)}; "
+            f"{difference(result, after)}")
         self.checks.check(
             write_result[0] in (0, BUSY), f"{name}: the writer exits with {write_result[0]}: {write_result[2]}"
         )

@@ -99,14 +99,14 @@ class Disk:
         self.root, self.top, self.pending = str(folder), Folder(), []
         for path in sorted(folder.rglob("*")):
             node = Folder() if path.is_dir() else File(path.read_bytes())
-            parent, name = self.place(str(path))
+            parent, name = self.locate(str(path))
             parent.current[name] = parent.safe[name] = node
 
-    def place(self, path):
+    def locate(self, path):
         """Return the folder that contains a path, and the last name of the path."""
-        *above, name = pathlib.PurePath(path).relative_to(self.root).parts
+        *parents, name = pathlib.PurePath(path).relative_to(self.root).parts
         folder = self.top
-        for part in above:
+        for part in parents:
             folder = folder.current[part]
         return folder, name
 
@@ -114,7 +114,7 @@ class Disk:
         """Return the file or folder at a path, or None."""
         if path == self.root:
             return self.top
-        folder, name = self.place(path)
+        folder, name = self.locate(path)
         return folder.current.get(name)
 
     def rename(self, *moves):
@@ -143,15 +143,15 @@ class Disk:
             self.sync(node)
         elif change.operation in ("create", "mkdir"):
             if node is None:
-                self.rename((*self.place(change.path), File() if change.operation == "create" else Folder()))
+                self.rename((*self.locate(change.path), File() if change.operation == "create" else Folder()))
         elif change.operation == "remove":
-            self.rename((*self.place(change.path), None))
+            self.rename((*self.locate(change.path), None))
         elif change.operation == "rename":
-            self.rename((*self.place(change.path), None), (*self.place(change.other), node))
+            self.rename((*self.locate(change.path), None), (*self.locate(change.other), node))
         elif change.operation == "link":
-            self.rename((*self.place(change.other), node))
+            self.rename((*self.locate(change.other), node))
         elif change.operation == "exchange":
-            self.rename((*self.place(change.path), self.node(change.other)), (*self.place(change.other), node))
+            self.rename((*self.locate(change.path), self.node(change.other)), (*self.locate(change.other), node))
         elif change.operation != "mode":
             raise ValueError(f"unknown operation {change.operation}")
 

@@ -525,8 +525,10 @@ def main():
             f"{count['kills']} of {arguments.kills} kills were sent to a running program")
         tester.checks.check(count["old"] > 0 and count["new"] > 0, "some kills were before and some after the change")
     print(
-        f"{count['kills']} kills in {len(selected)} scenarios in {time.perf_counter() - started:.0f} s: {count['old']} left the "
-        f"old state, {count['new']} the new state, {count['between']} some of the exported files; {count['left']} left other files"
+        f"{count['kills']} kills in {len(selected)} scenarios in {time.perf_counter() - started:.0f} s: "
+        f"{count['old']} left the "
+        f"old state, {count['new']} the new state, {count['between']} some of the exported files; "
+        f"{count['left']} left other files"
     )
     return tester.checks.finish()
 

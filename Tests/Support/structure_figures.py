@@ -105,7 +105,8 @@ def main():
     print(f"`do throws` blocks          {sum(text.count('do throws') for text in texts):>6}")
     print(f"switches over the source    {sum(map(switches_over_source, texts)):>6}")
     print(
-        f"public declarations         {sum(len(PUBLIC.findall(text)) for name in visible_modules for text in texts_by_module[name]):>6}"
+        "public declarations         "
+        f"{sum(len(PUBLIC.findall(text)) for name in visible_modules for text in texts_by_module[name]):>6}"
     )
 
 

@@ -87,14 +87,14 @@ class ChecksOfWork(unittest.TestCase):
             absent = pathlib.Path(folder) / "absent"
             file = pathlib.Path(folder) / "file"
             file.write_bytes(b"content")
-            self.assert_rejected(lambda _: bench_conversion.wrong_archive(absent, {"a": "b"}))
+            self.assert_rejected(lambda _: bench_conversion.archive_problem(absent, {"a": "b"}))
             self.assert_rejected(lambda _: bench_export.missing_items(absent))
-            self.assert_rejected(lambda printed: bench_files.wrong_text(printed, "00"))
-            self.assert_rejected(lambda printed: bench_fleet.wrong_documents(printed, b"{}"))
-            self.assert_rejected(lambda printed: bench_fleet.wrong_lines(printed, 1))
-            self.assert_rejected(lambda _: bench_items.wrong_irestore_document(str(absent), 1))
-            self.assert_rejected(lambda _: bench_large_files.wrong_file(absent, "00"))
-            self.assert_rejected(lambda printed: bench_large_files.wrong_digests(printed, [file]))
+            self.assert_rejected(lambda printed: bench_files.text_problem(printed, "00"))
+            self.assert_rejected(lambda printed: bench_fleet.documents_problem(printed, b"{}"))
+            self.assert_rejected(lambda printed: bench_fleet.lines_problem(printed, 1))
+            self.assert_rejected(lambda _: bench_items.irestore_document_problem(str(absent), 1))
+            self.assert_rejected(lambda _: bench_large_files.file_problem(absent, "00"))
+            self.assert_rejected(lambda printed: bench_large_files.digests_problem(printed, [file]))
 
     def test_a_program_that_does_its_work_is_timed(self):
         with tempfile.TemporaryDirectory() as folder:
@@ -102,12 +102,12 @@ class ChecksOfWork(unittest.TestCase):
             file.write_bytes(b"content")
             run = bench_files.timed(
                 ["openssl", "sha1", str(file)], settle=False,
-                check=lambda printed: bench_large_files.wrong_digests(printed, [file]))
+                check=lambda printed: bench_large_files.digests_problem(printed, [file]))
             self.assertGreater(run.seconds, 0)
             for line in (b'{"format": "a"}\n{"format": "b"}\n', b'{"format": "b"}\n{"format": "a"}\n'):
-                self.assertEqual(bench_fleet.wrong_lines(line, 2), "")
-                self.assertEqual(bench_fleet.wrong_documents(line, b'{"format": "a"}\n{"format": "b"}\n'), "")
-            self.assertNotEqual(bench_fleet.wrong_documents(b"{}", b"{}\n"), "")
+                self.assertEqual(bench_fleet.lines_problem(line, 2), "")
+                self.assertEqual(bench_fleet.documents_problem(line, b'{"format": "a"}\n{"format": "b"}\n'), "")
+            self.assertNotEqual(bench_fleet.documents_problem(b"{}", b"{}\n"), "")
 
 
 class PageTables(unittest.TestCase):
