@@ -60,7 +60,7 @@ struct FinishedSessionTests {
 
   /// Ending a session that writes without `finish()` loses only the word of what could not be written, which no test of
   /// a sound disk sees; so that the places are counted in which one can be opened.
-  @Test("A writing session is opened in three files only, and each of them finishes it")
+  @Test("A writing session is opened in four files only, and each of them finishes it")
   func places() throws {
     let sources = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
       .deletingLastPathComponent().appending(path: "Sources")
@@ -76,11 +76,11 @@ struct FinishedSessionTests {
     #expect(
       openers.sorted() == [
         "Apple/KeychainServices/Client/KeychainClient.swift", "CommandLine/keyhaul/Arguments/Finding/FoundDevice.swift",
-        "Library/VirtualDevice/Sessions/KeptSessions.swift",
+        "Library/DeviceServer/Backup2/DeviceContent.swift", "Library/VirtualDevice/Sessions/KeptSessions.swift",
       ])
     for name in [
       "Apple/KeychainServices/Client/DeviceGate.swift", "CommandLine/keyhaul/Arguments/Finding/FoundDevice.swift",
-      "Library/VirtualDevice/Sessions/KeptSessions.swift",
+      "Library/DeviceServer/Backup2/DeviceContent.swift", "Library/VirtualDevice/Sessions/KeptSessions.swift",
     ] {
       #expect(try String(contentsOf: sources.appending(path: name), encoding: .utf8).contains(".finish()"))
     }

@@ -39,7 +39,7 @@ struct DeviceServeTests {
   @Test("The server prints the line for the client's shell, removes its socket, and ends with 0 when it is interrupted")
   func interrupted() throws {
     let outcome = try world.run(
-      "keyhaul device serve d --trust once --listen ./phone.sock >line 2>log & server=$!; "
+      "keyhaul device serve d --trust once --listen phone.sock >line 2>log & server=$!; "
         + "for i in $(seq 100); do test -s line && break; sleep 0.1; done; test -S phone.sock && echo listens; "
         + "stat -c %a phone.sock; keyhaul device serve d --trust once; echo $?; kill -TERM $server; wait $server; "
         + "echo $?; test -e phone.sock || echo removed; sed \"s|$PWD|PATH|\" line")
