@@ -78,7 +78,7 @@ public struct MakerItems: Sendable {
     self.init(
       device: device.name, revision: device.record.revision, isProven: archive.isSameDevice == true,
       absent: forecast.leftOut.map {
-        Item(identity: $0.item.identity, protection: $0.item.protection, reason: $0.reason)
+        Item(identity: $0.identity, protection: $0.protection, reason: $0.outcome.reason)
       } + difference.added.map { Item(identity: $0.identity, protection: $0.protection, reason: nil) },
       heldCount: difference.sameCount + difference.changed.count + difference.sealed.inBoth,
       changedCount: difference.changed.count, doubtfulCount: difference.doubtfulInSecond.count,
