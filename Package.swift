@@ -97,7 +97,9 @@ let stores = keychains + ["VirtualDevice", "Backups"]
     part("Security", in: "Apple", ["KeychainServices"]),
     part("LocalAuthentication", in: "Apple", ["KeychainServices"]),
     part("KeyhaulTesting", in: "Apple", ["KeychainServices", "Reports", "KeyhaulKit"] + stores, excluding: ["Apple"]),
-    .target(name: "KeychainExamples", dependencies: ["KeychainServices"], path: "docs/Examples", swiftSettings: strict),
+    .target(
+      name: "KeychainExamples", dependencies: ["KeychainServices"], path: "docs/Examples", exclude: ["BackupReport"],
+      swiftSettings: strict),
     tests(of: "Security", ["LocalAuthentication", "KeychainServices"]),
     .testTarget(
       name: "FoundationOnlyTests", dependencies: ["Security"],
@@ -137,8 +139,9 @@ let package = Package(
       name: "KeyhaulKit",
       targets: [
         "Basics", "KeychainFormats", "KeychainCrypto", "KeychainRules", "Keychains", "VirtualDevice", "Backups",
-        "KeyhaulKit", "Reports",
+        "KeyhaulKit",
       ]),
+    .library(name: "Reports", targets: ["Reports"]),
     .executable(name: "keyhaul", targets: ["keyhaul"]),
   ] + (["KeychainServices", "KeyhaulTesting"] + appleNames).map { .library(name: $0, targets: [$0]) },
   dependencies: [
@@ -177,6 +180,11 @@ let package = Package(
       path: "Sources/CommandLine/keyhaul",
       swiftSettings: strict),
 
+    // The program that the README shows
+    .executableTarget(
+      name: "BackupReport", dependencies: ["KeyhaulKit", "Reports"], path: "docs/Examples/BackupReport",
+      swiftSettings: strict),
+
     // Tests
     .target(
       name: "TestSupport", dependencies: formats, path: "Tests/TestSupport", exclude: vectors, swiftSettings: strict),
@@ -190,7 +198,7 @@ let package = Package(
     tests(of: "KeyhaulKit", stores + [grdb, system]),
     tests(of: "Reports", ["KeyhaulKit"] + stores),
     tests(
-      of: "CommandLine", ["Reports", "KeyhaulKit", grdb, parser, system] + stores, target: "keyhaul",
+      of: "CommandLine", ["BackupReport", "Reports", "KeyhaulKit", grdb, parser, system] + stores, target: "keyhaul",
       excluding: ["Sessions", "Snapshots"]),
   ].filter(isWanted) + appleTargets.filter(isWanted),
   swiftLanguageModes: [.v6]

@@ -101,7 +101,7 @@ struct ReencryptionTests {
     let directory = try TemporaryDirectory()
     let desk = try DeskBackup()
     let path = try place(desk, directory, as: form)
-    let original = try BackupArchive.open(.path(path))
+    let original = try BackupArchive.open(.path(path), system: .real)
     let plain = try original.plainFiles(original.keybag.keys(""))
     _ = try rewrite(path, with: try desk.protected("correct horse"), from: "")
     let bare = try desk.unprotected(try desk.protected("correct horse"), "correct horse")

@@ -26,7 +26,7 @@ struct RekeyTests {
     let directory = try TemporaryDirectory()
     try SampleBackup().write(to: .directory(directory.path("b")))
     let before = try bytes(in: directory, "b")
-    let old = try BackupArchive.open(.path(directory.path("b")))
+    let old = try BackupArchive.open(.path(directory.path("b")), system: .real)
     try replace(directory.path("b"))
     let after = try bytes(in: directory, "b")
     #expect(before.keys == after.keys)
@@ -143,7 +143,7 @@ struct RekeyTests {
   func changed() throws {
     let directory = try TemporaryDirectory()
     try SampleBackup().write(to: .directory(directory.path("b")))
-    let archive = try BackupArchive.open(.path(directory.path("b")))
+    let archive = try BackupArchive.open(.path(directory.path("b")), system: .real)
     try replace(directory.path("b"))
     let standing = try directory.read("b/Manifest.plist")
     let error = #expect(throws: BackupArchiveError.self) {

@@ -10,7 +10,7 @@ struct RemainsTests {
   private func remains(_ files: [(path: String, bytes: [UInt8])]) throws -> BackupArchive {
     let directory = try TemporaryDirectory()
     try directory.write(packed(files), to: "backup.tar")
-    return try BackupArchive.openRemains(.path(directory.path("backup.tar")))
+    return try BackupArchive.open(.path(directory.path("backup.tar")), system: .real, takesRemains: true)
   }
 
   @Test(

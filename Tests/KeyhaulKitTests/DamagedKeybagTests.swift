@@ -44,9 +44,9 @@ private final class BrokenKeybag {
 
   func open(_ keybag: Keybag, on session: DeviceSession?, limit: Int = RoundLimit.standard) throws -> OpenedArchive {
     let path = try forge.write(prepared, named: "broken") { $0.keybag = keybag }
-    return try OpenedArchive(
-      BackupArchive.open(.path(path)), password: secret(Desk.password), deviceKey: session?.deviceKey(),
-      acceptingAtMost: limit)
+    let archive = try BackupArchive.open(.path(path))
+    return try archive.open(
+      with: archive.unlock(password: secret(Desk.password), acceptingAtMost: limit), deviceKey: session?.deviceKey())
   }
 
   func error(_ keybag: Keybag, limit: Int = RoundLimit.standard) throws -> ArchivedKeychainError? {
@@ -172,9 +172,7 @@ struct FlippedKeybag {
     // More rounds than the backup was made with: the password would be wrong, but nobody waits to hear it.
     let path = try broken.forge.write(broken.prepared, named: "slow") { $0.keybag.dpic = UInt32(rounds) }
     let opening = try openingError {
-      _ = try OpenedArchive(
-        BackupArchive.open(.path(path)), password: secret(Desk.password), deviceKey: nil
-      ) { _, _ in false }
+      _ = try BackupArchive.open(.path(path)).unlock(password: secret(Desk.password)) { _, _ in false }
     }
     #expect(opening?.category == .failed)
     #expect((opening?.underlying as? DataProtectionError)?.code == .cancelled)

@@ -59,14 +59,15 @@ struct ForecastTests {
     let target = try desk.phone("target")
     for password in [Desk.password, nil] {
       let archive = try BackupArchive.open(.path(try desk.backUp(source, password: password)))
-      let key = try ArchiveKey(of: archive, password: secret(password))
+      let key = try archive.unlock(password: secret(password))
       let phones = [nil, try source.held(.reading), try target.held(.reading)]
       defer { for phone in phones { phone?.end() } }
       for first in phones {
-        let opened = try OpenedArchive(archive, key: key, deviceKey: try first?.deviceKey())
+        let opened = try archive.open(with: key, deviceKey: try first?.deviceKey())
         for second in phones {
-          let again = try OpenedArchive(opened, key: key, deviceKey: try second?.deviceKey(), for: .restoring)
-          let reopened = try OpenedArchive(archive, key: key, deviceKey: try second?.deviceKey())
+          let again = try opened.archive.open(
+            with: key, deviceKey: try second?.deviceKey(), for: .restoring, reusing: opened)
+          let reopened = try archive.open(with: key, deviceKey: try second?.deviceKey())
           #expect(again.items.map(Standing.init) == reopened.items.map(Standing.init))
           #expect(again.isSameDevice == reopened.isSameDevice && again.contents == reopened.contents)
         }

@@ -27,7 +27,7 @@ struct ArchivedItemReaderTests {
   }
 
   private func key(_ archive: BackupArchive, _ shelf: Shelf) throws -> ArchiveKey {
-    try ArchiveKey(of: archive, password: shelf.hasPassword ? Secret(utf8: Shelf.password) : nil)
+    try archive.unlock(password: shelf.hasPassword ? Secret(utf8: Shelf.password) : nil)
   }
 
   /// Which device's hardware key is tried.
@@ -54,8 +54,8 @@ struct ArchivedItemReaderTests {
     let shelf = try shelf(hasPassword: hasPassword)
     let archive = try BackupArchive.open(.path(shelf.path))
     let key = try key(archive, shelf)
-    let opened = try OpenedArchive(archive, key: key, deviceKey: try deviceKey(hardware, shelf), for: .reading)
-    let reader = try ArchivedItemReader(archive, key: key, deviceKey: try deviceKey(hardware, shelf), for: .reading)
+    let opened = try archive.open(with: key, deviceKey: try deviceKey(hardware, shelf), for: .reading)
+    let reader = try archive.reader(with: key, deviceKey: try deviceKey(hardware, shelf), for: .reading)
     var taken: [ArchivedItem] = []
     let take = { (portion: [ArchivedItem]) throws(ArchivedKeychainError) in taken += portion }
     try reader.forEachPortion(translating: { $0 }, take)
@@ -80,7 +80,7 @@ struct ArchivedItemReaderTests {
   func ends() throws {
     let shelf = try shelf()
     let archive = try BackupArchive.open(.path(shelf.path))
-    let reader = try ArchivedItemReader(archive, key: try key(archive, shelf), deviceKey: nil, for: .exporting)
+    let reader = try archive.reader(with: try key(archive, shelf), for: .exporting)
     var portions: [[Int]] = []
     #expect(throws: Enough.self) {
       let take = { (portion: [ArchivedItem]) throws(Enough) in

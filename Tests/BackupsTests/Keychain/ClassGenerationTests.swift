@@ -16,7 +16,8 @@ struct ClassGenerationTests {
       entries[0].blob?[4] |= 0x10
       return entries
     }
-    let opened = try OpenedArchive(try shelf.open(), password: Secret(utf8: Shelf.password), deviceKey: nil)
+    let archive = try shelf.open()
+    let opened = try archive.open(with: archive.unlock(password: Secret(utf8: Shelf.password)))
     #expect(opened.items.map(\.protection) == [.whenUnlocked, .whenUnlocked])
     #expect(opened.items.map(\.keyClass) == [KeyClass(rawValue: 0x16), .whenUnlocked])
     #expect(opened.contents.countByProtection == [.whenUnlocked: 2])

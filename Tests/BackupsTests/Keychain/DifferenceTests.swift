@@ -224,7 +224,7 @@ struct DifferenceTests {
   func archives() throws {
     let shelf = try Shelf(items: [.password("anna"), .password("token", .whenUnlockedThisDeviceOnly)])
     let archive = try shelf.open()
-    let opened = try OpenedArchive(archive, password: Secret(utf8: Shelf.password), deviceKey: nil)
+    let opened = try archive.open(with: archive.unlock(password: Secret(utf8: Shelf.password)))
     let difference = try KeychainDifference(from: opened.entries, to: opened.entries)
     #expect(difference.sameCount == 2 && difference.sealed == .init(alike: 1) && difference.isComplete)
     #expect(opened.entries.map(\.reason) == [nil, .deviceBound])

@@ -15,8 +15,8 @@ struct EditedKeychainTests {
   private func edited(_ shelf: Shelf, withDevice: Bool = true) throws -> (EditedKeychain, OpenedArchive) {
     let archive = try shelf.open()
     func key() throws -> DeviceKey? { withDevice ? try shelf.hardware.deviceKey() : nil }
-    let derived = try ArchiveKey(of: archive, password: Secret(utf8: Shelf.password))
-    let opened = try OpenedArchive(archive, key: derived, deviceKey: key(), for: .rewriting)
+    let derived = try archive.unlock(password: Secret(utf8: Shelf.password))
+    let opened = try archive.open(with: derived, deviceKey: key(), for: .rewriting)
     let keychain = try EditedKeychain(
       opened, keys: try derived.classKeys(deviceKey: key()), now: Self.now, random: SeededRandomSource(seed: "edit"))
     return (keychain, opened)

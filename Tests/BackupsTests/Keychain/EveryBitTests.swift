@@ -173,8 +173,8 @@ struct EveryBitTests {
   /// Every item that opens, with its secret.
   private func opened(_ shelf: Shelf) throws -> Set<String> {
     do {
-      let opened = try OpenedArchive(
-        shelf.open(), password: Secret(utf8: Shelf.password), deviceKey: nil, for: .reading)
+      let archive = try shelf.open()
+      let opened = try archive.open(with: archive.unlock(password: Secret(utf8: Shelf.password)), for: .reading)
       let texts: [String] = opened.items.compactMap { item in
         guard case .opened(let opened) = item.opening else { return nil }
         return

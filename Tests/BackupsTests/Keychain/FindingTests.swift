@@ -22,7 +22,7 @@ struct FindingTests {
   ) throws -> OpenedArchive {
     let archive = try shelf.open()
     let text = password ?? (shelf.hasPassword ? Shelf.password : nil)
-    return try OpenedArchive(archive, password: text.map { Secret(utf8: $0) }, deviceKey: nil, for: use)
+    return try archive.open(with: archive.unlock(password: text.map { Secret(utf8: $0) }), for: use)
   }
 
   /// What is said of it, that a plan is made of the rest, and that a restore is refused with the same words; where it is

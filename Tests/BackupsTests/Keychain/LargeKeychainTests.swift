@@ -39,10 +39,12 @@ struct LargeKeychainTests {
     _ archive: BackupArchive, _ shelf: Shelf, withDevice: Bool
   ) throws -> (OpenedArchive, again: OpenedArchive) {
     let password: Secret? = shelf.hasPassword ? Secret(utf8: Shelf.password) : nil
-    let key = try ArchiveKey(of: archive, password: password)
-    let first = try OpenedArchive(
-      archive, key: key, deviceKey: withDevice ? try shelf.hardware.deviceKey() : nil, for: .reading)
-    return (first, try OpenedArchive(first, key: key, deviceKey: try shelf.hardware.deviceKey(), for: .reading))
+    let key = try archive.unlock(password: password)
+    let first = try archive.open(
+      with: key, deviceKey: withDevice ? try shelf.hardware.deviceKey() : nil, for: .reading)
+    return (
+      first, try first.archive.open(with: key, deviceKey: try shelf.hardware.deviceKey(), for: .reading, reusing: first)
+    )
   }
 
   private func outcomes(_ opened: OpenedArchive) throws -> [Outcome] { try opened.items.map { try Outcome($0) } }
@@ -94,13 +96,15 @@ struct LargeKeychainTests {
   func sealedForHardware() throws {
     let shelf = try Shelf(items: [.password("anna", .whenUnlocked)], keychainKeyClass: .whenUnlockedThisDeviceOnly)
     let archive = try BackupArchive.open(.path(shelf.path))
-    let key = try ArchiveKey(of: archive, password: Secret(utf8: Shelf.password))
-    let own = try OpenedArchive(archive, key: key, deviceKey: try shelf.hardware.deviceKey(), for: .reading)
+    let key = try archive.unlock(password: Secret(utf8: Shelf.password))
+    let own = try archive.open(with: key, deviceKey: try shelf.hardware.deviceKey(), for: .reading)
     #expect(own.hiddenKeychain == nil && own.items.count == 1)
     let other = try HardwareUID(from: SeededRandomSource(seed: "another phone"))
-    let again = try OpenedArchive(own, key: key, deviceKey: try other.deviceKey(), for: .reading)
+    let again = try own.archive.open(with: key, deviceKey: try other.deviceKey(), for: .reading, reusing: own)
     #expect(again.hiddenKeychain?.kind == .keychainDamaged && again.items.isEmpty)
-    #expect(try OpenedArchive(own, key: key, deviceKey: try shelf.hardware.deviceKey(), for: .reading).items.count == 1)
+    #expect(
+      try own.archive.open(with: key, deviceKey: try shelf.hardware.deviceKey(), for: .reading, reusing: own).items
+        .count == 1)
   }
 
   /// What is wrong with a large keychain file.
@@ -143,9 +147,9 @@ struct LargeKeychainTests {
     for storage in [ManifestStorage.temporaryFile, .memory] {
       let archive = try BackupArchive.open(.path(shelf.path), storage: storage)
       #expect((archive.storedLargeKeychain != nil) == (storage == .temporaryFile))
-      let key = try ArchiveKey(of: archive, password: Secret(utf8: Shelf.password))
+      let key = try archive.unlock(password: Secret(utf8: Shelf.password))
       said.append(try BackupVerification(archive, keys: try key.classKeys(deviceKey: nil)))
-      let one = try OpenedArchive(archive, key: key, deviceKey: nil, for: .reading)
+      let one = try archive.open(with: key, for: .reading)
       opened.append((try outcomes(one), one.notes))
     }
     #expect(said[0] == said[1], "\(said)")
@@ -197,8 +201,8 @@ struct LargeKeychainTests {
     switch use {
     case .opening: _ = try opened(archive, shelf, withDevice: false)
     case .passing:
-      let key = try ArchiveKey(of: archive, password: Secret(utf8: Shelf.password))
-      let reader = try ArchivedItemReader(archive, key: key, deviceKey: nil, for: .exporting)
+      let key = try archive.unlock(password: Secret(utf8: Shelf.password))
+      let reader = try archive.reader(with: key, for: .exporting)
       var readable = 0
       let count = { (portion: [ArchivedItem]) throws(ArchivedKeychainError) in
         readable += portion.count { $0.item != nil }
@@ -206,7 +210,7 @@ struct LargeKeychainTests {
       try reader.forEachPortion(translating: { $0 }, count)
       #expect(readable == 6)
     case .verifying:
-      let key = try ArchiveKey(of: archive, password: shelf.hasPassword ? Secret(utf8: Shelf.password) : nil)
+      let key = try archive.unlock(password: shelf.hasPassword ? Secret(utf8: Shelf.password) : nil)
       let verification = try BackupVerification(archive, keys: try key.classKeys(deviceKey: nil))
       #expect(verification.found == [] && verification.items?.deviceBound == 6)
     }

@@ -39,7 +39,7 @@ struct LargeListVerificationTests {
       }
     }
     let archive = try BackupArchive.open(.path(shelf.path), limits: .standard, system: system)
-    let key = try ArchiveKey(of: archive, password: Secret(utf8: Shelf.password))
+    let key = try archive.unlock(password: Secret(utf8: Shelf.password))
     func outcome(failing number: Int) throws -> Outcome {
       reads.withLock { $0 = 0 }
       failing.withLock { $0 = number }

@@ -43,7 +43,7 @@ struct OneReportTests {
     let file = try BackupArchive.open(.path(path))
     let noKeys: ClassKeys? = nil
     #expect(try BackupVerification(directory, keys: noKeys) == BackupVerification(file, keys: noKeys))
-    let keys: ClassKeys? = try ArchiveKey(of: directory, password: Secret(utf8: Shelf.password)).classKeys(
+    let keys: ClassKeys? = try directory.unlock(password: Secret(utf8: Shelf.password)).classKeys(
       deviceKey: nil)
     let report = try BackupVerification(directory, keys: keys)
     #expect(try BackupVerification(file, keys: keys) == report)
@@ -73,7 +73,7 @@ struct OneReportTests {
     _ = try archive.storedFiles()
     let once = lists.count - before
     #expect(once > 0)
-    let key = try ArchiveKey(of: archive, password: Secret(utf8: Shelf.password))
+    let key = try archive.unlock(password: Secret(utf8: Shelf.password))
     let keys: ClassKeys? = try key.classKeys(deviceKey: nil)
     let report = try BackupVerification(archive, keys: keys)
     #expect(report.notes == Self.notes)

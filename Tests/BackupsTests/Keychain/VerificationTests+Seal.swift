@@ -13,7 +13,7 @@ extension VerificationTests {
     private let plain = VerificationTests()
 
     private func keys(of archive: BackupArchive, _ shelf: Shelf) throws -> ClassKeys? {
-      try ArchiveKey(of: archive, password: shelf.hasPassword ? Secret(utf8: Shelf.password) : nil)
+      try archive.unlock(password: shelf.hasPassword ? Secret(utf8: Shelf.password) : nil)
         .classKeys(deviceKey: nil)
     }
 

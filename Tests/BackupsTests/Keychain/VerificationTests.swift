@@ -44,7 +44,7 @@ struct VerificationTests {
       case .own: try shelf.hardware.deviceKey()
       case .other: try HardwareUID(from: SeededRandomSource(seed: "another phone")).deviceKey()
       }
-    let keys: ClassKeys? = try ArchiveKey(of: archive, password: password).classKeys(deviceKey: deviceKey)
+    let keys: ClassKeys? = try archive.unlock(password: password).classKeys(deviceKey: deviceKey)
     return try BackupVerification(archive, keys: keys)
   }
 
@@ -370,7 +370,7 @@ struct VerificationTests {
     let archive = try shelf.open()
     var steps: [Int64] = []
     var total: Int64 = 0
-    let keys: ClassKeys? = try ArchiveKey(of: archive, password: Secret(utf8: Shelf.password)).classKeys(deviceKey: nil)
+    let keys: ClassKeys? = try archive.unlock(password: Secret(utf8: Shelf.password)).classKeys(deviceKey: nil)
     _ = try BackupVerification(archive, keys: keys) { done, all in
       steps.append(done)
       total = all

@@ -40,8 +40,8 @@ struct ExportReadingTests {
     let archive = try BackupArchive.open(
       .path(world.devices.home.appending(path: "b").path), limits: .standard, system: system)
     #expect(archive.storedLargeKeychain != nil)
-    let key = try ArchiveKey(of: archive, password: Secret(utf8: MoveWorld.password))
-    let reader = try ArchivedItemReader(archive, key: key, deviceKey: nil, for: .exporting)
+    let key = try archive.unlock(password: Secret(utf8: MoveWorld.password))
+    let reader = try archive.reader(with: key, for: .exporting)
     let everything = try ItemSelection(.init(kind: nil, attributes: try ItemAttributeOptions.parse([])))
     let source = ExportSource(reader, of: NamedArchive(name: "b", archive: archive), everything)
     let test = try TestSession()

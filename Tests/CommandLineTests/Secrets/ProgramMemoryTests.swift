@@ -56,11 +56,11 @@
           let archive = try BackupArchive.open(.path(world.home.appending(path: name).path))
           let key: ArchiveKey
           if let password {
-            key = try ArchiveKey(of: archive, password: Secret(utf8: password))
+            key = try archive.unlock(password: Secret(utf8: password))
             found.append(
               MemoryScan.Needle(name: "password's key", bytes: key.passcodeKey.withBytes(Array.init)))
           } else {
-            key = try ArchiveKey(of: archive, password: nil)
+            key = try archive.unlock(password: nil)
           }
           let keys = try key.classKeys(deviceKey: hardware)
           for keyClass in keys.classes {

@@ -49,8 +49,9 @@ struct Desk {
   func restore(_ path: String, password: String?, onto phone: KeychainClient) throws -> MigrationPlan {
     let session = try phone.device.openSession(.writing, verb: "restore")
     defer { session.end() }
-    let archive = try OpenedArchive(
-      BackupArchive.open(.path(path)), password: secret(password), deviceKey: try session.deviceKey())
+    let backup = try BackupArchive.open(.path(path))
+    let archive = try backup.open(
+      with: backup.unlock(password: secret(password)), deviceKey: try session.deviceKey())
     let plan = try Restorer.plan(archive, onto: session, policy: .replace)
     try Restorer.restore(plan, onto: session)
     return plan

@@ -64,12 +64,10 @@ struct FoundBackup {
   func newPassword() throws {
     try backUp(password: "horse")
     defer { try? FileManager.default.removeItem(atPath: path) }
-    let before = try BackupArchive.open(.path(path))
-    let keybag = try BackupKeybag.rewrap(before.keybag, from: Secret(utf8: "horse"), to: Secret(utf8: "zebra"))
-    try BackupRewriter().replaceKeybag(
-      of: before, at: path, with: keybag, keys: before.keybag.unlock(password: Secret(utf8: "horse"), deviceKey: nil))
-    let after = try BackupArchive.open(.path(path))
-    #expect(try after.storedFiles() == before.storedFiles())
+    let before = try Backup(path: path, password: Secret(utf8: "horse"))
+    let files = try before.archive.storedFiles()
+    let after = try before.rekey(from: Secret(utf8: "horse"), to: Secret(utf8: "zebra"))
+    #expect(try after.archive.storedFiles() == files)
     let other = try KeychainClient.onNewDevice(passcode: "0000")
     #expect(throws: MigrationError.self) { try restore(password: "horse", onto: other) }
     #expect(try restore(password: "zebra", onto: other) == 1)

@@ -64,7 +64,7 @@ struct ReadingABackup {
     try makeBackup()
     defer { try? FileManager.default.removeItem(atPath: path) }
     let backup = try BackupArchive.open(.path(path))
-    let keys = try ArchiveKey(of: backup, password: Secret(utf8: "horse")).classKeys(deviceKey: nil)
+    let keys = try backup.unlock(password: Secret(utf8: "horse")).classKeys(deviceKey: nil)
 
     let list = try backup.fileList(with: keys)
     let file = try #require(

@@ -95,4 +95,76 @@ struct OneImportTests {
       category { () throws(MigrationError) in _ = try Backup.make(of: old, path: path + ".2.tar") } == .locked)
     #expect(!FileManager.default.fileExists(atPath: path + ".2.tar"))
   }
+
+  @Test("A forecast needs no target, and with the source device it covers every item")
+  func forecast() throws {
+    let made = try Backup.make(of: old, password: Secret(utf8: "horse"), path: path, rounds: 1)
+    let known = try made.forecast()
+    #expect(known.counts(onSameDevice: false).arrives == 1 && known.counts(onSameDevice: true).arrives == 2)
+    #expect(
+      known.planForNewDevice.decisions.map(\.description).sorted()
+        == ["mail: migrates", "push token: stays-behind (device-bound)"])
+    let unknown = try Backup(path: path, password: Secret(utf8: "horse")).forecast()
+    #expect(unknown.counts(onSameDevice: true).arrives == 1 && unknown.counts(onSameDevice: true).expected == 1)
+  }
+
+  @Test("A verified backup stays whole when it is converted, sealed and gets another password")
+  func otherForms() throws {
+    let backup = try Backup.make(of: old, password: Secret(utf8: "horse"), path: path, rounds: 1)
+    #expect(try backup.verify().faults.isEmpty)
+    let copy = path + ".folder/"
+    try backup.convert(to: copy)
+    let error = #expect(throws: MigrationError.self) { try Backup(path: copy, password: Secret(utf8: "horse")).seal() }
+    #expect(error?.category == .usage)
+    try FileManager.default.removeItem(atPath: copy + "Keyhaul.seal")
+    #expect(try Backup(path: copy, password: Secret(utf8: "horse")).seal() > 0)
+
+    let changed = try Backup(path: copy, password: Secret(utf8: "horse"))
+      .rekey(from: Secret(utf8: "horse"), to: Secret(utf8: "zebra"))
+    #expect(changed.items.count == 2 && changed.archive.seal != nil)
+    #expect(try changed.verify().faults.isEmpty)
+    #expect(throws: MigrationError.self) { try Backup(path: copy, password: Secret(utf8: "horse")) }
+    #expect(try Backup(path: path, password: Secret(utf8: "horse")).items.count == 2)
+  }
+
+  @Test("A link to a backup is not replaced by a sealed copy")
+  func link() throws {
+    _ = try Backup.make(of: old, path: path)
+    let link = path + ".link"
+    try FileManager.default.createSymbolicLink(atPath: link, withDestinationPath: path)
+    #expect(throws: MigrationError.self) { try Backup(path: link).seal() }
+    #expect(try FileManager.default.destinationOfSymbolicLink(atPath: link) == path)
+  }
+
+  @Test("An open backup is locked against changes, and a backup that is being changed does not open")
+  func locks() throws {
+    func isLocked() -> Bool {
+      do { return try BackupLock.acquire(path, for: .writing) == nil } catch { return true }
+    }
+    var backup: Backup? = try Backup.make(of: old, path: path)
+    #expect(isLocked() && backup != nil)
+    #expect(try Backup(path: path).items.count == 2)
+    backup = nil
+    #expect(!isLocked())
+
+    let lock = try #require(try BackupLock.acquire(path, for: .writing))
+    let error = #expect(throws: MigrationError.self) { try Backup(path: path) }
+    #expect(error?.category == .busy)
+    _ = consume lock
+    #expect(try Backup(path: path).items.count == 2)
+  }
+
+  @Test("A file with secrets is new, complete, and readable by its owner only")
+  func secretFile() throws {
+    let file = home.home.path + "/secret.csv"
+    try SensitiveBytes(copying: Array("hunter2".utf8)).write(toNewFile: file)
+    #expect(try String(contentsOfFile: file, encoding: .utf8) == "hunter2")
+    let mode = try FileManager.default.attributesOfItem(atPath: file)[.posixPermissions] as? Int
+    #expect(mode == 0o600)
+    let error = #expect(throws: MigrationError.self) {
+      try SensitiveBytes(copying: [1]).write(toNewFile: file)
+    }
+    #expect(error?.category == .usage)
+    #expect(try String(contentsOfFile: file, encoding: .utf8) == "hunter2")
+  }
 }

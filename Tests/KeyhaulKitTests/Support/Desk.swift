@@ -61,8 +61,9 @@ struct Desk {
 
   /// Reads a backup as far as its password and the phone's hardware go.
   func open(_ path: String, password: String?, on session: DeviceSession?) throws -> OpenedArchive {
-    try OpenedArchive(
-      BackupArchive.open(.path(path)), password: secret(password), deviceKey: try session?.deviceKey())
+    let archive = try BackupArchive.open(.path(path))
+    return try archive.open(
+      with: archive.unlock(password: secret(password)), deviceKey: try session?.deviceKey())
   }
 }
 

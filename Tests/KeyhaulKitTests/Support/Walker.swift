@@ -160,7 +160,10 @@ final class Walker {
 
   /// As the phone opens them that made it.
   private func opened() throws -> [KeychainItem?] {
-    try OpenedArchive(BackupArchive.open(.path(path)), password: Secret(utf8: secretText), deviceKey: hardware()).items
+    let archive = try BackupArchive.open(.path(path))
+    return try archive.open(
+      with: archive.unlock(password: Secret(utf8: secretText)), deviceKey: hardware()
+    ).items
       .map(\.item)
   }
 
@@ -224,8 +227,8 @@ final class Walker {
     var new: [KeychainItem] = []
     try writing(step, new: &new) { system in
       let archive = try BackupArchive.open(.path(path))
-      let key = try ArchiveKey(of: archive, password: Secret(utf8: secretText))
-      let opened = try OpenedArchive(archive, key: key, deviceKey: hardware(), for: .rewriting)
+      let key = try archive.unlock(password: Secret(utf8: secretText))
+      let opened = try archive.open(with: key, deviceKey: hardware(), for: .rewriting)
       let edited = try EditedKeychain(
         opened, keys: try key.classKeys(deviceKey: hardware()), now: Desk.now,
         random: SeededRandomSource(seed: "\(step)"))
@@ -266,7 +269,7 @@ final class Walker {
         random: SeededRandomSource(seed: "\(step)"))
       try BackupRewriter(system: system).replaceKeybag(
         of: archive, at: path, with: keybag,
-        keys: ArchiveKey(of: archive, password: Secret(utf8: secretText)).classKeys(deviceKey: nil))
+        keys: archive.unlock(password: Secret(utf8: secretText)).classKeys(deviceKey: nil))
       return old
     }
     password += 1
@@ -281,8 +284,9 @@ final class Walker {
     let death = Death(after: step.death)
     func run(_ death: Death?) throws -> MigrationPlan {
       try held(name, death) { session in
-        let opened = try OpenedArchive(
-          BackupArchive.open(.path(path)), password: Secret(utf8: secretText), deviceKey: session.deviceKey())
+        let archive = try BackupArchive.open(.path(path))
+        let opened = try archive.open(
+          with: archive.unlock(password: Secret(utf8: secretText)), deviceKey: session.deviceKey())
         return try session.restore(opened, policy: step.policy)
       }
     }

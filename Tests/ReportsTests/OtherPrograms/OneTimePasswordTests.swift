@@ -49,7 +49,7 @@ struct OneTimePasswordTests {
     #expect(credentials.map { $0["username"] as? String } == ["anna@example.org", "anna@example.org"])
     let rows = ItemExport(items, as: .passwords).text.split(separator: "\r\n").dropFirst()
     let expected = [#""Bank","","anna@example.org","","","#, #""Mail","","anna@example.org","","","#]
-    #expect(rows.map { $0.prefix(35) } == expected)
+    #expect(rows.map { String($0.prefix(35)) } == expected)
   }
 
   @Test("An address in the generic attribute and the raw bytes of its secret are exported as one address")

@@ -196,7 +196,7 @@ extension Move {
       let deviceKey = try telling { () throws(VirtualDeviceError) in try session.deviceKey() }
       let opened = try telling { () throws(BackupArchiveError) in try BackupArchive.open(.path(path)) }
       let archive = try telling { () throws(ArchivedKeychainError) in
-        try OpenedArchive(opened, password: secret, deviceKey: deviceKey)
+        try opened.open(with: try opened.unlock(password: secret), deviceKey: deviceKey)
       }
       return try telling { () throws(MigrationError) in
         let plan = try Restorer.plan(archive, onto: session, policy: .replace)

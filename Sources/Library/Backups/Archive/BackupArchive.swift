@@ -27,6 +27,8 @@ public struct BackupArchive: Sendable {
 
   package let parts: StoredParts
   package let source: PayloadSource
+  /// The lock for reading; `nil` if the caller has locked the backup, or if its file system has no locks.
+  let lock: BackupLock?
   /// Of the records in its list of files, where each of them is sealed.
   let recordSalt: RecordSalt?
   /// Whether the list of files is a database in clear though there is a password, or is said to be one.
@@ -63,40 +65,42 @@ public struct BackupArchive: Sendable {
   /// read.
   public let computerProperties: ComputerProperties?
 
-  /// Opens a backup and checks everything that needs no password.
+  /// Opens a backup and checks everything that needs no password. This is the first of three steps: `unlock` derives the
+  /// password's key, and `open(with:)` decrypts the items.
+  ///
+  /// The backup at a path is locked for reading until the last copy of the archive is gone, so that no other process
+  /// that uses `BackupLock` changes it. Where the file system has no locks, it is opened without one.
   ///
   /// - Parameters:
   ///   - location: A directory, one file, or a stream; content decides, never a name.
   ///   - limits: The most that is accepted, checked before memory is taken.
-  ///   - storage: Where a large list or keychain is kept meanwhile.
+  ///   - storage: The place for a large manifest or keychain while the archive is open.
   /// - Throws: `.notABackup` for anything else; `.truncated` and `.damaged` for one whose bytes are not what was
-  ///   written; `.hostile` and `.overLimit` for one that no device makes.
+  ///   written; `.hostile` and `.overLimit` for one that no device makes; `.busy` if another process is changing it.
   public static func open(
     _ location: ArchiveLocation, limits: ArchiveLimits = .standard, storage: ManifestStorage = .temporaryFile
   ) throws(BackupArchiveError) -> BackupArchive {
-    try open(location, limits: limits, storage: storage, system: .real)
+    var lock: BackupLock?
+    if case .path(let path) = location { lock = try BackupLock.acquire(path, for: .reading) }
+    return try open(location, limits: limits, storage: storage, system: .real, lock: lock)
   }
 
-  /// Opens a backup as `open` does, and also what is left of one whose manifest or list of files cannot be had: to be shown,
-  /// and for nothing else. Each is a finding.
+  /// Opens a backup for a caller that has locked it, or that only looks at it for a moment.
   ///
-  /// - Throws: Why neither can be read, where nothing else is there either.
-  package static func openRemains(
-    _ location: ArchiveLocation, storage: ManifestStorage = .temporaryFile
-  ) throws(BackupArchiveError) -> BackupArchive {
-    try open(location, limits: .standard, storage: storage, system: .real, takesRemains: true)
-  }
-
+  /// - Parameters:
+  ///   - takesRemains: Whether to also open what is left of a backup without its manifest or its list of files, to show
+  ///     it. Each loss is a finding.
+  ///   - lock: The lock that the archive keeps.
   package static func open(
-    _ location: ArchiveLocation, limits: ArchiveLimits, storage: ManifestStorage = .temporaryFile, system: FileSystem,
-    takesRemains: Bool = false
+    _ location: ArchiveLocation, limits: ArchiveLimits = .standard, storage: ManifestStorage = .temporaryFile,
+    system: FileSystem, takesRemains: Bool = false, lock: BackupLock? = nil
   ) throws(BackupArchiveError) -> BackupArchive {
     let container = ContainerSource(limits: limits, storage: storage, system: system)
     switch location {
     case .stream(let descriptor):
       let feed = try DescriptorFeed(descriptor: FileDescriptor(rawValue: descriptor), system: system)
       let found = try container.read(feed, as: try ContainerFormat(feed))
-      return try BackupArchive(found.parts, .stream(found.payloads), takesRemains: takesRemains)
+      return try BackupArchive(found.parts, .stream(found.payloads), takesRemains: takesRemains, lock: lock)
     case .path(let path):
       let descriptor = try opened(path) { () throws(Errno) in try system.openForReading(path) }
       let file = descriptor.raw
@@ -106,13 +110,14 @@ public struct BackupArchive: Sendable {
         let source = DirectorySource(system: system, limits: limits, storage: storage)
         let parts = try source.read(descriptor)
         return try BackupArchive(
-          parts, .directory(DirectoryHandle(descriptor), source), takesRemains: takesRemains)
+          parts, .directory(DirectoryHandle(descriptor), source), takesRemains: takesRemains, lock: lock)
       case .file:
         let feed = try DescriptorFeed(descriptor: file, system: system)
         let format = try ContainerFormat(feed)
         let found = try container.read(feed, as: format)
         return try BackupArchive(
-          found.parts, .container(ContainerHandle(descriptor, container, format, found)), takesRemains: takesRemains)
+          found.parts, .container(ContainerHandle(descriptor, container, format, found)), takesRemains: takesRemains,
+          lock: lock)
       case .link, .pipe, .other:
         throw BackupArchiveError(.notABackup, "\(quoted(path)) is neither a folder nor a regular file")
       }
@@ -120,7 +125,7 @@ public struct BackupArchive: Sendable {
   }
 
   private init(
-    _ found: StoredParts, _ source: PayloadSource, takesRemains: Bool
+    _ found: StoredParts, _ source: PayloadSource, takesRemains: Bool, lock: BackupLock?
   ) throws(BackupArchiveError) {
     var parts = found
     var notes: [ArchiveNote] = []
@@ -188,6 +193,7 @@ public struct BackupArchive: Sendable {
     self.notes = notes
     self.parts = parts.only(layout)
     self.source = source
+    self.lock = lock
   }
 
   /// What the manifest says, and why nothing of it can be read if that is asked for, or if only an unencrypted list of

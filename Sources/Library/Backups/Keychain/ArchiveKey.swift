@@ -20,28 +20,7 @@ public final class ArchiveKey: Sendable {
   /// Of the records in a list of files of iOS 10.0.
   private let recordKey: RecordKey?
 
-  /// Derives the key of the password as it is given, and where that does not fit, of the same text in its other Unicode
-  /// forms.
-  ///
-  /// - Parameters:
-  ///   - archive: The backup as it was opened.
-  ///   - password: Of the backup; `nil` for one without, whose bag opens with the empty one.
-  ///   - limit: The most PBKDF2 rounds to accept, checked before any work.
-  ///   - progress: Told how far the derivation is; where it answers `false` it ends.
-  /// - Throws: Category `wrongPassword` where none was given and one is needed, or none of the class keys unwraps;
-  ///   `refused` over the limit, and where a password is given for a backup without one; `damaged` where the keybag is
-  ///   not what was written and files are encrypted: where they are in clear, `keybagFault` says it.
-  public convenience init(
-    of archive: BackupArchive, password: borrowing Secret?, acceptingAtMost limit: Int = RoundLimit.standard,
-    progress: PasswordDerivation.Progress = { _, _ in true }
-  ) throws(ArchivedKeychainError) {
-    try self.init(of: archive, password: password, acceptingAtMost: limit, remembering: nil, progress: progress)
-  }
-
-  /// The same, but that no key is derived which is known already.
-  ///
-  /// - Parameter keys: Those of this password that were derived before; new ones are added.
-  package init(
+  fileprivate init(
     of archive: BackupArchive, password: borrowing Secret?, acceptingAtMost limit: Int, remembering keys: DerivedKeys?,
     progress: PasswordDerivation.Progress
   ) throws(ArchivedKeychainError) {
@@ -160,6 +139,36 @@ public final class ArchiveKey: Sendable {
         ? "the files of the backup are unencrypted" : "Manifest.plist says that the backup has no password"
       throw DataProtectionError(.damagedKeybag, "\(claim), but no class key unwraps without one")
     }
+  }
+}
+
+extension BackupArchive {
+  /// Derives the key of the backup's password: the second of the three steps to its items, and the slow one. The
+  /// password's other Unicode forms are tried if it does not fit as given.
+  ///
+  /// - Parameters:
+  ///   - password: The backup's password; `nil` for a backup without one.
+  ///   - limit: The largest number of PBKDF2 iterations to accept, checked before any work.
+  ///   - progress: Called with the progress of the derivation, which ends if it returns `false`.
+  /// - Returns: The key, shared by reference and overwritten once nothing refers to it.
+  /// - Throws: Category `wrongPassword` if a password is missing, or none of the class keys unwraps; `refused` over the
+  ///   limit, and if a password is given for a backup without one; `damaged` if files are encrypted and the keybag is
+  ///   damaged. If the files are unencrypted, `ArchiveKey.keybagFault` has the damage.
+  public func unlock(
+    password: borrowing Secret?, acceptingAtMost limit: Int = RoundLimit.standard,
+    progress: PasswordDerivation.Progress = { _, _ in true }
+  ) throws(ArchivedKeychainError) -> ArchiveKey {
+    try unlock(password: password, acceptingAtMost: limit, remembering: nil, progress: progress)
+  }
+
+  /// Derives the key like the method above, unless it was derived before.
+  ///
+  /// - Parameter keys: The keys that were derived from this password before; a new one is added.
+  package func unlock(
+    password: borrowing Secret?, acceptingAtMost limit: Int = RoundLimit.standard, remembering keys: DerivedKeys?,
+    progress: PasswordDerivation.Progress = { _, _ in true }
+  ) throws(ArchivedKeychainError) -> ArchiveKey {
+    try ArchiveKey(of: self, password: password, acceptingAtMost: limit, remembering: keys, progress: progress)
   }
 }
 

@@ -144,20 +144,12 @@ package struct ArchivedItemReader: Sendable {
   /// What the items prove about the device key that was tried on them; nothing where none was tried, or no item needs one.
   package let hardware: HardwareProof
 
-  /// - Parameters:
-  ///   - archive: The backup as it was opened.
-  ///   - key: What its password comes to.
-  ///   - deviceKey: The hardware key of a device that may have made it. The items that need one are tried with it at once.
-  ///   - use: What it is opened for.
-  /// - Throws: As of `OpenedArchive`.
-  package init(
+  fileprivate init(
     _ archive: BackupArchive, key: ArchiveKey, deviceKey: DeviceKey?, for use: ArchiveUse
   ) throws(ArchivedKeychainError) {
-    let keys = try key.classKeys(deviceKey: deviceKey)
-    let keychain = try UnlockedKeychain(archive, key: key, keys: keys, for: use)
+    keys = try key.classKeys(deviceKey: deviceKey)
+    keychain = try UnlockedKeychain(archive, key: key, keys: keys, for: use)
     hardware = try Self.proof(of: keychain.index, with: keys)
-    self.keychain = keychain
-    self.keys = keys
   }
 
   private static func proof(
@@ -198,6 +190,22 @@ package struct ArchivedItemReader: Sendable {
   /// Why an item does not open here; `nil` if it opens.
   package func reason(of item: ArchivedItem) -> Reason? {
     item.reason(hardware: hardware, backupHasPassword: keychain.hasPassword)
+  }
+}
+
+extension BackupArchive {
+  /// Prepares to decrypt the items a few at a time, for callers that keep none of them. The items that need a hardware
+  /// key are tried with it at once.
+  ///
+  /// - Parameters:
+  ///   - key: The key of the backup's password, from `unlock`.
+  ///   - deviceKey: The hardware key of the possible source device.
+  ///   - use: The purpose, as for `open(with:)`.
+  /// - Throws: As `open(with:)`.
+  package func reader(
+    with key: ArchiveKey, deviceKey: DeviceKey? = nil, for use: ArchiveUse
+  ) throws(ArchivedKeychainError) -> ArchivedItemReader {
+    try ArchivedItemReader(self, key: key, deviceKey: deviceKey, for: use)
   }
 }
 

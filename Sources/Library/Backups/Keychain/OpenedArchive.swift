@@ -29,62 +29,19 @@ public struct OpenedArchive: Sendable {
   /// Whether a password protects it, as far as that opened its keybag.
   public var hasPassword: Bool { keychain.hasPassword }
 
-  /// Derives the password's key, unlocks the keybag and tries every item.
-  ///
-  /// - Parameters:
-  ///   - archive: The backup as it was opened.
-  ///   - password: Of the backup, as `ArchiveKey` takes it.
-  ///   - deviceKey: The hardware key of the device that the archive should go to, or of one that may have made it. What
-  ///     it does not open is another device's, unless it opens something.
-  ///   - makerKey: The hardware key of the device that is said to have made the archive, to learn the names of what the
-  ///     other one does not open. No value that it opens is kept.
-  ///   - use: What it is opened for. A backup in which no keychain was stored is an error for a plan and a restore, and
-  ///     one without items otherwise; one with a finding is an error for a use that the finding forbids.
-  ///   - limit: The most PBKDF2 rounds to accept, checked before any work.
-  ///   - progress: Told how far the derivation is; where it answers `false` it ends.
-  /// - Throws: As `ArchiveKey` and the initializer that takes one.
-  public init(
-    _ archive: BackupArchive, password: borrowing Secret?, deviceKey: DeviceKey?,
-    makerKey: DeviceKey? = nil, for use: ArchiveUse = .restoring,
-    acceptingAtMost limit: Int = RoundLimit.standard, progress: PasswordDerivation.Progress = { _, _ in true }
-  ) throws(ArchivedKeychainError) {
-    let key = try ArchiveKey(of: archive, password: password, acceptingAtMost: limit, progress: progress)
-    try self.init(
-      archive, key: key, deviceKey: deviceKey, makerKey: makerKey, for: use)
-  }
-
-  /// Unlocks the keybag with a key that was derived before and tries every item.
-  ///
-  /// - Throws: Category `damaged` where the list of files cannot be read, and where the use forbids what was found.
-  public init(
-    _ archive: BackupArchive, key: ArchiveKey, deviceKey: DeviceKey?,
-    makerKey: DeviceKey? = nil, for use: ArchiveUse = .restoring
-  ) throws(ArchivedKeychainError) {
-    try self.init(
-      archive, key: key, deviceKey: deviceKey, makerKey: makerKey, for: use, again: nil)
-  }
-
-  /// The same archive with the same key of its password, as other hardware opens it.
-  package init(
-    _ opened: OpenedArchive, key: ArchiveKey, deviceKey: DeviceKey?, for use: ArchiveUse
-  ) throws(ArchivedKeychainError) {
-    try self.init(
-      opened.archive, key: key, deviceKey: deviceKey, makerKey: nil, for: use, again: opened)
-  }
-
-  private init(
-    _ archive: BackupArchive, key: ArchiveKey, deviceKey: DeviceKey?,
-    makerKey: DeviceKey?, for use: ArchiveUse, again opened: OpenedArchive?
+  fileprivate init(
+    _ archive: BackupArchive, key: ArchiveKey, deviceKey: DeviceKey?, sourceKey: DeviceKey?, for use: ArchiveUse,
+    reusing opened: OpenedArchive?
   ) throws(ArchivedKeychainError) {
     let keys = try key.classKeys(deviceKey: deviceKey)
     keychain = try UnlockedKeychain(archive, key: key, keys: keys, for: use, knowing: opened?.keychain)
     let index = keychain.index
     items = try ArchivedItem.openAll(in: index, with: keys, knowing: opened?.items ?? [])
     hardware = HardwareProof(items)
-    switch makerKey {
-    case .some(let makerKey):
-      knownSealed = try ArchivedItem.known(of: items, in: index, with: try key.classKeys(deviceKey: makerKey))
-    case .none: knownSealed = [:]
+    if let sourceKey {
+      knownSealed = try ArchivedItem.known(of: items, in: index, with: try key.classKeys(deviceKey: sourceKey))
+    } else {
+      knownSealed = [:]
     }
     contents = ArchiveContents(items)
   }
@@ -107,6 +64,27 @@ public struct OpenedArchive: Sendable {
   /// Why an item does not open here; `nil` if it opens.
   public func reason(of item: ArchivedItem) -> Reason? {
     item.reason(hardware: hardware, backupHasPassword: hasPassword)
+  }
+}
+
+extension BackupArchive {
+  /// Decrypts every item that the keys can decrypt: the last of the three steps.
+  ///
+  /// - Parameters:
+  ///   - key: The key of the backup's password, from `unlock`.
+  ///   - deviceKey: The hardware key of the target device, or of the possible source device. Items that it cannot decrypt
+  ///     belong to another device, unless it decrypts none at all.
+  ///   - sourceKey: The hardware key of the alleged source device, to learn the names of items that `deviceKey` cannot
+  ///     decrypt. None of their values is kept.
+  ///   - use: The purpose. For a plan and a restore, a backup without a keychain is an error; for other uses, it has no
+  ///     items. A finding that forbids the use is an error too.
+  ///   - opened: The same backup, opened before with the same key, so that its keychain is not read again.
+  /// - Throws: Category `damaged` if the list of files cannot be read, or if a finding forbids the use.
+  public func open(
+    with key: ArchiveKey, deviceKey: DeviceKey? = nil, sourceKey: DeviceKey? = nil, for use: ArchiveUse = .restoring,
+    reusing opened: OpenedArchive? = nil
+  ) throws(ArchivedKeychainError) -> OpenedArchive {
+    try OpenedArchive(self, key: key, deviceKey: deviceKey, sourceKey: sourceKey, for: use, reusing: opened)
   }
 }
 

@@ -10,8 +10,8 @@ public struct BackupRewriter: Sendable {
 
   /// Creates a rewriter of the real file system with the standard limits.
   ///
-  /// - Parameter locks: Whether each change locks the backup, and then checks that it is still the backup that was
-  ///   opened. Pass `false` if the caller locked it for writing before it was opened.
+  /// - Parameter locks: Whether each change locks the backup for writing, and then checks that it is still the backup
+  ///   that was opened, whose own lock ends with it. Pass `false` if the caller locked the backup before it was opened.
   public init(locks: Bool = true) { self.init(system: .real, locks: locks) }
 
   package init(system: FileSystem, limits: ArchiveLimits = .standard, locks: Bool = true) {
@@ -28,6 +28,7 @@ public struct BackupRewriter: Sendable {
     _ archive: BackupArchive, at path: String, _ change: () throws(BackupArchiveError) -> Value
   ) throws(BackupArchiveError) -> Value {
     guard locks else { return try change() }
+    archive.lock?.release()
     let lock = try BackupLock.acquire(path, for: .writing, system: system)
     defer { lock?.release() }
     let now = try reopen(path, like: archive)

@@ -347,6 +347,14 @@ extension BackupPlacement {
     }
   }
 
+  /// Places a file of these bytes where there is nothing yet.
+  package func placeNewFile(at path: String, _ bytes: UnsafeRawBufferPointer) throws(BackupArchiveError) {
+    _ = try placeFile(at: path, byteCount: Int64(bytes.count), replace: false) { (file) throws(WriteFailure) in
+      try systemCall { () throws(Errno) in try system.writeAll(bytes, to: file) }
+      return Int64(bytes.count)
+    }
+  }
+
   /// Looks whether a file could be placed, as far as that shows before anything is written.
   func requireFile(at path: String, replace: Bool) throws(WriteFailure) {
     guard let place = PlacePath(path) else { throw .occupied("\(quoted(path)) is not a valid file name") }

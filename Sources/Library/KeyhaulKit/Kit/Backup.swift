@@ -1,17 +1,21 @@
 public import Backups
 import Basics
 public import KeychainCrypto
+import KeychainFormats
 import KeychainRules
 public import VirtualDevice
 
-/// A backup, opened with its password: what is in it, and what it would bring to a device.
+/// A backup, opened with its password: its items, and what they would do on another device.
 ///
 /// The password's key is derived once, when the backup is opened, and is wiped when the last copy of this value is gone.
-/// Nothing is written but by `make(of:password:path:rounds:)` and `Plan.restore()`.
+/// Until then the backup is locked for reading, so that no other process that uses Keyhaul changes it. Only
+/// `make(of:password:path:rounds:)`, `convert(to:)`, `rekey(from:to:)`, `seal()` and `Plan.restore()` write anything.
 public struct Backup: Sendable {
   /// The backup with every item tried that the password, and the hardware key where one was given, can open.
   public let opened: OpenedArchive
+  private let path: String
   private let key: ArchiveKey
+  private let deviceKey: DeviceKey?
 
   /// Reads a backup and opens it.
   ///
@@ -21,18 +25,28 @@ public struct Backup: Sendable {
   ///   - maker: The device that made it, where it is available: with its hardware key the items of this device only open as
   ///     well.
   ///   - limit: The most PBKDF2 rounds to accept, checked before any work; real backups ask for 10,000,000.
-  /// - Throws: Category `notFound`, `wrongPassword`, `damaged`, or `refused` over a limit.
+  /// - Throws: Category `notFound`, `wrongPassword`, `damaged`, or `refused` over a limit; `busy` if another process is
+  ///   changing the backup.
   public init(
     path: String, password: borrowing Secret? = nil, maker: VirtualDevice? = nil,
     acceptingAtMost limit: Int = RoundLimit.standard
   ) throws(MigrationError) {
+    try self.init(
+      path: path, password: password, deviceKey: try Self.hardwareKey(of: maker), acceptingAtMost: limit)
+  }
+
+  private init(
+    path: String, password: borrowing Secret?, deviceKey: DeviceKey?, acceptingAtMost limit: Int
+  ) throws(MigrationError) {
     let archive = try reporting { () throws(BackupArchiveError) in try BackupArchive.open(.path(path)) }
     do throws(ArchivedKeychainError) {
-      key = try ArchiveKey(of: archive, password: password, acceptingAtMost: limit)
+      key = try archive.unlock(password: password, acceptingAtMost: limit)
     } catch {
       throw MigrationError(error)
     }
-    opened = try Self.open(archive, key, with: try Self.hardwareKey(of: maker))
+    opened = try Self.open(archive, key, with: deviceKey)
+    self.deviceKey = deviceKey
+    self.path = path
   }
 
   /// Everything that the backup shows without its password.
@@ -47,6 +61,24 @@ public struct Backup: Sendable {
     let session = try reporting { () throws(VirtualDeviceError) in try device.openSession(.reading, verb: "open") }
     defer { session.end() }
     return try reporting { () throws(VirtualDeviceError) in try session.deviceKey() }
+  }
+
+  private static func open(
+    _ archive: BackupArchive, _ key: ArchiveKey, with deviceKey: DeviceKey?
+  ) throws(MigrationError) -> OpenedArchive {
+    try reporting { () throws(ArchivedKeychainError) in
+      try archive.open(with: key, deviceKey: deviceKey, for: .reading)
+    }
+  }
+}
+
+extension Backup {
+  /// Forecasts restores of the backup to a new device and to the same device after it was erased, without a target.
+  ///
+  /// - Throws: Category `damaged` for a backup that was never finished, `refused` for one that anyone can have written.
+  public func forecast() throws(MigrationError) -> MigrationFutures {
+    guard deviceKey != nil else { return try MigrationFutures(of: opened, returning: nil) }
+    return try MigrationFutures(of: try Self.open(archive, key, with: nil), returning: opened)
   }
 
   /// Decides what restoring the backup onto a device would do. Changes nothing.
@@ -65,6 +97,18 @@ public struct Backup: Sendable {
       try Restorer.plan(archive, onto: session, policy: policy), onto: device, revision: session.record.revision)
   }
 
+  /// Checks every file, class key and item of the backup. Each fault is a finding, not an error.
+  ///
+  /// - Throws: Category `failed` if the files cannot be listed.
+  public func verify() throws(MigrationError) -> BackupVerification {
+    try reporting { () throws(ArchivedKeychainError) in
+      let keys: ClassKeys? = key.keybagFault == nil ? try key.classKeys(deviceKey: deviceKey) : nil
+      return try BackupVerification(archive, keys: keys, keybagFault: key.keybagFault)
+    }
+  }
+}
+
+extension Backup {
   /// Backs a device up, as it is now, and opens what was written.
   ///
   /// - Parameters:
@@ -86,13 +130,58 @@ public struct Backup: Sendable {
       path: written.path ?? path, password: password, maker: device, acceptingAtMost: max(rounds, RoundLimit.standard))
   }
 
-  private static func open(
-    _ archive: BackupArchive, _ key: ArchiveKey, with deviceKey: DeviceKey?
-  ) throws(MigrationError) -> OpenedArchive {
-    do throws(ArchivedKeychainError) {
-      return try OpenedArchive(archive, key: key, deviceKey: deviceKey, for: .reading)
+  /// Copies the backup to a folder or a file, byte by byte.
+  ///
+  /// - Parameter path: The path of the copy, as for `make(of:password:path:rounds:)`.
+  /// - Throws: Category `usage` if there is something at that path; `failed` if the disk is full. No partial copy is left.
+  @discardableResult
+  public func convert(to path: String) throws(MigrationError) -> RewrittenBackup {
+    try reporting { () throws(BackupArchiveError) in
+      try BackupRewriter().convert(archive, at: self.path, to: .init(path: path))
+    }
+  }
+
+  /// Changes the backup's password in place. Only the keys are wrapped again; no other file changes.
+  ///
+  /// - Parameters:
+  ///   - old: The password of the backup.
+  ///   - new: The new password.
+  /// - Returns: The backup, opened with the new password; this value no longer represents what is on the disk.
+  /// - Throws: Category `wrongPassword` for `old`; `busy` if another process uses the backup; `damaged` if the manifest is
+  ///   not what its device wrote.
+  public func rekey(from old: borrowing Secret, to new: borrowing Secret) throws(MigrationError) -> Backup {
+    try requireOwnPath()
+    let limit = max(RoundLimit.standard, Int(archive.keybag.iterations ?? 0))
+    let keybag: Keybag
+    do throws(DataProtectionError) {
+      keybag = try BackupKeybag.rewrap(archive.keybag, from: old, to: new, acceptingAtMost: limit)
     } catch {
       throw MigrationError(error)
     }
+    let keys = try reporting { () throws(ArchivedKeychainError) in try key.classKeys(deviceKey: nil) }
+    try reporting { () throws(BackupArchiveError) in
+      if let finding = opened.fileList.findings.first(where: { $0.forbids(.rewriting) }) { throw finding.refusal }
+      try BackupRewriter().replaceKeybag(of: archive, at: path, with: keybag, keys: keys)
+    }
+    return try Backup(path: path, password: new.copy(), deviceKey: deviceKey, acceptingAtMost: limit)
+  }
+
+  /// Adds a seal to the backup: a list of its files that shows every later change.
+  ///
+  /// - Returns: The number of files that the seal covers.
+  /// - Throws: Category `usage` if the backup has a seal; `busy` if another process uses the backup.
+  @discardableResult
+  public func seal() throws(MigrationError) -> Int {
+    try requireOwnPath()
+    let keys = try reporting { () throws(ArchivedKeychainError) in try key.classKeys(deviceKey: nil) }
+    return try reporting { () throws(BackupArchiveError) in
+      try BackupRewriter().seal(archive, at: path, keys: keys)
+    }
+  }
+
+  /// Refuses a link: the new file would replace the link, not the backup.
+  private func requireOwnPath() throws(MigrationError) {
+    guard (try? FileSystem.real.status(of: path, followsLink: false))?.kind == .link else { return }
+    throw MigrationError(BackupArchiveError(.unsupported, "\(HostileText.shown(path)) is a symbolic link"))
   }
 }

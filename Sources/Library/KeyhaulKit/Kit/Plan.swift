@@ -1,6 +1,16 @@
 import Basics
 public import VirtualDevice
 
+extension MigrationPlan.Decision: CustomStringConvertible {
+  /// The item's name and what happens to it: "session token: stays-behind (device-bound)".
+  public var description: String {
+    let name = [identity.label, identity.account, identity.service, identity.server].lazy.compactMap(\.self)
+      .first { !$0.isEmpty }
+    let reason = outcome.reason.map { " (\($0.rawValue))" } ?? ""
+    return "\(name.map { HostileText.shown($0) } ?? "item \(index)"): \(outcome.fate.rawValue)\(reason)"
+  }
+}
+
 /// What restoring a backup onto a device would do, item by item, and the way to do exactly that.
 public struct Plan: Sendable {
   /// The decisions: which items arrive, which stay behind and why, and what of the target is removed.

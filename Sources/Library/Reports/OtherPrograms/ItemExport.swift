@@ -29,6 +29,17 @@ public struct ItemExport: Sendable {
   }
 }
 
+extension Backup {
+  /// Exports the items that can be decrypted, with their secrets.
+  ///
+  /// - Parameters:
+  ///   - format: The format of another program; not `.document`.
+  ///   - made: The time of the export, for formats that state it.
+  public func export(as format: ExportFormat, made: KeychainDate) -> ItemExport {
+    ItemExport(items.compactMap(\.item), as: format, made: made)
+  }
+}
+
 /// What an export holds, and what it does not.
 public struct ItemExportCounts: Sendable, Hashable {
   /// How many items it holds.

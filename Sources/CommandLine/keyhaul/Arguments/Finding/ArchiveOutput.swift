@@ -98,7 +98,8 @@ enum ArchiveOutput {
 
   /// Whose backup it is, where it is another device's: that one may have no other.
   private static func owner(of standing: String, unless own: String?) -> String {
-    guard let archive = try? BackupArchive.open(.path(standing)), let identifier = archive.device.identifier,
+    guard let archive = try? BackupArchive.open(.path(standing), system: .real),
+      let identifier = archive.device.identifier,
       identifier != own
     else { return "" }
     return " (a backup of \(archive.device.name ?? identifier))"

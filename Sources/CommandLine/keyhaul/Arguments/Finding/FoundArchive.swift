@@ -91,8 +91,7 @@ struct FoundArchive {
     at location: ArchiveLocation, storage: ManifestStorage, takesRemains: Bool = false
   ) throws(BackupArchiveError) -> BackupArchive {
     func read() throws(BackupArchiveError) -> BackupArchive {
-      takesRemains
-        ? try BackupArchive.openRemains(location, storage: storage) : try BackupArchive.open(location, storage: storage)
+      try BackupArchive.open(location, storage: storage, system: .real, takesRemains: takesRemains)
     }
     guard case .stream = location else { return try read() }
     return try Interruption.leavingAtOnce(read)

@@ -52,7 +52,7 @@ final class ArchiveUnlocker {
   /// Whether the keybag opens with the empty password, as that of a backup without one does.
   private func opensWithoutPassword() -> Bool {
     do throws(ArchivedKeychainError) {
-      return try ArchiveKey(of: archive, password: nil, acceptingAtMost: options.rounds).keybagFault == nil
+      return try archive.unlock(password: nil, acceptingAtMost: options.rounds).keybagFault == nil
     } catch {
       return false
     }
@@ -88,8 +88,8 @@ final class ArchiveUnlocker {
   ) throws(CommandFailure) -> ArchiveKey {
     let start = ContinuousClock.now
     let key = try deriving(rounds: archive.keybag.totalRounds) { (progress) throws(ArchivedKeychainError) in
-      try ArchiveKey(
-        of: archive, password: password, acceptingAtMost: options.rounds, remembering: keys, progress: progress)
+      try archive.unlock(
+        password: password, acceptingAtMost: options.rounds, remembering: keys, progress: progress)
     }
     derivationTime = start.duration(to: .now)
     tell(key.passwordForm)
@@ -129,28 +129,20 @@ final class ArchiveUnlocker {
     let hardware = fitting(hardware, with: key)
     let opened = try tried { () throws(ArchivedKeychainError) in
       try session.computing { () throws(ArchivedKeychainError) in
-        try OpenedArchive(archive, key: key, deviceKey: hardware?.key, for: use)
+        try archive.open(with: key, deviceKey: hardware?.key, for: use)
       }
     }
     if !opened.hardware.proven.isEmpty { tell(ofProven: hardware) }
     return opened
   }
 
-  /// The same for whoever goes through the items and holds none of them.
-  func reader(
-    with password: PasswordFlags, for use: ArchiveUse
-  ) throws(CommandFailure) -> ArchivedItemReader {
-    let hardware = try hardwareKey()
-    return try reader(with: try key(password), hardware, for: use)
-  }
-
-  /// The same with a key that is available.
+  /// Opens the archive for a caller that goes through the items and keeps none of them.
   func reader(
     with key: ArchiveKey, _ hardware: HardwareKey?, for use: ArchiveUse
   ) throws(CommandFailure) -> ArchivedItemReader {
     let hardware = fitting(hardware, with: key)
     let reader = try explained { () throws(ArchivedKeychainError) in
-      try ArchivedItemReader(archive, key: key, deviceKey: hardware?.key, for: use)
+      try archive.reader(with: key, deviceKey: hardware?.key, for: use)
     }
     for note in reader.notes { tell(note) }
     if !reader.hardware.proven.isEmpty { tell(ofProven: hardware) }
@@ -163,34 +155,20 @@ final class ArchiveUnlocker {
     let maker: String?
   }
 
-  /// Opens the archive for a device: with the key of its password, with the device's hardware key, and for the names of
-  /// what that one does not open with the key of the device that made it.
+  /// Opens the archive with the target's hardware key. The source device's key, if it is available, gives the names of
+  /// the items that the target's key cannot decrypt.
   ///
   /// - Parameters:
-  ///   - key: That of the password.
-  ///   - hardware: The key of the device that made it, as far as one is available.
-  ///   - device: `nil` if the archive is only looked at: then the maker's key takes its place.
-  func open(
-    with key: ArchiveKey, _ hardware: HardwareKey?, onto device: DeviceSession?
-  ) throws -> OpenedForDevice {
-    guard let device else {
-      return OpenedForDevice(archive: try open(with: key, hardware, for: .planning), maker: nil)
-    }
-    return try open(with: key, hardware, onto: HardwareKey(.named, try device.deviceKey()), for: .planning)
-  }
-
-  /// Opens the backup with the target's hardware key, without a session with the target.
-  ///
-  /// - Parameters:
-  ///   - target: `nil` for a Simulator, which has no hardware key.
+  ///   - key: The key of the password.
+  ///   - hardware: A key that may be the source device's.
+  ///   - target: The target's key; `nil` for a Simulator, which has none.
   ///   - use: A plan of a restore, or the restore.
   func open(
     with key: ArchiveKey, _ hardware: HardwareKey?, onto target: HardwareKey?, for use: ArchiveUse
   ) throws(CommandFailure) -> OpenedForDevice {
     let maker = fitting(hardware, with: key)
     let opened = try tried { () throws(ArchivedKeychainError) in
-      try OpenedArchive(
-        archive, key: key, deviceKey: target?.key, makerKey: maker?.key, for: use)
+      try archive.open(with: key, deviceKey: target?.key, sourceKey: maker?.key, for: use)
     }
     return OpenedForDevice(archive: opened, maker: maker?.homeDevice)
   }
@@ -331,7 +309,7 @@ extension ArchiveUnlocker {
   private func proof(
     of hardware: HardwareKey, with key: ArchiveKey
   ) throws(ArchivedKeychainError) -> HardwareProof {
-    try ArchivedItemReader(archive, key: key, deviceKey: hardware.key, for: .reading).hardware
+    try archive.reader(with: key, deviceKey: hardware.key, for: .reading).hardware
   }
 
   func warnOfForeignKey() {
@@ -429,7 +407,7 @@ extension ArchiveUnlocker {
   ) throws -> OpenedArchive {
     let deviceKey: DeviceKey? = try device.deviceKey()
     do throws(ArchivedKeychainError) {
-      return try OpenedArchive(opened, key: key, deviceKey: deviceKey, for: .reading)
+      return try archive.open(with: key, deviceKey: deviceKey, for: .reading, reusing: opened)
     } catch {
       throw CommandFailure(archive: error, name: name)
     }

@@ -116,7 +116,8 @@ struct PlanCommand: BackupVerb {
           let opened = try unlocker.openForFutures(with: key, hardware, maker: maker)
           return try answer(for: named, opened, found.word, expectations, in: session)
         }
-        let opened = try unlocker.open(with: key, hardware, onto: device)
+        let opened = try unlocker.open(
+          with: key, hardware, onto: HardwareKey(.named, try device.deviceKey()), for: .planning)
         let items = try unlocker.maker(of: opened.archive, named: maker, orTarget: device, with: key)?.items
         return try plan(named, opened, found.word, onto: device, maker: items, expectations, in: session)
       }

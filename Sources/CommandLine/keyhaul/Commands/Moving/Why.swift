@@ -83,7 +83,11 @@ struct Why: RunnableVerb {
     let hardware = try FoundDevice.hold(target, nil) { device, _ in try unlocker.hardwareKey(besides: device) }
     let key = try unlocker.key(unlocking.password)
     return try FoundDevice.hold(target, nil) { target, _ in
-      let opened = try unlocker.open(with: key, hardware, onto: target)
+      let opened =
+        try target.map { target in
+          try unlocker.open(
+            with: key, hardware, onto: HardwareKey(.named, try target.deviceKey()), for: .planning)
+        } ?? .init(archive: try unlocker.open(with: key, hardware, for: .planning), maker: nil)
       let maker = try unlocker.maker(besides: target)
       defer { maker?.end() }
       let restore = try target.map {

@@ -149,8 +149,9 @@ struct Export: RunnableVerb {
     if isAsked, !reveal, format.needsSecrets {
       throw ExportedItems.missingRevealFlag(Self.shown(output), format, count: nil)
     }
-    let reader = try ArchiveUnlocker(named, unlocking.opening, in: session).reader(
-      with: unlocking.password, for: .exporting)
+    let unlocker = ArchiveUnlocker(named, unlocking.opening, in: session)
+    let hardware = try unlocker.hardwareKey()
+    let reader = try unlocker.reader(with: try unlocker.key(unlocking.password), hardware, for: .exporting)
     guard named.archive.hasKeychain else {
       throw CommandFailure(
         archive: BackupArchiveError(.noKeychain, "it has no stored keychain file"), name: named.name)

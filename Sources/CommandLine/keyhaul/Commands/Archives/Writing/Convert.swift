@@ -224,7 +224,7 @@ struct DecryptedConversion {
   /// What shows that the original is not as its device wrote it.
   private func damage(with key: ArchiveKey) throws(CommandFailure) -> [ArchiveDamage] {
     do throws(ArchivedKeychainError) {
-      return try OpenedArchive(named.archive, key: key, deviceKey: nil, for: .reading).damage
+      return try named.archive.open(with: key, for: .reading).damage
     } catch {
       throw CommandFailure(archive: error, name: named.name)
     }

@@ -317,7 +317,7 @@ struct HardwareRekey {
   ) throws -> (key: HardwareKey, isProven: Bool) {
     let opened: OpenedArchive
     do throws(ArchivedKeychainError) {
-      opened = try OpenedArchive(named.archive, key: key, deviceKey: hardware.key, for: .rewriting)
+      opened = try named.archive.open(with: key, deviceKey: hardware.key, for: .rewriting)
     } catch {
       throw CommandFailure(archive: error, name: named.name)
     }

@@ -108,7 +108,7 @@ extension ArchiveUnlocker {
     let maker = try maker(of: opened, named: named, orTarget: nil, with: key)
     var (returning, name) = (maker?.returning, maker?.name)
     if let given = fitting(hardware, with: key), !given.isGuess {
-      returning = try? OpenedArchive(archive, key: key, deviceKey: given.key, for: .planning)
+      returning = try? archive.open(with: key, deviceKey: given.key, for: .planning)
       name = "the device whose key was given"
     }
     do throws(MigrationError) {

@@ -1,0 +1,36 @@
+import Foundation
+import TestSupport
+import Testing
+
+@testable import keyhaul
+
+@Suite("The README's library example")
+struct LibraryExampleTests {
+  private static let file = "docs/Examples/BackupReport/main.swift"
+
+  private static func text(_ path: String) throws -> String {
+    try String(contentsOf: Repository.root.appending(path: path), encoding: .utf8)
+  }
+
+  @Test(
+    "The pages show the program that is compiled",
+    arguments: ["README.md", "Sources/Library/KeyhaulKit/KeyhaulKit.docc/KeyhaulKit.md"])
+  func page(path: String) throws {
+    #expect(try Self.text(path).contains("```swift\n\(Self.text(Self.file))```\n"))
+  }
+
+  @Test("The example prints what a new device gets, verifies the backup, and exports its passwords")
+  func run() throws {
+    let world = try MoveWorld(backedUpTo: "b")
+    let built = URL(filePath: CommandLine.arguments[0]).deletingLastPathComponent()
+    let outcome = try BuiltProgram(home: world.home).run(
+      command: built.appending(path: "BackupReport").path, ["b"], input: "\(MoveWorld.password)\n")
+    #expect(outcome.status == 0 && outcome.errors.isEmpty, "\(outcome)")
+    let lines = outcome.output.split(separator: "\n")
+    #expect(lines.contains { $0.hasSuffix(": migrates") } && lines.contains { $0.hasSuffix("(device-bound)") })
+    #expect(lines.contains("verification: unproven, 0 faults") || lines.contains("verification: whole, 0 faults"))
+    let csv = try String(contentsOf: world.home.appending(path: "passwords.csv"), encoding: .utf8)
+    let count = try #require(lines.last?.wholeMatch(of: /exported: (\d+) passwords/)).1
+    #expect(Int(count).map { $0 > 0 && csv.split(separator: "\r\n").count == $0 + 1 } == true, "\(outcome)")
+  }
+}
