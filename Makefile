@@ -5,15 +5,15 @@ PROGRAM := .build/release/keyhaul
 PREFIX ?= /usr/local
 # Seconds per input in `make fuzz`.
 FUZZ_SECONDS ?= 60
-# More arguments of `swift build`; packaging/Makefile links the programs of the packages with them.
+# More arguments for `swift build`. packaging/Makefile uses them to link the programs of the packages.
 BUILD_FLAGS :=
 
 RELEASE := -c release --product keyhaul
 ifeq ($(shell uname -s),Linux)
-# A program without symbols that runs without Swift installed. Its calls are bound at the start (-z now): binding at the first call
-# would save the vector registers on the stack, and with them any secret that was copied through them.
+# The program has no symbols and runs on systems without Swift. Library calls are bound at the start (-z now), because binding at the
+# first call saves the vector registers on the stack, and these may contain parts of a secret.
 RELEASE += --static-swift-stdlib -Xlinker -s -Xlinker -z -Xlinker now -Xlinker --no-export-dynamic
-# The tool chain's own linker. The system's warns about Foundation's use of mktemp.
+# Uses the linker of the Swift tool chain, because the linker of the system warns about mktemp in Foundation.
 RELEASE += $(if $(wildcard $(dir $(realpath $(shell command -v swiftc)))ld.lld),-Xswiftc -use-ld=lld)
 endif
 
@@ -24,7 +24,7 @@ help:
 	@echo "make demo             shows two phones, a backup, a plan and a restore"
 	@echo "make test             runs the tests, with a part of the largest case sets"
 	@echo "make test-exhaustive  runs the largest case sets in full"
-	@echo "make lint             checks formatting and house rules"
+	@echo "make lint             checks formatting and the rules of the project"
 	@echo "make docs             builds the documentation site in .build/docs"
 	@echo "make fuzz             fuzzes all code that reads untrusted bytes;"
 	@echo "                      FUZZ_SECONDS=$(FUZZ_SECONDS) for each input"
@@ -48,7 +48,7 @@ build: deps
 demo: build
 	@$(PROGRAM) demo
 
-# The tests start the release program: users get that one, and thousands of starts of a debug build take minutes.
+# The tests start the release program, because users get that one and a debug program starts much more slowly.
 test: build
 	@KEYHAUL_TESTED_PROGRAM=$(abspath $(PROGRAM)) .ci/test
 

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Makes the device descriptions in devices/ (format device-fixture/1), the same bytes every time.
+"""Make the device descriptions in devices/ (format device-fixture/1). Each run makes the same bytes.
 
     make_fixtures.py            write them
-    make_fixtures.py --check    compare with what is there; exit 1 where a file differs
+    make_fixtures.py --check    compare them with the existing files; exit 1 if a file differs
 
-Every name is invented and lies in a domain reserved for examples (RFC 2606). Keys and certificates derive from the
-seed: the private scalars are SHA-256 of it, the signatures are the deterministic ones of RFC 6979.
-Needs the package `cryptography` (45 or newer); with `jsonschema` the result is also checked against the schema.
+All names are invented, and are in domains that are reserved for examples (RFC 2606). Keys and certificates are derived
+from the seed: the private scalars are SHA-256 digests of it, and the signatures are deterministic (RFC 6979). Needs the
+package `cryptography` (45 or newer). If `jsonschema` is installed, the descriptions are also validated.
 """
 
 import argparse
@@ -33,35 +33,41 @@ HOME = "FGHIJ67890.net.example.home"
 
 
 def data(value):
+    """Return bytes as a value of the format."""
     return {"base64": base64.b64encode(value).decode("ascii")}
 
 
 def text(value):
+    """Return text as a value of the format."""
     return {"text": value}
 
 
 def date(value):
+    """Return a date as a value of the format."""
     return {"date": value}
 
 
 def item(kind, protection, secret, changed, created=None, **attributes):
-    described = {"kind": kind, "protection": protection}
+    """Return the description of an item."""
+    description = {"kind": kind, "protection": protection}
     for key in ("access_control", "token"):
         if key in attributes:
-            described[key] = attributes.pop(key)
+            description[key] = attributes.pop(key)
     attributes["cdat"] = date(created or changed)
     attributes["mdat"] = date(changed)
-    described["attributes"] = {code: attributes[code] for code in sorted(attributes)}
+    description["attributes"] = {code: attributes[code] for code in sorted(attributes)}
     if secret is not None:
-        described["secret"] = secret
-    return described
+        description["secret"] = secret
+    return description
 
 
 def generic(protection, secret, changed, **attributes):
+    """Return the description of a generic password."""
     return item("generic-password", protection, secret, changed, **attributes)
 
 
 def internet(protection, secret, changed, **attributes):
+    """Return the description of an internet password."""
     return item("internet-password", protection, secret, changed, **attributes)
 
 
@@ -95,10 +101,11 @@ class Identity:
 
     @property
     def private_bytes(self):
-        """04 X Y K, the form in which the keychain stores an elliptic-curve private key."""
+        """The private key as the keychain stores it: 04 X Y K."""
         return self.point + self.key.private_numbers().private_value.to_bytes(32, "big")
 
     def certificate_item(self, protection, changed, label, **attributes):
+        """Return the description of an item with the certificate."""
         serial_bytes = self.serial.to_bytes((self.serial.bit_length() + 8) // 8, "big")
         return item(
             "certificate", protection, data(self.certificate), changed, labl=label, ctyp=3, cenc=3,
@@ -106,6 +113,7 @@ class Identity:
             slnr=data(serial_bytes), skid=data(self.hash), pkhh=data(self.hash), **attributes)
 
     def key_item(self, protection, changed, label, secret, **attributes):
+        """Return the description of an item with the key."""
         rights = dict(
             kcls=1, type=73, bsiz=256, esiz=256, perm=1, priv=1, modi=1, encr=0, decr=1, drve=1, sign=1, vrfy=0,
             snrc=0, vyrc=0, wrap=0, unwp=1, extr=1, next=0, sens=0, asen=0, crtr=0)
@@ -125,12 +133,14 @@ def authority_item():
 
 
 def home_network(secret, changed, created):
+    """Return a Wi-Fi password of the home network."""
     return generic(
         "ck", text(secret), changed, created=created, svce="AirPort", acct="Home", labl="Home",
         desc="AirPort network password", agrp="apple")
 
 
 def document(name, product_type, product_version, passcode, apps, items):
+    """Return the description of a device."""
     device = {"name": name, "product_type": product_type, "product_version": product_version}
     if passcode is not None:
         device["passcode"] = passcode
@@ -224,8 +234,8 @@ def new_phone():
     return document("new-phone", "iPhone17,1", "18.1", "2468", [("chat", [CHAT]), ("home", [HOME])], items)
 
 
-def hostile_names():
-    names = [
+def malicious_names():
+    cases = [
         ("terminal escapes", "\x1b[31mred\x1b[0m \x1b]0;title\x07 \x1b[2J"),
         ("text direction", "invoice\u202egpj.exe \u2066isolated\u2069 \u200bzero\u200dwidth\ufeff"),
         ("line breaks", "first\nsecond\r\nthird\u2028fourth\x0bfifth\ttab"),
@@ -245,7 +255,7 @@ def hostile_names():
         generic(
             "ak", text(f"planted secret {number}"), f"2026-11-{number + 1:02}T00:00:00.5Z", svce=name, acct=meaning,
             labl=name, icmt=name, agrp=HOME)
-        for number, (meaning, name) in enumerate(names)
+        for number, (meaning, name) in enumerate(cases)
     ]
     items.append(internet(
         "ak", text("planted secret of a server"), "2026-11-20T00:00:00Z", srvr="\x1b[1mserver\u202e.example",
@@ -253,108 +263,114 @@ def hostile_names():
     return document("hostile-names", "iPhone15,2", "18.1", None, [("home", [HOME])], items)
 
 
-RULES = "ABCDE12345.org.example.rules"
+RULES_GROUP = "ABCDE12345.org.example.rules"
 
 
-def ruled(term, changed="2026-06-01T12:00:00Z", protection="ak", secret="every-rule", value=None, **attributes):
-    """A password whose account is the word that reports have for what becomes of it."""
-    attributes.setdefault("agrp", RULES)
+def rule_item(term, changed="2026-06-01T12:00:00Z", protection="ak", secret="every-rule", value=None, **attributes):
+    """Return a password whose account is the term that reports use for its outcome."""
+    attributes.setdefault("agrp", RULES_GROUP)
     return generic(
         protection, value or (text(secret) if secret is not None else None), changed, svce="rule.example", acct=term,
         labl=f"Rule {term}", **attributes)
 
 
 def der(tag, contents):
-    """An element of DER; what is made here stays under 64 KiB."""
+    """Return a DER element of less than 64 KiB."""
     count = len(contents)
     length = bytes([count]) if count < 0x80 else bytes([0x81, count]) if count < 0x100 else b"\x82" + count.to_bytes(2)
     return bytes([tag]) + length + contents
 
 
-def der_members(members):
-    """Apple's DER dictionary: a SET of SEQUENCEs, each with a key and a value that is DER already."""
+def der_dictionary(members):
+    """Return the DER of a dictionary in Apple's property lists: a SET of SEQUENCEs with a key and an encoded value."""
     return der(0x31, b"".join(der(0x30, der(0x0C, key.encode()) + value) for key, value in sorted(members.items())))
 
 
-def enclave_key(name):
-    """A value in the form of CryptoKit's SecureEnclave.P256 dataRepresentation, out of the seed: no chip made it."""
+def secure_enclave_key(name):
+    """Return a value in the format of CryptoKit's SecureEnclave.P256 dataRepresentation, derived from the seed."""
     point = Identity(name).point
-    seeded = lambda label, count: hashlib.sha512(f"{SEED} {name} {label}".encode()).digest()[:count]
-    access = der_members({"dacl": der(0x01, b"\x01")})
+    derived = lambda label, count: hashlib.sha512(f"{SEED} {name} {label}".encode()).digest()[:count]
+    access = der_dictionary({"dacl": der(0x01, b"\x01")})
     key = {
-        "bc": der(0x02, b"\x0a"), "bid": der(0x04, seeded("bid", 4)), "kid": der(0x04, seeded("kid", 16)),
-        "kt": der(0x02, b"\x04"), "kv": der(0x02, b"\x01"), "pub": der(0x04, point),
-        "rkm": der(0x04, seeded("rkm", 32)), "rko": der(0x04, bytes([0x80] + [0] * 7)), "wk": der(0x04, seeded("wk", 40)),
+        "bc": der(0x02, b"\x0a"),
+        "bid": der(0x04, derived("bid", 4)),
+        "kid": der(0x04, derived("kid", 16)),
+        "kt": der(0x02, b"\x04"),
+        "kv": der(0x02, b"\x01"),
+        "pub": der(0x04, point),
+        "rkm": der(0x04, derived("rkm", 32)),
+        "rko": der(0x04, bytes([0x80] + [0] * 7)),
+        "wk": der(0x04, derived("wk", 40)),
     }
-    return der(0x04, der_members({"ed": der_members({"acl": access}), "rk": der_members(key)}))
+    return der(0x04, der_dictionary({"ed": der_dictionary({"acl": access}), "rk": der_dictionary(key)}))
 
 
 def every_rule():
     chip = Identity("every rule chip")
     passwords = [
-        ruled("device-bound", protection="aku"), ruled("backup-not-encrypted"),
-        ruled("passcode-only", protection="akpu"), ruled("system-bound", agrp="lockdown-identities"),
-        ruled("needs-authentication", access_control=["user-presence"]), ruled("shared-group", ggrp="family"),
-        ruled("app-clip", clip=1), ruled("deleted", secret=None, tomb=1, sync=1), ruled("new"), ruled("replaces"),
-        ruled("keeps-existing"), ruled("identical"),
-        ruled("migrates-but-unusable", value=data(enclave_key("every rule enclave"))),
-    ]
-    return document("every-rule", "iPhone15,2", "18.1", "1357", [("rules", [RULES])], passwords + [
+        rule_item("device-bound", protection="aku"), rule_item("backup-not-encrypted"),
+        rule_item("passcode-only", protection="akpu"), rule_item("system-bound", agrp="lockdown-identities"),
+        rule_item("needs-authentication", access_control=["user-presence"]), rule_item("shared-group", ggrp="family"),
+        rule_item("app-clip", clip=1), rule_item("deleted", secret=None, tomb=1, sync=1), rule_item("new"),
+        rule_item("replaces"), rule_item("keeps-existing"), rule_item("identical"),
+        rule_item("migrates-but-unusable", value=data(secure_enclave_key("every rule enclave")))]
+    return document("every-rule", "iPhone15,2", "18.1", "1357", [("rules", [RULES_GROUP])], passwords + [
         internet(
             "ak", text("every-rule"), "2026-06-01T12:00:00Z", srvr="rule.example", acct="inferred-synchronizable",
             ptcl="htps", atyp="form", labl="Rule inferred-synchronizable", agrp="com.apple.cfnetwork"),
         chip.key_item(
-            "aku", "2026-06-01T12:00:00Z", "hardware-key", data(chip.point), agrp=RULES, extr=0, next=1, sens=1,
+            "aku", "2026-06-01T12:00:00Z", "hardware-key", data(chip.point), agrp=RULES_GROUP, extr=0, next=1, sens=1,
             asen=1, token="com.apple.setoken"),
     ])
 
 
 def every_rule_target():
     items = [
-        ruled("replaces", "2026-01-01T12:00:00Z", secret="target"),
-        ruled("keeps-existing", "2026-11-01T12:00:00Z", secret="target"), ruled("identical"),
-        ruled("removed", secret="target"),
-        ruled("preserved", secret="put back", agrp="lockdown-identities"),
-        ruled("preserved", secret="never deleted", agrp="com.apple.security.ckks"),
-        ruled("preserved", secret="synchronized", sync=1),
-    ]
-    return document("every-rule-target", "iPhone17,1", "18.1", "2468", [("rules", [RULES])], items)
+        rule_item("replaces", "2026-01-01T12:00:00Z", secret="target"),
+        rule_item("keeps-existing", "2026-11-01T12:00:00Z", secret="target"), rule_item("identical"),
+        rule_item("removed", secret="target"), rule_item("preserved", secret="put back", agrp="lockdown-identities"),
+        rule_item("preserved", secret="never deleted", agrp="com.apple.security.ckks"),
+        rule_item("preserved", secret="synchronized", sync=1)]
+    return document("every-rule-target", "iPhone17,1", "18.1", "2468", [("rules", [RULES_GROUP])], items)
 
 
-FIXTURES = {"old-phone": old_phone, "new-phone": new_phone, "hostile-names": hostile_names,
+FIXTURES = {"old-phone": old_phone, "new-phone": new_phone, "hostile-names": malicious_names,
             "every-rule": every_rule, "every-rule-target": every_rule_target}
 
 
-def validate(described):
+def validate(description):
+    """Validate a description. Return False if jsonschema is not installed."""
     try:
         import jsonschema
     except ImportError:
         return False
-    schema = json.loads((FOLDER.parent / "docs" / "schemas" / "device-fixture-1.schema.json").read_text(encoding="utf-8"))
-    jsonschema.validate(described, schema)
+    schema = json.loads(
+        (FOLDER.parent / "docs" / "schemas" / "device-fixture-1.schema.json").read_text(encoding="utf-8")
+    )
+    jsonschema.validate(description, schema)
     return True
 
 
 def main():
-    parser = argparse.ArgumentParser(description="Make the device descriptions, or check that they are as made.")
-    parser.add_argument("--check", action="store_true", help="write nothing; exit 1 where a file differs")
+    parser = argparse.ArgumentParser(description="Make the device descriptions, or check that they are up to date.")
+    parser.add_argument("--check", action="store_true", help="write no files; exit 1 if one differs")
     arguments = parser.parse_args()
     differs = []
     for name, make in FIXTURES.items():
-        described = make()
-        validated = validate(described)
-        made = json.dumps(described, ensure_ascii=True, indent=2) + "\n"
+        description = make()
+        validated = validate(description)
+        content = json.dumps(description, ensure_ascii=True, indent=2) + "\n"
         path = FOLDER / "devices" / f"{name}.json"
         if not arguments.check:
-            path.write_bytes(made.encode("utf-8"))
-        elif not path.exists() or path.read_bytes() != made.encode("utf-8"):
+            path.write_bytes(content.encode("utf-8"))
+        elif not path.exists() or path.read_bytes() != content.encode("utf-8"):
             differs.append(name)
-        print(f"{name}: {len(described['items'])} items, {'valid' if validated else 'schema not checked'}")
+        print(f"{name}: {len(description['items'])} items, {'valid' if validated else 'schema not checked'}")
     extra = {path.stem for path in (FOLDER / "devices").iterdir()} - set(FIXTURES)
     for name in differs:
-        print(f"devices/{name}.json is not what the recipe makes", file=sys.stderr)
+        print(f"devices/{name}.json is out of date", file=sys.stderr)
     for name in sorted(extra):
-        print(f"devices/{name} has no recipe", file=sys.stderr)
+        print(f"devices/{name} is not made by this script", file=sys.stderr)
     return 1 if differs or extra else 0
 
 

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""Compares every place that names the version with the one that decides, Sources/CommandLine/keyhaul/Output/ProgramVersion.swift.
+"""Check that the version is the same in every file that contains it.
 
     packaging/check_version.py [--release]
 
-The packages, the manual pages and the image get the version from the program. With --release, the changelog must start with a dated
-section for this version and have nothing unreleased.
+The reference is Sources/CommandLine/keyhaul/Output/ProgramVersion.swift. The packages, the manual pages and the image
+get the version from the program. With --release, the changelog must start with a dated section for this version,
+without unreleased changes.
 """
 
 import pathlib
@@ -12,7 +13,8 @@ import re
 import sys
 
 TOP = pathlib.Path(__file__).resolve().parent.parent
-PLACES = {
+REFERENCE = "Sources/CommandLine/keyhaul/Output/ProgramVersion.swift"
+PATTERNS = {
     "packaging/python/src/keyhaul/_version.py": r'^__version__ = "([^"]+)"',
     "packaging/homebrew/keyhaul.rb": r'\btag: "v([^"]+)"',
     "packaging/nix/keyhaul.nix": r'^  version = "([^"]+)";',
@@ -23,27 +25,28 @@ PLACES = {
 }
 
 
-def text(place):
-    return (TOP / place).read_text(encoding="utf-8")
+def read(path):
+    return (TOP / path).read_text(encoding="utf-8")
 
 
 def main():
-    version = re.search(r'static let number = "([^"]+)"', text("Sources/CommandLine/keyhaul/Output/ProgramVersion.swift"))[1]
-    faults = []
-    for place, pattern in PLACES.items():
-        found = re.findall(pattern, text(place), re.M)
-        if place == "CHANGELOG.md":
-            found = found[:1]
-        if not found:
-            faults.append(f"{place} names no version")
-        faults += [f"{place} says {other}, the program {version}" for other in found if other != version]
+    version = re.search(r'static let number = "([^"]+)"', read(REFERENCE))[1]
+    problems = []
+    for path, pattern in PATTERNS.items():
+        versions = re.findall(pattern, read(path), re.M)
+        if path == "CHANGELOG.md":
+            versions = versions[:1]
+        if not versions:
+            problems.append(f"{path} contains no version")
+        problems += [f"{path} has version {other}, but the program has {version}"
+                     for other in versions if other != version]
     if "--release" in sys.argv[1:]:
-        headings = re.findall(r"^## (.*)$", text("CHANGELOG.md"), re.M)
+        headings = re.findall(r"^## (.*)$", read("CHANGELOG.md"), re.M)
         if not re.fullmatch(rf"\[?{re.escape(version)}\]? - \d{{4}}-\d\d-\d\d", headings[0]):
-            faults.append(f"the changelog begins with {headings[0]!r}, not with {version} and a day")
-    if faults:
-        sys.exit("\n".join(f"error: {fault}" for fault in faults))
-    print(f"{version} in {len(PLACES) + 1} places")
+            problems.append(f"the changelog starts with {headings[0]!r} instead of {version} and a date")
+    if problems:
+        sys.exit("\n".join(f"error: {problem}" for problem in problems))
+    print(f"{version} in {len(PATTERNS) + 1} files")
 
 
 if __name__ == "__main__":

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""Lets bash, zsh and fish complete a call of keyhaul, each in a terminal as for a user, and runs the result.
+"""Complete a call of keyhaul in bash, zsh and fish, each in a terminal, and run the result.
 
     packaging/test_completions.py SHARE [COMMAND…]
 
-SHARE is the folder that the completions were installed in, as the shells see it; COMMAND is put before the shells, such as
-`packaging/in_root ROOT`. `keyhaul versi⇥--js⇥⏎` answers as `keyhaul version --json` does only where both words were completed.
+SHARE is the folder with the installed completions, as the shells see it. COMMAND is put before the shells, such as
+`packaging/in_root ROOT`. The completed line `keyhaul versi⇥--js⇥⏎` prints the JSON of `keyhaul version --json` only if
+both words were completed.
 """
 
 import os
@@ -14,7 +15,7 @@ import signal
 import sys
 import time
 
-SECONDS = 240
+TIMEOUT = 240
 ZSH = "PS1=; fpath=({0}/zsh/vendor-completions {0}/zsh/site-functions $fpath); autoload -Uz compinit; compinit -u -D"
 SHELLS = {
     "bash": (["bash", "--norc", "--noprofile", "-i"], ". {0}/bash-completion/completions/keyhaul"),
@@ -23,37 +24,40 @@ SHELLS = {
 }
 
 
-def read_until(terminal, word, heard, end):
-    while word not in heard:
-        if time.monotonic() > end:
-            return heard, False
+def read_until(terminal, text, output, deadline):
+    """Read from the terminal until the output contains the text. Return the output and whether it contains the text."""
+    while text not in output:
+        if time.monotonic() > deadline:
+            return output, False
         if select.select([terminal], [], [], 1)[0]:
             try:
-                heard += os.read(terminal, 65536)
+                output += os.read(terminal, 65536)
             except OSError:
-                return heard, word in heard
-    return heard, True
+                return output, text in output
+    return output, True
 
 
-def completes(command, shell, share):
-    arguments, setting = SHELLS[shell]
+def is_completed(prefix, shell, share):
+    """Whether the shell completes the command and the flag."""
+    arguments, setup = SHELLS[shell]
     child, terminal = pty.fork()
     if child == 0:
         os.environ["TERM"] = "xterm"
-        os.execvp((command + arguments)[0], command + arguments)
-    end = time.monotonic() + SECONDS
+        os.execvp((prefix + arguments)[0], prefix + arguments)
+    deadline = time.monotonic() + TIMEOUT
     try:
-        os.write(terminal, f"{setting.format(share)}\necho READY-$(math 6 x 7 2>/dev/null || echo 42)\n".encode()
-                 if shell != "fish" else f"{setting.format(share)}\necho READY-(math 6 x 7)\n".encode())
-        heard, is_ready = read_until(terminal, b"READY-42", b"", end)
+        # The shell prints READY-42, and not the echo of the line that was typed.
+        ready = "$(echo 42)" if shell != "fish" else "(math 6 x 7)"
+        os.write(terminal, f"{setup.format(share)}\necho READY-{ready}\n".encode())
+        output, is_ready = read_until(terminal, b"READY-42", b"", deadline)
         if is_ready:
             os.write(terminal, b"keyhaul versi\t")
-            heard, _ = read_until(terminal, b"on", b"", time.monotonic() + 20)
+            output, _ = read_until(terminal, b"on", b"", time.monotonic() + 20)
             os.write(terminal, b"--js\t\n")
-            heard, is_right = read_until(terminal, b"version/1", heard, end)
-            if is_right:
+            output, has_result = read_until(terminal, b"version/1", output, deadline)
+            if has_result:
                 return True
-        sys.stderr.write(f"{shell} showed {heard!r}\n")
+        sys.stderr.write(f"{shell} printed {output!r}\n")
         return False
     finally:
         os.kill(child, signal.SIGKILL)
@@ -61,11 +65,11 @@ def completes(command, shell, share):
 
 
 def main():
-    share, command = sys.argv[1], sys.argv[2:]
-    failed = [shell for shell in SHELLS if not completes(command, shell, share)]
-    if failed:
-        sys.exit(f"error: {', '.join(failed)} did not complete the call")
-    print("bash, zsh and fish complete a verb and a flag")
+    share, prefix = sys.argv[1], sys.argv[2:]
+    failed_shells = [shell for shell in SHELLS if not is_completed(prefix, shell, share)]
+    if failed_shells:
+        sys.exit(f"error: {', '.join(failed_shells)} did not complete the command line")
+    print("bash, zsh and fish complete a command and a flag")
 
 
 if __name__ == "__main__":

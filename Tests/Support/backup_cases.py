@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Writes good backups in every layout that iOS, Finder, iTunes and idevicebackup2 leave behind, each with its answers.
+"""Write valid backups in every layout that iOS, Finder, iTunes and idevicebackup2 create, with the expected results.
 
     backup_cases.py FOLDER [--only NAME]      writes FOLDER/NAME/… and FOLDER/NAME.json
     backup_cases.py --list
 
-The answers (format backup-case/1) say which items open with the password and which with the device's key too, what
-they contain, which files there are, and how each verb has to end. The same bytes every time, but for SQLite's own
-version number in Manifest.db.
+The expectations (format backup-case/1) list the items that can be decrypted with the password, or with the device's key
+as well, their contents, the files, and the exit code of each command. The bytes are always the same, except for
+SQLite's version number in Manifest.db.
 """
 
 import argparse
@@ -19,113 +19,130 @@ from dataclasses import dataclass, field, replace
 from typing import Callable, Dict, Optional
 
 from keychain_backup import crypto, items, packing, typed_json
-from keychain_backup.forge import Forge
+from keychain_backup.builder import BackupBuilder
 from keychain_backup.keybag import KEYCHAIN_CLASSES
-from keychain_backup.recipe import CHAT, RECORDS, File, Recipe, ordinary_files
+from keychain_backup.options import CHAT, RECORDS, BackupOptions, File, ordinary_files
 from keychain_backup_writer import leaves_device
 
 FIXTURES = pathlib.Path(__file__).resolve().parent.parent.parent / "Fixtures"
 SYSTEM_GROUPS = {"com.apple.security.sos", "lockdown-identities"}
-OLD_UDID = "0f1e2d3c4b5a69788796a5b4c3d2e1f000112233"
-VERBS = ("inspect", "inspect-password", "verify", "verify-quick")
+MBDB_UDID = "0f1e2d3c4b5a69788796a5b4c3d2e1f000112233"
+COMMANDS = ("inspect", "inspect-password", "verify", "verify-quick")
 THIS_DEVICE_ONLY = {"aku", "cku", "dku"}
 PARTIAL = 3
 
 
 def described_items():
-    """What old-phone would put into a backup."""
+    """Return the descriptions of the items that old-phone would put into a backup."""
     description = json.loads((FIXTURES / "devices" / "old-phone.json").read_text(encoding="utf-8"))
     return [
-        described for described in description["items"]
-        if leaves_device(described) and described["attributes"]["agrp"] not in SYSTEM_GROUPS
+        item for item in description["items"]
+        if leaves_device(item) and item["attributes"]["agrp"] not in SYSTEM_GROUPS
     ]
 
 
 @dataclass
 class Case:
-    """A good backup: how it is made, how it is packed, and what differs in its answers."""
+    """A valid backup: its options, how it is packed, and how its results differ from the usual ones."""
 
     name: str
-    recipe: Recipe
-    what: str
+    options: BackupOptions
+    summary: str
     suffix: Optional[str] = None
     prefix: Optional[str] = None
     folder: str = "backup"
     edits: Dict[str, Callable] = field(default_factory=dict)
-    code: int = 0
+    exit_code: int = 0
     password: Optional[bytes] = None
-    missing: int = 0
+    missing_file_count: int = 0
 
     @property
     def typed_password(self):
-        return self.recipe.password if self.password is None else self.password
+        """The password as the user types it, which may be normalized differently."""
+        return self.options.password if self.password is None else self.password
 
-    def forge(self):
-        return Forge(self.recipe, described_items(), self.edits, seed=self.name).build()
+    def built(self):
+        return BackupBuilder(self.options, described_items(), self.edits, seed=self.name).build()
 
     def write(self, folder):
-        """Writes the backup below `folder`; gives its path and its answers."""
-        forge = self.forge()
+        """Write the backup below `folder`. Return its path and its expectations."""
+        builder = self.built()
         folder = pathlib.Path(folder)
         if self.suffix is None:
             path = folder / self.folder
-            forge.write(path)
+            builder.write(path)
         else:
             folder.mkdir(parents=True, exist_ok=True)
             path = folder / f"{self.folder}.{self.suffix}"
-            path.write_bytes(packing.pack(forge.entries(self.prefix), self.suffix))
-        return path, self.answers(forge)
+            path.write_bytes(packing.pack(builder.entries(self.prefix), self.suffix))
+        return path, self.expectations(builder)
 
-    def answers(self, forge):
-        recipe = self.recipe
-        files = [file for file in recipe.files if file.is_regular and file.listed_flags != 16]
-        described = [self._item(index, *item) for index, item in enumerate(forge.written)]
+    def expectations(self, builder):
+        """Return the expected results (format backup-case/1)."""
+        options = self.options
+        files = [file for file in options.files if file.is_regular and file.listed_flags != 16]
+        expected_items = [self._expected_item(index, *item) for index, item in enumerate(builder.written)]
         return {
-            "format": "backup-case/1", "name": self.name, "what": self.what, "layout": recipe.layout,
-            "encrypted": recipe.is_encrypted, "password": None if recipe.password is None else typed_json.secret(
-                self.typed_password),
-            "device_key": forge.device_key.hex(),
-            "device": {"udid": recipe.udid, "product_version": recipe.product_version},
+            "format": "backup-case/1",
+            "name": self.name,
+            "what": self.summary,
+            "layout": options.layout,
+            "encrypted": options.is_encrypted,
+            "password": None if options.password is None else typed_json.secret_to_json(self.typed_password),
+            "device_key": builder.device_key.hex(),
+            "device": {"udid": options.udid, "product_version": options.product_version},
             "keybag": {
-                "version": recipe.keybag_version, "rounds": recipe.shown_rounds,
-                "classes": len(recipe.class_order),
+                "version": options.keybag_version,
+                "rounds": options.iteration_counts,
+                "classes": len(options.class_order),
             },
-            "keychain": recipe.has_keychain, "missing": self.missing,
+            "keychain": options.has_keychain,
+            "missing": self.missing_file_count,
             "without_digest": sum(
-                not file.has_digest and file.is_stored and bool(file.content or recipe.is_encrypted) for file in files),
+                not file.has_digest and file.is_stored and bool(file.content or options.is_encrypted) for file in files
+            ),
             "files": [
-                {"domain": file.domain, "path": file.path, "base64": base64.b64encode(file.content).decode("ascii"),
-                 "stored": file.is_stored}
+                {
+                    "domain": file.domain,
+                    "path": file.path,
+                    "base64": base64.b64encode(file.content).decode("ascii"),
+                    "stored": file.is_stored,
+                }
                 for file in files
             ],
-            "items": described if recipe.has_keychain else [],
-            "codes": {verb: self._code(verb) for verb in VERBS},
+            "items": expected_items if options.has_keychain else [],
+            "codes": {command: self._expected_exit_code(command) for command in COMMANDS},
         }
 
-    def _code(self, verb):
-        # Nothing says whether the device finished a backup without Status.plist: it is not called whole.
-        unconfirmed = self.code == 0 and "Status.plist" in self.recipe.left_out and verb.startswith("verify")
-        return PARTIAL if unconfirmed else self.code
+    def _expected_exit_code(self, command):
+        # Without Status.plist, nothing shows that the device finished the backup, so `verify` reports a partial result.
+        is_unconfirmed = (
+            self.exit_code == 0 and "Status.plist" in self.options.omitted_files and command.startswith("verify")
+        )
+        return PARTIAL if is_unconfirmed else self.exit_code
 
-    def _item(self, index, table, protection, dictionary):
+    def _expected_item(self, index, table, protection, dictionary):
         reason = None
-        if KEYCHAIN_CLASSES[protection] in self.recipe.device_classes:
+        if KEYCHAIN_CLASSES[protection] in self.options.device_classes:
             reason = "device-bound" if protection in THIS_DEVICE_ONLY else "backup-not-encrypted"
-        answer = {"index": index, "table": table, "kind": items.KIND_OF_TABLE[table], "protection": protection,
+        expectation = {"index": index, "table": table, "kind": items.KIND_OF_TABLE[table], "protection": protection,
                   "with_password": reason, "with_device_key": None}
-        answer["attributes"] = {
-            code: typed_json.plain(value) for code, value in sorted(dictionary.items()) if code != "v_Data"}
+        expectation["attributes"] = {
+            code: typed_json.to_plain_json(value)
+            for code, value in sorted(dictionary.items())
+            if code != "v_Data"
+        }
         if "v_Data" in dictionary:
-            answer["secret"] = typed_json.data(dictionary["v_Data"])
-        return answer
+            expectation["secret"] = typed_json.encode_bytes(dictionary["v_Data"])
+        return expectation
 
 
-def _shuffled(recipe):
-    return replace(recipe, class_order=(7, 1, 11, 4, 9, 2, 6, 10, 3, 5, 8))
+def _shuffled(options):
+    return replace(options, class_order=(7, 1, 11, 4, 9, 2, 6, 10, 3, 5, 8))
 
 
-def _files_with(*more):
-    return ordinary_files() + list(more)
+def _files_with(*extra):
+    return ordinary_files() + list(extra)
 
 
 def _rows_without_domain(rows):
@@ -143,42 +160,47 @@ def _unknown_tables(root):
 SALT = bytes(range(8))
 
 
-def ios_10_0_rows(form, password=None):
-    """Each record sealed: AES-128-CBC, the key from password and salt, the IV 00 01 … 0F; `form` makes what is stored."""
-    def seal(rows):
-        key = hashlib.sha1((password or Recipe().password) + SALT).digest()[:16]
+def ios_10_0_rows(encode, password=None):
+    """Return an edit that encrypts each record: AES-128-CBC, a key from password and salt, and the IV 00 01 … 0F.
+
+    `encode` makes the stored value.
+    """
+    def encrypt(rows):
+        key = hashlib.sha1((password or BackupOptions().password) + SALT).digest()[:16]
         for row in rows:
             if row[4] is not None:
-                row[4] = form(crypto.cbc_encrypt(key, crypto.pad(row[4]), iv=bytes(range(16))))
-    return seal
+                row[4] = encode(crypto.cbc_encrypt(key, crypto.pad(row[4]), iv=bytes(range(16))))
+    return encrypt
 
 
 def in_base64(sealed):
+    """Return data as base64 text."""
     return base64.b64encode(sealed).decode("ascii")
 
 
 def ios_10_0_properties(password=None, salt=SALT):
+    """Return an edit that adds the salt and the digest of the password to the database."""
     def insert(connection):
-        digest = hashlib.sha256((password or Recipe().password) + SALT).digest()
+        digest = hashlib.sha256((password or BackupOptions().password) + SALT).digest()
         connection.execute("INSERT INTO Properties VALUES ('salt', ?)", (salt,))
         connection.execute("INSERT INTO Properties VALUES ('passwordHash', ?)", (digest,))
     return insert
 
 
-def _size_said(said):
-    """Files whose recorded size is not that of their content."""
-    return [replace(file, size=said) if file.is_regular and file.content else file for file in ordinary_files()]
+def _files_with_size(size):
+    """Return files whose recorded size differs from the size of their contents."""
+    return [replace(file, size=size) if file.is_regular and file.content else file for file in ordinary_files()]
 
 
-MODERN = Recipe()
+MODERN = BackupOptions()
 PLAIN = replace(MODERN, password=None)
-OLD = replace(
-    MODERN, layout=RECORDS, product_version="9.3.6", udid=OLD_UDID, keybag_version=3, double_rounds=0,
-    row_references=True, with_bookkeeping=False, keychain_class=1)
-OLD_PLAIN = replace(OLD, password=None)
-IOS_10_0 = replace(MODERN, product_version="10.0.2", encrypts_database=False, double_rounds=0)
+MBDB = replace(
+    MODERN, layout=RECORDS, product_version="9.3.6", udid=MBDB_UDID, keybag_version=3, sha256_iterations=0,
+    has_row_references=True, has_bookkeeping=False, keychain_class=1)
+MBDB_PLAIN = replace(MBDB, password=None)
+IOS_10_0 = replace(MODERN, product_version="10.0.2", encrypts_database=False, sha256_iterations=0)
 NEWEST = replace(MODERN, keybag_version=5, class_order=tuple(range(1, 12)))
-TWO_FORMS = "pässwörd"
+ACCENTED = "pässwörd"
 COMPOSED, DECOMPOSED = "p\u00e4ssw\u00f6rd".encode(), "pa\u0308sswo\u0308rd".encode()
 
 
@@ -186,31 +208,45 @@ def _layouts():
     return [
         Case("db-encrypted", MODERN, "iOS 10.2 or newer with a password"),
         Case("db-plain", PLAIN, "iOS 10.2 or newer without a password"),
-        Case("mbdb-encrypted", OLD, "iOS 4 to 9 with a password: Manifest.mbdb, payloads in the root"),
-        Case("mbdb-plain", OLD_PLAIN, "iOS 4 to 9 without a password"),
-        Case("mbdb-ios-4", replace(
-            OLD, product_version="4.3.5", keybag_version=2, has_key_types=False, names_keybag=False,
-            blob_versions=(0,)), "iOS 4: keybag 2, no key types, no keybag named in the keychain, items of version 0"),
-        Case("ios-10.0", IOS_10_0, "iOS 10.0 with a password: Manifest.db in clear, its rows sealed, no ManifestKey",
-             edits={"rows": ios_10_0_rows(in_base64), "sql": ios_10_0_properties()}),
-        Case("ios-10.0-data", IOS_10_0, "the same with the base64 of its rows as data",
-             edits={"rows": ios_10_0_rows(base64.b64encode), "sql": ios_10_0_properties()}),
-        Case("ios-10.0-raw", IOS_10_0, "the same with rows that are not in base64",
-             edits={"rows": ios_10_0_rows(bytes), "sql": ios_10_0_properties()}),
-        Case("ios-10.0-zip", IOS_10_0, "the same in a zip", suffix="zip",
-             edits={"rows": ios_10_0_rows(in_base64), "sql": ios_10_0_properties()}),
-        Case("ios-10.0-accents", replace(IOS_10_0, password=COMPOSED), "the same, its password typed decomposed",
-             password=DECOMPOSED,
-             edits={"rows": ios_10_0_rows(in_base64, COMPOSED), "sql": ios_10_0_properties(COMPOSED)}),
-        Case("ios-10.0-named-18.1", replace(IOS_10_0, product_version="18.1"), "the same, and calls itself iOS 18.1",
-             edits={"rows": ios_10_0_rows(in_base64), "sql": ios_10_0_properties()}),
-        Case("ios-10.1", replace(MODERN, product_version="10.1.1", encrypts_database=False, double_rounds=0),
-             "iOS 10.1 with a password: Manifest.db and its rows in clear, no ManifestKey, one round of derivation"),
-        Case("ios-10.1-zip", replace(MODERN, product_version="10.1.1", encrypts_database=False, double_rounds=0),
-             "the same in a zip", suffix="zip"),
-        Case("db-plain-without-is-encrypted", replace(PLAIN, says_encrypted=False), "IsEncrypted is absent"),
-        Case("mbdb-plain-without-is-encrypted", replace(OLD_PLAIN, says_encrypted=False), "IsEncrypted is absent"),
-        Case("no-keychain", replace(MODERN, has_keychain=False), "no keychain file is listed and none is stored"),
+        Case("mbdb-encrypted", MBDB, "iOS 4 to 9 with a password: Manifest.mbdb, payloads in the root"),
+        Case("mbdb-plain", MBDB_PLAIN, "iOS 4 to 9 without a password"),
+        Case(
+            "mbdb-ios-4",
+            replace(
+                MBDB, product_version="4.3.5", keybag_version=2, has_key_types=False, has_keybag_uuid=False,
+                blob_versions=(0,)),
+            "iOS 4: keybag 2, no key types, no keybag named in the keychain, items of version 0",
+        ),
+        Case(
+            "ios-10.0", IOS_10_0,
+            "iOS 10.0 with a password: Manifest.db unencrypted, its rows encrypted, no ManifestKey",
+            edits={"rows": ios_10_0_rows(in_base64), "sql": ios_10_0_properties()}),
+        Case(
+            "ios-10.0-data", IOS_10_0, "iOS 10.0, the base64 of its rows stored as data",
+            edits={"rows": ios_10_0_rows(base64.b64encode), "sql": ios_10_0_properties()}),
+        Case(
+            "ios-10.0-raw", IOS_10_0, "iOS 10.0, its rows not in base64",
+            edits={"rows": ios_10_0_rows(bytes), "sql": ios_10_0_properties()}),
+        Case(
+            "ios-10.0-zip", IOS_10_0, "iOS 10.0 in a zip file", suffix="zip",
+            edits={"rows": ios_10_0_rows(in_base64), "sql": ios_10_0_properties()}),
+        Case(
+            "ios-10.0-accents", replace(IOS_10_0, password=COMPOSED), "iOS 10.0, its password typed decomposed",
+            password=DECOMPOSED,
+            edits={"rows": ios_10_0_rows(in_base64, COMPOSED), "sql": ios_10_0_properties(COMPOSED)}),
+        Case(
+            "ios-10.0-named-18.1", replace(IOS_10_0, product_version="18.1"),
+            "iOS 10.0 that records its version as iOS 18.1",
+            edits={"rows": ios_10_0_rows(in_base64), "sql": ios_10_0_properties()}),
+        Case(
+            "ios-10.1", replace(MODERN, product_version="10.1.1", encrypts_database=False, sha256_iterations=0),
+            "iOS 10.1 with a password: Manifest.db and its rows unencrypted, no ManifestKey, no SHA-256 derivation"),
+        Case(
+            "ios-10.1-zip", replace(MODERN, product_version="10.1.1", encrypts_database=False, sha256_iterations=0),
+            "iOS 10.1 in a zip file", suffix="zip"),
+        Case("db-plain-without-is-encrypted", replace(PLAIN, has_is_encrypted=False), "IsEncrypted is absent"),
+        Case("mbdb-plain-without-is-encrypted", replace(MBDB_PLAIN, has_is_encrypted=False), "IsEncrypted is absent"),
+        Case("no-keychain", replace(MODERN, has_keychain=False), "no keychain file"),
     ]
 
 
@@ -223,10 +259,10 @@ def _keybags():
         for version in (2, 3, 5, 6)
     ] + [
         Case("keybag-ascending", NEWEST, "class keys in ascending order, as in version 5"),
-        Case("keybag-shuffled", _shuffled(MODERN), "class keys in no order"),
-        Case("keybag-shuffled-mbdb", _shuffled(OLD), "class keys in no order, iOS 4 to 9"),
-        Case("keybag-one-round", replace(MODERN, double_rounds=0), "no DPIC and DPSL: one round of derivation"),
-        Case("keybag-unknown-tags", unknown, "tags that nobody knows, in the header and in each class"),
+        Case("keybag-shuffled", _shuffled(MODERN), "class keys in random order"),
+        Case("keybag-shuffled-mbdb", _shuffled(MBDB), "class keys in random order, iOS 4 to 9"),
+        Case("keybag-one-round", replace(MODERN, sha256_iterations=0), "no DPIC and DPSL: no SHA-256 derivation"),
+        Case("keybag-unknown-tags", unknown, "unknown tags in the header and in each class"),
         Case("keybag-class-16", replace(MODERN, class_order=order), "an unknown class of number 16, which is not 0"),
         Case("keybag-class-13", replace(MODERN, class_order=order[:-1] + (13,)), "an unknown class of number 13"),
         Case("keybag-few-classes", replace(MODERN, class_order=(11, 10, 9, 8, 7, 6, 4, 3, 1)),
@@ -240,64 +276,79 @@ def _keybags():
 
 
 def _passwords():
-    def with_password(name, password, what, typed=None):
-        return Case(f"password-{name}", replace(MODERN, password=password), what, password=typed)
+    def with_password(name, password, summary, typed=None):
+        return Case(f"password-{name}", replace(MODERN, password=password), summary, password=typed)
 
     return [
-        with_password("64-bytes", b"0123456789abcdef" * 4, "a password of 64 bytes, which is no key in hexadecimal"),
+        with_password("64-bytes", b"0123456789abcdef" * 4, "a password of 64 bytes, which is not a hexadecimal key"),
         with_password("65-bytes", b"0123456789abcdef" * 4 + b"!", "a password longer than SHA-1's block"),
         with_password("exclamation-mark", b"secret!", "a password that ends in !"),
         with_password("space", b" in front and behind ", "a password with spaces at its ends"),
         with_password("newline", b"two lines\n", "a password that ends in a newline"),
         with_password("carriage-return", b"line\r", "a password that ends in a carriage return"),
         with_password("not-utf-8", b"\xff\xfe raw \x80", "a password that is not text"),
-        with_password("composed", COMPOSED, f"{TWO_FORMS} was set composed and is typed composed"),
-        with_password("decomposed", DECOMPOSED, f"{TWO_FORMS} was set decomposed and is typed decomposed"),
+        with_password("composed", COMPOSED, f"{ACCENTED} was set composed and is typed composed"),
+        with_password("decomposed", DECOMPOSED, f"{ACCENTED} was set decomposed and is typed decomposed"),
         with_password(
-            "typed-decomposed", COMPOSED, f"{TWO_FORMS} was set composed and is typed decomposed", DECOMPOSED),
-        with_password("typed-composed", DECOMPOSED, f"{TWO_FORMS} was set decomposed and is typed composed", COMPOSED),
+            "typed-decomposed", COMPOSED, f"{ACCENTED} was set composed and is typed decomposed", DECOMPOSED),
+        with_password("typed-composed", DECOMPOSED, f"{ACCENTED} was set decomposed and is typed composed", COMPOSED),
     ]
 
 
 def _items():
     return [
         Case("items-version-2", replace(MODERN, blob_versions=(2,)), "items of version 2"),
-        Case("items-static-iv", replace(MODERN, static_iv=(True,)), "items in the form of device databases"),
-        Case("items-mixed", replace(MODERN, blob_versions=(3, 2, 0), static_iv=(False, True)),
-             "items of versions 0, 2 and 3 and both forms of the IV in one file"),
-        Case("items-row-references", replace(MODERN, row_references=True), "persistent references by row number"),
-        Case("items-without-bookkeeping", replace(MODERN, with_bookkeeping=False, row_references=True),
-             "items without sha1, musr, UUID and persistref"),
+        Case(
+            "items-static-iv", replace(MODERN, uses_static_iv=(True,)),
+            "items with the static IV, as in device databases"),
+        Case(
+            "items-mixed", replace(MODERN, blob_versions=(3, 2, 0), uses_static_iv=(False, True)),
+            "items of versions 0, 2 and 3 and both kinds of IV in one file"),
+        Case("items-row-references", replace(MODERN, has_row_references=True), "persistent references by row number"),
+        Case(
+            "items-without-bookkeeping", replace(MODERN, has_bookkeeping=False, has_row_references=True),
+            "items without sha1, musr, UUID and persistref"),
         Case("items-version-0-plain", replace(PLAIN, blob_versions=(0,)), "items of version 0 without a password"),
-        Case("items-single-dictionary", MODERN, "a table that is one dictionary instead of an array",
-             edits={"keychain": _single_dictionary}),
-        Case("items-unknown-table", MODERN, "tables that nobody knows", edits={"keychain": _unknown_tables}),
-        Case("items-keybag-unnamed", replace(MODERN, names_keybag=False), "keybag-uuid is absent"),
-        Case("items-keybag-number", MODERN, "keybag-uuid is not a string, so it counts as absent",
-             edits={"keychain": lambda root: root.update({"keybag-uuid": 7})}),
+        Case(
+            "items-single-dictionary", MODERN, "a table that is one dictionary instead of an array",
+            edits={"keychain": _single_dictionary}),
+        Case("items-unknown-table", MODERN, "unknown tables", edits={"keychain": _unknown_tables}),
+        Case("items-keybag-unnamed", replace(MODERN, has_keybag_uuid=False), "keybag-uuid is absent"),
+        Case(
+            "items-keybag-number", MODERN, "keybag-uuid is not a string, so it is ignored",
+            edits={"keychain": lambda root: root.update({"keybag-uuid": 7})}),
     ]
 
 
-def _lists():
-    marked = File(
+def _manifests():
+    uploading = File(
         CHAT, "Documents/uploading.txt", b"changed while uploading", flags=16, is_stored=False, has_record=False)
     uploaded = [replace(file, flags=file.listed_flags | 8 | 32) for file in ordinary_files()]
     return [
-        Case("list-null-rows", MODERN, "a row with no domain, no path and no record",
-             edits={"rows": _rows_without_domain}),
-        Case("list-flags-16", replace(MODERN, files=_files_with(marked)),
-             "a row of a file that changed while uploading"),
-        Case("list-flags-40", replace(MODERN, files=uploaded), "rows that still carry the upload's marks"),
-        Case("list-flags-0", replace(MODERN, files=[replace(file, flags=0) for file in ordinary_files()]),
-             "rows whose flags are 0, so that the mode decides"),
+        Case(
+            "list-null-rows", MODERN, "a row with no domain, no path and no record",
+            edits={"rows": _rows_without_domain}),
+        Case(
+            "list-flags-16", replace(MODERN, files=_files_with(uploading)),
+            "a row of a file that changed while uploading"),
+        Case("list-flags-40", replace(MODERN, files=uploaded), "rows that still have the upload's flags"),
+        Case(
+            "list-flags-0", replace(MODERN, files=[replace(file, flags=0) for file in ordinary_files()]),
+            "rows whose flags are 0, so that the mode decides"),
         Case("list-unpadded", replace(MODERN, pads_database=False), "Manifest.db encrypted without padding"),
-        Case("list-sizes-too-small", replace(MODERN, files=_size_said(1)), "recorded sizes smaller than the content"),
-        Case("list-sizes-too-large", replace(MODERN, files=_size_said(1 << 40)),
-             "recorded sizes larger than the content"),
-        Case("list-sizes-mbdb", replace(OLD, files=_size_said(1 << 40)), "recorded sizes larger than the content"),
-        Case("list-sizes-plain", replace(PLAIN, files=_size_said(1)), "recorded sizes smaller than the content"),
-        Case("list-no-digests", replace(MODERN, files=[replace(f, has_digest=False) for f in ordinary_files()]),
-             "no file has a digest"),
+        Case(
+            "list-sizes-too-small", replace(MODERN, files=_files_with_size(1)),
+            "recorded sizes smaller than the content"),
+        Case(
+            "list-sizes-too-large", replace(MODERN, files=_files_with_size(1 << 40)),
+            "recorded sizes larger than the content"),
+        Case(
+            "list-sizes-mbdb", replace(MBDB, files=_files_with_size(1 << 40)), "recorded sizes larger than the content"
+        ),
+        Case("list-sizes-plain", replace(PLAIN, files=_files_with_size(1)), "recorded sizes smaller than the content"),
+        Case(
+            "list-no-digests", replace(MODERN, files=[replace(f, has_digest=False) for f in ordinary_files()]),
+            "no file has a digest"),
         Case("list-keychain-class-1", replace(MODERN, keychain_class=1), "the keychain file in class 1, as on devices"),
     ]
 
@@ -309,56 +360,71 @@ def _folders():
         ".DS_Store": b"\x00\x00\x00\x01Bud1", "Snapshot/Manifest.db": b"half a database", "desktop.ini": b"[x]\r\n",
         "Manifest.mbdx": b"mbdx\x02\x00",
     }
-    return [
-        Case("plists-xml", replace(MODERN, formats=xml), "all property lists in XML"),
-        Case("plists-xml-mbdb", replace(OLD, formats=xml), "all property lists in XML, iOS 4 to 9"),
-        Case("plists-binary", replace(MODERN, formats=binary), "all property lists binary"),
-        Case("no-info", replace(MODERN, left_out=("Info.plist",)), "no Info.plist, as idevicebackup2 may leave it"),
-        Case("no-status", replace(MODERN, left_out=("Status.plist",)), "no Status.plist"),
-        Case("no-info-no-status", replace(PLAIN, left_out=("Info.plist", "Status.plist")), "neither of the two"),
-        Case("extra-files", replace(MODERN, added=extras), "files of other programs beside the backup"),
-        Case("date-suffix", MODERN, "an archived copy with its date", folder=f"{MODERN.udid}-20261120-180410"),
-        Case("udid-folder", OLD, "a folder named after the device, 40 digits", folder=OLD_UDID),
-    ] + [
-        Case(f"packed-{suffix}", MODERN, f"one {suffix} file with the folder's name in front", suffix=suffix)
-        for suffix in packing.SUFFIXES
-    ] + [
-        Case(f"packed-{suffix}-bare", OLD, f"one {suffix} file without a leading folder", suffix=suffix, prefix="")
-        for suffix in packing.SUFFIXES
-    ] + [Case("packed-tar-dot", PLAIN, "a tar whose names begin with ./", suffix="tar", prefix="./"),
-         Case("packed-wrong-suffix", MODERN, "a zip that calls itself a tar", suffix="zip", folder="family.tar")]
+    return (
+        [
+            Case("plists-xml", replace(MODERN, plist_formats=xml), "all property lists in XML"),
+            Case("plists-xml-mbdb", replace(MBDB, plist_formats=xml), "all property lists in XML, iOS 4 to 9"),
+            Case("plists-binary", replace(MODERN, plist_formats=binary), "all property lists binary"),
+            Case(
+                "no-info", replace(MODERN, omitted_files=("Info.plist",)),
+                "no Info.plist, as idevicebackup2 may leave it"),
+            Case("no-status", replace(MODERN, omitted_files=("Status.plist",)), "no Status.plist"),
+            Case(
+                "no-info-no-status", replace(PLAIN, omitted_files=("Info.plist", "Status.plist")),
+                "neither Info.plist nor Status.plist"),
+            Case("extra-files", replace(MODERN, extra_files=extras), "unrelated files in the backup's folder"),
+            Case(
+                "date-suffix", MODERN, "an archived copy with its date in the folder's name",
+                folder=f"{MODERN.udid}-20261120-180410"),
+            Case("udid-folder", MBDB, "a folder named after the device, 40 digits", folder=MBDB_UDID),
+        ]
+        + [
+            Case(f"packed-{suffix}", MODERN, f"one {suffix} file with the folder's name in front", suffix=suffix)
+            for suffix in packing.SUFFIXES
+        ]
+        + [
+            Case(f"packed-{suffix}-bare", MBDB, f"one {suffix} file without a leading folder", suffix=suffix, prefix="")
+            for suffix in packing.SUFFIXES
+        ]
+        + [
+            Case("packed-tar-dot", PLAIN, "a tar whose names begin with ./", suffix="tar", prefix="./"),
+            Case(
+                "packed-wrong-suffix", MODERN, "a zip file whose name ends in .tar", suffix="zip", folder="family.tar"
+            ),
+        ]
+    )
 
 
-CASES = [*_layouts(), *_keybags(), *_passwords(), *_items(), *_lists(), *_folders()]
+CASES = [*_layouts(), *_keybags(), *_passwords(), *_items(), *_manifests(), *_folders()]
 
 
 def write_parent(folder):
-    """A folder with several devices in it, as MobileSync/Backup is; gives the cases by the folder's name."""
-    cases = {OLD_UDID: OLD, MODERN.udid: MODERN, f"{MODERN.udid}-20251224-120000": PLAIN}
-    for name, recipe in cases.items():
-        Case(name, recipe, "", folder=name).write(folder)
+    """Write a folder with the backups of several devices, like MobileSync/Backup. Return the names of the backups."""
+    cases = {MBDB_UDID: MBDB, MODERN.udid: MODERN, f"{MODERN.udid}-20251224-120000": PLAIN}
+    for name, options in cases.items():
+        Case(name, options, "", folder=name).write(folder)
     return sorted(cases)
 
 
 def main():
-    parser = argparse.ArgumentParser(description="Write good backups of every layout, with their answers.")
+    parser = argparse.ArgumentParser(description="Write valid backups of every layout, with their expectations.")
     parser.add_argument("folder", type=pathlib.Path, nargs="?")
     parser.add_argument("--only", metavar="NAME")
     parser.add_argument("--list", action="store_true", help="print names and descriptions")
     arguments = parser.parse_args()
-    chosen = [case for case in CASES if arguments.only in (None, case.name)]
-    if not chosen:
-        parser.error(f"no case is named {arguments.only}")
+    selected = [case for case in CASES if arguments.only in (None, case.name)]
+    if not selected:
+        parser.error(f"there is no case named {arguments.only}")
     if arguments.list:
-        print("\n".join(f"{case.name:32}{case.what}" for case in chosen))
+        print("\n".join(f"{case.name:32}{case.summary}" for case in selected))
         return 0
     if arguments.folder is None:
-        parser.error("a folder to write to is missing")
-    for case in chosen:
-        _, answers = case.write(arguments.folder / case.name)
-        text = json.dumps(answers, indent=1, ensure_ascii=False)
+        parser.error("specify a folder, or use --list")
+    for case in selected:
+        _, expectations = case.write(arguments.folder / case.name)
+        text = json.dumps(expectations, indent=1, ensure_ascii=False)
         (arguments.folder / f"{case.name}.json").write_text(text + "\n", encoding="utf-8")
-    print(f"Wrote {len(chosen)} backups to {arguments.folder}")
+    print(f"Wrote {len(selected)} backups to {arguments.folder}")
     return 0
 
 

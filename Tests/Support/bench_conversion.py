@@ -1,12 +1,11 @@
 #!/usr/bin/env python3
-"""How long `keyhaul convert` takes from a folder to one file of each form, for a backup with a password.
+"""Compare the time of `keyhaul convert` from a folder to each kind of archive with that of the system's `tar`.
 
     bench_conversion.py PROGRAM [--megabytes 300] [--rounds 3] [--before PROGRAM]
 
-Ciphertext does not become shorter, so a zip and a tar.gz have to take about as long as a tar: that of the system's `tar`, and
-ours. What each wrote, tar too, is read by Python's own zipfile and tarfile, and compared byte for byte. Runs are in turns; the figures
-are processor seconds.
---before runs another build of the program beside it. Exit 1 where a target is missed.
+Encrypted files cannot be compressed, so a zip and a tar.gz should take about as long as a tar. Python's zipfile and
+tarfile read all written archives, and every file is compared. The programs take turns. The figures are CPU times. Exit
+1 if a goal is missed.
 """
 
 import hashlib
@@ -17,69 +16,77 @@ import tarfile
 import tempfile
 import zipfile
 
+from bench_data import Workspace, parser, programs
 from bench_files import timed
-from bench_shop import Shop, parser, programs
 from figures import Figures
 
-FORMS = ("tar", "zip", "tar.gz")
-FILES = 50
-# Against the system's tar, processor seconds.
-MOST = 1.5
+SUFFIXES = ("tar", "zip", "tar.gz")
+FILE_COUNT = 50
+# The largest ratio of the CPU time to that of the system's tar.
+MAX_RATIO = 1.5
 
 
 def digests(path):
-    """Of the payloads in a container, by their names without the folder around them."""
+    """Return the digests of the files in an archive, by name without the leading folder."""
     if path.name.endswith("zip"):
-        with zipfile.ZipFile(path) as container:
-            assert container.testzip() is None
-            found = {name: container.read(name) for name in container.namelist()}
+        with zipfile.ZipFile(path) as archive:
+            assert archive.testzip() is None
+            contents = {name: archive.read(name) for name in archive.namelist()}
     else:
-        with tarfile.open(path) as container:
-            found = {entry.name: container.extractfile(entry).read() for entry in container if entry.isfile()}
-    return {name.split("/", 1)[1]: hashlib.sha256(content).hexdigest() for name, content in found.items()}
+        with tarfile.open(path) as archive:
+            contents = {entry.name: archive.extractfile(entry).read() for entry in archive if entry.isfile()}
+    return {name.split("/", 1)[1]: hashlib.sha256(content).hexdigest() for name, content in contents.items()}
 
 
-def differing(path, expected):
-    """What is wrong with a container of a backup's files."""
-    return "" if path.is_file() and digests(path) == expected else f"{path.name} does not hold the files of the backup"
+def archive_problem(path, expected):
+    """Return what is wrong with an archive of a backup, or an empty string."""
+    return (
+        "" if path.is_file() and digests(path) == expected else f"{path.name} does not contain the files of the backup"
+    )
 
 
 def main():
-    arguments = parser("Time keyhaul convert to each form.", rounds=3, megabytes=300).parse_args()
+    arguments = parser(
+        "Measure the time of keyhaul convert to each kind of archive.", rounds=3, megabytes=300
+    ).parse_args()
     builds = programs(arguments)
     runs = {}
     with tempfile.TemporaryDirectory(prefix="keyhaul-bench-") as folder:
-        shop = Shop(arguments.program, folder)
-        backup = pathlib.Path(shop.path("backup"))
-        shop.files("backup", FILES, arguments.megabytes * 1_000_000 // FILES)
+        workspace = Workspace(arguments.program, folder)
+        backup = pathlib.Path(workspace.path("backup"))
+        workspace.create_file_backup("backup", FILE_COUNT, arguments.megabytes * 1_000_000 // FILE_COUNT)
         expected = {
             str(path.relative_to(backup)): hashlib.sha256(path.read_bytes()).hexdigest()
             for path in backup.rglob("*") if path.is_file()}
         for _ in range(arguments.rounds):
-            target = pathlib.Path(shop.path("copy"))
-            runs.setdefault("tar", []).append(timed(
-                ["tar", "-cf", str(target), "-C", folder, "backup"], check=lambda _: differing(target, expected)).processor)
+            target = pathlib.Path(workspace.path("copy"))
+            runs.setdefault("tar", []).append(
+                timed(
+                    ["tar", "-cf", str(target), "-C", folder, "backup"],
+                    check=lambda _: archive_problem(target, expected)
+                ).processor
+            )
             target.unlink()
             for name, program in builds.items():
-                for form in FORMS:
-                    target = pathlib.Path(shop.path(f"copy.{form}"))
-                    command = shop.command("convert", backup, "-o", target, program=str(program.resolve()))
-                    runs.setdefault((name, form), []).append(
-                        timed(command, check=lambda _: differing(target, expected)).processor)
+                for suffix in SUFFIXES:
+                    target = pathlib.Path(workspace.path(f"copy.{suffix}"))
+                    command = workspace.command("convert", backup, "-o", target, program=str(program.resolve()))
+                    runs.setdefault((name, suffix), []).append(
+                        timed(command, check=lambda _: archive_problem(target, expected)).processor)
                     target.unlink()
     figures = Figures()
-    tar = statistics.median(runs["tar"])
-    figures.note(f"tar -cf of {arguments.megabytes:,} MB takes {tar:.2f} s of CPU time")
+    tar_seconds = statistics.median(runs["tar"])
+    figures.note(f"tar -cf of {arguments.megabytes:,} MB takes {tar_seconds:.2f} s of CPU time")
     for name in builds:
-        for form in FORMS:
-            taken = statistics.median(runs[name, form])
+        for suffix in SUFFIXES:
+            seconds = statistics.median(runs[name, suffix])
             if name == "keyhaul":
                 figures.at_most(
-                    f"convert of {arguments.megabytes:,} MB, encrypted, to {form}: CPU time compared with tar -cf", taken / tar, MOST, "×",
-                    f"{taken:.2f} s (Keyhaul), {tar:.2f} s (tar)")
+                    f"convert of {arguments.megabytes:,} MB, encrypted, to {suffix}: CPU time compared with tar -cf",
+                    seconds / tar_seconds, MAX_RATIO, "×", f"{seconds:.2f} s (Keyhaul), {tar_seconds:.2f} s (tar)")
             else:
-                figures.note(f"{name}: to {form}: {taken:.2f} s of CPU time, {taken / tar:.2f}×")
-    return figures.conclude()
+                figures.note(f"{name}: to {suffix}: {seconds:.2f} s of CPU time, {seconds / tar_seconds:.2f}×")
+    return figures.finish()
 
 
 if __name__ == "__main__":

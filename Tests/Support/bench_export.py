@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""How long a whole cold `keyhaul export` takes, beside two published readers that only take the keychain file out.
+"""Compare the time of a whole cold `keyhaul export` with two published readers that only extract the keychain file.
 
     bench_export.py PROGRAM [--rounds 5]
 
-The backup is made again: 200 items, a password, real round counts. Each run is a process of its own, in turns, so that
-all see the same machine; the figures are ratios of medians. Exit 1 where a target is missed.
+The backup has 200 items, a password and real iteration counts. Each run is a new process, and the programs take turns,
+so that the machine is the same for all. The figures are ratios of medians. Exit 1 if a goal is missed.
 """
 
 import argparse
@@ -17,94 +17,97 @@ import sys
 import tempfile
 from dataclasses import replace
 
-from bench_files import other_text, timed
+from bench_files import text_problem, timed
 from figures import Figures
 
-ITEMS = 200
+ITEM_COUNT = 200
 PASSWORD = b"correct horse"
 KEYCHAIN = ("KeychainDomain", "keychain-backup.plist")
-TARGETS = {"iphone_backup_decrypt": 0.85, "dissect.target": 0.40}
+MAX_RATIOS = {"iphone_backup_decrypt": 0.85, "dissect.target": 0.40}
 
 
-def make(archive):
+def write_backup(backup_path):
+    """Write the backup."""
     from backup_cases import MODERN, described_items
-    from keychain_backup.forge import Forge
+    from keychain_backup.builder import BackupBuilder
 
     passwords = [
         entry for entry in described_items()
         if entry["kind"].endswith("password") and entry["protection"] in ("ak", "ck", "dk")
     ]
-    described = [
+    items_with_unique_accounts = [
         dict(entry, attributes=dict(entry["attributes"], acct=f"account {number}"))
-        for number, entry in enumerate((passwords * ITEMS)[:ITEMS])
+        for number, entry in enumerate((passwords * ITEM_COUNT)[:ITEM_COUNT])
     ]
-    described.sort(key=lambda entry: entry["kind"] != "generic-password")
-    recipe = replace(MODERN, password=PASSWORD, double_rounds=10_000_000, rounds=10_000)
-    Forge(recipe, described, seed="bench").build().write(archive)
+    items_with_unique_accounts.sort(key=lambda entry: entry["kind"] != "generic-password")
+    options = replace(MODERN, password=PASSWORD, sha256_iterations=10_000_000, sha1_iterations=10_000)
+    BackupBuilder(options, items_with_unique_accounts, seed="bench").build().write(backup_path)
 
 
-def read_with(reader, archive):
-    """What a published reader does at least: derive the key, open the list, decrypt the keychain file."""
+def read_with(reader, backup_path):
+    """Return the keychain file as a published reader extracts it."""
     if reader == "iphone_backup_decrypt":
         import iphone_backup_decrypt
 
-        backup = iphone_backup_decrypt.EncryptedBackup(backup_directory=str(archive), passphrase=PASSWORD)
+        backup = iphone_backup_decrypt.EncryptedBackup(backup_directory=str(backup_path), passphrase=PASSWORD)
         return backup.extract_file_as_bytes(KEYCHAIN[1], domain_like=KEYCHAIN[0])
     from dissect.target.loaders.itunes import ITunesBackup
 
-    backup = ITunesBackup(archive)
+    backup = ITunesBackup(backup_path)
     backup.open(PASSWORD.decode("utf-8"))
-    found = next(file for file in backup.files() if (file.domain, file.relative_path) == KEYCHAIN)
-    return found.create_cipher().decrypt(found.get().read_bytes())[:found.size]
+    file = next(file for file in backup.files() if (file.domain, file.relative_path) == KEYCHAIN)
+    return file.create_cipher().decrypt(file.get().read_bytes())[:file.size]
 
 
-def expected_digest(archive):
-    """Of the keychain file, as the reader beside this file takes it out, which is none of those that are timed."""
+def expected_digest(backup_path):
+    """Return the digest of the keychain file, as the Python reader extracts it. That reader is not timed."""
     from keychain_backup_reader import Backup
 
-    return hashlib.sha256(Backup(archive, PASSWORD).keychain_file()).hexdigest()
+    return hashlib.sha256(Backup(backup_path, PASSWORD).keychain_file()).hexdigest()
 
 
 def missing_items(target):
-    """What is wrong with an export in which every item has its secret."""
+    """Return what is wrong with an export that should have the secret of every item, or an empty string."""
     items = json.loads(target.read_bytes())["items"] if target.is_file() else []
-    opened = sum("secret" in item for item in items)
-    return "" if opened == len(items) == ITEMS else f"{opened} of {ITEMS} items have their secret"
+    count = sum("secret" in item for item in items)
+    return "" if count == len(items) == ITEM_COUNT else f"{count} of {ITEM_COUNT} items have their secret"
 
 
 def main():
-    parser = argparse.ArgumentParser(description="Time keyhaul export beside published readers.")
+    parser = argparse.ArgumentParser(description="Compare the time of keyhaul export with published readers.")
     parser.add_argument("program", type=pathlib.Path)
     parser.add_argument("--rounds", type=int, default=5, help="runs of each, in turns")
     parser.add_argument("--reader", nargs=2, metavar=("NAME", "ARCHIVE"), help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.reader:
-        reader, archive = arguments.reader
-        print(hashlib.sha256(read_with(reader, pathlib.Path(archive))).hexdigest())
+        reader, backup_path = arguments.reader
+        print(hashlib.sha256(read_with(reader, pathlib.Path(backup_path))).hexdigest())
         return 0
     with tempfile.TemporaryDirectory(prefix="keyhaul-bench-") as folder:
-        target, archive, secret = (pathlib.Path(folder) / name for name in ("items.json", "backup", "password"))
-        make(archive)
+        target, backup_path, secret = (pathlib.Path(folder) / name for name in ("items.json", "backup", "password"))
+        write_backup(backup_path)
         secret.touch(mode=0o600)
         secret.write_bytes(PASSWORD)
         export = [
-            str(arguments.program.resolve()), "export", str(archive), "--password-file", str(secret), "--format",
+            str(arguments.program.resolve()), "export", str(backup_path), "--password-file", str(secret), "--format",
             "json", "--reveal", "-o", str(target), "--no-input"]
-        times = {"keyhaul": [], **{reader: [] for reader in TARGETS}}
-        digest = expected_digest(archive)
+        times = {"keyhaul": [], **{reader: [] for reader in MAX_RATIOS}}
+        digest = expected_digest(backup_path)
         for _ in range(arguments.rounds):
             times["keyhaul"].append(timed(export, check=lambda _: missing_items(target)).seconds)
             target.unlink()
-            for reader in TARGETS:
-                reading = [sys.executable, __file__, str(arguments.program), "--reader", reader, str(archive)]
-                times[reader].append(timed(reading, check=lambda printed: other_text(printed, digest)).seconds)
-    medians = {name: statistics.median(taken) for name, taken in times.items()}
+            for reader in MAX_RATIOS:
+                reading = [sys.executable, __file__, str(arguments.program), "--reader", reader, str(backup_path)]
+                times[reader].append(timed(reading, check=lambda printed: text_problem(printed, digest)).seconds)
+    medians = {name: statistics.median(seconds) for name, seconds in times.items()}
     figures = Figures()
-    for reader, most in TARGETS.items():
+    for reader, limit in MAX_RATIOS.items():
         figures.at_most(
-            f"export of {ITEMS} items, cold: time compared with {reader} {importlib.metadata.version(reader)}, which only extracts the file",
-            medians["keyhaul"] / medians[reader], most, "×", f"{medians['keyhaul']:.2f} s (Keyhaul), {medians[reader]:.2f} s ({reader})")
-    return figures.conclude()
+            f"export of {ITEM_COUNT} items, cold: time compared with {reader} {importlib.metadata.version(reader)}, "
+            "which only extracts the file",
+            medians["keyhaul"] / medians[reader], limit, "×",
+            f"{medians['keyhaul']:.2f} s (Keyhaul), {medians[reader]:.2f} s ({reader})")
+    return figures.finish()
 
 
 if __name__ == "__main__":

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""How many backups a second one call about many reads, beside one process for each (`xargs -P`).
+"""Compare the time of one call for many backups with that of one process for each backup (`xargs -P`).
 
     bench_fleet.py PROGRAM [--backups 200] [--jobs 2] [--rounds 5] [--verb inspect]
 
-The backups are copies of one that the program makes of a bundled device, without a password, half of them folders and half
-in one file. Both ways run in turns, each several times, so that they see the same machine; the figure is the ratio of the
-medians. Exit 1 where one call is slower, or gives other codes.
+The backups are copies of one unencrypted backup of a bundled device: half are folders, half are tar files. Both methods
+take turns, so that the machine is the same for both. The figure is the ratio of the medians. Exit 1 if the one call is
+slower, or a command fails.
 """
 
 import argparse
@@ -23,11 +23,12 @@ import time
 from bench_files import require_work
 from figures import Figures
 
-# A little more than 1: two runs of the same thing differ by as much.
-MOST = 1.05
+# Slightly more than 1, because two runs of the same command differ by this much.
+MAX_RATIO = 1.05
 
 
-def make(program, folder, count, environment):
+def create_backups(program, folder, count, environment):
+    """Create the backups."""
     def keyhaul(*arguments):
         subprocess.run([program, *arguments], cwd=folder, env=environment, check=True, stdout=subprocess.DEVNULL)
 
@@ -42,76 +43,87 @@ def make(program, folder, count, environment):
             shutil.copytree(folder / "one", folder / f"many/{number:05}")
 
 
-def timed(command, folder, environment):
+def time_command(command, folder, environment):
+    """Run a shell command. Return its seconds and the finished process."""
     started = time.perf_counter()
-    done = subprocess.run(command, shell=True, cwd=folder, env=environment, stdout=subprocess.PIPE, check=False)
-    return time.perf_counter() - started, done
+    process = subprocess.run(command, shell=True, cwd=folder, env=environment, stdout=subprocess.PIPE, check=False)
+    return time.perf_counter() - started, process
 
 
-def documents(program, verb, folder, environment):
-    """The bytes of one document for each backup, each from a call that is not timed."""
-    said = b""
+def expected_output(program, command_name, folder, environment):
+    """Return the document of each backup, from calls that are not timed."""
+    output = b""
     for path in sorted((folder / "many").iterdir()):
-        command = [program, verb, f"many/{path.name}", "--json"]
-        said += subprocess.run(command, cwd=folder, env=environment, check=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL).stdout
-    return said
+        command = [program, command_name, f"many/{path.name}", "--json"]
+        output += subprocess.run(
+            command, cwd=folder, env=environment, check=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+        ).stdout
+    return output
 
 
-def wrong_documents(printed, expected):
-    """What is wrong with the documents of processes that write at once: their parts may stand in any order, and how long each
-    took is another number every time."""
-    found, wanted = (collections.Counter(said.translate(None, b"0123456789.")) for said in (printed, expected))
-    return "" if found == wanted else f"it printed {len(printed)} bytes, not the documents of {len(expected)}"
+def documents_problem(printed, expected):
+    """Return what is wrong with the output of several processes, or an empty string.
+
+    The processes write at the same time, so the documents may be mixed, and they contain the time that each took.
+    """
+    found, expected_counts = (collections.Counter(text.translate(None, b"0123456789.")) for text in (printed, expected))
+    return "" if found == expected_counts else f"it printed {len(printed)} bytes, not the documents of {len(expected)}"
 
 
-def wrong_lines(printed, count):
-    """What is wrong with one document a line, one for each backup."""
+def lines_problem(printed, count):
+    """Return what is wrong with the output of one call, one document per line, or an empty string."""
     lines = [json.loads(line) for line in printed.splitlines()]
-    return "" if len(lines) == count and all("format" in line for line in lines) else f"it printed {len(lines)} documents, not {count}"
+    return (
+        ""
+        if len(lines) == count and all("format" in line for line in lines)
+        else f"it printed {len(lines)} documents, not {count}"
+    )
 
 
 def main():
-    parser = argparse.ArgumentParser(description="One call about many backups, and a process for each.")
+    parser = argparse.ArgumentParser(description="Compare one call for many backups with a process for each.")
     parser.add_argument("program", type=pathlib.Path)
     parser.add_argument("--backups", type=int, default=200)
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--verb", default="inspect")
+    parser.add_argument("--verb", dest="command", default="inspect")
     arguments = parser.parse_args()
     program = arguments.program.resolve()
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
         environment = {k: v for k, v in os.environ.items() if not k.startswith("KEYHAUL_")}
         environment["KEYHAUL_HOME"] = str(folder / "devices")
-        make(program, folder, arguments.backups, environment)
-        ways = {
-            "one call": f"'{program}' {arguments.verb} many --jobs {arguments.jobs} --format ndjson 2>/dev/null",
-            "a process each": f"ls -d many/* | xargs -P{arguments.jobs} -n1 '{program}' {arguments.verb} --json 2>/dev/null",
+        create_backups(program, folder, arguments.backups, environment)
+        commands = {
+            "one call": f"'{program}' {arguments.command} many --jobs {arguments.jobs} --format ndjson 2>/dev/null",
+            "a process each": (
+                f"ls -d many/* | xargs -P{arguments.jobs} -n1 '{program}' {arguments.command} --json 2>/dev/null"
+            ),
         }
-        expected = documents(program, arguments.verb, folder, environment)
+        expected = expected_output(program, arguments.command, folder, environment)
         checks = {
-            "one call": lambda printed: wrong_lines(printed, arguments.backups),
-            "a process each": lambda printed: wrong_documents(printed, expected),
+            "one call": lambda printed: lines_problem(printed, arguments.backups),
+            "a process each": lambda printed: documents_problem(printed, expected),
         }
-        times = {way: [] for way in ways}
+        times = {method: [] for method in commands}
         for _ in range(arguments.rounds):
-            for way, command in ways.items():
-                seconds, done = timed(command, folder, environment)
-                if done.returncode:
-                    print(f"{way}: ended with {done.returncode}", file=sys.stderr)
+            for method, command in commands.items():
+                seconds, process = time_command(command, folder, environment)
+                if process.returncode:
+                    print(f"{method}: ended with {process.returncode}", file=sys.stderr)
                     return 1
-                require_work([way], checks[way](done.stdout))
-                times[way].append(seconds)
-    medians = {way: statistics.median(values) for way, values in times.items()}
+                require_work([method], checks[method](process.stdout))
+                times[method].append(seconds)
+    medians = {method: statistics.median(values) for method, values in times.items()}
     figures = Figures()
-    for way, seconds in medians.items():
+    for method, seconds in medians.items():
         rate = arguments.backups / seconds / arguments.jobs
-        figures.note(f"{way}: {seconds:.2f} s for {arguments.backups} backups, {rate:.0f} a second and core")
+        figures.note(f"{method}: {seconds:.2f} s for {arguments.backups} backups, {rate:.0f} a second and core")
     figures.at_most(
-        f"{arguments.verb} of {arguments.backups} backups in one call: time compared with xargs -P{arguments.jobs}",
-        medians["one call"] / medians["a process each"], MOST, "×",
+        f"{arguments.command} of {arguments.backups} backups in one call: time compared with xargs -P{arguments.jobs}",
+        medians["one call"] / medians["a process each"], MAX_RATIO, "×",
         f"{medians['one call']:.2f} s (one call), {medians['a process each']:.2f} s (xargs)")
-    return figures.conclude()
+    return figures.finish()
 
 
 if __name__ == "__main__":

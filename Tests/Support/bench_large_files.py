@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""How long one very large file takes out of an encrypted backup, and how long `keyhaul verify` takes for very many files.
+"""Measure the export of one very large file from an encrypted backup, and `keyhaul verify` of very many files.
 
     bench_large_files.py PROGRAM [--megabytes 1000] [--files 10000] [--rounds 3] [--before PROGRAM]
 
-One file out stands beside `openssl enc -d -aes-256-cbc` of the same bytes, the verification beside `openssl sha1` of the same
-files, which is less than it does. Runs are in turns; the figures are processor seconds, and of the verification, which has all
-cores, those of the clock too. Exit 1 where a target is missed.
+The export is compared with `openssl enc -d -aes-256-cbc` of the same bytes. The verification is compared with `openssl
+sha1` of the same files, which is only a part of its work. The programs take turns. The figures are CPU times; for the
+verification, which uses all cores, there is also the elapsed time. Exit 1 if a goal is missed.
 """
 
 import hashlib
@@ -15,105 +15,137 @@ import statistics
 import sys
 import tempfile
 
-from bench_files import DOMAIN, noise, timed
-from bench_shop import Shop, parser, programs
+from bench_data import Workspace, parser, programs
+from bench_files import DOMAIN, random_blocks, timed
 from figures import Figures
 
-# Against openssl; and the seconds for a gigabyte in ten thousand files.
-MOST_OUT, MOST_VERIFY = 1.1, 0.6
+# The largest ratio of the CPU time to that of openssl, and the most seconds for a gigabyte in ten thousand files.
+MAX_EXPORT_RATIO, MAX_VERIFY_SECONDS = 1.1, 0.6
 
 
-def stored(backup):
-    """The files of a backup that have an identifier for a name."""
+def stored_files(backup):
+    """Return the stored files of a backup: those whose names are file IDs."""
     return [path for path in sorted(pathlib.Path(backup).rglob("*")) if len(path.name) == 40]
 
 
-def digest(path):
-    with open(path, "rb") as content:
-        return hashlib.file_digest(content, "sha1").hexdigest()
+def file_digest(path):
+    """Return the SHA-1 digest of a file."""
+    with open(path, "rb") as stream:
+        return hashlib.file_digest(stream, "sha1").hexdigest()
 
 
-def written(byte_count):
-    """The digest of the one file that bench_files.py puts into a backup."""
+def first_file_digest(byte_count):
+    """Return the digest of the first file that bench_files.py puts into a backup."""
     hashed = hashlib.sha1()
-    for part in noise(random.Random("bench"), byte_count):
-        hashed.update(part)
+    for block in random_blocks(random.Random("bench"), byte_count):
+        hashed.update(block)
     return hashed.hexdigest()
 
 
-def decrypted(path):
-    """The digest of what `openssl enc -d` has to make of a file: under a key of zeros, by another library's interface."""
+def openssl_digest(path):
+    """Return the digest of the output of `openssl enc -d` with a key of zeros, computed with another library."""
     from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 
-    opened, hashed = Cipher(algorithms.AES(bytes(32)), modes.CBC(bytes(16))).decryptor(), hashlib.sha1()
-    with open(path, "rb") as content:
-        while part := content.read(1 << 20):
-            hashed.update(opened.update(part))
+    decryptor, hashed = Cipher(algorithms.AES(bytes(32)), modes.CBC(bytes(16))).decryptor(), hashlib.sha1()
+    with open(path, "rb") as stream:
+        while block := stream.read(1 << 20):
+            hashed.update(decryptor.update(block))
     return hashed.hexdigest()
 
 
-def wrong_file(path, expected):
-    """What is wrong with a file that has to have this digest. It is removed, so that the next run makes its own."""
+def file_problem(path, expected):
+    """Return what is wrong with a file that should have this digest, or an empty string.
+
+    The file is deleted, so that the next run has to write it.
+    """
     path = pathlib.Path(path)
-    is_right = path.is_file() and digest(path) == expected
+    is_expected = path.is_file() and file_digest(path) == expected
     path.unlink(missing_ok=True)
-    return "" if is_right else f"{path.name} is not the file that it has to be"
+    return "" if is_expected else f"{path.name} is not the expected file"
 
 
-def wrong_digests(printed, paths):
-    """What is wrong with the lines of `openssl sha1`, each of which ends in a digest."""
+def digests_problem(printed, paths):
+    """Return what is wrong with the output of `openssl sha1`, whose lines end in digests, or an empty string."""
     found = sorted(line.split()[-1] for line in printed.decode("utf-8", "replace").splitlines() if line.strip())
-    return "" if found == sorted(map(digest, paths)) else f"its {len(found)} digests are not those of {len(paths)} files"
+    return (
+        ""
+        if found == sorted(map(file_digest, paths))
+        else f"its {len(found)} digests are not those of {len(paths)} files"
+    )
 
 
 def main():
-    arguments = parser("Time a large file's way out, and the verification of many files.", rounds=3, megabytes=1_000, files=10_000).parse_args()
+    arguments = parser(
+        "Measure the export of a large file and the verification of many files.", rounds=3, megabytes=1_000,
+        files=10_000).parse_args()
     byte_count = arguments.megabytes * 1_000_000
     builds = {name: str(program.resolve()) for name, program in programs(arguments).items()}
     runs = {}
 
-    def measure(what, commands, checks):
+    def measure(task, commands, checks):
         for _ in range(arguments.rounds):
             for name, command in commands.items():
-                runs.setdefault((what, name), []).append(timed(command, check=checks.get(name)))
+                runs.setdefault((task, name), []).append(timed(command, check=checks.get(name)))
 
     with tempfile.TemporaryDirectory(prefix="keyhaul-bench-") as folder:
-        shop = Shop(arguments.program, folder)
-        shop.files("large", 1, byte_count)
-        [large] = stored(shop.path("large"))
-        original = written(byte_count)
-        out = shop.path("out")
-        out_words = ["export", *shop.opened("large"), "--domain", DOMAIN, "--path", "Documents/0/0.bin", "-o", out, "--yes"]
-        # Any key does: what is timed is the same for each.
-        measure("out", {name: shop.command(*out_words, program=program) for name, program in builds.items()} | {
-            "openssl enc -d": ["openssl", "enc", "-d", "-aes-256-cbc", "-nopad", "-K", "00" * 32, "-iv", "00" * 16, "-in",
-                               str(large), "-out", out]}, {
-            **dict.fromkeys(builds, lambda _: wrong_file(out, original)),
-            "openssl enc -d": lambda _: wrong_file(out, decrypted(large))})
-        shop.remove("large", "out")
-        shop.files("many", arguments.files, byte_count // arguments.files)
-        names = pathlib.Path(shop.path("names"))
-        names.write_text("\n".join(map(str, stored(shop.path("many")))), encoding="utf-8")
-        measure("verify", {
-            name: shop.command("verify", *shop.opened("many"), program=program) for name, program in builds.items()} | {
-            "openssl sha1": ["xargs", "-n2500", "-a", str(names), "openssl", "sha1"]}, {
-            "openssl sha1": lambda printed: wrong_digests(printed, stored(shop.path("many")))})
-    processor = {key: statistics.median(run.processor for run in of) for key, of in runs.items()}
-    for (what, name), of in runs.items():
-        Figures.note(f"{what}, {name}: {processor[what, name]:.2f} s of CPU time, "
-                     f"{statistics.median(run.seconds for run in of):.2f} s, {max(run.megabytes for run in of):.0f} MB")
+        workspace = Workspace(arguments.program, folder)
+        workspace.create_file_backup("large", 1, byte_count)
+        [large] = stored_files(workspace.path("large"))
+        original = first_file_digest(byte_count)
+        out = workspace.path("out")
+        export_arguments = [
+            "export", *workspace.backup_arguments("large"), "--domain", DOMAIN, "--path", "Documents/0/0.bin", "-o",
+            out, "--yes"]
+        # The time does not depend on the key, so openssl uses a key of zeros.
+        measure(
+            "out",
+            {name: workspace.command(*export_arguments, program=program) for name, program in builds.items()}
+            | {
+                "openssl enc -d": [
+                    "openssl", "enc", "-d", "-aes-256-cbc", "-nopad", "-K", "00" * 32, "-iv", "00" * 16, "-in",
+                    str(large), "-out", out]
+            },
+            {
+                **dict.fromkeys(builds, lambda _: file_problem(out, original)),
+                "openssl enc -d": lambda _: file_problem(out, openssl_digest(large)),
+            },
+        )
+        workspace.remove("large", "out")
+        workspace.create_file_backup("many", arguments.files, byte_count // arguments.files)
+        names = pathlib.Path(workspace.path("names"))
+        names.write_text("\n".join(map(str, stored_files(workspace.path("many")))), encoding="utf-8")
+        measure(
+            "verify",
+            {
+                name: workspace.command("verify", *workspace.backup_arguments("many"), program=program)
+                for name, program in builds.items()
+            }
+            | {"openssl sha1": ["xargs", "-n2500", "-a", str(names), "openssl", "sha1"]},
+            {"openssl sha1": lambda printed: digests_problem(printed, stored_files(workspace.path("many")))},
+        )
+    processor = {key: statistics.median(run.processor for run in program_runs) for key, program_runs in runs.items()}
+    for (task, name), program_runs in runs.items():
+        Figures.note(
+            f"{task}, {name}: {processor[task, name]:.2f} s of CPU time, "
+            f"{statistics.median(run.seconds for run in program_runs):.2f} s, "
+            f"{max(run.megabytes for run in program_runs):.0f} MB"
+        )
     figures = Figures()
-    theirs = processor["out", "openssl enc -d"]
+    openssl_seconds = processor["out", "openssl enc -d"]
     figures.at_most(
-        f"export of one {arguments.megabytes:,} MB file: CPU time compared with openssl enc -d", processor["out", "keyhaul"] / theirs,
-        MOST_OUT, "×", f"{processor['out', 'keyhaul']:.2f} s (Keyhaul), {theirs:.2f} s (openssl)")
-    what, most = f"verify of {arguments.megabytes:,} MB in {arguments.files:,} files", MOST_VERIFY * arguments.megabytes / 1_000
+        f"export of one {arguments.megabytes:,} MB file: CPU time compared with openssl enc -d",
+        processor["out", "keyhaul"] / openssl_seconds, MAX_EXPORT_RATIO, "×",
+        f"{processor['out', 'keyhaul']:.2f} s (Keyhaul), {openssl_seconds:.2f} s (openssl)")
+    title, limit = (
+        f"verify of {arguments.megabytes:,} MB in {arguments.files:,} files",
+        MAX_VERIFY_SECONDS * arguments.megabytes / 1_000)
     figures.at_most(
-        f"{what}: CPU time", processor["verify", "keyhaul"], most, "s",
+        f"{title}: CPU time", processor["verify", "keyhaul"], limit, "s",
         f"openssl sha1 of the same files: {processor['verify', 'openssl sha1']:.2f} s")
     figures.at_most(
-        f"{what}: elapsed time", min(run.seconds for run in runs["verify", "keyhaul"]), most, "s", "on all cores, the quickest run")
-    return figures.conclude()
+        f"{title}: elapsed time", min(run.seconds for run in runs["verify", "keyhaul"]), limit, "s",
+        "on all cores, the fastest run")
+    return figures.finish()
 
 
 if __name__ == "__main__":

@@ -1,16 +1,16 @@
 #!/usr/bin/env python3
-"""Small inputs that stand for far more than they hold, and names that lead elsewhere: what the program takes for each.
+"""Check the cost of small inputs that expand enormously or take long, and inputs with malicious names and links.
 
     check_bombs.py PROGRAM [--only NAME] [--show]
 
-Bombs of every container and every part of a backup, each below 1 MB, declared and real, and the published single faults of
-that size; every verb that reads a backup runs over each. Bombs of JSON and of property lists as a plan, a list of
-expectations, a description of a device and a dump, each read by the verbs that take one, and keychain databases with a log or a
-journal that names far more than it holds. None may crash, take more than 10 s of the processor or more
-memory than 64 MB and twice the largest part, of a compressed one as it is unpacked up to the limit. Time bombs are
-inputs whose items or expectations are compared with each other. Each takes less than 2 s, at most three times as long if
-doubled, and ends within 2 s of a SIGINT. Crafted archives with names and links that lead out are copied and written
-to folders as well, beside a victim whose digest has to stay. Exit 1 where one check fails.
+The bombs are below 1 MB: every kind of archive, and every part of a backup. Each command that reads a backup runs on
+each, and on the published faults of that size. JSON and property lists are used as a plan, expectations, a device
+description and a dump. Keychain databases have a log or a journal that declares more than it contains. No command may
+crash, use more than 10 s of CPU time, or use more memory than 64 MB and twice the size of the largest part (as unpacked
+up to the limit, if it is compressed). Time bombs have items or expectations that are all compared with each other. They
+must take less than 2 s, at most three times as long if doubled, and end within 2 s of a SIGINT. Crafted archives have
+names and links that lead out of the target. They are also copied and exported, and files outside must not change. Exit
+1 if a check fails.
 """
 
 import argparse
@@ -32,35 +32,42 @@ import zlib
 import backup_faults
 from checks import Checks
 from database_bombs import database_bombs
-from faults.costly import nested_arrays
-from kill_verbs import files
+from faults.bombs import nested_arrays
+from kill_commands import files
 from processes import Launcher
 
-SECONDS, ALLOWANCE, UNPACKED, SMALL = 10, 64 << 20, 64 << 20, 1_000_000
-READING = (["inspect"], ["verify"], ["verify", "--quick"], ["item", "find"], ["convert", "-o", "copy/"], ["export", "--files", "out"])
-READING_DATABASES = (["inspect"], ["verify"], ["item", "find"], ["plan", "--to", "phone"])
+MAX_SECONDS, BASE_MEMORY, MAX_UNPACKED, MAX_INPUT_BYTES = 10, 64 << 20, 64 << 20, 1_000_000
+READING_COMMANDS = (
+    ["inspect"], ["verify"], ["verify", "--quick"], ["item", "find"], ["convert", "-o", "copy/"],
+    ["export", "--files", "out"])
+DATABASE_COMMANDS = (["inspect"], ["verify"], ["item", "find"], ["plan", "--to", "phone"])
 UDID = "X"
 
 
 def tar_header(name, size, kind=b"0", link="", mode=0o600):
-    """Of ustar, with a size in base 256 where eleven octal digits do not hold it."""
+    """Return a header in the ustar format. Sizes above eleven octal digits are in base 256."""
     digits = b"%011o\0" % size if size < 8 ** 11 else b"\x80" + size.to_bytes(11, "big")
     name = name if isinstance(name, bytes) else name.encode()
-    block = bytearray(struct.pack(
-        "100s8s8s8s12s12s8sc100s6s2s32s32s8s8s155s12x", name[:100], b"%07o\0" % mode, b"0000000\0", b"0000000\0", digits,
-        b"00000000000\0", b" " * 8, kind, link.encode(), b"ustar\0", b"00", b"", b"", b"", b"", b""))
+    block = bytearray(
+        struct.pack(
+            "100s8s8s8s12s12s8sc100s6s2s32s32s8s8s155s12x", name[:100], b"%07o\0" % mode, b"0000000\0", b"0000000\0",
+            digits, b"00000000000\0", b" " * 8, kind, link.encode(), b"ustar\0", b"00", b"", b"", b"", b"", b"")
+    )
     block[148:156] = b"%06o\0 " % sum(block)
     return bytes(block)
 
 
-def tar(parts, *more):
+def tar_archive(parts, *extra_blocks):
+    """Return a tar with the files of a backup and further blocks."""
     body = b"".join(
-        tar_header(f"{UDID}/{name}", len(content)) + content + bytes(-len(content) % 512) for name, content in parts.items())
-    return body + b"".join(more) + bytes(1024)
+        tar_header(f"{UDID}/{name}", len(content)) + content + bytes(-len(content) % 512)
+        for name, content in parts.items()
+    )
+    return body + b"".join(extra_blocks) + bytes(1024)
 
 
-def zipped(parts, *more, zeros=()):
-    """- zeros: Name and count of bytes for more files, written in portions."""
+def zip_archive(parts, *extra_entries, zeros=()):
+    """Return a zip with the files of a backup and further entries. `zeros` has names and sizes of files of zeros."""
     target = io.BytesIO()
     with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, content in parts.items():
@@ -69,7 +76,7 @@ def zipped(parts, *more, zeros=()):
             with archive.open(f"{UDID}/{name}", "w") as entry:
                 for _ in range(count >> 20):
                     entry.write(bytes(1 << 20))
-        for name, content, mode in more:
+        for name, content, mode in extra_entries:
             info = zipfile.ZipInfo("x")
             info.filename, info.external_attr, info.create_system = name, mode << 16, 3
             archive.writestr(info, content)
@@ -77,9 +84,9 @@ def zipped(parts, *more, zeros=()):
 
 
 def zeros_in_zstandard(head, count):
-    """A frame that begins with these bytes and goes on with zeros: runs of 128 kB, of four bytes each."""
+    """Return a frame with some data and then zeros, in runs of 128 kB that need four bytes each."""
     frame = b"\x28\xb5\x2f\xfd\x00\x88"
-    blocks = [(0, head[at:at + (1 << 17)]) for at in range(0, len(head), 1 << 17)]
+    blocks = [(0, head[position:position + (1 << 17)]) for position in range(0, len(head), 1 << 17)]
     for _, block in blocks:
         frame += (len(block) << 3).to_bytes(3, "little") + block
     run = ((1 << 17) << 3 | 1 << 1).to_bytes(3, "little") + b"\0"
@@ -87,11 +94,15 @@ def zeros_in_zstandard(head, count):
 
 
 def zeros_in_gzip(head, count):
+    """Return a gzip file that starts with some data and continues with zeros."""
     packer = zlib.compressobj(9, zlib.DEFLATED, 31)
-    return packer.compress(head) + b"".join(packer.compress(bytes(1 << 20)) for _ in range(count >> 20)) + packer.flush()
+    return (
+        packer.compress(head) + b"".join(packer.compress(bytes(1 << 20)) for _ in range(count >> 20)) + packer.flush()
+    )
 
 
 def binary_plist(objects, count=None):
+    """Return a binary property list with encoded objects. `count` is the declared number of objects."""
     body, offsets = b"bplist00", []
     for content in objects:
         offsets.append(len(body))
@@ -101,13 +112,20 @@ def binary_plist(objects, count=None):
 
 
 def property_lists():
+    """Yield the name and contents of malicious property lists."""
     yield "nested", nested_arrays()
     yield "four-billion-elements", binary_plist([b"\xaf\x12\xff\xff\xff\xff"])
     yield "as-many-objects-as-a-number-holds", binary_plist([b"\x09"], count=(1 << 64) - 1)
     yield "wrapping-length", binary_plist([b"\x4f\x13\xff\xff\xff\xff\xff\xff\xff\xf0"])
     yield "cycle", binary_plist([b"\xa1\0\0\0\0"])
-    yield "shared-data", binary_plist(
-        [b"\xaf\x12" + struct.pack(">I", 100_000) + struct.pack(">I", 1) * 100_000, b"\x4f\x12" + struct.pack(">I", 400_000) + bytes(400_000)])
+    yield (
+        "shared-data",
+        binary_plist(
+            [
+                b"\xaf\x12" + struct.pack(">I", 100_000) + struct.pack(">I", 1) * 100_000,
+                b"\x4f\x12" + struct.pack(">I", 400_000) + bytes(400_000)]
+        ),
+    )
     yield "deep-in-binary", binary_plist(
         [b"\xa1" + struct.pack(">I", number + 1) for number in range(100_000)] + [b"\x09"])
     head = b'<?xml version="1.0"?><!DOCTYPE plist [%s]><plist version="1.0">%s</plist>'
@@ -122,8 +140,9 @@ def property_lists():
 
 
 def databases(whole):
-    def header(at, value):
-        return whole[:at] + value + whole[at + len(value):]
+    """Yield the name and contents of malicious databases."""
+    def header(position, value):
+        return whole[:position] + value + whole[position + len(value):]
     yield "four-billion-pages", header(28, b"\xff\xff\xff\xff")
     yield "pages-of-64-kB", header(16, b"\0\1")
     yield "pages-of-no-bytes", header(16, b"\0\0")
@@ -135,42 +154,62 @@ def databases(whole):
 
 
 def keybags(whole):
+    """Yield the name and contents of malicious keybags."""
     yield "record-of-four-gigabytes", b"VERS\xff\xff\xff\xff" + whole[8:]
     yield "a-megabyte-of-records", whole + b"XXXX\0\0\0\0" * 80_000
     for count in (b"ITER", b"DPIC"):
-        at = whole.index(count) + 8
-        yield f"all-rounds-{count.decode()}", whole[:at] + b"\xff" * 4 + whole[at + 4:]
-    at = whole.index(b"SALT") + 4
-    yield "salt-of-all", whole[:at] + b"\x7f\xff\xff\xff" + whole[at + 4:]
+        position = whole.index(count) + 8
+        yield f"all-rounds-{count.decode()}", whole[:position] + b"\xff" * 4 + whole[position + 4:]
+    position = whole.index(b"SALT") + 4
+    yield "salt-of-all", whole[:position] + b"\x7f\xff\xff\xff" + whole[position + 4:]
     yield "many-classes", whole + whole[whole.index(b"CLAS") - 24:] * 200
 
 
 def bombs(parts):
-    """Name and content of a one-file archive, or the parts of a folder."""
-    big = 1 << 40
+    """Yield the name of each bomb, its file name, and its contents: an archive, or the files of a folder."""
+    terabyte = 1 << 40
     payload = "51/51a4616e576dd33cd2abadfea874eb8ff246bf0e"
-    for name, size in (("a-terabyte", big), ("just-over", big + 1), ("all-of-63-bits", (1 << 63) - 1), ("negative", (1 << 88) - 1)):
-        yield f"tar-{name}", "b.tar", tar(parts, tar_header(f"{UDID}/aa/{'a' * 40}", size))
-    yield "tar-of-names", "b.tar", tar(parts, *(tar_header(f"{UDID}/aa/{n:040x}", 0) for n in range(1700)))
-    yield "tar-long-name", "b.tar", tar(parts, tar_header("././@LongLink", 800_000, b"L") + b"a" * 800_256)
-    yield "tar-pax-of-nine-digits", "b.tar", tar(parts, tar_header("pax", 512, b"x") + b"26 size=99999999999999999\n".ljust(512, b"\0"), tar_header("a", 0))
+    for name, size in (
+        ("a-terabyte", terabyte), ("just-over", terabyte + 1), ("all-of-63-bits", (1 << 63) - 1),
+        ("negative", (1 << 88) - 1)
+    ):
+        yield f"tar-{name}", "b.tar", tar_archive(parts, tar_header(f"{UDID}/aa/{'a' * 40}", size))
+    yield "tar-of-names", "b.tar", tar_archive(parts, *(tar_header(f"{UDID}/aa/{n:040x}", 0) for n in range(1700)))
+    yield "tar-long-name", "b.tar", tar_archive(parts, tar_header("././@LongLink", 800_000, b"L") + b"a" * 800_256)
+    yield (
+        "tar-pax-of-nine-digits",
+        "b.tar",
+        tar_archive(
+            parts, tar_header("pax", 512, b"x") + b"26 size=99999999999999999\n".ljust(512, b"\0"), tar_header("a", 0)
+        ),
+    )
     for part in ("Manifest.plist", "Manifest.db", payload, "Info.plist"):
-        less = {name: content for name, content in parts.items() if name != part}
+        other_parts = {name: content for name, content in parts.items() if name != part}
         name, count = part.rsplit("/", maxsplit=1)[-1][:12], 600 << 20
-        head = tar(less)[:-1024] + tar_header(f"{UDID}/{part}", count)
+        head = tar_archive(other_parts)[:-1024] + tar_header(f"{UDID}/{part}", count)
         yield f"zst-zeros-{name}", "b.tar.zst", zeros_in_zstandard(head, count + 1024)
         yield f"gz-zeros-{name}", "b.tar.gz", zeros_in_gzip(head, count)
-        yield f"zip-zeros-{name}", "b.zip", zipped(less, zeros=[(part, count)])
-    yield "zst-of-tens-of-gigabytes", "b.tar.zst", zeros_in_zstandard(tar(parts)[:-1024] + tar_header(f"{UDID}/aa/{'a' * 40}", 28 << 30), 28 << 30)
+        yield f"zip-zeros-{name}", "b.zip", zip_archive(other_parts, zeros=[(part, count)])
+    yield (
+        "zst-of-tens-of-gigabytes", "b.tar.zst",
+        zeros_in_zstandard(tar_archive(parts)[:-1024] + tar_header(f"{UDID}/aa/{'a' * 40}", 28 << 30), 28 << 30))
     yield "zst-of-nothing", "b.tar.zst", zeros_in_zstandard(b"", 30 << 30)
-    bomb = zipped(parts, zeros=[("aa/" + "a" * 40, 1 << 20)])
-    at = bomb.rindex(b"PK\5\6")
-    yield "zip-of-65535-entries", "b.zip", bomb[:at + 8] + b"\xff\xff\xff\xff" + bomb[at + 12:]
+    bomb = zip_archive(parts, zeros=[("aa/" + "a" * 40, 1 << 20)])
+    position = bomb.rindex(b"PK\5\6")
+    yield "zip-of-65535-entries", "b.zip", bomb[:position + 8] + b"\xff\xff\xff\xff" + bomb[position + 12:]
     sizes = bomb.rindex(b"PK\1\2") + 20
     yield "zip-declares-four-gigabytes", "b.zip", bomb[:sizes] + b"\xff\xff\xff\xfe" * 2 + bomb[sizes + 8:]
     directory = bomb.index(b"PK\1\2")
-    entries = bomb[directory:at]
-    yield "zip-entries-on-one-blob", "b.zip", bomb[:directory] + entries * 300 + bomb[at:at + 8] + struct.pack("<HHII", 0xffff, 0xffff, len(entries) * 300, directory) + b"\0\0"
+    entries = bomb[directory:position]
+    yield (
+        "zip-entries-on-one-blob",
+        "b.zip",
+        bomb[:directory]
+        + entries * 300
+        + bomb[position : position + 8]
+        + struct.pack("<HHII", 0xFFFF, 0xFFFF, len(entries) * 300, directory)
+        + b"\0\0",
+    )
     for name, content in property_lists():
         for part in ("Manifest.plist", "Status.plist", "Info.plist", payload):
             yield f"{part.rsplit('/')[-1][:12]}-{name}", "b", {**parts, part: content}
@@ -180,17 +219,22 @@ def bombs(parts):
     for name, content in keybags(manifest["BackupKeyBag"]):
         changed = plistlib.dumps({**manifest, "BackupKeyBag": content}, fmt=plistlib.FMT_BINARY)
         yield f"keybag-{name}", "b", {**parts, "Manifest.plist": changed}
-    old = {name: content for name, content in parts.items() if name in ("Manifest.plist", "Info.plist", "Status.plist")}
-    for name, content in (("strings-of-64-kB", b"mbdb\5\0" + b"\xff\xfe" * 100_000), ("none", b"mbdb\5\0"),
-                          ("records-of-nothing", b"mbdb\5\0" + bytes(900_000)),
-                          ("properties", b"mbdb\5\0" + (b"\xff\xff" * 5 + bytes(39) + b"\xff" + b"\0\0\0\0" * 255) * 800)):
-        yield f"mbdb-{name}", "b", {**old, "Manifest.mbdb": content}
+    property_lists_only = {
+        name: content for name, content in parts.items() if name in ("Manifest.plist", "Info.plist", "Status.plist")
+    }
+    for name, content in (
+        ("strings-of-64-kB", b"mbdb\5\0" + b"\xff\xfe" * 100_000), ("none", b"mbdb\5\0"),
+        ("records-of-nothing", b"mbdb\5\0" + bytes(900_000)),
+        ("properties", b"mbdb\5\0" + (b"\xff\xff" * 5 + bytes(39) + b"\xff" + b"\0\0\0\0" * 255) * 800)
+    ):
+        yield f"mbdb-{name}", "b", {**property_lists_only, "Manifest.mbdb": content}
     for name, content in (("endless-line", b"keyhaul-seal 1 hmac-sha256\n" + b"a" * 900_000), ("zeros", bytes(900_000)),
                           ("lines", b"keyhaul-seal 1 hmac-sha256\n" + b"a" * 64 + b" 1 x\n" * 60_000)):
         yield f"seal-{name}", "b", {**parts, "Keyhaul.seal": content}
 
 
 def json_bombs():
+    """Yield the name and contents of malicious JSON."""
     yield "nested-arrays", b"[" * 900_000
     yield "nested-objects", b'{"a":' * 150_000
     yield "closed-arrays", b"[" * 400_000 + b"]" * 400_000
@@ -206,17 +250,24 @@ def json_bombs():
 
 
 def documents():
-    """Kind, name, content and the calls that read it; `FILE` stands for its name."""
+    """Yield the name and contents of each document, and the commands that read it. `FILE` stands for its path."""
     key = ["--password-file", "../../password"]
     phone = {"name": "x", "product_type": "iPhone15,2", "product_version": "18.1"}
     kinds = (
-        ("plan", b'{"format":"migration-plan/1","items":%s}',
-         [["restore", "../../b", "--to", "phone", "--plan", "FILE", "--yes", *key]]),
-        ("expectations", b'{"format":"plan-expectations/1","expectations":%s}',
-         [["plan", "../../b", "--to", "phone", "--expect", "FILE", *key]]),
-        ("description", b'{"format":"device-fixture/1","seed":7,"created":"2026-11-20T17:58:00Z","device":%s,"items":%%s}'
-         % json.dumps(phone).encode(), [["device", "create", "x", "--from", "FILE", "--dry-run"]]),
-        ("dump", b'{"genp":%s}', [["inspect", "FILE"], ["item", "find", "FILE"], ["plan", "FILE", "--to", "phone"]]))
+        (
+            "plan", b'{"format":"migration-plan/1","items":%s}',
+            [["restore", "../../b", "--to", "phone", "--plan", "FILE", "--yes", *key]]),
+        (
+            "expectations", b'{"format":"plan-expectations/1","expectations":%s}',
+            [["plan", "../../b", "--to", "phone", "--expect", "FILE", *key]]),
+        (
+            "description",
+            b'{"format":"device-fixture/1","seed":7,"created":"2026-11-20T17:58:00Z","device":%s,"items":%%s}'
+            % json.dumps(phone).encode(),
+            [["device", "create", "x", "--from", "FILE", "--dry-run"]],
+        ),
+        ("dump", b'{"genp":%s}', [["inspect", "FILE"], ["item", "find", "FILE"], ["plan", "FILE", "--to", "phone"]]),
+    )
     for kind, head, calls in kinds:
         for name, content in json_bombs():
             yield f"{kind}-{name}", content, calls
@@ -224,15 +275,23 @@ def documents():
         if kind == "dump":
             for name, content in property_lists():
                 yield f"{kind}-{name}", content, calls
-    # A device's record has a limit of its own, which its apps meet first.
+    # The size of a device's record has a separate limit, and many apps reach it first.
     apps = [{"name": f"app {number}", "groups": [f"G.{number}"]} for number in range(20_000)]
-    many = json.dumps({
-        "format": "device-fixture/1", "seed": 7, "created": "2026-11-20T17:58:00Z", "device": phone, "apps": apps, "items": []})
+    many = json.dumps(
+        {
+            "format": "device-fixture/1",
+            "seed": 7,
+            "created": "2026-11-20T17:58:00Z",
+            "device": phone,
+            "apps": apps,
+            "items": [],
+        }
+    )
     yield "description-of-20000-apps", many.encode(), [["device", "create", "x", "--from", "FILE"]]
 
 
 def time_bombs(scale=1):
-    """Yields name, files and command of inputs whose parts, all compared with each other, cost their product."""
+    """Yield the name, files and command of inputs whose parts are all compared with each other."""
     def dump(items):
         return plistlib.dumps({"genp": items}, fmt=plistlib.FMT_BINARY)
 
@@ -242,30 +301,37 @@ def time_bombs(scale=1):
 
     count = 8_000 * scale
     twins = {"agrp": "G", "svce": "s", "acct": "a"}
-    yield "items-of-one-key", {
-        f"{letter}.plist": dump([twins | {"v_Data": letter.encode()} for _ in range(count)]) for letter in "xy"}, ["diff", "x.plist", "y.plist"]
+    yield (
+        "items-of-one-key",
+        {f"{letter}.plist": dump([twins | {"v_Data": letter.encode()} for _ in range(count)]) for letter in "xy"},
+        ["diff", "x.plist", "y.plist"])
     # Every item has the same long text, which a binary property list contains once.
     for name, length in (("one-long-key", 92_000), ("one-long-key-within-the-limit", 2_000)):
         many = [twins | {"acct": "a" * length * scale} for _ in range(3_700)]
-        yield f"items-of-{name}", {
-            f"{letter}.plist": dump([item | {"v_Data": letter.encode()} for item in many]) for letter in "xy"}, ["diff", "x.plist", "y.plist"]
-    alone = {"x.plist": dump([twins | {"acct": f"a{number}", "v_Data": b"x"} for number in range(count)])}
+        yield (
+            f"items-of-{name}",
+            {f"{letter}.plist": dump([item | {"v_Data": letter.encode()} for item in many]) for letter in "xy"},
+            ["diff", "x.plist", "y.plist"])
+    unique_items = {"x.plist": dump([twins | {"acct": f"a{number}", "v_Data": b"x"} for number in range(count)])}
     plan = ["plan", "x.plist", "--to", "phone", "--expect", "expected.json"]
     for name, members in (
-            ("expectations-of-one-item-each", lambda number: {"account": f"a{number}", "expect": "migrates"}),
-            ("expectations-of-every-item", lambda number: {"service": "s", "expect": "migrates"}),
-            ("expectations-that-no-item-meets", lambda number: {"service": "s", "account": f"b{number}", "expect": "absent"}),
-            ("expectations-with-stars", lambda number: {"account": f"*{number}", "expect": "migrates"}),
-            ("expectations-that-every-item-misses", lambda number: {"service": "s", "label": "*", "expect": "absent"})):
-        yield name, {**alone, "expected.json": expected(members, count)}, plan
+        ("expectations-of-one-item-each", lambda number: {"account": f"a{number}", "expect": "migrates"}),
+        ("expectations-of-every-item", lambda number: {"service": "s", "expect": "migrates"}),
+        (
+            "expectations-that-no-item-meets",
+            lambda number: {"service": "s", "account": f"b{number}", "expect": "absent"}),
+        ("expectations-with-stars", lambda number: {"account": f"*{number}", "expect": "migrates"}),
+        ("expectations-that-every-item-misses", lambda number: {"service": "s", "label": "*", "expect": "absent"}),
+    ):
+        yield name, {**unique_items, "expected.json": expected(members, count)}, plan
 
 
-NAMES = [
-    "../victim/x", "../../victim/x", "X/../../victim/x", "X/../victim/x", "/tmp-victim/x", "./../victim/x", "..", "X/..",
-    "X/a/../../../victim/x", "X\\..\\..\\victim\\x", "..\\victim\\x", "C:x", "c:/x", "//server/share", "X//x", "X/a/./b",
-    "X/a.", "X/a ", "X/./x", "X/manifest.plist", "X/Manifest.plist", "X/Manifest.plist.", "X/" + "a" * 1_500, "X/a\n../x",
-]
-LINKS = [
+MALICIOUS_NAMES = [
+    "../victim/x", "../../victim/x", "X/../../victim/x", "X/../victim/x", "/tmp-victim/x", "./../victim/x", "..",
+    "X/..", "X/a/../../../victim/x", "X\\..\\..\\victim\\x", "..\\victim\\x", "C:x", "c:/x", "//server/share", "X//x",
+    "X/a/./b", "X/a.", "X/a ", "X/./x", "X/manifest.plist", "X/Manifest.plist", "X/Manifest.plist.", "X/" + "a" * 1_500,
+    "X/a\n../x"]
+MALICIOUS_LINKS = [
     (b"2", "../victim", "X/link"), (b"2", "/etc/passwd", "X/link"), (b"2", "../victim/file", "X/Manifest.plist"),
     (b"2", "Manifest.plist", "X/link"), (b"1", "../victim/file", "X/link"), (b"1", "/etc/passwd", "X/link"),
     (b"1", "X/Manifest.plist", "X/link"), (b"6", "", "X/pipe"), (b"3", "", "X/device"), (b"4", "", "X/disk"),
@@ -273,102 +339,135 @@ LINKS = [
 ]
 
 
-def crafted(parts):
-    for number, name in enumerate(NAMES):
+def crafted_archives(parts):
+    """Yield the name, file name and contents of archives with malicious names and links."""
+    for number, name in enumerate(MALICIOUS_NAMES):
         if len(name) <= 100:
-            yield f"tar-name-{number}", "b.tar", tar(parts, tar_header(name, 3) + b"bad" + bytes(509))
-        yield f"zip-name-{number}", "b.zip", zipped(parts, (name, b"bad", stat.S_IFREG | 0o600))
-    for number, (kind, link, name) in enumerate(LINKS):
+            yield f"tar-name-{number}", "b.tar", tar_archive(parts, tar_header(name, 3) + b"bad" + bytes(509))
+        yield f"zip-name-{number}", "b.zip", zip_archive(parts, (name, b"bad", stat.S_IFREG | 0o600))
+    for number, (kind, link, name) in enumerate(MALICIOUS_LINKS):
         through = tar_header(f"{name}/file", 3) + b"bad" + bytes(509)
-        yield f"tar-link-{number}", "b.tar", tar(parts, tar_header(name, 0, kind, link), through)
+        yield f"tar-link-{number}", "b.tar", tar_archive(parts, tar_header(name, 0, kind, link), through)
         if kind == b"2":
-            yield f"zip-link-{number}", "b.zip", zipped(parts, (name, link.encode(), stat.S_IFLNK | 0o777), (f"{name}/file", b"bad", stat.S_IFREG | 0o600))
+            yield (
+                f"zip-link-{number}",
+                "b.zip",
+                zip_archive(
+                    parts, (name, link.encode(), stat.S_IFLNK | 0o777), (f"{name}/file", b"bad", stat.S_IFREG | 0o600)
+                ),
+            )
 
 
-def about(verb, source):
-    """The words of a verb with its argument behind its name."""
-    head = verb[:2] if verb[0] == "item" else verb[:1]
-    return [*head, source, *verb[len(head):]]
+def with_source(command, source):
+    """Return a command with its source after its name."""
+    name = command[:2] if command[0] == "item" else command[:1]
+    return [*name, source, *command[len(name):]]
 
 
-class Measuring:
-    def __init__(self, program, launcher, work, shows):
-        self.program, self.launcher, self.work, self.shows, self.checks = program.resolve(), launcher, work, shows, Checks()
+class InputTester:
+    """The checks of single inputs, with the largest costs."""
+
+    def __init__(self, program, launcher, work, prints_results):
+        self.program, self.launcher, self.work, self.prints_results, self.checks = (
+            program.resolve(), launcher, work, prints_results, Checks())
         self.runs, self.slowest, self.largest = 0, (0, ""), (0, "")
 
-    def run(self, words, folder):
-        took = self.launcher.run(
-            [self.program, *words, "--home", self.work / "home", "--no-input", "--quiet"], folder, most_seconds=300)
-        return took.code, took.processor, took.memory
+    def run(self, command, folder):
+        """Run a command. Return its exit code, CPU seconds and memory in bytes."""
+        cost = self.launcher.run(
+            [self.program, *command, "--home", self.work / "home", "--no-input", "--quiet"], folder, timeout_seconds=300
+        )
+        return cost.code, cost.processor, cost.memory
 
-    def measure(self, name, folder, archive, password, largest, verbs=READING):
-        allowed = ALLOWANCE + 2 * largest
+    def measure(self, name, folder, archive, password, largest, commands=READING_COMMANDS):
+        """Run each command on an archive or folder. Return the exit codes."""
+        allowed = BASE_MEMORY + 2 * largest
         codes = []
-        for verb in verbs:
-            keyed = [] if "--quick" in verb or verb[0] in ("inspect", "convert") else ["--password-file", str(password)]
-            codes.append(self.judge(f"{name}, {' '.join(verb)}", [*about(verb, archive), *keyed], folder, allowed))
-        if self.shows:
+        for command in commands:
+            password_options = (
+                []
+                if "--quick" in command or command[0] in ("inspect", "convert")
+                else ["--password-file", str(password)]
+            )
+            codes.append(
+                self.check_run(
+                    f"{name}, {' '.join(command)}", [*with_source(command, archive), *password_options], folder, allowed
+                )
+            )
+        if self.prints_results:
             print(name, codes)
         return codes
 
-    def judge(self, where, words, folder, allowed):
-        code, seconds, memory = self.run(words, folder)
+    def check_run(self, context, command, folder, allowed):
+        """Run a command, and check its exit code and its cost. Return the exit code."""
+        code, seconds, memory = self.run(command, folder)
         self.runs += 1
-        self.slowest, self.largest = max(self.slowest, (seconds, where)), max(self.largest, (memory, where))
-        # 64 is what a description is refused with.
-        self.checks.check(code is not None and (0 <= code <= 16 or code == 64), f"{where}: ended with {code}")
-        self.checks.check(seconds <= SECONDS, f"{where}: {seconds:.1f} s of the processor")
-        self.checks.check(memory <= allowed, f"{where}: {memory >> 20} MB of memory, {allowed >> 20} allowed")
+        self.slowest, self.largest = max(self.slowest, (seconds, context)), max(self.largest, (memory, context))
+        # A device description is rejected with 64.
+        self.checks.check(code is not None and (0 <= code <= 16 or code == 64), f"{context}: ended with {code}")
+        self.checks.check(seconds <= MAX_SECONDS, f"{context}: {seconds:.1f} s of CPU time")
+        self.checks.check(memory <= allowed, f"{context}: {memory >> 20} MB of memory, {allowed >> 20} allowed")
         return code
 
     def measure_document(self, name, content, calls):
-        """Nothing is made of it: what is refused leaves no device and no file."""
+        """Check that a document is rejected, without a new device or file."""
         folder, stored, largest = self.write("document", content)
-        self.checks.check(stored <= SMALL, f"{name}: {stored} bytes, which is not small")
+        self.checks.check(stored <= MAX_INPUT_BYTES, f"{name}: {stored} bytes are too large for this test")
         before = files(self.work / "home"), files(self.work / "place")
         codes = [
-            self.judge(f"{name}, {' '.join(words[:2])}", ["document" if word == "FILE" else word for word in words], folder,
-                       ALLOWANCE + 2 * largest)
-            for words in calls]
-        if self.shows:
+            self.check_run(
+                f"{name}, {' '.join(command[:2])}",
+                ["document" if argument == "FILE" else argument for argument in command], folder,
+                BASE_MEMORY + 2 * largest)
+            for command in calls
+        ]
+        if self.prints_results:
             print(name, codes)
         after = files(self.work / "home"), files(self.work / "place")
-        same = [{path: digest for path, digest in tree.items() if not path.endswith("/lock")} for tree in (*before, *after)]
-        self.checks.check(same[:2] == same[2:], f"{name}: something changed")
-        self.checks.check(0 not in codes, f"{name}: was taken ({codes})")
+        same = [
+            {path: digest for path, digest in tree.items() if not path.endswith("/lock")} for tree in (*before, *after)
+        ]
+        self.checks.check(same[:2] == same[2:], f"{name}: a file changed")
+        self.checks.check(0 not in codes, f"{name}: a command accepted it ({codes})")
 
     def measure_database(self, name, content):
+        """Check the commands on a keychain database."""
         folder, stored, largest = self.write("database", content)
-        self.checks.check(stored <= SMALL, f"{name}: {stored} bytes, which is not small")
+        self.checks.check(stored <= MAX_INPUT_BYTES, f"{name}: {stored} bytes are too large for this test")
         before = files(self.work / "place")
         codes = [
-            self.judge(f"{name}, {' '.join(verb)}", about(verb, "database/k.db"), folder, ALLOWANCE + 2 * largest)
-            for verb in READING_DATABASES]
-        if self.shows:
+            self.check_run(
+                f"{name}, {' '.join(command)}", with_source(command, "database/k.db"), folder, BASE_MEMORY + 2 * largest
+            )
+            for command in DATABASE_COMMANDS
+        ]
+        if self.prints_results:
             print(name, codes)
-        self.checks.check(files(self.work / "place") == before, f"{name}: something changed")
+        self.checks.check(files(self.work / "place") == before, f"{name}: a file changed")
 
-    def measure_time(self, name, parts, doubled, words, seconds):
-        """Measures an input alone and doubled. - seconds: The CPU time that the input alone may take."""
-        took = []
+    def measure_time(self, name, parts, doubled, command, seconds):
+        """Measure an input alone and doubled. `seconds` is the CPU time that the input alone may take."""
+        times = []
         for content in (parts, doubled):
             folder = self.work / "place" / "here"
             shutil.rmtree(folder, ignore_errors=True)
             folder.mkdir(parents=True)
             for path, part in content.items():
                 (folder / path).write_bytes(part)
-            code, processor, _ = self.run(words, folder)
+            code, processor, _ = self.run(command, folder)
             self.runs += 1
-            took.append(processor)
+            times.append(processor)
             self.checks.check(code is not None and 0 <= code <= 16, f"{name}: ended with {code}")
-        self.checks.check(max(len(part) for part in parts.values()) <= SMALL, f"{name}: it is not small")
-        self.checks.check(took[0] <= seconds, f"{name}: {took[0]:.1f} s of the processor")
-        # Half a second is for the start of the program.
-        self.checks.check(took[1] <= 3 * took[0] + 0.5, f"{name}: {took[0]:.2f} s, and doubled {took[1]:.2f} s")
+        self.checks.check(
+            max(len(part) for part in parts.values()) <= MAX_INPUT_BYTES, f"{name}: it is too large for this test"
+        )
+        self.checks.check(times[0] <= seconds, f"{name}: {times[0]:.1f} s of CPU time")
+        # Half a second is allowed for the start of the program.
+        self.checks.check(times[1] <= 3 * times[0] + 0.5, f"{name}: {times[0]:.2f} s, and doubled {times[1]:.2f} s")
         ends = []
-        for after in (0.1, 0.5 * took[1], 0.9 * took[1]):
+        for after in (0.1, 0.5 * times[1], 0.9 * times[1]):
             process = subprocess.Popen(
-                [self.program, *words, "--home", self.work / "home", "--no-input", "--quiet"], cwd=folder,
+                [self.program, *command, "--home", self.work / "home", "--no-input", "--quiet"], cwd=folder,
                 stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
             time.sleep(after)
             process.send_signal(signal.SIGINT)
@@ -376,10 +475,11 @@ class Measuring:
             process.wait()
             ends.append(time.perf_counter() - started)
         self.checks.check(max(ends) <= 2, f"{name}: SIGINT ends it after {max(ends):.1f} s")
-        if self.shows:
-            print(f"{name}: {took[0]:.2f} s, doubled {took[1]:.2f} s; SIGINT ends it after {max(ends):.2f} s")
+        if self.prints_results:
+            print(f"{name}: {times[0]:.2f} s, doubled {times[1]:.2f} s; SIGINT ends it after {max(ends):.2f} s")
 
     def write(self, archive, content):
+        """Write an input and the files that must not change. Return the folder, the total size and the largest size."""
         folder = self.work / "place" / "here"
         shutil.rmtree(self.work / "place", ignore_errors=True)
         (folder / "victim").mkdir(parents=True)
@@ -398,66 +498,86 @@ class Measuring:
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("program", type=pathlib.Path)
-    parser.add_argument("--only", default="", help="what the names begin with")
-    parser.add_argument("--show", action="store_true", help="name each with its exit codes")
-    parser.add_argument("--seconds", type=float, default=2, help="that a time bomb may take; a debug build takes more")
+    parser.add_argument("--only", default="", help="inputs whose names begin with this")
+    parser.add_argument("--show", action="store_true", help="print the exit codes of each")
+    parser.add_argument(
+        "--seconds", type=float, default=2, help="CPU time that a time bomb may take; a debug build needs more"
+    )
     arguments = parser.parse_args()
     with Launcher() as launcher, tempfile.TemporaryDirectory(prefix="keyhaul-bombs-") as name:
         work = pathlib.Path(name)
-        measuring = Measuring(arguments.program, launcher, work, arguments.show)
+        tester = InputTester(arguments.program, launcher, work, arguments.show)
         password = work / "password"
         password.touch(mode=0o600)
         password.write_text("a password\n", encoding="utf-8")
-        for words in (["device", "create", "phone", "--from", "old-phone"],
-                      ["backup", "phone", "-o", "b/", "--password-file", str(password), "--rounds", "1", "--yes"]):
-            code, _, _ = measuring.run(words, work)
-            measuring.checks.check(code == 0, f"{' '.join(words)} ended with {code}")
-        parts = {str(path.relative_to(work / "b")): path.read_bytes() for path in sorted((work / "b").rglob("*")) if path.is_file()}
-        counts = {"bombs": 0, "documents": 0, "databases": 0, "time bombs": 0, "crafted archives": 0, "published faults": 0}
+        for command in (["device", "create", "phone", "--from", "old-phone"],
+                        ["backup", "phone", "-o", "b/", "--password-file", str(password), "--rounds", "1", "--yes"]):
+            code, _, _ = tester.run(command, work)
+            tester.checks.check(code == 0, f"{' '.join(command)} ended with {code}")
+        parts = {
+            str(path.relative_to(work / "b")): path.read_bytes()
+            for path in sorted((work / "b").rglob("*"))
+            if path.is_file()
+        }
+        counts = {
+            "bombs": 0,
+            "documents": 0,
+            "databases": 0,
+            "time bombs": 0,
+            "crafted archives": 0,
+            "published faults": 0,
+        }
         for name, content, calls in documents():
             if name.startswith(arguments.only):
-                measuring.measure_document(name, content, calls)
+                tester.measure_document(name, content, calls)
                 counts["documents"] += 1
         for name, content in database_bombs():
             if name.startswith(arguments.only):
-                measuring.measure_database(name, content)
+                tester.measure_database(name, content)
                 counts["databases"] += 1
-        for (name, single, words), (_, doubled, _) in zip(time_bombs(), time_bombs(2)):
+        for (name, single, command), (_, doubled, _) in zip(time_bombs(), time_bombs(2)):
             if name.startswith(arguments.only):
-                measuring.measure_time(name, single, doubled, words, arguments.seconds)
+                tester.measure_time(name, single, doubled, command, arguments.seconds)
                 counts["time bombs"] += 1
-        for kind, made in (("bombs", bombs(parts)), ("crafted archives", crafted(parts))):
-            for name, archive, content in made:
+        for kind, inputs in (("bombs", bombs(parts)), ("crafted archives", crafted_archives(parts))):
+            for name, archive, content in inputs:
                 if not name.startswith(arguments.only):
                     continue
-                folder, stored, largest = measuring.write(archive, content)
-                measuring.checks.check(stored <= SMALL, f"{name}: {stored} bytes, which is not small")
+                folder, stored, largest = tester.write(archive, content)
+                tester.checks.check(stored <= MAX_INPUT_BYTES, f"{name}: {stored} bytes are too large for this test")
                 before = files(work / "place")
                 if "-zeros-" in name or "-of-tens" in name or "-of-nothing" in name:
-                    # A part of it is unpacked before the limit of what compressed bytes may become is met.
-                    largest = max(largest, UNPACKED)
-                codes = measuring.measure(name, folder, archive, password, largest)
+                    # Some data is unpacked before the limit for compressed files is reached.
+                    largest = max(largest, MAX_UNPACKED)
+                codes = tester.measure(name, folder, archive, password, largest)
                 counts[kind] += 1
-                own = ("here/copy/", "here/out/")
-                after = {path: digest for path, digest in files(work / "place").items() if not path.startswith(own)}
-                measuring.checks.check(after == before, f"{name}: something beside it changed")
+                output_folders = ("here/copy/", "here/out/")
+                after = {
+                    path: digest
+                    for path, digest in files(work / "place").items()
+                    if not path.startswith(output_folders)
+                }
+                tester.checks.check(after == before, f"{name}: a file outside of the target changed")
                 if kind == "crafted archives":
-                    measuring.checks.check(0 not in codes[1:2], f"{name}: verify found nothing")
+                    tester.checks.check(0 not in codes[1:2], f"{name}: `verify` found no fault")
         for fault in backup_faults.FAULTS:
             if not fault.name.startswith(arguments.only):
                 continue
             target = work / "faults" / fault.name
             archive = fault.write(target)
             sizes = [path.stat().st_blocks * 512 for path in [archive, *archive.rglob("*")] if path.is_file()]
-            if sum(sizes) <= SMALL:
+            if sum(sizes) <= MAX_INPUT_BYTES:
                 counts["published faults"] += 1
                 key = work / "faults-password"
                 key.write_bytes(backup_faults.MODERN.password)
-                measuring.measure(fault.name, target, archive.name, key, max(sizes, default=0), READING[:4])
+                tester.measure(fault.name, target, archive.name, key, max(sizes, default=0), READING_COMMANDS[:4])
             shutil.rmtree(target)
-    print(", ".join(f"{count} {kind}" for kind, count in counts.items()) + f"; {measuring.runs} runs. The longest took "
-          f"{measuring.slowest[0]:.2f} s ({measuring.slowest[1]}), the largest {measuring.largest[0] / 2 ** 20:.0f} MB ({measuring.largest[1]})")
-    return measuring.checks.conclude()
+    print(
+        ", ".join(f"{count} {kind}" for kind, count in counts.items()) + f"; {tester.runs} runs. The longest took "
+        f"{tester.slowest[0]:.2f} s ({tester.slowest[1]}), "
+        f"the largest {tester.largest[0] / 2**20:.0f} MB ({tester.largest[1]})"
+    )
+    return tester.checks.finish()
 
 
 if __name__ == "__main__":

@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
-"""Lets each call about files of every verb fail in turn, and cuts the power after each change on the disk.
+"""Make each file call of every writing command fail, and simulate a power cut after each change on the disk.
 
-    check_calls.py PROGRAM faults [--every 1] [--only SCENE] [--calls sync]
-    check_calls.py PROGRAM power [--variants 4] [--only SCENE]
+    check_calls.py PROGRAM faults [--every 1] [--only SCENARIO] [--calls sync]
+    check_calls.py PROGRAM power [--variants 4] [--only SCENARIO]
 
-Both stand between the release program and the C library (`system_calls.c`), so that SQLite's and libarchive's calls count
-like any other. Of faults: the k-th call, for every k, fails with ENOSPC, EIO, EINTR, EDQUOT or handles half of its bytes.
-What the verb changes is then old or new, as its exit code says, its error names the reason, and the next run arrives.
-Of power: what a verb writes, syncs and renames is recorded, and for every prefix of it disks are made on which what was
-not synced is lost, there, or torn at 512 bytes; the program opens each as old or new. Exit 1 where one check fails.
+A preloaded library (`system_calls.c`) intercepts the calls to the C library, including those of SQLite and libarchive.
+`faults`: one call fails with ENOSPC, EIO, EINTR or EDQUOT, or handles half of its bytes. Then the state must be the old
+or the new one, as the exit code says, the error must name the reason, and the next run must succeed. `power`: the
+writes, syncs and renames are recorded. For each prefix of the record, disks are made on which everything that was not
+synced is lost, present, or torn at 512 bytes. The program must find the old or the new state. Exit 1 if a check fails.
 """
 
 import argparse
@@ -16,7 +16,6 @@ import errno
 import hashlib
 import os
 import pathlib
-import random
 import re
 import shutil
 import subprocess
@@ -24,135 +23,163 @@ import sys
 import tempfile
 import time
 
-from checks import Checks
 from disk_model import images, read_log
-from kill_verbs import Kills, Place, chosen_scenes, files, is_emptied
+from kill_commands import CommandTester, Sandbox, files, is_empty_journal, selected_scenarios
 
 FAULTS = {"ENOSPC": errno.ENOSPC, "EIO": errno.EIO, "EINTR": errno.EINTR, "EDQUOT": errno.EDQUOT, "short": 0}
-# Names kept or not, bytes lost, there or torn.
+# What remains of changed names, and of changed contents.
 VARIANTS = [("none", "none"), ("all", "none"), ("all", "torn"), ("some", "torn"), ("none", "all"), ("some", "none")]
 
 
-class Watched(Place):
-    """The program with its calls watched."""
+class WatchedSandbox(Sandbox):
+    """A sandbox whose program runs with the preloaded library."""
 
     def __init__(self, program, folder, library):
         super().__init__(program, folder)
-        self.library, self.aside = library, folder.parent / "calls"
+        self.library, self.count_path = library, folder.parent / "calls"
 
-    def watched(self, words, **settings):
-        """Exit code, error, how many calls there were and the one that failed."""
-        self.aside.unlink(missing_ok=True)
+    def run_watched(self, command, **settings):
+        """Run a command. Return its exit code, its error, the number of calls and the call that failed."""
+        self.count_path.unlink(missing_ok=True)
         environment = dict(
             os.environ, LD_PRELOAD=str(self.library), KEYHAUL_CALLS_ROOT=str(self.folder),
-            KEYHAUL_CALLS_COUNT=str(self.aside), **{f"KEYHAUL_CALLS_{name}": str(value) for name, value in settings.items()})
-        done = subprocess.run(
-            self.arguments(*words), cwd=self.folder, stdin=subprocess.DEVNULL, capture_output=True, timeout=300,
+            KEYHAUL_CALLS_COUNT=str(self.count_path),
+            **{f"KEYHAUL_CALLS_{name}": str(value) for name, value in settings.items()})
+        process = subprocess.run(
+            self.command_line(*command), cwd=self.folder, stdin=subprocess.DEVNULL, capture_output=True, timeout=300,
             env=environment)
-        count, name = self.aside.read_text().split() if self.aside.exists() else (0, "none")
-        return done.returncode, done.stderr.decode("utf-8", "replace").strip(), int(count), name
+        count, name = self.count_path.read_text().split() if self.count_path.exists() else (0, "none")
+        return process.returncode, process.stderr.decode("utf-8", "replace").strip(), int(count), name
 
 
-class Calls(Kills):
+class CallTester(CommandTester):
+    """The tests of single scenarios, and their counts."""
+
     def __init__(self, program, work, seed):
         super().__init__(program, work, seed)
         self.library = work / "calls.so"
         subprocess.run(
             [shutil.which("cc") or "clang", "-shared", "-fPIC", "-O1", "-Wall", "-Wno-nonnull", "-o", str(self.library),
              str(pathlib.Path(__file__).with_name("system_calls.c")), "-ldl"], check=True)
-        self.codes, self.images, self.looked, self.faults = {}, 0, {}, 0
+        self.codes, self.image_count, self.seen_images, self.fault_count = {}, 0, {}, 0
 
-    def watched(self, origin):
-        return Watched(self.program, self.fresh(origin).folder, self.library)
+    def watched_sandbox(self, origin):
+        return WatchedSandbox(self.program, self.new_sandbox(origin).folder, self.library)
 
     # Faults
 
-    def faulty(self, scene, every, rest, kind=""):
-        self.learn(scene)
-        origin = self.whole[scene.name][0]
-        named = self.work / "names"
-        total = self.watched(origin).watched(scene.words, NAMES=named)[2]
-        self.checks.check(total > 10, f"{scene.name}: {total} calls")
-        chosen = [call for call, name in enumerate(named.read_text().splitlines(), 1) if re.search(kind, name)]
+    def test_faults(self, scenario, every, rest, kind=""):
+        """Run a scenario with a fault in every `every`-th call, at another offset for each kind of fault."""
+        self.record_reference(scenario)
+        origin = self.references[scenario.name][0]
+        names_path = self.work / "names"
+        total = self.watched_sandbox(origin).run_watched(scenario.command, NAMES=names_path)[2]
+        self.checks.check(total > 10, f"{scenario.name}: {total} calls")
+        selected = [call for call, name in enumerate(names_path.read_text().splitlines(), 1) if re.search(kind, name)]
         for position, (fault, number) in enumerate(FAULTS.items()):
-            for call in chosen[(rest + position) % every::every]:
-                place = self.watched(origin)
-                code, said, _, name = place.watched(scene.words, FAIL=call, ERRNO=number)
+            for call in selected[(rest + position) % every::every]:
+                sandbox = self.watched_sandbox(origin)
+                code, error_output, _, name = sandbox.run_watched(scenario.command, FAIL=call, ERRNO=number)
                 if name != "none":
-                    self.faults += 1
-                    self.judge(scene, place, f"{scene.name}, {fault} at call {call} ({name})", fault, code, said)
+                    self.fault_count += 1
+                    self.check_run(
+                        scenario, sandbox, f"{scenario.name}, {fault} at call {call} ({name})", fault, code,
+                        error_output)
 
-    def judge(self, scene, place, where, fault, code, said):
-        origin, old, new, names, before, _ = self.whole[scene.name]
+    def check_run(self, scenario, sandbox, context, fault, code, error_output):
+        """Check the state after one fault."""
+        origin, old, new, names, before, _ = self.references[scenario.name]
         check = self.checks.check
         self.codes[fault, code] = self.codes.get((fault, code), 0) + 1
-        found = scene.look(place)
+        found = scenario.read_state(sandbox)
         if isinstance(new, dict):
-            # Files of a backup are written one by one, and the list of them says which are not.
-            part = {name: content for name, content in found.items() if name != "keyhaul-files.jsonl"}
-            check(found == new if code == 0 else set(part.items()) <= set(new.items()), f"{where}: another tree")
-        elif code == 0 and found != new and scene.name == "export of items":
-            # The device that made the backup is asked for its key where it can be.
-            check(found == self.without_device(scene), f"{where}: neither with the device's key nor without it")
-        elif code in (0, 5, *scene.partly):
-            check(found == new, f"{where}: ended with {code} and is not the new state: {said[:200]}")
+            # Files are exported one by one, and the manifest of the export says which are missing.
+            partial = {name: content for name, content in found.items() if name != "keyhaul-files.jsonl"}
+            check(
+                found == new if code == 0 else set(partial.items()) <= set(new.items()), f"{context}: different files"
+            )
+        elif code == 0 and found != new and scenario.name == "export of items":
+            # The key of the source device is used if it is available.
+            check(
+                found == self.without_device(scenario),
+                f"{context}: the items are those neither with nor without the device's key")
+        elif code in (0, 5, *scenario.partial_codes):
+            check(found == new, f"{context}: ended with {code} and is not the new state: {error_output[:200]}")
         else:
-            check(found == old, f"{where}: ended with {code} and is not the old state: {said[:200]} {str(found)[:200]}")
-        check(code in (0, 1, 3, 4, 5, 10, 11, 13, 14, *scene.refusals), f"{where}: ended with {code}: {said[:300]}")
-        check(code == 0 or said, f"{where}: ended with {code} and said nothing")
-        # After "done", no temporary file and no replaced backup may be left. SQLite uses its own files again.
-        if code not in (5, *scene.partly):
-            left = set(files(place.folder)) - set(before) - names
+            check(
+                found == old,
+                f"{context}: ended with {code} and is not the old state: {error_output[:200]} {str(found)[:200]}")
+        check(
+            code in (0, 1, 3, 4, 5, 10, 11, 13, 14, *scenario.refusal_codes),
+            f"{context}: ended with {code}: {error_output[:300]}")
+        check(code == 0 or error_output, f"{context}: ended with {code} without a message")
+        # A successful run leaves no temporary file and no replaced backup. SQLite keeps its own files.
+        if code not in (5, *scenario.partial_codes):
+            leftover = set(files(sandbox.folder)) - set(before) - names
             if code == 0:
-                left = {name for name in left if not name.endswith(("-wal", "-shm")) and not is_emptied(place.folder / name)}
-            check(not left or isinstance(new, dict), f"{where}: left {sorted(left)[:3]}")
-        # SQLite asks once to keep a file and once to remove a journal, which no signal interrupts on a local disk,
-        # and says what came of it.
-        if fault == "EINTR" and not re.search(r"sync:(keychain-2|sim)\.db|unlink:(keychain-2|sim)\.db-journal", where):
-            check(code == 0, f"{where}: a signal that interrupts a call ends the run: {said[:200]}")
+                leftover = {
+                    name
+                    for name in leftover
+                    if not name.endswith(("-wal", "-shm")) and not is_empty_journal(sandbox.folder / name)
+                }
+            check(not leftover or isinstance(new, dict), f"{context}: leaves {sorted(leftover)[:3]}")
+        # SQLite does not repeat the sync of a file and the removal of a journal, which no signal interrupts on a local
+        # disk. It reports an error.
+        if fault == "EINTR" and not re.search(
+            r"sync:(keychain-2|sim)\.db|unlink:(keychain-2|sim)\.db-journal", context
+        ):
+            check(code == 0, f"{context}: a signal that interrupts a call ends the run: {error_output[:200]}")
         if found != new:
-            code, _, said = place.run(*scene.words)
-            check(code == 0 and scene.look(place) == new, f"{where}: run again it ended with {code}: {said}")
+            code, _, error_output = sandbox.run(*scenario.command)
+            check(
+                code == 0 and scenario.read_state(sandbox) == new,
+                f"{context}: a second run ended with {code}: {error_output}")
 
-    def without_device(self, scene):
-        """What the verb arrives at where the home folder has no device."""
-        aside = Place(self.program, self.work / "alone")
-        if not aside.folder.exists():
-            shutil.copytree(self.whole[scene.name][0], aside.folder)
-            shutil.rmtree(aside.folder / "home")
-            aside.must(*scene.words)
-        return scene.look(aside)
+    def without_device(self, scenario):
+        """Return the state after the command without the device, whose key is then unavailable."""
+        undisturbed = Sandbox(self.program, self.work / "alone")
+        if not undisturbed.folder.exists():
+            shutil.copytree(self.references[scenario.name][0], undisturbed.folder)
+            shutil.rmtree(undisturbed.folder / "home")
+            undisturbed.run_checked(*scenario.command)
+        return scenario.read_state(undisturbed)
 
-    # Power
+    # Power cuts
 
-    def cut(self, scene, variants):
-        self.learn(scene)
-        origin, old, new, _, _, _ = self.whole[scene.name]
-        place = self.watched(origin)
+    def test_power_cuts(self, scenario, variants):
+        """Record a scenario, and check the disks after a power cut at each change."""
+        self.record_reference(scenario)
+        origin, old, new, _, _, _ = self.references[scenario.name]
+        sandbox = self.watched_sandbox(origin)
         log = self.work / "log"
         log.unlink(missing_ok=True)
-        code, said, _, _ = place.watched(scene.words, LOG=log)
-        self.checks.check(code == 0, f"{scene.name}: recorded it ended with {code}: {said}")
-        folder = place.folder.resolve()
+        code, error_output, _, _ = sandbox.run_watched(scenario.command, LOG=log)
+        self.checks.check(code == 0, f"{scenario.name}: the recorded run ended with {code}: {error_output}")
+        folder = sandbox.folder.resolve()
         changes = read_log(log)
-        # The last image of all is what a run that was left alone leaves: the record is whole.
-        whole = {name: content for name, content in bytes_of(folder).items() if not name.endswith("-shm")}
-        self.fresh(origin)
+        # The last image must equal the files of the run, which shows that the record is complete.
+        final_files = {name: content for name, content in read_tree(folder).items() if not name.endswith("-shm")}
+        self.new_sandbox(origin)
         last = None
-        for number, names, contents, image in images(folder, changes, f"{scene.name} power", variants + [("all", "all")]):
+        for number, names, contents, image in images(
+            folder, changes, f"{scenario.name} power", variants + [("all", "all")]
+        ):
             if (names, contents) == ("all", "all"):
                 last = image
                 continue
-            self.images += 1
-            digest = digest_of(image)
-            if digest not in self.looked:
-                self.looked[digest] = True
-                self.open(scene, image, f"{scene.name}, cut after {number + 1} of {len(changes)} ({names}, {contents})", old, new)
+            self.image_count += 1
+            digest = tree_digest(image)
+            if digest not in self.seen_images:
+                self.seen_images[digest] = True
+                self.check_image(
+                    scenario, image, f"{scenario.name}, cut after {number + 1} of {len(changes)} ({names}, {contents})",
+                    old, new)
         self.checks.check(
-            {name: content for name, content in last.items() if content is not None} == whole,
-            f"{scene.name}: the record does not lead to what is on the disk")
+            {name: content for name, content in last.items() if content is not None} == final_files,
+            f"{scenario.name}: the record does not result in the files on the disk")
 
-    def open(self, scene, image, where, old, new):
+    def check_image(self, scenario, image, context, old, new):
+        """Write an image to a folder, and check the state that the program finds."""
         folder = self.work / "place"
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir()
@@ -165,20 +192,24 @@ class Calls(Kills):
                 path.parent.mkdir(parents=True, exist_ok=True)
                 path.touch(mode=0o600)
                 path.write_bytes(content)
-        place = Place(self.program, folder)
-        found = scene.look(place)
+        sandbox = Sandbox(self.program, folder)
+        found = scenario.read_state(sandbox)
         if isinstance(new, dict):
-            code, _, said = place.run(*scene.words)
-            self.checks.check(code == 0 and scene.look(place) == new, f"{where}: run again it ended with {code}: {said}")
+            code, _, error_output = sandbox.run(*scenario.command)
+            self.checks.check(
+                code == 0 and scenario.read_state(sandbox) == new,
+                f"{context}: a second run ended with {code}: {error_output}")
         else:
-            self.checks.check(found in (old, new), f"{where}: neither old nor new: {str(found)[:400]}")
+            self.checks.check(found in (old, new), f"{context}: neither the old nor the new state: {str(found)[:400]}")
 
 
-def bytes_of(folder):
+def read_tree(folder):
+    """Return the contents of all files below a folder, by path."""
     return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
 
 
-def digest_of(image):
+def tree_digest(image):
+    """Return the digest of an image."""
     sha = hashlib.sha256()
     for name in sorted(image):
         sha.update(name.encode() + b"\0" + hashlib.sha256(image[name] or b"").digest() + bytes([image[name] is None]))
@@ -189,28 +220,39 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("program", type=pathlib.Path)
     parser.add_argument("what", choices=("faults", "power"))
-    parser.add_argument("--every", type=int, default=1, help="of the calls one in so many fails, another for each fault")
+    parser.add_argument(
+        "--every", type=int, default=1, help="let one call in this many fail, a different one for each fault"
+    )
     parser.add_argument("--variants", type=int, default=4, help=f"disks after each change, up to {len(VARIANTS)}")
-    parser.add_argument("--only", default="", help="scenes whose names begin so")
+    parser.add_argument("--only", default="", help="scenarios whose names begin with this")
     parser.add_argument("--calls", default="", help="only calls whose names match, such as sync:sim.db or unlink")
-    parser.add_argument("--rest", type=int, default=0, help="which of the calls are taken where not every one is")
+    parser.add_argument("--rest", type=int, default=0, help="the index of the first call, if not every call fails")
     arguments = parser.parse_args()
-    chosen = [
-        scene for scene in chosen_scenes(arguments.only) if not (scene.is_large and arguments.what == "power")]
+    selected = [
+        scenario
+        for scenario in selected_scenarios(arguments.only)
+        if not (scenario.is_large and arguments.what == "power")
+    ]
     with tempfile.TemporaryDirectory(prefix="keyhaul-calls-") as name:
-        calls, started = Calls(arguments.program, pathlib.Path(name).resolve(), "calls"), time.perf_counter()
-        for number, scene in enumerate(chosen):
+        calls, started = CallTester(arguments.program, pathlib.Path(name).resolve(), "calls"), time.perf_counter()
+        for number, scenario in enumerate(selected):
             if arguments.what == "faults":
-                calls.faulty(scene, arguments.every, arguments.rest + number, arguments.calls)
+                calls.test_faults(scenario, arguments.every, arguments.rest + number, arguments.calls)
             else:
-                calls.cut(scene, VARIANTS[:arguments.variants])
-            print(f"{scene.name}: {calls.faults or calls.images} after {time.perf_counter() - started:.0f} s", flush=True)
+                calls.test_power_cuts(scenario, VARIANTS[:arguments.variants])
+            print(
+                f"{scenario.name}: {calls.fault_count or calls.image_count} after "
+                f"{time.perf_counter() - started:.0f} s",
+                flush=True)
     if arguments.what == "faults":
         codes = ", ".join(f"{fault} {code}: {count}" for (fault, code), count in sorted(calls.codes.items()))
-        print(f"{calls.faults} faults in {len(chosen)} scenes; fault and exit code: {codes}")
+        print(f"{calls.fault_count} faults in {len(selected)} scenarios; fault and exit code: {codes}")
     else:
-        print(f"{calls.images} disks after power cuts in {len(chosen)} scenes, {len(calls.looked)} of them different")
-    return calls.checks.conclude()
+        print(
+            f"{calls.image_count} disks after power cuts in {len(selected)} scenarios, "
+            f"{len(calls.seen_images)} of them different"
+        )
+    return calls.checks.finish()
 
 
 if __name__ == "__main__":

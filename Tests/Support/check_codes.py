@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Exports one-time passwords as QR codes, and checks the codes with a QR decoder and another one-time password library.
+"""Export one-time passwords as QR codes, and check the codes with a QR decoder and another one-time password library.
 
     check_codes.py KEYHAUL
 
-The items are in a keychain dump. Every code on the page is drawn as an image, which zbarimg decodes. The one-time passwords that
-pyotp computes from the decoded address must be those that RFC 6238 gives for the item's secret.
+The items are in a keychain dump. Every code on a page is drawn as an image, which zbarimg decodes. The one-time
+passwords that pyotp computes from the decoded address must equal those that RFC 6238 defines for the secret.
 """
 
 import base64
@@ -28,24 +28,24 @@ HASHES = {"SHA1": hashlib.sha1, "SHA256": hashlib.sha256, "SHA512": hashlib.sha5
 
 
 class Account:
-    """A one-time password, and how an item stores it."""
+    """A one-time password account, and the item that stores it."""
 
-    def __init__(self, number, algorithm="SHA1", digits=6, period=30, written=None, is_separate=False):
+    def __init__(self, number, algorithm="SHA1", digits=6, period=30, spelling=None, has_separate_secret=False):
         self.secret = hashlib.sha256(f"account {number}".encode()).digest()[:10 + number % 11]
         self.issuer, self.name = f"Service {number}", f"person{number}@example.org"
         self.algorithm, self.digits, self.period = algorithm, digits, period
-        digits_of_secret = base64.b32encode(self.secret).decode()
+        encoded_secret = base64.b32encode(self.secret).decode()
         label = urllib.parse.quote(f"{self.issuer}:{self.name}")
-        head = (f"otpauth://totp/{label}?issuer={urllib.parse.quote(self.issuer)}&algorithm={algorithm}"
-                f"&digits={digits}&period={period}")
+        address = (f"otpauth://totp/{label}?issuer={urllib.parse.quote(self.issuer)}&algorithm={algorithm}"
+                   f"&digits={digits}&period={period}")
         self.item = {"acct": f"item {number}", "svce": "codes.example", "agrp": "ABCDE12345.codes", "pdmn": "ak"}
-        if is_separate:
-            self.item |= {"gena": head.encode(), "v_Data": self.secret}
+        if has_separate_secret:
+            self.item |= {"gena": address.encode(), "v_Data": self.secret}
         else:
-            self.item["v_Data"] = f"{head}&secret={(written or str)(digits_of_secret)}".encode()
+            self.item["v_Data"] = f"{address}&secret={(spelling or str)(encoded_secret)}".encode()
 
     def code(self, time):
-        """Compute the code for a time in seconds, as RFC 6238 and RFC 4226 describe it."""
+        """Return the one-time password for a time in seconds (RFC 4226, RFC 6238)."""
         digest = hmac.new(self.secret, struct.pack(">Q", time // self.period), HASHES[self.algorithm]).digest()
         start = digest[-1] & 15
         number = struct.unpack(">I", digest[start:start + 4])[0] & 0x7FFFFFFF
@@ -53,20 +53,20 @@ class Account:
 
 
 def accounts():
-    """Return accounts in every form that an item may store them in."""
-    grouped = [lambda text: " ".join(text[at:at + 4] for at in range(0, len(text), 4)), str.lower,
-               lambda text: urllib.parse.quote(text, safe=""), lambda text: text.rstrip("=")]
-    return ([Account(number, written=write) for number, write in enumerate(grouped)]
-            + [Account(4, "SHA256"), Account(5, "SHA512", digits=8), Account(6, is_separate=True)]
+    """Return accounts in every form that an item may have."""
+    spellings = [lambda text: " ".join(text[offset:offset + 4] for offset in range(0, len(text), 4)), str.lower,
+                 lambda text: urllib.parse.quote(text, safe=""), lambda text: text.rstrip("=")]
+    return ([Account(number, spelling=spelling) for number, spelling in enumerate(spellings)]
+            + [Account(4, "SHA256"), Account(5, "SHA512", digits=8), Account(6, has_separate_secret=True)]
             + [Account(number) for number in range(7, 24)])
 
 
-def decoded(page, folder):
-    """Draw every QR code of a page, and return the texts that zbarimg reads."""
+def decode_codes(page, folder):
+    """Draw every QR code of a page, and yield the texts that zbarimg decodes."""
     for svg in re.findall(r"<svg.*?</svg>", page, re.S):
         side = int(re.search(r'viewBox="0 0 (\d+)', svg).group(1))
         pixels = [bytearray(b"\xff" * side * 4) for _ in range(side)]
-        for column, row, width in (map(int, found) for found in RECT.findall(svg)):
+        for column, row, width in (map(int, numbers) for numbers in RECT.findall(svg)):
             pixels[row][column * 4:(column + width) * 4] = bytes(width * 4)
         image = folder / "code.pgm"
         image.write_bytes(f"P5 {side * 4} {side * 4} 255\n".encode() + b"".join(bytes(row) * 4 for row in pixels))
@@ -76,70 +76,78 @@ def decoded(page, folder):
 
 
 def fields(message):
-    """Return the fields of a Protocol Buffer as pairs of a number and an integer or bytes."""
-    at, found = 0, []
+    """Return the fields of a Protocol Buffers message as pairs of a number and an integer or bytes."""
+    offset, members = 0, []
 
     def varint():
-        nonlocal at
+        nonlocal offset
         value = shift = 0
         while True:
-            byte = message[at]
-            at += 1
+            byte = message[offset]
+            offset += 1
             value |= (byte & 127) << shift
             shift += 7
             if byte < 128:
                 return value
 
-    while at < len(message):
+    while offset < len(message):
         key = varint()
         value = varint()
         if key & 7 == 2:
-            value, at = message[at:at + value], at + value
-        found.append((key >> 3, value))
-    return found
+            value, offset = message[offset:offset + value], offset + value
+        members.append((key >> 3, value))
+    return members
 
 
 def main():
     program = pathlib.Path(sys.argv[1]).resolve()
-    checks, made = Checks(), accounts()
+    checks, test_accounts = Checks(), accounts()
     with tempfile.TemporaryDirectory() as folder:
         folder = pathlib.Path(folder)
-        others = [{"acct": "anna", "svce": "mail", "agrp": "ABCDE12345.mail", "pdmn": "ak", "v_Data": b"hunter2"}]
-        (folder / "dump.plist").write_bytes(plistlib.dumps({"genp": [account.item for account in made] + others}))
+        other_items = [{"acct": "anna", "svce": "mail", "agrp": "ABCDE12345.mail", "pdmn": "ak", "v_Data": b"hunter2"}]
+        (folder / "dump.plist").write_bytes(
+            plistlib.dumps({"genp": [account.item for account in test_accounts] + other_items}))
 
-        def export(kind):
-            path = folder / f"codes.{kind}.html"
-            done = subprocess.run(
-                [program, "export", "dump.plist", "-o", path, "--format", kind, "--reveal", "--home", folder / "home"],
+        def export(format_name):
+            path = folder / f"codes.{format_name}.html"
+            completed = subprocess.run(
+                [program, "export", "dump.plist", "-o", path, "--format", format_name, "--reveal",
+                 "--home", folder / "home"],
                 cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-            checks.check(done.returncode == 0, f"{kind}: export ends with {done.returncode}: {done.stdout}")
-            checks.check(path.stat().st_mode & 0o777 == 0o600, f"{kind}: only the owner can read the page")
+            code = completed.returncode
+            checks.check(code == 0, f"{format_name}: exit code {code}: {completed.stdout}")
+            checks.check(path.stat().st_mode & 0o777 == 0o600, f"{format_name}: only the owner can read the page")
             return path.read_text(encoding="utf-8")
 
-        addresses = list(decoded(export("qr"), folder))
-        checks.check(len(addresses) == len(made), f"qr: {len(addresses)} codes for {len(made)} accounts")
-        for address, account in zip(addresses, made):
+        addresses = list(decode_codes(export("qr"), folder))
+        checks.check(len(addresses) == len(test_accounts),
+                     f"qr: {len(addresses)} codes for {len(test_accounts)} accounts")
+        for address, account in zip(addresses, test_accounts):
             password = pyotp.parse_uri(address)
-            checks.check((password.issuer, password.name) == (account.issuer, account.name), f"qr: names of {account.name}")
+            checks.check((password.issuer, password.name) == (account.issuer, account.name),
+                         f"qr: names of {account.name}")
             for time in TIMES:
                 checks.check(password.at(time) == account.code(time), f"qr: the code of {account.name} at {time}")
 
-        found = []
-        for index, address in enumerate(codes := list(decoded(export("migration"), folder))):
+        decoded_accounts = []
+        for index, address in enumerate(codes := list(decode_codes(export("migration"), folder))):
             parts = urllib.parse.urlsplit(address)
-            checks.check((parts.scheme, parts.netloc) == ("otpauth-migration", "offline"), "migration: the address")
+            checks.check((parts.scheme, parts.netloc) == ("otpauth-migration", "offline"),
+                         "migration: scheme and host of the address")
             message = fields(base64.b64decode(urllib.parse.parse_qs(parts.query)["data"][0], validate=True))
             batch = [dict(fields(value)) for number, value in message if number == 1]
             rest = dict(field for field in message if field[0] != 1)
-            checks.check(len(batch) <= 10 and rest == {2: 1, 3: len(codes), 4: index}, "migration: the numbers of a code")
-            found += batch
-        checks.check(len(codes) == 3 and len(found) == len(made), f"migration: {len(found)} accounts in {len(codes)} codes")
-        for entry, account in zip(found, made):
+            checks.check(len(batch) <= 10 and rest == {2: 1, 3: len(codes), 4: index},
+                         "migration: batch size and index")
+            decoded_accounts += batch
+        checks.check(len(codes) == 3 and len(decoded_accounts) == len(test_accounts),
+                     f"migration: {len(decoded_accounts)} accounts in {len(codes)} codes")
+        for entry, account in zip(decoded_accounts, test_accounts):
             expected = {
                 1: account.secret, 2: account.name.encode(), 3: account.issuer.encode(),
                 4: {"SHA1": 1, "SHA256": 2, "SHA512": 3}[account.algorithm], 5: {6: 1, 8: 2}[account.digits], 6: 2}
             checks.check(entry == expected, f"migration: {account.name}")
-    return checks.conclude()
+    return checks.finish()
 
 
 if __name__ == "__main__":

@@ -1,16 +1,16 @@
 #!/usr/bin/env python3
-"""How much of the public library has a doc comment, counted in the sources.
+"""Count the doc comments of the public library.
 
     check_documentation.py [--missing] [--target NAME] [FOLDER]
 
-Counted is what a program outside of the package can name: declarations marked `public` or `open`, the cases of a public
-enumeration and the requirements of a public protocol. A comment counts that says what the declaration is for: one that
-begins with its parameters, its result or its errors does not. What the standard library asks of a type (`==`,
-`hash(into:)`, `description` and the others below) is not counted.
+The count includes everything that a client of the package can name: declarations marked `public` or `open`, the cases
+of a public enumeration, and the requirements of a public protocol. A comment counts if it starts with a summary, not
+with its parameters, its result or its errors. Requirements of the standard library (`==`, `hash(into:)`, `description`
+and others below) do not count.
 
-A target of the library products with less than 90 percent, and all of them together with less, end with exit 1; so does a
-comment that documents some parameters and not all, or one that there is not, which the site of the documentation refuses
-after minutes. --missing names every declaration without a comment.
+Exit 1 if less than 90 percent of a target of the library products, or of all of them, is documented. Exit 1 also if a
+comment documents only some of the parameters, or a parameter that does not exist: the documentation build rejects that,
+but only after minutes. --missing prints every declaration without a comment.
 """
 
 import argparse
@@ -19,7 +19,7 @@ import re
 import sys
 from dataclasses import dataclass, field
 
-LEAST_PERCENT = 90
+MIN_PERCENT = 90
 
 # The targets of the library products, from the bottom.
 TARGETS = [
@@ -32,41 +32,48 @@ ATTRIBUTES = r"(?:@\w+(?:\([^)\n]*\))?\s+)*"
 MODIFIERS = (
     r"((?:(?:public|package|internal|fileprivate|private|open|final|static|class|indirect|nonisolated|mutating|nonmutating|"
     r"consuming|borrowing|override|required|convenience|lazy|weak|unowned|dynamic|prefix|postfix|infix)"
-    r"(?:\((?:set|unsafe)\))?\s+)*)")
+    r"(?:\((?:set|unsafe)\))?\s+)*)"
+)
 TYPES = "struct|class|enum|actor|protocol|extension"
 DECLARATION = re.compile(
     rf"(?:^|(?<=[{{;]))[ \t]*{ATTRIBUTES}{MODIFIERS}(?:({TYPES}|func|var|let|typealias|associatedtype|case)\s+([\w.`]+|[^\s\w(]+)|"
-    r"(init|deinit|subscript)\b)", re.M)
+    r"(init|deinit|subscript)\b)",
+    re.M,
+)
 INTERPOLATION = r"\\\((?:[^()\n]|\((?:[^()\n]|\([^()\n]*\))*\))*\)"
 NOT_CODE = re.compile(
     rf'//[^\n]*|/\*.*?\*/|(#*)"""(?:.*?)"""\1|#+"[^\n]*?"#+|"(?:{INTERPOLATION}|\\.|[^"\\\n])*"', re.S)
 ATTRIBUTE_LINE = re.compile(r"\s*(?:@\w|#if|#else)")
-OF_THE_LANGUAGE = re.compile(r"==|<|hash|description|debugDescription|customMirror|rawValue|init\(rawValue:|"
+STANDARD_LIBRARY_NAMES = re.compile(r"==|<|hash|description|debugDescription|customMirror|rawValue|init\(rawValue:|"
                              r"encode\(to |init\(from ")
 
 
 @dataclass
 class Declaration:
+    """A declaration that counts."""
+
     name: str
     line: int
     is_documented: bool
-    # What is wrong with the parameters of its comment, where that has any.
+    # The errors in the parameters of its comment.
     faults: list[str] = field(default_factory=list)
 
 
 @dataclass
 class Scope:
+    """The scope of a pair of braces."""
+
     kind: str
     is_public: bool
 
 
 def without_text(source):
-    """The source with comments and string literals blanked, each line where it was."""
+    """Return the source with comments and string literals replaced by spaces. Line numbers stay the same."""
     return NOT_CODE.sub(lambda found: re.sub(r"[^\n]", " ", found.group()), source)
 
 
 def comment(lines, index):
-    """The lines of the doc comment above a declaration's line, or above its attributes, without their slashes."""
+    """Return the lines of the doc comment above a declaration or its attributes, without the slashes."""
     index -= 1
     while index >= 0 and ATTRIBUTE_LINE.match(lines[index]):
         index -= 1
@@ -78,13 +85,13 @@ def comment(lines, index):
 
 
 def is_documented(lines, index):
-    """Whether a doc comment stands there that says what the declaration is for."""
+    """Whether a declaration has a doc comment that starts with a summary."""
     first = next(iter(comment(lines, index)), "").strip()
     return first != "" and not re.match(r"- (?:Parameters?|Returns|Throws)\b", first)
 
 
 def documented_parameters(lines):
-    """The names that a doc comment documents, each by itself or in a list of them."""
+    """Yield the parameter names that a doc comment documents, alone or in a list."""
     is_list, depth = False, None
     for line in lines:
         if item := re.match(r"( *)- `?(\w+)`?(?: `?(\w+)`?)?:", line):
@@ -100,7 +107,7 @@ def documented_parameters(lines):
 
 
 def parameters(code, start):
-    """The names that a declaration's parameters have within it, from behind its own name on."""
+    """Return the internal parameter names of a declaration."""
     depth, part, parts = 0, "", []
     for character in code[code.find("(", start):]:
         depth -= character in ")]}"
@@ -117,28 +124,29 @@ def parameters(code, start):
 
 
 def parameter_faults(lines, code, head):
-    documented, own = list(documented_parameters(lines)), parameters(code, head.end())
+    """Return the errors in the parameters of a comment."""
+    documented, names = list(documented_parameters(lines)), parameters(code, head.end())
     if not documented:
         return []
-    return ([f"says nothing of its parameter {name}" for name in own if name != "_" and name not in documented]
-            + [f"documents {name}, which is none of its parameters" for name in documented if name not in own])
+    return ([f"does not document its parameter {name}" for name in names if name != "_" and name not in documented]
+            + [f"documents {name}, which is not one of its parameters" for name in documented if name not in names])
 
 
 def case_names(code, start):
-    """The names of `case a, b(Int), c`, which may go on over lines."""
-    flat, depth = "", 0
+    """Return the names of `case a, b(Int), c`, which may extend over several lines."""
+    text, depth =  "", 0
     for character in code[start:]:
         depth += {"(": 1, "[": 1}.get(character, 0)
-        if depth == 0 and (character in "{};" or character == "\n" and not flat.rstrip().endswith(",")):
+        if depth == 0 and (character in "{};" or character == "\n" and not text.rstrip().endswith(",")):
             break
-        flat += character if depth == 0 else ""
+        text += character if depth == 0 else ""
         depth -= {")": 1, "]": 1}.get(character, 0)
-    names = (re.match(r"`?\w+`?", part.strip()) for part in flat.split(","))
+    names = (re.match(r"`?\w+`?", part.strip()) for part in text.split(","))
     return [name.group() for name in names if name]
 
 
-def opened(head, outer):
-    """The scope that a brace opens after a declaration, or after none."""
+def scope_after(head, outer):
+    """Return the scope of a brace after a declaration, or after none."""
     if head is None or outer.kind == "body" or head.group(2) not in TYPES.split("|"):
         return Scope("body", False)
     if head.group(2) == "extension":
@@ -150,35 +158,36 @@ def is_marked(head):
     return re.search(r"\b(?:public|open)\b", head.group(1)) is not None
 
 
-def declared(head, scope, code, lines):
-    """What one declaration counts for in its scope: nothing, itself, or each of its cases."""
+def counted_declarations(head, scope, code, lines):
+    """Yield the declarations that count: none, the declaration itself, or each case of it."""
     kind, name = head.group(2) or head.group(4), head.group(3) or head.group(4)
     if scope.kind == "body" or not scope.is_public or kind in ("extension", "deinit"):
         return
     line = code.count("\n", 0, head.start())
-    # What stands after a brace on its line has no place for a comment of its own.
+    # A declaration after a brace on the same line cannot have its own comment.
     documented = head.start() == code.rfind("\n", 0, head.start()) + 1 and is_documented(lines, line)
     if kind == "case":
         if scope.kind == "enum":
             yield from (Declaration(case, line + 1, documented) for case in case_names(code, head.start(3)))
     elif is_marked(head) or scope.kind == "protocol":
         rest = re.sub(r"\s+", " ", code[head.end():head.end() + 40]).lstrip()
-        if not (OF_THE_LANGUAGE.fullmatch(name) or OF_THE_LANGUAGE.match(name + rest)):
-            takes = kind in ("func", "init", "subscript")
+        if not (STANDARD_LIBRARY_NAMES.fullmatch(name) or STANDARD_LIBRARY_NAMES.match(name + rest)):
+            has_parameters = kind in ("func", "init", "subscript")
             yield Declaration(
-                name, line + 1, documented, parameter_faults(comment(lines, line), code, head) if takes else [])
+                name, line + 1, documented, parameter_faults(comment(lines, line), code, head) if has_parameters else []
+            )
 
 
 def declarations(source):
-    """The public declarations of one file, in order."""
+    """Yield the public declarations of one file, in order."""
     code, lines = without_text(source), source.split("\n")
     heads, scopes, last = list(DECLARATION.finditer(code)), [Scope("file", True)], None
     for match in re.finditer(r"[{}]|\Z", code):
         while heads and heads[0].start() < match.start():
             last = heads.pop(0)
-            yield from declared(last, scopes[-1], code, lines)
+            yield from counted_declarations(last, scopes[-1], code, lines)
         if match.group() == "{":
-            scopes.append(opened(last, scopes[-1]))
+            scopes.append(scope_after(last, scopes[-1]))
         elif match.group() == "}" and len(scopes) > 1:
             scopes.pop()
         last = None
@@ -211,8 +220,8 @@ def main():
         counts.append(("all", sum(count[1] for count in counts), sum(count[2] for count in counts)))
     for name, documented, total in counts:
         reached = percent(documented, total)
-        failed += reached < LEAST_PERCENT or total == 0
-        verdict = "  too few" if reached < LEAST_PERCENT else ""
+        failed += reached < MIN_PERCENT or total == 0
+        verdict = "  too few" if reached < MIN_PERCENT else ""
         print(f"{name:18} {documented:5} of {total:5}  {reached:5.1f} %{verdict}")
     return 1 if failed else 0
 

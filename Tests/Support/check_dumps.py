@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Runs Keyhaul over dumps of other tools and compares what it says with what our Python side has put into them.
+"""Run Keyhaul on dumps in other tools' formats, and compare the results with the items that Python wrote.
 
     check_dumps.py --keyhaul .build/release/keyhaul
 
-The dumps are rewritten by `keychain_backup.dumps`, for a seed, and know nothing of Keyhaul's code: for each form
-inspect, export, diff and plan; then what is exported as genp-plist, read with Python's own plistlib, and as cxf; then what others might
-write, which has to end with a code of ours. Exit 1 where a check fails.
+`keychain_backup.dumps` writes the dumps from a seed, without Keyhaul's code. Each format is checked with `inspect`,
+`export`, `diff` and `plan`, including exports as genp-plist and cxf. Malformed dumps have to be rejected. Exit 1 if a
+check fails.
 """
 
 import argparse
@@ -24,104 +24,123 @@ import tempfile
 import jsonschema
 
 from checks import Checks
-from keychain_backup import apple_der, dumps, items
+from keychain_backup import apple_der, dumps
+from keychain_backup import items as backup_items
 
 KINDS = dict(zip(dumps.TABLES, ("generic-password", "internet-password", "certificate", "key")))
-BOUND = {"aku", "cku", "dku"}
+THIS_DEVICE_ONLY = {"aku", "cku", "dku"}
 SYSTEM_GROUPS = {"lockdown-identities", "com.apple.security.sos"}
 SEED = 20_261_123
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 
 class Program:
+    """The built program, with a device folder of its own."""
+
     def __init__(self, path, folder):
         self.path, self.folder = pathlib.Path(path).resolve(), folder
 
     def run(self, *arguments):
+        """Run a command and return the finished process."""
         environment = {name: value for name, value in os.environ.items() if not name.startswith("KEYHAUL_")}
         return subprocess.run(
             [str(self.path), *map(str, arguments), "--home", str(self.folder / "home"), "--no-input"], cwd=self.folder,
             env=environment, stdin=subprocess.DEVNULL, capture_output=True, timeout=120)
 
     def json(self, *arguments):
+        """Run a command with --json. Return its exit code and its document."""
         result = self.run(*arguments, "--json")
         return result.returncode, json.loads(result.stdout or b"null")
 
 
-def value(shown):
-    return base64.b64decode(shown["base64"]) if isinstance(shown, dict) else shown
+def decoded_value(value):
+    """Return an attribute value of a document, with base64 decoded."""
+    return base64.b64decode(value["base64"]) if isinstance(value, dict) else value
 
 
-def expected_value(made):
-    return made.strftime("%Y-%m-%dT%H:%M:%SZ") if isinstance(made, datetime.datetime) else made
+def expected_value(value):
+    """Return an attribute value as Keyhaul prints it."""
+    return value.strftime("%Y-%m-%dT%H:%M:%SZ") if isinstance(value, datetime.datetime) else value
 
 
-def fate(attributes):
-    """What a backup with a password brings of an item to another device, by the published rules."""
+def expected_outcome(attributes):
+    """Return the outcome and reason for an item of an encrypted backup that is restored to another device."""
     if attributes["pdmn"] == "akpu":
         return "stays-behind", "passcode-only"
     if attributes["agrp"] in SYSTEM_GROUPS:
         return "stays-behind", "system-bound"
-    if attributes["pdmn"] in BOUND:
+    if attributes["pdmn"] in THIS_DEVICE_ONLY:
         return "stays-behind", "device-bound"
     return "migrates", None
 
 
-def check_form(checks, program, form):
-    contents, expected = dumps.written(form, SEED)
-    name = f"{form}.dump"
+def check_format(checks, program, dump_format):
+    """Check one dump with every command."""
+    contents, expected = dumps.make_dump(dump_format, SEED)
+    name = f"{dump_format}.dump"
     (program.folder / name).write_bytes(contents)
     absent = sum(secret is None for _, _, secret in expected)
 
     code, found = program.json("inspect", name, "--list")
-    checks.check(code == 0 and found["dump"]["form"] == form, f"{form}: inspect recognizes it, {code}")
+    checks.check(
+        code == 0 and found["dump"]["form"] == dump_format, f"{dump_format}: inspect recognizes the format, {code}"
+    )
     checks.check(
         [item["kind"] for item in found["items"]] == [KINDS[table] for table, _, _ in expected],
-        f"{form}: inspect --list has the items of all tables in the order of a backup")
+        f"{dump_format}: inspect --list has the items of all tables in the order of a backup")
     checks.check(
         [(item["account"], item["protection"], item["secret_readable"]) for item in found["items"]]
         == [(attributes.get("acct"), attributes["pdmn"], secret is not None) for _, attributes, secret in expected],
-        f"{form}: names, classes and which secrets there are")
+        f"{dump_format}: inspect --list has the accounts, classes and readable secrets")
     checks.check(
         found["dump"]["secrets"] == {"open": len(expected) - absent, "absent": absent, "shut": 0},
-        f"{form}: the secrets are counted")
+        f"{dump_format}: the secrets are counted")
 
     code, found = program.json("export", name, "-o", "-", "--reveal")
-    checks.check(code == 0 and len(found["items"]) == len(expected), f"{form}: export has every item")
+    checks.check(code == 0 and len(found["items"]) == len(expected), f"{dump_format}: export has every item")
     for (table, attributes, secret), entry in zip(expected, found["items"]):
-        shown = {name: value(part) for name, part in entry["attributes"].items()}
-        wanted = {name: expected_value(part) for name, part in attributes.items()}
-        checks.check(shown == wanted, f"{form}: item {entry['index']}: expected {wanted!r}, found {shown!r}")
+        shown = {name: decoded_value(value) for name, value in entry["attributes"].items()}
+        expected_attributes = {name: expected_value(value) for name, value in attributes.items()}
+        checks.check(
+            shown == expected_attributes,
+            f"{dump_format}: item {entry['index']}: expected {expected_attributes!r}, found {shown!r}")
         checks.check(
             (base64.b64decode(entry["secret"]["base64"]) if "secret" in entry else None) == secret,
-            f"{form}: the secret of item {entry['index']}")
+            f"{dump_format}: the secret of item {entry['index']}")
 
-    result = program.run("export", name, "-o", f"{form}.csv", "--reveal")
-    rows = list(csv.DictReader(io.StringIO((program.folder / f"{form}.csv").read_text(encoding="utf-8"))))
+    result = program.run("export", name, "-o", f"{dump_format}.csv", "--reveal")
+    rows = list(csv.DictReader(io.StringIO((program.folder / f"{dump_format}.csv").read_text(encoding="utf-8"))))
     passwords = [secret for table, _, secret in expected if table in ("genp", "inet") and secret and is_text(secret)]
     checks.check(
-        result.returncode == 0 and [row["Password"].encode() for row in rows] == passwords, f"{form}: its passwords as CSV")
+        result.returncode == 0 and [row["Password"].encode() for row in rows] == passwords,
+        f"{dump_format}: the CSV export has its passwords")
 
     code, found = program.json("plan", name, "--to", "target")
-    wanted = [fate(attributes) for _, attributes, _ in expected]
+    expected_outcomes = [expected_outcome(attributes) for _, attributes, _ in expected]
     checks.check(
-        code == 0 and [(item["outcome"], item.get("reason")) for item in found["items"]] == wanted,
-        f"{form}: what a backup would carry, {code}")
+        code == 0 and [(item["outcome"], item.get("reason")) for item in found["items"]] == expected_outcomes,
+        f"{dump_format}: the plan has the expected outcomes, {code}")
     checks.check(
-        found["source"]["kind"] == "dump" and found["dump"]["form"] == form and found["target"]["same_device"] is None,
-        f"{form}: the plan says what it was made of")
+        found["source"]["kind"] == "dump"
+        and found["dump"]["form"] == dump_format
+        and found["target"]["same_device"] is None,
+        f"{dump_format}: the plan has its source",
+    )
 
     code, found = program.json("diff", name, name, "--exit-code")
     checks.check(
         (code, found["same"], found["added"], found["removed"], found["changed"]) == (0, len(expected), [], [], []),
-        f"{form}: nothing differs from itself, {code}")
-    for verb in (("restore", name, "--to", "target"), ("verify", name), ("convert", name, "x.tar"), ("rekey", name)):
-        checks.check(program.run(*verb).returncode in (14, 64), f"{form}: {verb[0]} refuses it")
-    checks.check(program.run("verify", name).returncode == 14, f"{form}: with 14")
+        f"{dump_format}: a diff with itself finds no difference, {code}")
+    for arguments in (
+        ("restore", name, "--to", "target"), ("verify", name), ("convert", name, "x.tar"), ("rekey", name)
+    ):
+        checks.check(program.run(*arguments).returncode in (14, 64), f"{dump_format}: {arguments[0]} rejects it")
+    checks.check(program.run("verify", name).returncode == 14, f"{dump_format}: verify rejects it with 14")
     return expected
 
 
 def is_text(secret):
+    """Whether a secret is UTF-8 text without NUL."""
     try:
         return "\0" not in secret.decode()
     except UnicodeDecodeError:
@@ -129,76 +148,95 @@ def is_text(secret):
 
 
 def check_differences(checks, program):
-    """A dump against another with one secret changed, one item gone and one new."""
-    made = dumps.items(SEED)
-    other = [list(item) for item in made]
+    """Compare a dump with one that has a changed secret, a missing item and a new item."""
+    items = dumps.make_items(SEED)
+    other = [list(item) for item in items]
     other[4][2] = b"changed"
-    gone = other.pop(1)
-    other.append(["genp", dict(made[0][1], acct="new"), b"new"])
-    (program.folder / "a.dump").write_bytes(dumps.tables(made))
-    (program.folder / "b.dump").write_bytes(dumps.tables(other, binary=True))
+    removed = other.pop(1)
+    other.append(["genp", dict(items[0][1], acct="new"), b"new"])
+    (program.folder / "a.dump").write_bytes(dumps.table_dump(items))
+    (program.folder / "b.dump").write_bytes(dumps.table_dump(other, is_binary=True))
     code, found = program.json("diff", "a.dump", "b.dump", "--exit-code")
     checks.check(code == 2, f"differences end with {code}")
-    checks.check([item["account"] for item in found["added"]] == ["new"], "what is new")
-    checks.check([item["server"] for item in found["removed"]] == [gone[1]["srvr"]], "what is gone")
+    checks.check([item["account"] for item in found["added"]] == ["new"], "diff lists the new item")
+    checks.check([item["server"] for item in found["removed"]] == [removed[1]["srvr"]], "diff lists the removed item")
     checks.check(
-        [(item["secret_changed"], item["attributes"]) for item in found["changed"]] == [(True, [])], "what is changed")
-    # A form that leaves attributes and the types of values out says nothing else of what both have.
-    (program.folder / "c.dump").write_bytes(dumps.tables(made, typed=False))
+        [(item["secret_changed"], item["attributes"]) for item in found["changed"]] == [(True, [])],
+        "diff lists the changed item")
+    # A dump without types of values has no differences in the attributes that both have.
+    (program.folder / "c.dump").write_bytes(dumps.table_dump(items, is_typed=False))
     code, found = program.json("diff", "a.dump", "c.dump", "--exit-code")
-    checks.check((code, found["same"]) == (0, len(made)), f"the same without types: {code}, {found['same']}")
+    checks.check((code, found["same"]) == (0, len(items)), f"a dump without types is equal: {code}, {found['same']}")
 
 
 def check_genp_plist(checks, program):
-    contents, expected = dumps.written("keychain-tables", SEED)
+    """Check the export as genp-plist with Python's plistlib, and the counts of exported items in each format."""
+    contents, expected = dumps.make_dump("keychain-tables", SEED)
     (program.folder / "all.dump").write_bytes(contents)
     result = program.run("export", "all.dump", "-o", "keys.genp.plist", "--reveal")
-    said = " ".join(result.stdout.decode().split())
+    output = " ".join(result.stdout.decode().split())
     root = plistlib.loads((program.folder / "keys.genp.plist").read_bytes())
     passwords = [(attributes, secret) for table, attributes, secret in expected if table == "genp" and secret]
     checks.check(
-        list(root) == ["genp"] and [dict(entry) for entry in root["genp"]]
-        == [attributes | {"v_Data": secret} for attributes, secret in passwords], "genp-plist by plistlib")
-    left = {table: sum(item[0] == table for item in expected) for table in dumps.TABLES}
-    formless = left["genp"] - len(passwords)
-    others = len(expected) - left["genp"]
-    kinds = f"{left['inet']} internet passwords, {left['cert']} certificates and {left['keys']} keys"
+        list(root) == ["genp"]
+        and [dict(entry) for entry in root["genp"]]
+        == [attributes | {"v_Data": secret} for attributes, secret in passwords],
+        "plistlib reads the exported genp-plist",
+    )
+    counts = {table: sum(item[0] == table for item in expected) for table in dumps.TABLES}
+    unsupported = counts["genp"] - len(passwords)
+    other_kind_count = len(expected) - counts["genp"]
+    kinds = f"{counts['inet']} internet passwords, {counts['cert']} certificates and {counts['keys']} keys"
     sentence = f"Of {len(expected)} items, {len(passwords)} are in it"
     checks.check(
-        result.returncode == 0 and sentence in said and f"{others} are of other kinds ({kinds})" in said,
-        f"its balance: {said}")
-    checks.check(f"{formless} cannot be written as genp-plist" in said or formless == 0, f"items without a secret: {said}")
-    for form, own in (("genp-plist", ("genp",)), ("csv", ("genp", "inet")), ("pem", ("cert", "keys"))):
-        result = program.run("export", "all.dump", "-o", f"x.{form}", "--format", form, "--reveal", "--dry-run", "--json")
-        if form == "pem":
+        result.returncode == 0 and sentence in output and f"{other_kind_count} are of other kinds ({kinds})" in output,
+        f"the counts of the export: {output}")
+    checks.check(
+        f"{unsupported} cannot be written as genp-plist" in output or unsupported == 0,
+        f"the count of items without a secret: {output}")
+    for dump_format, supported_tables in (
+        ("genp-plist", ("genp",)), ("csv", ("genp", "inet")), ("pem", ("cert", "keys"))
+    ):
+        result = program.run(
+            "export", "all.dump", "-o", f"x.{dump_format}", "--format", dump_format, "--reveal", "--dry-run", "--json"
+        )
+        if dump_format == "pem":
             checks.check(result.returncode == 4, f"made-up certificates cannot be written as pem: {result.returncode}")
             continue
         found = json.loads(result.stdout)
-        balance, kinds = found["balance"], {table: left[table] for table in dumps.TABLES if table not in own}
-        written = sum(table in own and bool(secret) and (form != "csv" or is_text(secret)) for table, _, secret in expected)
-        wanted = {
+        counts_of_export, kinds = (
+            found["balance"], {table: counts[table] for table in dumps.TABLES if table not in supported_tables})
+        written = sum(
+            table in supported_tables and bool(secret) and (dump_format != "csv" or is_text(secret))
+            for table, _, secret in expected
+        )
+        expected_counts = {
             "total": len(expected), "written": written, "other_kinds": kinds, "other": 0, "asking": 0, "unreadable": 0,
             "without_form": len(expected) - written - sum(kinds.values())}
-        checks.check(balance == wanted, f"the balance of {form}: expected {wanted}, found {balance}")
+        checks.check(
+            counts_of_export == expected_counts,
+            f"the counts of {dump_format}: expected {expected_counts}, found {counts_of_export}")
     code, found = program.json("export", "keys.genp.plist", "-o", "-", "--reveal")
     checks.check(
         code == 0 and [base64.b64decode(entry["secret"]["base64"]) for entry in found["items"]]
-        == [secret for _, secret in passwords], "our reader reads it again")
+        == [secret for _, secret in passwords], "Keyhaul reads the exported genp-plist")
 
 
 def check_credential_exchange(checks, program):
-    """Every form that can be read, as password managers exchange it: by the schema, and each secret there that is text."""
+    """Check the export in the Credential Exchange Format: it is valid, and has every secret that is text."""
     schema = json.loads((ROOT / "Tests/Support/credential-exchange.schema.json").read_text(encoding="utf-8"))
-    for form in dumps.FORMS:
-        contents, expected = dumps.written(form, SEED)
+    for dump_format in dumps.FORMATS:
+        contents, expected = dumps.make_dump(dump_format, SEED)
         (program.folder / "exchanged").write_bytes(contents)
         result = program.run("export", "exchanged", "-o", "-", "--format", "cxf", "--reveal", "-q")
-        checks.check(result.returncode == 0, f"{form}: export --format cxf ends with {result.returncode}")
+        checks.check(result.returncode == 0, f"{dump_format}: export --format cxf ends with {result.returncode}")
         document = json.loads(result.stdout)
         faults = [error.message for error in jsonschema.Draft202012Validator(schema).iter_errors(document)]
-        checks.check(not faults, f"{form}: {faults[:3]}")
+        checks.check(not faults, f"{dump_format}: {faults[:3]}")
         entries = document["accounts"][0]["items"]
-        checks.check(len({entry["id"] for entry in entries}) == len(entries), f"{form}: two of one identifier")
+        checks.check(
+            len({entry["id"] for entry in entries}) == len(entries),
+            f"{dump_format}: two items have the same identifier")
         texts = [
             secret.decode() for table, _, secret in expected
             if table in ("genp", "inet") and secret and is_text(secret)
@@ -206,79 +244,99 @@ def check_credential_exchange(checks, program):
         found = [
             credential[name]["value"] for entry in entries for credential in entry["credentials"]
             for name in ("password", "passphrase") if name in credential]
-        checks.check(sorted(found) == sorted(texts), f"{form}: {len(found)} secrets, not {len(texts)}")
+        checks.check(sorted(found) == sorted(texts), f"{dump_format}: {len(found)} secrets, not {len(texts)}")
 
 
-def check_sealed(checks, program):
-    """Sealed entries: the same without tables, then without the key of a class, and with parts of entries exchanged."""
-    made = dumps.items(SEED)
-    (program.folder / "untold.dump").write_bytes(dumps.sealed(made, names_table=False, binary=True))
-    code, found = program.json("inspect", "untold.dump", "--list")
+def check_encrypted_entries(checks, program):
+    """Check encrypted entries: without tables, without the key of a class, and with exchanged secrets."""
+    items = dumps.make_items(SEED)
+    (program.folder / "tableless.dump").write_bytes(dumps.encrypted_dump(items, has_tables=False, is_binary=True))
+    code, found = program.json("inspect", "tableless.dump", "--list")
     checks.check(
-        code == 0 and [item["kind"] for item in found["items"]] == [KINDS[table] for table, _, _ in dumps.in_order(made)],
-        f"sealed entries without tables: the attributes tell them, {code}")
+        code == 0
+        and [item["kind"] for item in found["items"]] == [KINDS[table] for table, _, _ in dumps.report_order(items)],
+        f"encrypted entries without tables: the kind follows from the attributes, {code}",
+    )
 
-    without = dumps.CLASS_NUMBERS["dku"]
-    shut = [attributes["pdmn"] == "dku" for _, attributes, _ in dumps.in_order(made)]
-    (program.folder / "keyless.dump").write_bytes(dumps.sealed(made, without={without}))
+    omitted_class = dumps.CLASS_NUMBERS["dku"]
+    is_undecryptable = [attributes["pdmn"] == "dku" for _, attributes, _ in dumps.report_order(items)]
+    (program.folder / "keyless.dump").write_bytes(dumps.encrypted_dump(items, omitted_classes={omitted_class}))
     code, found = program.json("inspect", "keyless.dump", "--list")
     checks.check(
-        any(shut) and found["dump"]["secrets"]["shut"] == sum(shut) and code == 3,
-        f"sealed entries without a key: {found['dump']['secrets']}, {code}")
+        any(is_undecryptable) and found["dump"]["secrets"]["shut"] == sum(is_undecryptable) and code == 3,
+        f"encrypted entries without a key: {found['dump']['secrets']}, {code}")
     checks.check(
-        [item.get("reason") for item in found["items"]] == ["no-class-key" if is_shut else None for is_shut in shut],
-        "sealed entries without a key: each is listed with its reason")
+        [item.get("reason") for item in found["items"]]
+        == ["no-class-key" if flag else None for flag in is_undecryptable],
+        "encrypted entries without a key: each is listed with its reason",
+    )
 
-    root = plistlib.loads(dumps.sealed(made))
+    root = plistlib.loads(dumps.encrypted_dump(items))
     first, second = root["keychainEntries"][:2]
     first["data"], second["data"] = second["data"], first["data"]
     (program.folder / "exchanged.dump").write_bytes(plistlib.dumps(root))
     code, found = program.json("inspect", "exchanged.dump")
-    checks.check(found["dump"]["secrets"]["shut"] == 2, f"secrets of two entries exchanged: both are shut, {code}")
+    checks.check(
+        found["dump"]["secrets"]["shut"] == 2, f"exchanged secrets of two entries: neither can be decrypted, {code}"
+    )
 
-    root = plistlib.loads(dumps.sealed(made))
+    root = plistlib.loads(dumps.encrypted_dump(items))
     for entry in root["keychainEntries"][:2]:
         entry["data"]["unwrappedKey"] = bytes(32)
     (program.folder / "wrong-keys.dump").write_bytes(plistlib.dumps(root))
     code, plan = program.json("plan", "wrong-keys.dump", "--to", "target")
     checks.check(
-        any(sentence.startswith("2 items whose secret cannot be decrypted here") for sentence in plan["dump"]["unknown"]),
-        f"wrong keys of two secrets: a plan says that it takes them as readable on the device, {code}")
+        any(
+            sentence.startswith("2 items whose secret cannot be decrypted here") for sentence in plan["dump"]["unknown"]
+        ),
+        f"wrong keys of two secrets: the plan states what it assumes, {code}",
+    )
 
 
 def check_digests(checks, program):
-    """A digest that is not that of its item, sealed with the right keys: nothing else would tell."""
-    made = [(table, dict(attributes, sha1=b"\0" * 20 if number < 3 else items.digest(table, moments(attributes, secret))), secret)
-            for number, (table, attributes, secret) in enumerate(dumps.items(SEED))]
-    (program.folder / "digests.dump").write_bytes(dumps.sealed(made))
+    """Check that wrong digests are reported, although the items are encrypted correctly."""
+    items = [
+        (
+            table,
+            dict(
+                attributes,
+                sha1=b"\0" * 20 if number < 3 else backup_items.digest(table, with_moments(attributes, secret))),
+            secret,
+        )
+        for number, (table, attributes, secret) in enumerate(dumps.make_items(SEED))
+    ]
+    (program.folder / "digests.dump").write_bytes(dumps.encrypted_dump(items))
     code, found = program.json("inspect", "digests.dump")
-    told = [remark for remark in found["dump"]["remarks"] if "sha1" in remark]
-    checks.check(code == 0 and told and told[0].startswith("3 items have digests"), f"digests of three entries: {told}, {code}")
+    remarks = [remark for remark in found["dump"]["remarks"] if "sha1" in remark]
+    checks.check(
+        code == 0 and remarks and remarks[0].startswith("3 items have digests"),
+        f"wrong digests of three entries: {remarks}, {code}")
 
 
-def moments(attributes, secret):
+def with_moments(attributes, secret):
+    """Return attributes with dates as Moment, and the secret as v_Data."""
     values = {code: apple_der.Moment.from_datetime(value) if isinstance(value, datetime.datetime) else value
               for code, value in attributes.items()}
     return values | ({} if secret is None else {"v_Data": secret})
 
 
-def check_hostile(checks, program):
-    """What is made up ends with 14 (never with a signal), and within seconds."""
-    made = {
+def check_malformed(checks, program):
+    """Check that malformed files are rejected with 14, never with a signal, and within seconds."""
+    files = {
         "deep.json": b"[" * 100_000, "deep.plist": b"<plist>" + b"<array>" * 100_000,
         "long.json": b"[" + b" " * (64 << 20), "none.json": b"{}", "none.plist": plistlib.dumps({"a": 1}),
         "backup.plist": plistlib.dumps({"genp": [{"v_Data": b"x", "v_PersistentRef": b"y"}]}),
         "ufed.plist": plistlib.dumps({"keychainEntries": {}, "classKeyIdxToUnwrappedMetadataClassKey": {}}),
         "both.plist": plistlib.dumps({"keychainEntries": [], "classKeyIdxToUnwrappedMetadataClassKey": {}, "genp": []}),
-        "wide.json": b"[" + b"0," * 6_000_000 + b"0]", "cut.plist": dumps.tables(dumps.items(1))[:-40],
+        "wide.json": b"[" + b"0," * 6_000_000 + b"0]", "cut.plist": dumps.table_dump(dumps.make_items(1))[:-40],
     }
-    for name, contents in made.items():
+    for name, contents in files.items():
         (program.folder / name).write_bytes(contents)
-        verbs = ("inspect", name), ("export", name, "-o", "-"), ("diff", name, name), ("verify", name)
-        # What takes long to refuse is refused once.
-        for verb in verbs[:1] if len(contents) > 1 << 20 else verbs:
-            result = program.run(*verb)
-            checks.check(result.returncode == 14, f"{name}: {verb[0]} ends with {result.returncode}")
+        commands = ("inspect", name), ("export", name, "-o", "-"), ("diff", name, name), ("verify", name)
+        # Rejecting a large file takes long, so only one command reads it.
+        for arguments in commands[:1] if len(contents) > 1 << 20 else commands:
+            result = program.run(*arguments)
+            checks.check(result.returncode == 14, f"{name}: {arguments[0]} ends with {result.returncode}")
 
 
 def main():
@@ -288,15 +346,15 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         program = Program(arguments.keyhaul, pathlib.Path(folder))
         program.run("device", "create", "target", "--from", ROOT / "Fixtures/devices/new-phone.json")
-        for form in dumps.FORMS:
-            check_form(checks, program, form)
+        for dump_format in dumps.FORMATS:
+            check_format(checks, program, dump_format)
         check_differences(checks, program)
         check_genp_plist(checks, program)
         check_credential_exchange(checks, program)
-        check_sealed(checks, program)
+        check_encrypted_entries(checks, program)
         check_digests(checks, program)
-        check_hostile(checks, program)
-    return checks.conclude()
+        check_malformed(checks, program)
+    return checks.finish()
 
 
 if __name__ == "__main__":

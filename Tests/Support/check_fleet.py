@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
-"""A real cluster of two workers looks at 200 backups, loses one in the middle, and has each result once.
+"""Verify and plan 200 backups on a cluster with two workers, kill a worker, and check that each result occurs once.
 
     check_fleet.py --keyhaul PROGRAM [--count 200] [--repeats 2]
 
-The backups are of five fixtures in five forms, with a password and without, some of them addresses that are streamed; ten are
-broken in ten ways (`backup_faults.py`). A scheduler and two workers are processes of their own. Each result is held against
-the program's own documents, one process a verb, started by `xargs`; the memory of the scheduler is searched for the password
-and for what the items guard. Then a run is killed and resumed, and the speed is measured beside `xargs -P2`. Runs with the
-environment of packaging/python/requirements.txt. Exit 1 where a check fails.
+The backups are made from five fixtures in five layouts, encrypted and unencrypted. Some are addresses that are
+streamed, and ten have different faults (`backup_faults.py`). The scheduler and the two workers are separate processes.
+Each result is compared with the program's own document, from one process for each command and backup, started by
+`xargs`. The memory of the scheduler is searched for the password and for secrets of items. Then a run is killed and
+resumed, and its speed is compared with `xargs -P2`. Needs the environment of packaging/python/requirements.txt. Exit 1
+if a check fails.
 """
 
 import argparse
@@ -26,33 +27,33 @@ import sys
 import tempfile
 import time
 
-import backup_faults
 import psutil
 import pyarrow.parquet as pq
-from checks import Checks
 from distributed import Client
-
 from keyhaul import PasswordName, fleet
+
+import backup_faults
+from checks import Checks
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 FIXTURES = ("old-phone", "every-rule", "hostile-names", "new-phone", "every-rule-target")
-FORMS = (".tar", "/", ".tar.gz", ".tar.zst", ".zip")
-BROKEN = (
+LAYOUTS = (".tar", "/", ".tar.gz", ".tar.zst", ".zip")
+FAULTY = (
     "manifest-absent", "manifest-cut", "keybag-salt-flip", "keybag-dpic-maximal", "database-cut", "list-path-escape",
     "item-tag-flip", "keychain-cut", "folder-absent", "status-uploading",
 )
 PASSWORD = backup_faults.MODERN.password.decode("utf-8")
-CORES = os.cpu_count() or 1
-WORKERS = 2
-THREADS = 2
-# A third of what an iPhone's backup takes: the figures are of the machine that it runs on, and others are on it.
-ROUNDS = 3_000_000
-COSTLY = 24
-# The least speed of the fleet beside that of `xargs -P2`, which has no table at the end. Where the derivation is nearly all that
-# there is, nothing can be won: what is missing there is the noise of a machine with others on it.
-LEAST_RATIOS = {"small": 1.0, "costly": 0.9}
-# What finishes one question of one backup, without the package; its number, its verb and its path are the arguments.
-SINGLE = """
+CORE_COUNT = os.cpu_count() or 1
+WORKER_COUNT = 2
+THREAD_COUNT = 2
+# About a third of an iPhone's iterations, so that the measurement is short.
+ITERATIONS = 3_000_000
+COSTLY_COUNT = 24
+# The least ratio of the fleet's speed to that of `xargs -P2`, which writes no table. For costly backups, the key
+# derivation takes nearly all of the time, so the fleet cannot be faster. The rest allows for noise of the machine.
+MIN_RATIOS = {"small": 1.0, "costly": 0.9}
+# Runs one command on one backup without the package. The arguments are the number, the command and the path.
+SINGLE_SCRIPT = """
 out="$OUT/$1.$2"
 case "$3" in
   file://*/plain-*) "$KEYHAUL" "$2" - --memory --home "$DEVICES" --json -q --no-input <"${3#file://}" ;;
@@ -65,7 +66,7 @@ echo $? >"$out.code"
 
 
 class Backups:
-    """The backups, and where everything is."""
+    """The backups, and the files that they need."""
 
     def __init__(self, program, folder, count):
         self.program, self.folder = program, folder
@@ -77,112 +78,126 @@ class Backups:
         self.names.write_text(json.dumps({"family": {"file": str(self.secret)}}), encoding="utf-8")
         (folder / "backups").mkdir()
         for fixture in FIXTURES:
-            self.said("device", "create", fixture, "--from", fixture)
-        # Each is made by the program; a second copy of each is as good as another backup to whoever does not know.
-        count -= len(BROKEN)
+            self.run_command("device", "create", fixture, "--from", fixture)
+        # Half of the valid backups are copies, which is faster than creating more.
+        count -= len(FAULTY)
         with concurrent.futures.ThreadPoolExecutor(2) as pool:
-            self.made = list(pool.map(self.good, range((count + 1) // 2)))
-        copies = [self.copy(path) for path in self.made[:count // 2]]
-        good = [self.named(path, number) for number, path in enumerate(self.made + copies)]
-        self.costly = self.derived()
-        self.local = [path for path in good if path[0] == "/" and "/plain-" not in path]
-        self.broken = {name: self.bad(name) for name in BROKEN}
-        self.paths = good + list(self.broken.values())
+            self.originals = list(pool.map(self.make_backup, range((count + 1) // 2)))
+        copies = [self.copy(path) for path in self.originals[:count // 2]]
+        valid = [self.path_or_address(path, number) for number, path in enumerate(self.originals + copies)]
+        self.costly = self.make_costly_backups()
+        self.local = [path for path in valid if path[0] == "/" and "/plain-" not in path]
+        self.faulty = {name: self.make_faulty_backup(name) for name in FAULTY}
+        self.paths = valid + list(self.faulty.values())
         random.Random("fleet").shuffle(self.paths)
 
-    def said(self, *arguments):
+    def run_command(self, *arguments):
+        """Run a command."""
         subprocess.run(
             [self.program, *arguments, "--home", self.home, "--no-input", "--quiet"], check=True,
             stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
 
-    def good(self, number):
-        form = FORMS[number // len(FIXTURES) % len(FORMS)]
+    def make_backup(self, number):
+        """Make a valid backup, and return its path."""
+        layout = LAYOUTS[number // len(FIXTURES) % len(LAYOUTS)]
         is_plain = number // 25 % 3 == 2
-        path = f"{self.folder}/backups/{'plain-' if is_plain else ''}{number:03}{form}"
+        path = f"{self.folder}/backups/{'plain-' if is_plain else ''}{number:03}{layout}"
         password = ["--no-password"] if is_plain else ["--rounds", "1", "-p", str(self.secret)]
-        self.said("backup", FIXTURES[number % len(FIXTURES)], "-o", path, "--wait", "60s", *password)
+        self.run_command("backup", FIXTURES[number % len(FIXTURES)], "-o", path, "--wait", "60s", *password)
         return path.rstrip("/")
 
     def copy(self, path):
+        """Copy a backup, and return the path of the copy."""
         target = os.path.join(os.path.dirname(path), os.path.basename(path).replace(".", "-copy.", 1))
-        target += "" if target.endswith(FORMS[2:]) or "." in os.path.basename(target) else "-copy"
+        target += "" if target.endswith(LAYOUTS[2:]) or "." in os.path.basename(target) else "-copy"
         return str((shutil.copytree if os.path.isdir(path) else shutil.copyfile)(path, target))
 
     @staticmethod
-    def named(path, number):
-        """Some of the tars are addresses, which are streamed."""
+    def path_or_address(path, number):
+        """Return a path, or the address of a tar file, so that some backups are streamed."""
         return f"file://{path}" if path.endswith(".tar") and number % 2 else path
 
-    def derived(self):
-        """Backups whose password costs something, each with a salt of its own; their content does not matter."""
-        paths = [f"{self.folder}/costly-{number}.tar" for number in range(COSTLY)]
+    def make_costly_backups(self):
+        """Make backups with many iterations, each with its own salt."""
+        paths = [f"{self.folder}/costly-{number}.tar" for number in range(COSTLY_COUNT)]
         for path in paths:
-            self.said("backup", "old-phone", "-o", path, "--rounds", str(ROUNDS), "-p", self.secret)
+            self.run_command("backup", "old-phone", "-o", path, "--rounds", str(ITERATIONS), "-p", self.secret)
         return paths
 
-    def bad(self, name):
-        [fault] = [each for each in backup_faults.FAULTS if each.name == name]
+    def make_faulty_backup(self, name):
+        """Write a backup with a fault, and return its path."""
+        [fault] = [fault for fault in backup_faults.FAULTS if fault.name == name]
         return str(fault.write(self.folder / "broken" / name))
 
-    def singles(self, paths, verbs):
-        """The program's own answers, by path and verb."""
+    def run_single_commands(self, paths, commands):
+        """Run each command on each backup, in one process each. Return the results by path and command."""
         out = self.folder / "single"
         out.mkdir(exist_ok=True)
-        lines = [f"{number}\n{verb}\n{path}\n" for number, path in enumerate(paths) for verb in verbs]
+        lines = [f"{number}\n{command}\n{path}\n" for number, path in enumerate(paths) for command in commands]
         environment = {**os.environ, "OUT": out, "KEYHAUL": self.program, "SECRET": self.secret, "DEVICES": self.empty}
         subprocess.run(
-            ["xargs", "-P4", "-d", "\\n", "-n3", "sh", "-c", SINGLE, "single"], input="".join(lines).encode(), check=True,
-            env=environment)
-        return {path: {verb: Single(out / f"{number}.{verb}") for verb in verbs} for number, path in enumerate(paths)}
+            ["xargs", "-P4", "-d", "\\n", "-n3", "sh", "-c", SINGLE_SCRIPT, "single"], input="".join(lines).encode(),
+            check=True, env=environment)
+        return {
+            path: {command: SingleRun(out / f"{number}.{command}") for command in commands}
+            for number, path in enumerate(paths)
+        }
 
 
-class Single:
-    """One run of the program: its code, its document and its error."""
+class SingleRun:
+    """One run of the program: its exit code, its document and its error."""
 
     def __init__(self, stem):
         self.code = int(stem.with_name(stem.name + ".code").read_text())
         text = stem.with_name(stem.name + ".json").read_text(encoding="utf-8")
         lines = stem.with_name(stem.name + ".err").read_text(encoding="utf-8").splitlines()
         self.document = json.loads(text) if text else {}
-        self.error = next((said for said in map(json.loads, lines) if said["message_type"] == "exit_error"), {})
+        self.error = next(
+            (message for message in map(json.loads, lines) if message["message_type"] == "exit_error"), {}
+        )
 
 
 class Cluster:
-    """A scheduler, and two workers that start again where they end; all of them processes."""
+    """A scheduler and two workers, which restart after they end. All of them are processes."""
 
     def __init__(self, folder, backups):
         self.log = (folder / "cluster.log").open("wb")
         self.file = folder / "scheduler.json"
         environment = {**os.environ, "KEYHAUL_PASSWORDS": str(backups.names), "KEYHAUL_PROGRAM": str(backups.program),
                        "DASK_CONFIG": str(folder / "dask.yaml")}
-        # Dotted names are not read from a file.
+        # Dask does not accept dotted names in a file.
         settings = {}
         for name, value in fleet.QUIET.items():
             *path, last = name.split(".")
-            place = settings
-            for step_down in path:
-                place = place.setdefault(step_down, {})
-            place[last] = value
+            section = settings
+            for component in path:
+                section = section.setdefault(component, {})
+            section[last] = value
         (folder / "dask.yaml").write_text(json.dumps(settings), encoding="utf-8")
         common = {"env": environment, "cwd": folder, "stdout": self.log, "stderr": self.log, "start_new_session": True}
         dask = [sys.executable, "-m", "dask"]
-        here = ["--host", "127.0.0.1"]
+        host_options = ["--host", "127.0.0.1"]
         self.scheduler = subprocess.Popen(
-            [*dask, "scheduler", *here, "--port", "0", "--no-dashboard", "--scheduler-file", self.file], **common)
+            [*dask, "scheduler", *host_options, "--port", "0", "--no-dashboard", "--scheduler-file", self.file],
+            **common)
         self.workers = subprocess.Popen(
-            [*dask, "worker", *here, "--no-dashboard", "--nworkers", str(WORKERS), "--nthreads", str(THREADS),
-             "--scheduler-file", self.file, "--local-directory", folder], **common)
+            [
+                *dask, "worker", *host_options, "--no-dashboard", "--nworkers", str(WORKER_COUNT), "--nthreads",
+                str(THREAD_COUNT), "--scheduler-file", self.file, "--local-directory", folder],
+            **common,
+        )
 
     def client(self):
-        until = time.monotonic() + 60
-        while not self.file.exists() and time.monotonic() < until:
+        """Return a client, after all workers have started."""
+        deadline = time.monotonic() + 60
+        while not self.file.exists() and time.monotonic() < deadline:
             time.sleep(0.05)
         client = Client(scheduler_file=str(self.file))
-        client.wait_for_workers(WORKERS, timeout=60)
+        client.wait_for_workers(WORKER_COUNT, timeout=60)
         return client
 
     def seconds(self):
-        """Of the processor, what the cluster has taken, with every program that its workers ran."""
+        """Return the CPU time of the cluster, with all programs that its workers ran."""
         total = 0.0
         for root in (self.scheduler.pid, self.workers.pid):
             for process in [psutil.Process(root), *psutil.Process(root).children(recursive=True)]:
@@ -194,6 +209,7 @@ class Cluster:
         return total
 
     def close(self):
+        """Stop all processes."""
         for process in (self.workers, self.scheduler):
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGTERM)
@@ -205,8 +221,8 @@ class Cluster:
         self.log.close()
 
 
-def holds(pid, texts):
-    """Which of the texts the memory of a process has."""
+def texts_in_memory(pid, texts):
+    """Return those texts that the memory of a process contains."""
     found = set()
     with open(f"/proc/{pid}/maps", encoding="utf-8") as maps, open(f"/proc/{pid}/mem", "rb", 0) as memory:
         for line in maps:
@@ -221,43 +237,44 @@ def holds(pid, texts):
     return found
 
 
-def rows_in(folder):
-    """How many backups a run under way has written down."""
-    place = folder / "backups.parquet"
-    return pq.read_metadata(place).num_rows if place.exists() else 0
+def recorded_row_count(folder):
+    """Return the number of backups that an unfinished run has recorded."""
+    path = folder / "backups.parquet"
+    return pq.read_metadata(path).num_rows if path.exists() else 0
 
 
-def guarded():
-    """What the items of the fixtures guard, where it is long enough to be looked for."""
+def fixture_secrets():
+    """Return the secrets of the fixtures' items that are long enough to search for."""
     texts = set()
     for fixture in FIXTURES:
-        described = json.loads((ROOT / "Fixtures/devices" / f"{fixture}.json").read_text(encoding="utf-8"))
-        for item in described["items"]:
+        description = json.loads((ROOT / "Fixtures/devices" / f"{fixture}.json").read_text(encoding="utf-8"))
+        for item in description["items"]:
             secret = (item.get("secret") or {}).get("text", "")
-            # One fixture's is its own name, others are words that a program has for itself.
+            # Names of fixtures and single words also occur in the memory for other reasons.
             if len(secret) >= 8 and secret not in FIXTURES and not secret.isalpha():
                 texts.add(secret.encode("utf-8"))
     return texts
 
 
 def expected_row(single):
-    """A backup's row as its documents say it."""
+    """Return the row of a backup that its documents result in."""
     verify, plan = single["verify"], single["plan"]
     worst = verify if verify.code else plan
-    whole, futures = verify.document, plan.document
+    verification, outlook = verify.document, plan.document
     row = {
         "code": worst.code, "error": worst.error.get("message"), "why": worst.error.get("why"),
-        "advice": worst.error.get("try"), "whole": whole.get("whole"), "verdict": whole.get("verdict"),
-        "faults": whole.get("fault_count"), "digest": futures.get("source", {}).get("digest"),
-        "encrypted": futures.get("source", {}).get("encrypted"), "device_udid": futures.get("source", {}).get("device"),
-        "items": len(futures["items"]) if futures else None,
+        "advice": worst.error.get("try"), "whole": verification.get("whole"), "verdict": verification.get("verdict"),
+        "faults": verification.get("fault_count"), "digest": outlook.get("source", {}).get("digest"),
+        "encrypted": outlook.get("source", {}).get("encrypted"), "device_udid": outlook.get("source", {}).get("device"),
+        "items": len(outlook["items"]) if outlook else None,
     }
-    for future in futures.get("futures", ()):
+    for future in outlook.get("futures", ()):
         row["arrives_same_device" if future["same_device"] else "arrives_new_device"] = future["arrives"]
     return row
 
 
 def expected_items(single):
+    """Yield the rows of a backup's items that its documents result in."""
     for item in single["plan"].document.get("items", ()):
         new, same = sorted(item["outcomes"], key=lambda outcome: outcome["same_device"])
         yield {
@@ -267,182 +284,225 @@ def expected_items(single):
         }
 
 
-class Trial(Checks):
+class FleetChecks(Checks):
+    """The checks of the runs on one cluster."""
+
     def __init__(self, backups, cluster, client):
         super().__init__()
         self.backups, self.cluster, self.client = backups, cluster, client
         passwords = {"*/plain-*": None, "*": PasswordName("family")}
         self.settings = {"passwords": passwords, "home": str(backups.empty)}
 
-    def compare(self, done, singles, what):
-        """Each path once, and each row and item as the program says it by itself."""
-        rows, items = done.backups.to_pylist(), {}
-        for item in done.items.to_pylist():
+    def compare(self, outcome, expected_runs, title):
+        """Check that each path has one row, and that rows and items equal those of the single runs."""
+        rows, items = outcome.backups.to_pylist(), {}
+        for item in outcome.items.to_pylist():
             items.setdefault(item["path"], []).append(item)
-        self.check([row["path"] for row in rows] == self.backups.paths, f"{what}: the paths are not each there once, in order")
+        self.check(
+            [row["path"] for row in rows] == self.backups.paths, f"{title}: the paths are not all there once, in order"
+        )
         equal = 0
         for row in rows:
-            single = singles[row["path"]]
+            single = expected_runs[row["path"]]
             expected = expected_row(single)
             if expected["code"] in (2, 3) and expected["error"] is None:
                 expected.update(error=row["error"], why=row["why"])
-            differs = {name: (row[name], value) for name, value in expected.items() if row[name] != value}
+            differences = {name: (row[name], value) for name, value in expected.items() if row[name] != value}
             found = [{name: item[name] for name in each} for item, each in
                      zip(items.get(row["path"], ()), expected_items(single))]
-            same = found == list(expected_items(single)) and len(found) == len(items.get(row["path"], ()))
-            self.check(not differs and same, f"{what}: {row['path']!r}: {differs or 'its items'}")
-            equal += not differs and same
-        print(f"{what}: {len(rows)} of {len(self.backups.paths)} results, each once; {equal} equal to single runs")
+            is_equal = found == list(expected_items(single)) and len(found) == len(items.get(row["path"], ()))
+            self.check(not differences and is_equal, f"{title}: {row['path']!r}: {differences or 'its items'}")
+            equal += not differences and is_equal
+        print(f"{title}: {len(rows)} of {len(self.backups.paths)} results, {equal} equal to those of single runs")
 
-    def killed(self, singles):
-        """A worker is killed when a third is done."""
+    def check_killed_worker(self, expected_runs):
+        """Kill a worker after a third of the backups, and check the results."""
         pids = self.client.run(os.getpid)
-        victim, seen = list(pids.items())[0], {}
-        secrets = {PASSWORD.encode("utf-8"), *guarded()}
+        killed_worker, seen = list(pids.items())[0], {}
+        secrets = {PASSWORD.encode("utf-8"), *fixture_secrets()}
 
-        def look(done, total):
-            if done * 3 >= total and not seen:
-                seen["held"] = len(self.client.processing(workers=[victim[0]])[victim[0]])
-                seen["done"] = done
-                os.kill(victim[1], signal.SIGKILL)
-                seen["memory"] = holds(self.cluster.scheduler.pid, {*secrets, b"family", bytes(self.backups.empty)})
+        def kill_worker(finished_count, total):
+            if finished_count * 3 >= total and not seen:
+                seen["held"] = len(self.client.processing(workers=[killed_worker[0]])[killed_worker[0]])
+                seen["finished"] = finished_count
+                os.kill(killed_worker[1], signal.SIGKILL)
+                seen["memory"] = texts_in_memory(
+                    self.cluster.scheduler.pid, {*secrets, b"family", bytes(self.backups.empty)}
+                )
 
         started = time.monotonic()
-        done = fleet.run(self.backups.paths, self.client, progress=look, **self.settings)
+        outcome = fleet.run(self.backups.paths, self.client, progress=kill_worker, **self.settings)
         seconds = time.monotonic() - started
-        self.check(bool(seen) and seen["held"] > 0 and seen["done"] < len(self.backups.paths), "no worker was killed at work")
-        self.client.wait_for_workers(WORKERS, timeout=60)
-        again = self.client.run(os.getpid)
-        fresh = set(again.values()) - set(pids.values())
-        self.check(len(again) == WORKERS and len(fresh) == 1, "the killed worker did not start again")
-        print(f"killed: worker {victim[1]} at {seen['done']} of {len(self.backups.paths)}, holding {seen['held']} tasks; "
-              f"{len(fresh)} started again; {seconds:.1f} s")
-        self.compare(done, singles, "killed")
-        memory = seen["memory"] | holds(self.cluster.scheduler.pid, secrets)
-        self.check(b"family" in memory and bytes(self.backups.empty) in memory, "the search of the scheduler's memory finds nothing")
+        self.check(
+            bool(seen) and seen["held"] > 0 and seen["finished"] < len(self.backups.paths),
+            "no worker was killed while it had tasks")
+        self.client.wait_for_workers(WORKER_COUNT, timeout=60)
+        new_pids = self.client.run(os.getpid)
+        restarted = set(new_pids.values()) - set(pids.values())
+        self.check(len(new_pids) == WORKER_COUNT and len(restarted) == 1, "the killed worker did not restart")
+        print(
+            f"killed: worker {killed_worker[1]} at {seen['finished']} of {len(self.backups.paths)}, "
+            f"with {seen['held']} tasks; "
+            f"{len(restarted)} restarted; {seconds:.1f} s"
+        )
+        self.compare(outcome, expected_runs, "killed")
+        memory = seen["memory"] | texts_in_memory(self.cluster.scheduler.pid, secrets)
+        self.check(
+            b"family" in memory and bytes(self.backups.empty) in memory,
+            "the search of the scheduler's memory does not find the password's name")
         self.check(not memory & secrets, f"the scheduler's memory has {memory & secrets}")
-        print(f"secrets: of {len(secrets)} texts {len(memory & secrets)} in the scheduler's memory, which has the password's name")
-        text = str(done.items.to_pylist()) + str(done.backups.to_pylist())
+        print(
+            f"secrets: {len(memory & secrets)} of {len(secrets)} are in the scheduler's memory, "
+            "which has the password's name"
+        )
+        text = str(outcome.items.to_pylist()) + str(outcome.backups.to_pylist())
         self.check(not [secret for secret in secrets if secret.decode("utf-8") in text], "a table has a secret")
-        self.named(done)
+        self.check_faulty_backups(outcome)
 
-    def named(self, done):
-        """Ten broken backups, each with its own error and the code that its fault has to have."""
-        listed = json.loads(backup_faults.PUBLISHED.read_text(encoding="utf-8"))["faults"]
+    def check_faulty_backups(self, outcome):
+        """Check that each faulty backup has its own error and the expected exit code."""
+        listed = json.loads(backup_faults.PUBLISHED_PATH.read_text(encoding="utf-8"))["faults"]
         codes = {fault["name"]: fault["codes"] for fault in listed}
-        rows = {row["path"]: row for row in done.rows()}
-        said = set()
-        for name, path in self.backups.broken.items():
+        rows = {row["path"]: row for row in outcome.rows()}
+        errors = set()
+        for name, path in self.backups.faulty.items():
             row = rows[path]
             self.check(row["code"] == codes[name]["verify"], f"{name}: {row['code']}, not {codes[name]['verify']}")
             error = row["error"].replace(path, "…")
-            said.add((row["id"], error, row["why"], row["fault"]))
+            errors.add((row["id"], error, row["why"], row["fault"]))
             print(f"  {name:20} {row['code']} {row['id']:14} {error}: {row['why']}")
-        self.check(len(said) == len(BROKEN), "two broken backups have the same error")
-        broken = {row["path"] for row in done.rows() if row["code"] not in (0, 3)}
-        others = broken - set(self.backups.broken.values())
-        self.check(not others, f"others have errors too: {sorted(others)[:3]}")
-        print(f"broken: {len(said)} of {len(BROKEN)} named, each with its own error; "
-              f"{len(broken)} of {done.backups.num_rows} have one")
+        self.check(len(errors) == len(FAULTY), "two faulty backups have the same error")
+        failed = {row["path"] for row in outcome.rows() if row["code"] not in (0, 3)}
+        unexpected = failed - set(self.backups.faulty.values())
+        self.check(not unexpected, f"valid backups have errors: {sorted(unexpected)[:3]}")
+        print(f"faulty: {len(errors)} of {len(FAULTY)} different errors; "
+              f"{len(failed)} of {outcome.backups.num_rows} backups have an error")
 
-    def resumed(self, singles):
-        """The process that runs it is killed, and the next one goes on."""
+    def check_resumed_run(self, expected_runs):
+        """Kill the process of a run, and check that the next run continues it."""
         out = self.backups.folder / "resumed"
         process = subprocess.Popen(
-            [sys.executable, "-m", "keyhaul.fleet", *self.backups.paths, "--out", out, "--scheduler-file", self.cluster.file,
-             "--password-name", "family", "--plain", "*/plain-*", "--checkpoint", "0.5", "--home", self.backups.empty],
-            stdout=subprocess.DEVNULL, stderr=self.cluster.log)
-        until = time.monotonic() + 120
-        while rows_in(out) * 4 < len(self.backups.paths) and process.poll() is None and time.monotonic() < until:
+            [
+                sys.executable, "-m", "keyhaul.fleet", *self.backups.paths, "--out", out, "--scheduler-file",
+                self.cluster.file, "--password-name", "family", "--plain", "*/plain-*", "--checkpoint", "0.5", "--home",
+                self.backups.empty],
+            stdout=subprocess.DEVNULL,
+            stderr=self.cluster.log,
+        )
+        deadline = time.monotonic() + 120
+        while (
+            recorded_row_count(out) * 4 < len(self.backups.paths)
+            and process.poll() is None
+            and time.monotonic() < deadline
+        ):
             time.sleep(0.05)
         process.kill()
         process.wait()
-        left = pq.read_table(out / "backups.parquet").num_rows
-        self.check(0 < left < len(self.backups.paths), f"{left} rows are left by the killed run")
-        done = fleet.run(self.backups.paths, self.client, out=out, **self.settings)
-        settled = done.kept
-        self.check(0 < settled <= left, f"{settled} of {left} rows are kept")
-        print(f"resumed: {left} rows were left by the killed run, {settled} kept, {done.looked_at} looked at")
-        self.compare(done, singles, "resumed")
+        leftover = pq.read_table(out / "backups.parquet").num_rows
+        self.check(0 < leftover < len(self.backups.paths), f"the killed run left {leftover} rows")
+        outcome = fleet.run(self.backups.paths, self.client, out=out, **self.settings)
+        kept = outcome.kept
+        self.check(0 < kept <= leftover, f"{kept} of {leftover} rows were kept")
+        print(f"resumed: the killed run left {leftover} rows, {kept} were kept, {outcome.looked_at} backups were read")
+        self.compare(outcome, expected_runs, "resumed")
         changed = next(path for path in self.backups.local if path.endswith(".tar.gz"))
         shutil.copyfile(changed, changed + ".copy")
         os.replace(changed + ".copy", changed)
-        again = fleet.run(self.backups.paths, self.client, out=out, **self.settings)
-        looked_at = sum(row["finished"] not in {old["finished"] for old in done.rows()} for row in again.rows())
-        open_ones = sum(row["code"] not in (0, 3, 13, 14) for row in done.rows())
-        self.check(again.looked_at == 1 + open_ones, f"{again.looked_at} backups are looked at where one was rewritten")
-        print(f"again: {again.kept} kept, {again.looked_at} looked at: 1 rewritten, {open_ones} without an answer before "
-              f"(wrong password, not found); {looked_at} rows are new")
+        repeated = fleet.run(self.backups.paths, self.client, out=out, **self.settings)
+        new_rows = sum(row["finished"] not in {old["finished"] for old in outcome.rows()} for row in repeated.rows())
+        unfinished = sum(row["code"] not in (0, 3, 13, 14) for row in outcome.rows())
+        self.check(
+            repeated.looked_at == 1 + unfinished,
+            f"{repeated.looked_at} backups were read again, although one was rewritten")
+        print(
+            f"repeated: {repeated.kept} kept, {repeated.looked_at} read: 1 rewritten, {unfinished} without a result "
+            f"before (wrong password, not found); {new_rows} rows are new"
+        )
 
-    def speed(self, repeats):
-        """The same backups by `xargs`, one process a backup, two and four at a time, and by the fleet, in turns."""
-        for what, paths, least in (
-            ("small", self.backups.local, LEAST_RATIOS["small"]),
-            (f"{ROUNDS:,} rounds", self.backups.costly, LEAST_RATIOS["costly"]),
+    def check_speed(self, repeats):
+        """Compare the speed of the fleet with `xargs`, two and four processes at a time. The methods take turns."""
+        for title, paths, minimum in (
+            ("small", self.backups.local, MIN_RATIOS["small"]),
+            (f"{ITERATIONS:,} iterations", self.backups.costly, MIN_RATIOS["costly"])
         ):
-            turns = [(self.lean(2, paths), self.lean(4, paths), self.fleet(paths)) for _ in range(repeats)]
+            turns = [
+                (self.run_xargs(2, paths), self.run_xargs(4, paths), self.run_fleet(paths)) for _ in range(repeats)
+            ]
             names = ("xargs -P2", "xargs -P4", "fleet")
             for index, name in enumerate(names):
-                seconds, taken = (statistics.median(turn[index][part] for turn in turns) for part in (0, 1))
-                print(f"speed, {what}: {name:9} {len(paths)} backups in {seconds:6.2f} s: "
-                      f"{len(paths) / seconds / CORES:6.2f} a second and core; {1000 * taken / len(paths):6.1f} ms of the processor each")
+                seconds, cpu_seconds = (statistics.median(turn[index][part] for turn in turns) for part in (0, 1))
+                print(
+                    f"speed, {title}: {name:9} {len(paths)} backups in {seconds:6.2f} s: "
+                    f"{len(paths) / seconds / CORE_COUNT:6.2f} per second and core; "
+                    f"{1000 * cpu_seconds / len(paths):6.1f} ms of CPU time each"
+                )
             two, four = (statistics.median(turn[index][0] / turn[2][0] for turn in turns) for index in (0, 1))
-            print(f"speed, {what}: the fleet's beside xargs -P2 {two:.2f}, beside xargs -P4 {four:.2f}, median of {repeats} turns")
-            self.check(two >= least, f"{what}: the fleet is slower than xargs -P2: {two:.2f}")
+            print(
+                f"speed, {title}: ratio to xargs -P2 {two:.2f}, to xargs -P4 {four:.2f}, median of {repeats} turns"
+            )
+            self.check(two >= minimum, f"{title}: the fleet is slower than xargs -P2: {two:.2f}")
 
-    def lean(self, at_once, paths):
-        """Seconds by the clock and of the processor.
+    def run_xargs(self, process_count, paths):
+        """Return the elapsed seconds and the CPU seconds of `xargs`.
 
-        Each program has a session of its own, as the fleet's have: Linux gives sessions their share of a busy machine.
+        Each program has its own session, like those of the fleet, because Linux divides a busy machine between
+        sessions.
         """
         before, started = resource.getrusage(resource.RUSAGE_CHILDREN), time.monotonic()
         subprocess.run(
-            ["xargs", f"-P{at_once}", "-d", "\\n", "-I{}", "setsid", self.backups.program, "verify", "{}", "-p", self.backups.secret,
-             "--home", self.backups.empty, "--json", "-q", "--no-input"],
-            input="\n".join(paths).encode(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=True)
+            [
+                "xargs", f"-P{process_count}", "-d", "\\n", "-I{}", "setsid", self.backups.program, "verify", "{}",
+                "-p", self.backups.secret, "--home", self.backups.empty, "--json", "-q", "--no-input"],
+            input="\n".join(paths).encode(),
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            check=True,
+        )
         seconds, after = time.monotonic() - started, resource.getrusage(resource.RUSAGE_CHILDREN)
         return seconds, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
-    def fleet(self, paths):
-        """The same of the fleet, with its scheduler, its workers and the process that runs it."""
-        cluster, own, started = self.cluster.seconds(), time.process_time(), time.monotonic()
-        done = fleet.run(paths, self.client, verbs=["verify"], **self.settings)
+    def run_fleet(self, paths):
+        """Return the elapsed seconds and the CPU seconds of the fleet, including the cluster and this process."""
+        cluster_seconds, own_seconds, started = self.cluster.seconds(), time.process_time(), time.monotonic()
+        outcome = fleet.run(paths, self.client, verbs=["verify"], **self.settings)
         seconds = time.monotonic() - started
-        self.check({row["code"] for row in done.rows()} == {0}, "a backup was not looked at")
-        return seconds, time.process_time() - own + self.cluster.seconds() - cluster
+        self.check({row["code"] for row in outcome.rows()} == {0}, "a backup was not verified")
+        return seconds, time.process_time() - own_seconds + self.cluster.seconds() - cluster_seconds
 
 
 def main():
-    parser = argparse.ArgumentParser(description="Have a cluster look at backups, and kill a worker.")
+    parser = argparse.ArgumentParser(description="Verify and plan backups on a cluster, and kill a worker.")
     parser.add_argument("--keyhaul", required=True, type=pathlib.Path)
     parser.add_argument("--count", type=int, default=200)
     parser.add_argument("--repeats", type=int, default=2)
     arguments = parser.parse_args()
     started = time.monotonic()
 
-    def step(what):
-        print(f"{what} ({time.monotonic() - started:.0f} s)", flush=True)
+    def log(message):
+        print(f"{message} ({time.monotonic() - started:.0f} s)", flush=True)
 
     with tempfile.TemporaryDirectory(prefix="keyhaul-fleet-") as name, contextlib.ExitStack() as stack:
         folder = pathlib.Path(name).resolve()
         backups = Backups(arguments.keyhaul.resolve(), folder, arguments.count)
         addresses = sum(path.startswith("file:") for path in backups.paths)
-        step(f"made: {len(backups.paths)} backups, {len(BROKEN)} of them broken, {addresses} of them streamed addresses; "
-             f"{len(backups.made)} good ones made, the others are their copies")
-        singles = backups.singles(backups.paths, ("verify", "plan"))
-        step("single runs")
+        log(
+            f"{len(backups.paths)} backups, {len(FAULTY)} of them faulty, {addresses} of them streamed addresses; "
+            f"{len(backups.originals)} were made, the other valid ones are copies"
+        )
+        expected_runs = backups.run_single_commands(backups.paths, ("verify", "plan"))
+        log("single runs")
         cluster = Cluster(folder, backups)
         stack.callback(cluster.close)
         client = stack.enter_context(cluster.client())
-        trial = Trial(backups, cluster, client)
-        step(f"cluster: {WORKERS} workers of {THREADS} threads")
-        trial.killed(singles)
-        step("killed")
-        trial.resumed(singles)
-        step("resumed")
-        trial.speed(arguments.repeats)
-        step("speed")
-    return trial.conclude()
+        checks = FleetChecks(backups, cluster, client)
+        log(f"cluster: {WORKER_COUNT} workers of {THREAD_COUNT} threads")
+        checks.check_killed_worker(expected_runs)
+        log("killed")
+        checks.check_resumed_run(expected_runs)
+        log("resumed")
+        checks.check_speed(arguments.repeats)
+        log("speed")
+    return checks.finish()
 
 
 if __name__ == "__main__":

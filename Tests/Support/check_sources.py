@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""House rules that no formatter knows, checked over all files that git tracks or would add.
+"""Check rules that no formatter knows, in all files that git tracks or would add.
 
     check_sources.py [FOLDER]
 
@@ -13,11 +13,12 @@ import subprocess
 import sys
 from dataclasses import dataclass
 
+
 @dataclass
 class Rule:
-    """A pattern that may not occur in files whose path matches `where`."""
+    """A pattern that must not occur in files whose path matches `where`, and does not match `unless`."""
 
-    why: str
+    reason: str
     pattern: str
     where: str
     unless: str = r"(?!)"
@@ -27,13 +28,14 @@ class Rule:
 
 
 def import_of(modules):
+    """Return a pattern for imports of these Swift modules."""
     attributes, access = r"(?:@\w+(?:\([^)]*\))?\s+)*", r"(?:(?:public|package|internal|private|fileprivate) )?"
     return rf"^\s*{attributes}{access}import (?:\w+ )?(?:{modules})\b"
 
 
-# What needs the C library for anything else than files: memory, time, processes, signals, terminals, streams that are open
-# already, the text of libarchive.
-NOT_ABOUT_FILES = r"^Sources/(?:" + "|".join([
+# Files that may import the C library: for files, memory, time, processes, signals, terminals, streams and the error
+# messages of libarchive.
+C_LIBRARY_FILES = r"^Sources/(?:" + "|".join([
     r"Library/Basics/Files/(?:SystemCalls|FileStatus|DirectoryEntry)",
     r"Library/Basics/Secrets/(?:WipedMemory|SecretPages)",
     r"Library/VirtualDevice/Values/DeviceClock", r"Library/VirtualDevice/Files/(?:DeviceFileLock|DeviceLocks)",
@@ -43,7 +45,8 @@ NOT_ABOUT_FILES = r"^Sources/(?:" + "|".join([
     r"CommandLine/keyhaul/Session/Terminal/(?:TerminalDevice|TerminalSettings)", r"Library/Basics/Text/(?:TimeText|DateWords)",
     r"CommandLine/keyhaul/Main/Program",
 ]) + r")\.swift$"
-# Foundation and SystemPackage have them too. `open`, `read` and the like are also names of ours; "stat(2)" is a page of the manual.
+# Calls of the C library that change or inspect files. `open` and `read` are missing, because our methods have these
+# names. "stat(2)" is a page of the manual.
 FILE_CALLS = (
     r"(?<![.\w])(?:openat|[lf]?stat|fstatat|f?sync|fdatasync|unlink(?:at)?|linkat|symlink(?:at)?|readlink(?:at)?|renameat"
     r"|mkdir(?:at)?|rmdir|flock|f?chmod|fchmodat|f?chown|fchownat|mk[sd]?temp|f?truncate|f?opendir|readdir|closedir|preadv?"
@@ -51,45 +54,49 @@ FILE_CALLS = (
 
 SWIFT_SOURCES = r"^(?:Sources|Fixtures|docs/Examples)/.*\.swift$"
 RULES = [
-    Rule("an error is thrown on, never forced away", r"\btry!", SWIFT_SOURCES),
-    Rule("a cast is tested, never forced", r"\bas!", SWIFT_SOURCES),
-    Rule("these parts do without Foundation", import_of("Foundation|FoundationNetworking|FoundationXML"),
-         r"^Sources/Library/(?:Basics/(?:Secrets|JSON|Values|Errors|Names)|KeychainFormats|KeychainCrypto|KeychainRules|Keychains/(?:Databases|Simulator|Dumps)|VirtualDevice/SecItem|Backups|KeyhaulKit|Reports)/"),
-    Rule("OpenSSL belongs to KeychainCrypto", import_of("COpenSSL"), r"^Sources/.*\.swift$", r"^Sources/Library/KeychainCrypto/"),
-    Rule("libarchive belongs to Backups", import_of("CArchive"), r"^Sources/.*\.swift$", r"^Sources/Library/Backups/"),
-    Rule("utf8proc belongs to Basics and KeychainCrypto", import_of("CUTF8Proc"), r"^Sources/.*\.swift$",
+    Rule("`try!` is not allowed", r"\btry!", SWIFT_SOURCES),
+    Rule("`as!` is not allowed", r"\bas!", SWIFT_SOURCES),
+    Rule("this module does not import Foundation", import_of("Foundation|FoundationNetworking|FoundationXML"),
+         r"^Sources/Library/(?:Basics/(?:Secrets|JSON|Values|Errors|Names)|KeychainFormats|KeychainCrypto|KeychainRules"
+         r"|Keychains/(?:Databases|Simulator|Dumps)|VirtualDevice/SecItem|Backups|KeyhaulKit|Reports)/"),
+    Rule("only KeychainCrypto imports OpenSSL", import_of("COpenSSL"), r"^Sources/.*\.swift$",
+         r"^Sources/Library/KeychainCrypto/"),
+    Rule("only Backups imports libarchive", import_of("CArchive"), r"^Sources/.*\.swift$",
+         r"^Sources/Library/Backups/"),
+    Rule("only Basics and KeychainCrypto import utf8proc", import_of("CUTF8Proc"), r"^Sources/.*\.swift$",
          r"^Sources/Library/(?:Basics|KeychainCrypto)/"),
-    Rule("GRDB is for the databases of our own, in Keychains and Backups", import_of("GRDB|GRDBSQLite"),
+    Rule("only Keychains/Store and Backups/Writing import GRDB", import_of("GRDB|GRDBSQLite"),
          r"^Sources/.*\.swift$", r"^Sources/Library/(?:Keychains/Store|Backups/Writing)/"),
-    Rule("SQLite's C interface belongs to Basics, and to the code that uses GRDB", import_of("CSQLite|SQLite3"),
+    Rule("only Basics and the code that uses GRDB import the C interface of SQLite", import_of("CSQLite|SQLite3"),
          r"^Sources/.*\.swift$", r"^Sources/Library/(?:Basics/SQLite|Keychains/Store|Backups/Writing)/"),
-    Rule("threads take turns by Basics' Locked, which the thread sanitizer sees", r"\bMutex[<(]",
+    Rule("use `Locked` of Basics, which the thread sanitizer understands", r"\bMutex[<(]",
          r"^Sources/.*\.swift$"),
-    Rule("threads are started by Basics, whose leave nothing on their stacks",
+    Rule("start threads with `WorkThread` of Basics, which wipes their stacks",
          r"(?<!\w)Thread(?: \{|\()|\bDispatchQueue\(|\bdetachNewThread|\bconcurrentPerform|\bpthread_create",
          r"^Sources/.*\.swift$", r"^Sources/Library/Basics/Threads/WorkThread\.swift$"),
-    Rule("the C library is imported by Basics, and by name for what is not a file", import_of("Glibc|Musl|Darwin"),
-         r"^Sources/.*\.swift$", NOT_ABOUT_FILES),
-    Rule("calls about files are made by Basics", FILE_CALLS, r"^Sources/.*\.swift$", r"^Sources/Library/Basics/Files/"),
-    Rule("a flag or a command belongs to the program, and to the Words and Results of Reports",
+    Rule("only the files listed in C_LIBRARY_FILES import the C library", import_of("Glibc|Musl|Darwin"),
+         r"^Sources/.*\.swift$", C_LIBRARY_FILES),
+    Rule("only Basics calls file functions of the C library", FILE_CALLS, r"^Sources/.*\.swift$",
+         r"^Sources/Library/Basics/Files/"),
+    Rule("only the program and the Words and Results of Reports name flags and commands",
          r'^(?!\s*//).*"[^"]*(?:(?<!var\()--[a-z]|\bkeyhaul [a-z])', r"^Sources/.*\.swift$",
          r"^Sources/(?:CommandLine/|Library/Reports/(?:Words|Results)/)"),
-    Rule("a path of somebody's machine", r"(?<![\w.}])/(?:(?:work|tmp|root|Users)/[\w.]|home/[\w.]+/)", r".",
+    Rule("a path on a developer's machine", r"(?<![\w.}])/(?:(?:work|tmp|root|Users)/[\w.]|home/[\w.]+/)", r".",
          r"^Tests/TestSupport/test-vectors\.json$"),
-    Rule("a document that is not in this repository", r"(?<![\w/.-])(?:spec|shared)/[\w-]", r"."),
-    Rule("a note to ourselves", r"\b(?:TO" r"DO|FIX" r"ME|X" r"XX|HA" r"CK)\b", r"."),
+    Rule("a reference to a document outside this repository", r"(?<![\w/.-])(?:spec|shared)/[\w-]", r"."),
+    Rule("a note about unfinished work", r"\b(?:TO" r"DO|FIX" r"ME|X" r"XX|HA" r"CK)\b", r"."),
     Rule("the number of an issue", r"(?i)\bissue\s+#?\d", r"."),
-    Rule("an unfinished merge", r"^(?:<{7}|={7}|>{7})(?: |$)", r"."),
+    Rule("a merge conflict marker", r"^(?:<{7}|={7}|>{7})(?: |$)", r"."),
 ]
 
-# Texts for readers: pages, examples, schemas, packages and their descriptions, the targets that `make` lists, and .ci.
-TEXTS = re.compile(r"\.md$|(?:^|/)Makefile$|^(?:docs/(?:Examples|schemas)|packaging|\.ci)/")
+# Documentation: pages, examples, schemas, packages and their descriptions, the targets that `make` lists, and .ci.
+DOCUMENTS = re.compile(r"\.md$|(?:^|/)Makefile$|^(?:docs/(?:Examples|schemas)|packaging|\.ci)/")
 # Phrases that read like a translation, and what to write instead.
-BE = r"(?<!\bthere\s)(?:is|are|was|were)"
-PHRASES = {
-    # Python's `is None` is code.
-    rf"{BE} (?-i:none)": "is not one",
-    rf"{BE} no (?!(?:longer|more|less|other than|\w+er than)\b)\w+": "is not a, has no, cannot",
+FORMS_OF_BE = r"(?<!\bthere\s)(?:is|are|was|were)"
+DISCOURAGED_PHRASES = {
+    # "(?-i:none)" does not match Python's `is None`.
+    rf"{FORMS_OF_BE} (?-i:none)": "is not one",
+    rf"{FORMS_OF_BE} no (?!(?:longer|more|less|other than|\w+er than)\b)\w+": "is not a, has no, cannot",
     r"nil`? (?:where|for)": "nil if",
     r"anew": "again, re-",
     r"whoever": "anyone who, a caller that",
@@ -102,16 +109,18 @@ PHRASES = {
     r"com(?:e|es|ing) to|came to": "becomes, reaches, results in",
     r"at hand": "available",
 }
-PHRASE = re.compile(r"\b(?:" + "|".join(f"({phrase})" for phrase in PHRASES).replace(" ", r"\s+") + r")\b", re.IGNORECASE)
-# The beginning of a line: a phrase may be broken over two lines of a comment.
+ALTERNATIVES = "|".join(f"({phrase})" for phrase in DISCOURAGED_PHRASES).replace(" ", r"\s+")
+DISCOURAGED_PHRASE = re.compile(rf"\b(?:{ALTERNATIVES})\b", re.IGNORECASE)
+# The start of a line. Removing it finds phrases that are broken over two lines of a comment.
 LINE_START = re.compile(r"\n[ \t]*(?:#|//+)?[ \t]+")
-# What a text quotes word for word: its file, the words, and the reason. A quote that is gone has to leave this list.
-QUOTES: list[tuple[str, str, str]] = [
+# Quotations that contain a discouraged phrase: file, quotation, and reason. Remove entries that are no longer quoted.
+QUOTATIONS: list[tuple[str, str, str]] = [
 ]
-LEFT_OUT = re.compile(r"^(?:LICENSE|Package\.resolved)$")
+EXCLUDED = re.compile(r"^(?:LICENSE|Package\.resolved)$")
 
 
-def tracked(folder):
+def tracked_files(folder):
+    """Return the names of all files that git tracks or would add."""
     listed = subprocess.run(
         ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"], cwd=folder, check=True,
         stdout=subprocess.PIPE).stdout.decode("utf-8")
@@ -119,43 +128,43 @@ def tracked(folder):
 
 
 def findings(name, content):
-    """Line number and reason of everything in one file that breaks a rule."""
-    if LEFT_OUT.match(name) or "\0" in content:
+    """Yield the line number and the reason of each violation in one file."""
+    if EXCLUDED.match(name) or "\0" in content:
         return
     lines = content.split("\n")
     rules = [rule for rule in RULES if rule.where.search(name) and not rule.unless.search(name)]
     for number, line in enumerate(lines, start=1):
         for rule in rules:
             if rule.pattern.search(line):
-                yield number, rule.why
-    if TEXTS.search(name):
-        yield from phrases(name, content)
+                yield number, rule.reason
+    if DOCUMENTS.search(name):
+        yield from phrase_findings(name, content)
 
 
-def phrases(name, content):
-    """Line number and reason of every phrase in a text that reads like a translation."""
-    for path, words, _ in QUOTES:
-        if path == name and words not in content:
-            yield 1, f"does not quote {words!r} any more; see QUOTES in check_sources.py"
+def phrase_findings(name, content):
+    """Yield the line number and the reason of each discouraged phrase in a document."""
+    for path, quotation, _ in QUOTATIONS:
+        if path == name and quotation not in content:
+            yield 1, f"no longer quotes {quotation!r}; see QUOTATIONS in check_sources.py"
         elif path == name:
-            content = content.replace(words, "")
+            content = content.replace(quotation, "")
     content = LINE_START.sub("\n", content)
-    for found in PHRASE.finditer(content):
-        words = " ".join(found.group().split())
-        instead = list(PHRASES.values())[found.lastindex - 1]
-        yield content.count("\n", 0, found.start()) + 1, f"reads like a translation: {words!r}; write: {instead}"
+    for match in DISCOURAGED_PHRASE.finditer(content):
+        phrase = " ".join(match.group().split())
+        replacement = list(DISCOURAGED_PHRASES.values())[match.lastindex - 1]
+        yield content.count("\n", 0, match.start()) + 1, f"reads like a translation: {phrase!r}; write: {replacement}"
 
 
 def main():
-    parser = argparse.ArgumentParser(description="Check the house rules that no formatter knows.")
+    parser = argparse.ArgumentParser(description="Check rules that no formatter knows.")
     parser.add_argument("folder", nargs="?", type=pathlib.Path, default=pathlib.Path(__file__).resolve().parents[2])
     folder = parser.parse_args().folder
     passed = failed = 0
-    for name in tracked(folder):
-        found = list(findings(name, (folder / name).read_bytes().decode("utf-8", "replace")))
-        for number, why in found:
-            print(f"{name}:{number}: {why}")
-        passed, failed = passed + (not found), failed + bool(found)
+    for name in tracked_files(folder):
+        violations = list(findings(name, (folder / name).read_bytes().decode("utf-8", "replace")))
+        for number, reason in violations:
+            print(f"{name}:{number}: {reason}")
+        passed, failed = passed + (not violations), failed + bool(violations)
     print(f"{passed} passed, {failed} failed")
     return 1 if failed or not passed else 0
 

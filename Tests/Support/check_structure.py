@@ -1,12 +1,11 @@
 #!/usr/bin/env python3
-"""Checks the structure of the sources: the layers, and the folders inside each target.
+"""Check the structure of the sources: the layers, and the folders inside each target.
 
     check_structure.py [--draw] [FOLDER]
 
-A target imports targets of lower layers only. Inside a target, folders do not use each other in a circle: a folder uses
-another one if one of its files names a type, a protocol or a free function that the other declares. A name that both
-declare does not count. Exits with 1 if an import points sideways or upwards, or if folders form a circle. --draw prints
-the graph, lowest layer first.
+A target imports only targets of lower layers. Inside a target, folders must not use each other in a cycle. A folder
+uses another one if one of its files names a type, a protocol or a free function that only the other one declares. Exit
+1 if an import violates the layers, or if folders form a cycle. --draw prints the graph, lowest layer first.
 """
 
 import argparse
@@ -15,7 +14,7 @@ import re
 import sys
 from collections import defaultdict
 
-# From the bottom. A target imports targets of the layers above its own line in this list, and none of its own line.
+# The layers, from the bottom. A target imports only targets of lines above its own.
 LAYERS = [
     ["Library/Basics"],
     ["Library/KeychainFormats"],
@@ -27,7 +26,7 @@ LAYERS = [
     ["Library/Reports", "Apple/Security", "Apple/LocalAuthentication"],
     ["CommandLine/keyhaul", "Apple/KeyhaulTesting"],
 ]
-LAYER = {target.split("/")[1]: number for number, layer in enumerate(LAYERS) for target in layer}
+LAYER_OF_TARGET = {target.split("/")[1]: number for number, layer in enumerate(LAYERS) for target in layer}
 
 COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.S)
 TEXT = re.compile(r'#*"""(?:.*?)"""#*|"(?:\\.|[^"\\\n])*"', re.S)
@@ -39,68 +38,75 @@ IMPORTED = re.compile(r"^\s*(?:@\w+(?:\([^)]*\))?\s+)*(?:(?:public|package|inter
 
 
 class Source:
+    """A Swift file, with its imports, its declarations, and the names that it uses."""
+
     def __init__(self, path, root):
         self.path = path.relative_to(root)
         self.text = path.read_text(encoding="utf-8")
         self.lines = self.text.count("\n")
-        # Interpolations stay: what they name is used.
+        # Interpolations are kept, because they use names.
         code = COMMENT.sub("", self.text)
-        quiet = TEXT.sub(lambda match: " ".join(re.findall(r"\\\((.*?)\)", match.group(), re.S)), code)
+        code_without_text = TEXT.sub(lambda match: " ".join(re.findall(r"\\\((.*?)\)", match.group(), re.S)), code)
         self.imports = set(IMPORTED.findall(code))
-        self.declares = set(DECLARED.findall(quiet))
-        # A word in lower case counts where it is called: elsewhere it is most often a name of the function's own.
-        self.names = set(re.findall(r"\b[A-Z]\w+", quiet)) | set(re.findall(r"(?<![\w.])[a-z]\w+(?=\()", quiet))
+        self.declares = set(DECLARED.findall(code_without_text))
+        # A lower-case name counts only if it is called. Other lower-case names are usually local.
+        self.names = set(re.findall(r"\b[A-Z]\w+", code_without_text)) | set(
+            re.findall(r"(?<![\w.])[a-z]\w+(?=\()", code_without_text)
+        )
 
     def folder(self, target):
+        """Return the folder of the file inside its target."""
         inside = self.path.relative_to(target)
         return "." if len(inside.parts) == 1 else str(inside.parent)
 
 
-def circles(uses):
-    """The nodes that reach themselves, with one way round."""
+def cycles(uses):
+    """Return the cycles of a graph, each as a path that ends where it starts."""
     found = []
     for start in sorted(uses):
         stack, seen = [(start, [start])], set()
         while stack:
-            node, way = stack.pop()
-            for following in sorted(uses.get(node, ())):
-                if following == start:
-                    if start == min(way):
-                        found.append(way + [start])
+            node, path = stack.pop()
+            for next_node in sorted(uses.get(node, ())):
+                if next_node == start:
+                    if start == min(path):
+                        found.append(path + [start])
                     stack = []
                     break
-                if following not in seen:
-                    seen.add(following)
-                    stack.append((following, way + [following]))
+                if next_node not in seen:
+                    seen.add(next_node)
+                    stack.append((next_node, path + [next_node]))
     return found
 
 
 def folder_uses(files, target):
+    """Return the folders that each folder uses, and an example for each use."""
     owners = defaultdict(set)
     for file in files:
         for name in file.declares:
             owners[name].add(file.folder(target))
-    owner = {name: next(iter(places)) for name, places in owners.items() if len(places) == 1}
-    uses, why = defaultdict(set), {}
+    owner = {name: next(iter(folders)) for name, folders in owners.items() if len(folders) == 1}
+    uses, examples = defaultdict(set), {}
     for file in files:
-        here = file.folder(target)
-        uses[here]
+        folder = file.folder(target)
+        uses[folder]
         for name in sorted(file.names & owner.keys()):
-            if owner[name] != here:
-                uses[here].add(owner[name])
-                why.setdefault((here, owner[name]), f"{file.path.name} names {name}")
-    return uses, why
+            if owner[name] != folder:
+                uses[folder].add(owner[name])
+                examples.setdefault((folder, owner[name]), f"{file.path.name} names {name}")
+    return uses, examples
 
 
 def lowest_first(uses):
-    order, left = [], dict(uses)
-    while left:
-        free = sorted(node for node in left if not (left[node] - set(order) - {node}))
-        if not free:
-            return order + sorted(left)
-        order += free
-        for node in free:
-            del left[node]
+    """Return the nodes of a graph in an order in which each comes after those that it uses."""
+    order, remaining = [], dict(uses)
+    while remaining:
+        ready = sorted(node for node in remaining if not (remaining[node] - set(order) - {node}))
+        if not ready:
+            return order + sorted(remaining)
+        order += ready
+        for node in ready:
+            del remaining[node]
     return order
 
 
@@ -118,27 +124,31 @@ def main():
         target, part = pathlib.Path("Sources") / name, name.split("/")[1]
         files = [Source(path, root) for path in sorted((root / target).rglob("*.swift"))]
         if not files:
-            findings.append(f"{target}: there is nothing of it")
+            findings.append(f"{target}: there are no Swift files")
         imported = set()
         for file in files:
             checked += 1
-            # The folders named Apple are built on Apple's systems only and import Apple's modules, which have names of ours.
-            ours = set() if "Apple" in file.path.parts[3:] else file.imports & LAYER.keys()
-            imported |= ours
-            for upward in sorted(module for module in ours if LAYER[module] >= LAYER[part]):
+            # Folders named Apple are built only on Apple's systems. Some of Apple's modules have the names of our
+            # targets.
+            own_imports = set() if "Apple" in file.path.parts[3:] else file.imports & LAYER_OF_TARGET.keys()
+            imported |= own_imports
+            for upward in sorted(module for module in own_imports if LAYER_OF_TARGET[module] >= LAYER_OF_TARGET[part]):
                 findings.append(f"{file.path}: imports {upward}, which is not in a layer below {part}")
         total = sum(file.lines for file in files)
-        places = defaultdict(int)
+        file_counts = defaultdict(int)
         for file in files:
-            places[file.folder(target)] += 1
-        uses, why = folder_uses(files, target)
-        for way in circles(uses):
-            steps = "; ".join(why[step] for step in zip(way, way[1:]))
-            findings.append(f"{target}: folders use each other: {' -> '.join(way)} ({steps})")
+            file_counts[file.folder(target)] += 1
+        uses, examples = folder_uses(files, target)
+        for path in cycles(uses):
+            steps = "; ".join(examples[step] for step in zip(path, path[1:]))
+            findings.append(f"{target}: folders use each other: {' -> '.join(path)} ({steps})")
         if arguments.draw:
-            print(f"{part}  ({len(files)} files, {total:,} lines)  -> {', '.join(sorted(imported, key=LAYER.get)) or 'nothing'}")
+            print(
+                f"{part}  ({len(files)} files, {total:,} lines) "
+                f" -> {', '.join(sorted(imported, key=LAYER_OF_TARGET.get)) or 'nothing'}"
+            )
             for folder in lowest_first(uses):
-                print(f"    {folder}  ({places[folder]})  -> {', '.join(sorted(uses[folder])) or 'nothing'}")
+                print(f"    {folder}  ({file_counts[folder]})  -> {', '.join(sorted(uses[folder])) or 'nothing'}")
     for finding in findings:
         print(finding)
     print(f"structure: {checked} files checked, {len(findings)} findings", file=sys.stderr)

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""Runs password commands with a real terminal and a real shell, and checks input, leftover processes and terminal ownership.
+"""Run password commands with a real terminal and a real shell.
 
     check_terminal.py KEYHAUL
 
-Each case has its own pseudo-terminal, whose session leader is Keyhaul, a shell or another program, as in a terminal window.
+Checks the input, leftover processes, and the ownership of the terminal. Each case has its own pseudo-terminal. Its
+session leader is Keyhaul, a shell or another program, as in a terminal window.
 """
 
 import contextlib
@@ -19,7 +20,7 @@ import termios
 import time
 
 SECRET = "correct horse"
-# Asks on the terminal without echo, as password managers do, instead of on standard input.
+# A password command that reads the terminal without echo, as password managers do, instead of standard input.
 ASK = "stty -echo </dev/tty; printf 'PIN: ' >/dev/tty; read x </dev/tty; stty echo </dev/tty; echo \"$x\""
 
 
@@ -27,104 +28,115 @@ class Terminal:
     """A program with its own terminal."""
 
     def __init__(self, *command, folder):
-        self.seen = b""
-        self.pid, self.end = pty.fork()
+        self.output = b""
+        self.pid, self.terminal_end = pty.fork()
         if self.pid == 0:
             os.chdir(folder)
             os.execv(command[0], list(command))
 
     def expect(self, text, seconds=20):
-        """Waits until the terminal shows a text, and discards the output up to its end."""
-        until = time.monotonic() + seconds
-        while text.encode() not in self.seen:
-            ready = select.select([self.end], [], [], max(0, until - time.monotonic()))[0]
-            portion = b""
+        """Wait until the terminal shows a text, and discard the output up to its end."""
+        deadline = time.monotonic() + seconds
+        while text.encode() not in self.output:
+            ready = select.select([self.terminal_end], [], [], max(0, deadline - time.monotonic()))[0]
+            chunk = b""
             if ready:
                 with contextlib.suppress(OSError):
-                    portion = os.read(self.end, 4096)
-            if not portion:
-                raise AssertionError(f"{text!r} was not shown, but {self.seen[-600:]!r}")
-            self.seen += portion
-        self.seen = self.seen.partition(text.encode())[2]
+                    chunk = os.read(self.terminal_end, 4096)
+            if not chunk:
+                raise AssertionError(f"{text!r} was not shown; the terminal showed {self.output[-600:]!r}")
+            self.output += chunk
+        self.output = self.output.partition(text.encode())[2]
 
     def type(self, text):
-        os.write(self.end, text.encode())
+        """Write text to the terminal."""
+        os.write(self.terminal_end, text.encode())
 
     @property
-    def echoes(self):
-        return bool(termios.tcgetattr(self.end)[3] & termios.ECHO)
+    def has_echo(self):
+        """Whether the terminal shows typed text."""
+        return bool(termios.tcgetattr(self.terminal_end)[3] & termios.ECHO)
 
     def code(self, seconds=10):
-        """Waits for the program's end. Reads its remaining output, because it would wait for a reader."""
-        until = time.monotonic() + seconds
-        while time.monotonic() < until:
-            if select.select([self.end], [], [], 0.05)[0]:
+        """Wait for the program to end, and return its exit code.
+
+        The remaining output is read, because the program waits until it can write it.
+        """
+        deadline = time.monotonic() + seconds
+        while time.monotonic() < deadline:
+            if select.select([self.terminal_end], [], [], 0.05)[0]:
                 with contextlib.suppress(OSError):
-                    self.seen += os.read(self.end, 4096)
+                    self.output += os.read(self.terminal_end, 4096)
             pid, status = os.waitpid(self.pid, os.WNOHANG)
             if pid:
                 return os.waitstatus_to_exitcode(status)
-        raise AssertionError(f"the program did not end; it showed {self.seen[-600:]!r}")
+        raise AssertionError(f"the program did not end; it showed {self.output[-600:]!r}")
 
     def close(self):
+        """Kill the program, and close the terminal."""
         with contextlib.suppress(ProcessLookupError):
             os.kill(self.pid, signal.SIGKILL)
         with contextlib.suppress(ChildProcessError):
             os.waitpid(self.pid, 0)
-        os.close(self.end)
+        os.close(self.terminal_end)
 
 
-def runs(pid):
+def is_running(pid):
+    """Whether a process is running."""
     try:
         return pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except OSError:
         return False
 
 
-def ended(path, seconds=2):
-    """Whether the processes whose IDs are in a file end in time."""
-    until = time.monotonic() + seconds
+def wait_for_end(path, seconds=2):
+    """Wait for the processes whose IDs are in a file. Return whether all of them ended in time."""
+    deadline = time.monotonic() + seconds
     pids = [int(word) for word in path.read_text().split()]
-    while any(map(runs, pids)) and time.monotonic() < until:
+    while any(map(is_running, pids)) and time.monotonic() < deadline:
         time.sleep(0.02)
-    return not any(map(runs, pids))
+    return not any(map(is_running, pids))
 
 
-def await_file(path):
-    until = time.monotonic() + 20
+def wait_for_file(path):
+    """Wait until a file has a complete line."""
+    deadline = time.monotonic() + 20
     while not path.exists() or not path.read_text().endswith("\n"):
-        assert time.monotonic() < until, f"{path} was not written"
+        assert time.monotonic() < deadline, f"{path} was not written"
         time.sleep(0.02)
 
 
-def check(condition, words):
+def check(condition, message):
     if not condition:
-        raise AssertionError(words)
+        raise AssertionError(message)
 
 
-def asked(keyhaul, folder):
+def password_command_reads_terminal(keyhaul, folder):
+    """A password command reads the password from the terminal without echo."""
     terminal = Terminal(keyhaul, "verify", "b", "--password-command", ASK, folder=folder)
     terminal.expect("PIN: ")
     terminal.type(SECRET + "\n")
     code = terminal.code()
-    check(code == 0, f"ended with {code}: {terminal.seen!r}")
-    check(SECRET.encode() not in terminal.seen, "the password was shown")
+    check(code == 0, f"ended with {code}: {terminal.output!r}")
+    check(SECRET.encode() not in terminal.output, "the password was shown")
     terminal.close()
 
 
-def interrupted(keyhaul, folder):
+def interrupt_ends_command(keyhaul, folder):
+    """Ctrl-C during a password command ends Keyhaul, and the terminal shows typed text again."""
     terminal = Terminal(keyhaul, "verify", "b", "--password-command", ASK, folder=folder)
     terminal.expect("PIN: ")
     time.sleep(0.5)
-    check(not terminal.echoes, "the command did not switch the echo off")
+    check(not terminal.has_echo, "the command did not switch the echo off")
     terminal.type("\x03")
     code = terminal.code()
-    check(code == 130, f"ended with {code}: {terminal.seen!r}")
-    check(terminal.echoes, "the echo stayed off")
+    check(code == 130, f"ended with {code}: {terminal.output!r}")
+    check(terminal.has_echo, "the echo is still off")
     terminal.close()
 
 
-def stopped(keyhaul, folder):
+def stop_returns_terminal(keyhaul, folder):
+    """Ctrl-Z during a password command returns the terminal to the shell, and `fg` continues."""
     terminal = Terminal("/bin/bash", "--norc", "--noprofile", "--noediting", "-i", folder=folder)
     # The terminal also shows the typed text, which must differ from the shell's output.
     terminal.type("PS1='rea''dy> '\n")
@@ -134,7 +146,7 @@ def stopped(keyhaul, folder):
     time.sleep(0.5)
     terminal.type("\x1a")
     terminal.expect("Stopped")
-    check(terminal.echoes, "the shell got a terminal without echo")
+    check(terminal.has_echo, "the shell got a terminal without echo")
     terminal.type("fg\n")
     time.sleep(1)
     terminal.type(SECRET + "\n")
@@ -144,7 +156,8 @@ def stopped(keyhaul, folder):
     terminal.close()
 
 
-def in_background(keyhaul, folder):
+def background_command_stops(keyhaul, folder):
+    """A password command in the background stops, and `fg` continues."""
     terminal = Terminal("/bin/bash", "--norc", "--noprofile", "--noediting", "-i", folder=folder)
     # The terminal also shows the typed text, which must differ from the shell's output.
     terminal.type("PS1='rea''dy> '\n")
@@ -161,8 +174,8 @@ def in_background(keyhaul, folder):
     terminal.close()
 
 
-def in_a_script(keyhaul, folder):
-    """The shell of a script, without job control, gets the terminal back after the command."""
+def script_gets_terminal_back(keyhaul, folder):
+    """In a script, without job control, the shell gets the terminal back after the command."""
     script = f"{keyhaul} verify b --quiet --password-command \"$ASK\"; echo code $?.; read y; echo got $y."
     terminal = Terminal("/bin/sh", "-c", script, folder=folder)
     terminal.expect("PIN: ")
@@ -175,104 +188,109 @@ def in_a_script(keyhaul, folder):
     terminal.close()
 
 
-def killed_in_a_script(keyhaul, folder):
-    """A second signal ends Keyhaul and the command at once, and the script gets the terminal back."""
+def second_signal_ends_both(keyhaul, folder):
+    """A second signal ends Keyhaul and the password command at once, and the script gets the terminal back."""
     pids = folder / "pids"
     command = f"trap '' TERM; echo $$ >{pids}; printf 'PIN: ' >/dev/tty; read x </dev/tty; sleep 300"
-    terminal = Terminal("/bin/sh", "-c", f"{keyhaul} verify b --password-command \"$1\"; echo code $?.; read y; echo got $y.",
-                        "sh", command, folder=folder)
+    terminal = Terminal(
+        "/bin/sh", "-c", f'{keyhaul} verify b --password-command "$1"; echo code $?.; read y; echo got $y.', "sh",
+        command, folder=folder)
     terminal.expect("PIN: ")
     time.sleep(0.5)
     program = subprocess.run(["pgrep", "-P", str(terminal.pid)], capture_output=True, text=True).stdout.split()[0]
     os.kill(int(program), signal.SIGTERM)
     os.kill(int(program), signal.SIGTERM)
     terminal.expect("code 143.")
-    check(ended(pids), "the command stays")
+    check(wait_for_end(pids), "the password command is still running")
     terminal.type("line\n")
     terminal.expect("got line.")
     terminal.close()
 
 
-def left_behind(keyhaul, folder):
-    """A grandchild that keeps the pipe open causes no delay, and does not stay."""
+def open_pipe_causes_no_delay(keyhaul, folder):
+    """A process that keeps the pipe of a finished password command open causes no delay, and is killed."""
     pids = folder / "left"
     started = time.monotonic()
     result = subprocess.run(
         [keyhaul, "verify", "b", "--password-command", f"sleep 300 & echo $! >{pids}; cat secret"], cwd=folder,
         capture_output=True, stdin=subprocess.DEVNULL, timeout=60)
     check(result.returncode == 0, f"ended with {result.returncode}: {result.stderr!r}")
-    check(time.monotonic() - started < 20, "it waited for the grandchild")
-    check(ended(pids), "the grandchild stays")
+    check(time.monotonic() - started < 20, "Keyhaul waited for the process that keeps the pipe open")
+    check(wait_for_end(pids), "the process that keeps the pipe open is still running")
 
 
-def signaled(keyhaul, folder):
+def signal_ends_command(keyhaul, folder):
+    """A signal to Keyhaul also ends the password command."""
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         pids = folder / f"signaled-{number}"
         command = f"sleep 300 & echo $$ $! >{pids}; sleep 300"
         process = subprocess.Popen([keyhaul, "verify", "b", "--password-command", command], cwd=folder,
                                    stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        await_file(pids)
+        wait_for_file(pids)
         started = time.monotonic()
         process.send_signal(number)
         check(process.wait(10) == 128 + number, f"ended with {process.returncode}")
         check(time.monotonic() - started < 2, "the end took too long")
-        check(ended(pids), f"processes stay after {number.name}")
+        check(wait_for_end(pids), f"processes are still running after {number.name}")
 
 
-def without_a_terminal(keyhaul, folder):
-    """Keyhaul in the background stops if its command reads the terminal, like any background program."""
-    starter = (
+def background_process_stops(keyhaul, folder):
+    """If Keyhaul is in the background and its command reads the terminal, both stop."""
+    script = (
         "import os, subprocess, sys\n"
         "child = subprocess.Popen(sys.argv[1:], preexec_fn=os.setpgrp)\n"
         "pid, status = os.waitpid(child.pid, os.WUNTRACED)\n"
         "print('stopped.' if os.WIFSTOPPED(status) else f'code {os.waitstatus_to_exitcode(status)}.', flush=True)\n"
         "if os.WIFSTOPPED(status): os.killpg(child.pid, 9)\n")
-    terminal = Terminal(sys.executable, "-c", starter, keyhaul, "verify", "b", "--quiet", "--password-command", ASK,
+    terminal = Terminal(sys.executable, "-c", script, keyhaul, "verify", "b", "--quiet", "--password-command", ASK,
                         folder=folder)
     terminal.expect("stopped.")
     terminal.close()
 
 
-def another_user(keyhaul, folder):
-    """A password list must belong to the user or root. Needs root, and a program that all users can run."""
+def list_of_another_user(keyhaul, folder):
+    """A password list must belong to the user or to root. This needs root, and a program that all users can run."""
     user = 12345
-    with tempfile.TemporaryDirectory(dir="/tmp") as place:
-        os.chmod(place, 0o755)
+    with tempfile.TemporaryDirectory(dir="/tmp") as shared_folder:
+        os.chmod(shared_folder, 0o755)
 
         def verify():
-            command = [keyhaul, "verify", f"{place}/b", "--passwords", f"{place}/list"]
-            return subprocess.run(command, user=user, group=user, extra_groups=[], capture_output=True, text=True, cwd="/",
-                                  stdin=subprocess.DEVNULL, env={"PATH": os.environ["PATH"]})
+            command = [keyhaul, "verify", f"{shared_folder}/b", "--passwords", f"{shared_folder}/list"]
+            return subprocess.run(
+                command, user=user, group=user, extra_groups=[], capture_output=True, text=True, cwd="/",
+                stdin=subprocess.DEVNULL, env={"PATH": os.environ["PATH"]})
 
         try:
             subprocess.run([keyhaul, "version"], user=user, check=True, capture_output=True, cwd="/")
         except (PermissionError, subprocess.CalledProcessError):
-            print("SKIPPED, NOT SHOWN: lists of root and of a third user, read by another one")
+            print("SKIPPED: password lists of root and of other users, because this needs root")
             return
-        subprocess.run(["cp", "-R", str(folder / "b"), str(folder / "secret"), place], check=True)
-        pathlib.Path(f"{place}/list").write_text(f"* command:cat {place}/secret\n")
-        subprocess.run(["chmod", "-R", "a+rX", place], check=True)
+        subprocess.run(["cp", "-R", str(folder / "b"), str(folder / "secret"), shared_folder], check=True)
+        pathlib.Path(f"{shared_folder}/list").write_text(f"* command:cat {shared_folder}/secret\n")
+        subprocess.run(["chmod", "-R", "a+rX", shared_folder], check=True)
         for owner, expected in ((0, 0), (user, 0), (23456, 14)):
-            os.chown(f"{place}/list", owner, owner)
+            os.chown(f"{shared_folder}/list", owner, owner)
             result = verify()
             check(result.returncode == expected, f"{owner}: ended with {result.returncode}: {result.stderr}")
-        os.chown(f"{place}/list", 0, 0)
+        os.chown(f"{shared_folder}/list", 0, 0)
         for owner, expected in ((0, 0), (user, 0), (23456, 14)):
-            os.chown(place, owner, owner)
+            os.chown(shared_folder, owner, owner)
             result = verify()
             check(result.returncode == expected, f"folder of {owner}: ended with {result.returncode}: {result.stderr}")
-        os.chown(place, 0, 0)
+        os.chown(shared_folder, 0, 0)
 
 
-CASES = [asked, interrupted, stopped, in_background, in_a_script, killed_in_a_script, left_behind, signaled, without_a_terminal,
-         another_user]
+CASES = [
+    password_command_reads_terminal, interrupt_ends_command, stop_returns_terminal, background_command_stops,
+    script_gets_terminal_back, second_signal_ends_both, open_pipe_causes_no_delay, signal_ends_command,
+    background_process_stops, list_of_another_user]
 
 
 def main():
     keyhaul = os.path.abspath(sys.argv[1])
     os.environ["ASK"] = ASK
-    with tempfile.TemporaryDirectory() as place:
-        folder = pathlib.Path(place)
+    with tempfile.TemporaryDirectory() as shared_folder:
+        folder = pathlib.Path(shared_folder)
         (folder / "secret").write_text(SECRET + "\n")
         (folder / "secret").chmod(0o600)
         home = ["--home", str(folder / "home"), "--quiet", "--no-input"]
@@ -282,7 +300,7 @@ def main():
                         str(folder / "secret"), *home], check=True, stdout=subprocess.DEVNULL)
         for case in CASES:
             case(keyhaul, folder)
-            print(f"{case.__name__}: as expected")
+            print(f"{case.__name__}: passed")
 
 
 main()

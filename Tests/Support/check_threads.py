@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""Refuses thread starts to every command, and checks how it ends.
+"""Refuse thread starts in every command, and check how it ends.
 
-    check_threads.py PROGRAM [--short] [--only SCENE]
+    check_threads.py PROGRAM [--short] [--only SCENARIO]
 
-A preloaded library (`thread_starts.c`) makes pthread_create fail with EAGAIN, as it does if the system has no more threads or no
-memory for a stack. Each of the first 20 starts of each command is refused, alone and with all later starts. Standard error is a
-terminal, so that a progress line is drawn too. No command may hang. Each must exit with 0 if its work on the disk is complete, or
-with 1 and a message if it changed nothing. The system itself then refuses threads in the same way: with `ulimit -u 1` if the user
-is not root, and with `ulimit -v`. Exit 1 if a check fails.
+A preloaded library (`thread_starts.c`) lets pthread_create fail with EAGAIN, as it does if the system has no more
+threads or no memory for a stack. Each of the first 20 starts of each command is refused, alone and with all later
+starts. Standard error is a terminal, so that the progress line is written too. No command may hang. Each must exit with
+0 if its work is complete, or with 1 and a message if it changed nothing. Then the system itself refuses threads, with
+`ulimit -u 1` if the user is not root, and with `ulimit -v`. Exit 1 if a check fails.
 """
 
 import argparse
@@ -22,15 +22,14 @@ import tempfile
 import threading
 import time
 
-from checks import Checks
-from kill_verbs import CHAT, NEW, OLD, Kills, chosen_scenes, files
+from kill_commands import CHAT, NEW_PASSWORD, OLD_PASSWORD, CommandTester, files, selected_scenarios
 
-MOST, SECONDS = 20, 30
+MAX_REFUSED_STARTS, TIMEOUT_SECONDS = 20, 30
 
 
-def readers(short):
-    """Yields commands that change nothing in a scene's folder, or write files that are checked by name only."""
-    key = ["--password-file", OLD]
+def reading_commands(short):
+    """Yield commands that change nothing in the folder, or write files whose contents are not checked."""
+    key = ["--password-file", OLD_PASSWORD]
     yield ["inspect", "b"]
     yield ["inspect", "b.zip", "--list", *key]
     yield ["verify", "b", *key]
@@ -51,7 +50,7 @@ def readers(short):
     yield ["export", "b.tar", "--files", "out", "--dry-run", *key]
     yield ["device", "list"]
     yield ["device", "show", "phone"]
-    yield ["rekey", "b", *key, "--new-password-file", NEW, "--rounds", "1", "--dry-run"]
+    yield ["rekey", "b", *key, "--new-password-file", NEW_PASSWORD, "--rounds", "1", "--dry-run"]
     yield ["backup", "phone", "-o", "new.tar", *key, "--rounds", "1", "--yes", "--dry-run"]
     if not short:
         yield ["demo"]
@@ -59,7 +58,9 @@ def readers(short):
         yield ["version"]
 
 
-class Threads(Kills):
+class ThreadTester(CommandTester):
+    """The tests of single commands, and their counts."""
+
     def __init__(self, program, work):
         super().__init__(program, work, "threads")
         self.library, self.count = work / "threads.so", work / "count"
@@ -68,8 +69,11 @@ class Threads(Kills):
              str(pathlib.Path(__file__).with_name("thread_starts.c")), "-ldl"], check=True)
         self.runs, self.refused, self.hangs, self.codes, self.longest = 0, 0, 0, {}, 0
 
-    def start(self, place, words, first=0, last=0, limits=None):
-        """Returns the exit code (None if it hung), the output, and the numbers of starts and of refused starts."""
+    def start(self, sandbox, command, first=0, last=0, limits=None):
+        """Run a command.
+
+        Return the exit code (None if it hung), the output, and the numbers of all and of refused thread starts.
+        """
         self.count.unlink(missing_ok=True)
         environment = dict(os.environ, TERM="xterm", SWIFT_BACKTRACE="enable=no")
         if limits is None:
@@ -77,26 +81,26 @@ class Threads(Kills):
                 "LD_PRELOAD": str(self.library), "KEYHAUL_THREADS_FIRST": str(first), "KEYHAUL_THREADS_LAST": str(last),
                 "KEYHAUL_THREADS_COUNT": str(self.count)}
         outer, inner = pty.openpty()
-        said, started = bytearray(), time.perf_counter()
+        output, started = bytearray(), time.perf_counter()
         process = subprocess.Popen(
-            [self.program, *map(str, words), "--home", "home", "--no-input"], cwd=place.folder, stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL, stderr=inner, env=environment, preexec_fn=limits)
+            [self.program, *map(str, command), "--home", "home", "--no-input"], cwd=sandbox.folder,
+            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=inner, env=environment, preexec_fn=limits)
         os.close(inner)
 
-        def read():
+        def read_output():
             while True:
                 try:
-                    portion = os.read(outer, 65_536)
+                    chunk = os.read(outer, 65_536)
                 except OSError:
                     return
-                if not portion:
+                if not chunk:
                     return
-                said.extend(portion)
+                output.extend(chunk)
 
-        reader = threading.Thread(target=read)
+        reader = threading.Thread(target=read_output)
         reader.start()
         try:
-            code = process.wait(timeout=SECONDS)
+            code = process.wait(timeout=TIMEOUT_SECONDS)
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
@@ -105,109 +109,134 @@ class Threads(Kills):
         os.close(outer)
         self.longest = max(self.longest, time.perf_counter() - started)
         starts, refused = map(int, self.count.read_text().split()) if self.count.exists() else (0, 0)
-        return code, said.decode("utf-8", "replace").replace("\r", ""), starts, refused
+        return code, output.decode("utf-8", "replace").replace("\r", ""), starts, refused
 
-    def judge(self, where, code, said, done, changed):
-        """Checks one run. - done: Whether its work on the disk is complete. - changed: Whether anything changed."""
+    def check_run(self, context, code, error_output, is_complete, has_changed):
+        """Check the exit code and the message of one run."""
         check = self.checks.check
         self.runs += 1
         self.hangs += code is None
         self.codes[code] = self.codes.get(code, 0) + 1
-        check(code is not None, f"{where}: hangs")
-        check(code in (0, 1), f"{where}: ended with {code}: {said[-300:]}")
-        check(code != 0 or done, f"{where}: ended with 0 and is not done: {said[-300:]}")
-        check(code != 1 or not changed and "error:" in said, f"{where}: ended with 1, changed {changed}: {said[-300:]}")
+        check(code is not None, f"{context}: hangs")
+        check(code in (0, 1), f"{context}: ended with {code}: {error_output[-300:]}")
+        check(code != 0 or is_complete, f"{context}: ended with 0 without completing its work: {error_output[-300:]}")
+        check(
+            code != 1 or not has_changed and "error:" in error_output,
+            f"{context}: ended with 1, changed {has_changed}: {error_output[-300:]}")
 
     def refusals(self, starts, short):
-        """Yields the first and last refused start of each run; 0 as the last means all later starts."""
-        last = min(starts, MOST)
-        for k in range(1, last + 1):
-            if short and k not in (1, 2, last):
+        """Yield the first and last refused start of each run. A last start of 0 means all later starts."""
+        last = min(starts, MAX_REFUSED_STARTS)
+        for number in range(1, last + 1):
+            if short and number not in (1, 2, last):
                 continue
-            yield k, 0
-            if not short or k == 1:
-                yield k, k
+            yield number, 0
+            if not short or number == 1:
+                yield number, number
 
-    def write(self, scene, short):
-        self.learn(scene)
-        origin, old, new, _, before, _ = self.whole[scene.name]
-        starts = self.start(self.fresh(origin), scene.words)[2]
+    def test_writing_command(self, scenario, short):
+        """Run a scenario with refused starts. Return the number of its thread starts."""
+        self.record_reference(scenario)
+        origin, old, new, _, before, _ = self.references[scenario.name]
+        starts = self.start(self.new_sandbox(origin), scenario.command)[2]
         for first, last in self.refusals(starts, short):
-            place = self.fresh(origin)
-            code, said, _, refused = self.start(place, scene.words, first, last)
+            sandbox = self.new_sandbox(origin)
+            code, error_output, _, refused = self.start(sandbox, scenario.command, first, last)
             self.refused += refused
-            found = scene.look(place)
-            where = f"{scene.name}, starts {first} to {last or 'the end'} of {starts} refused"
-            self.judge(where, 0 if code in scene.partly else code, said, found == new, found != old)
+            found = scenario.read_state(sandbox)
+            context = f"{scenario.name}, starts {first} to {last or 'the end'} of {starts} refused"
+            self.check_run(
+                context, 0 if code in scenario.partial_codes else code, error_output, found == new, found != old
+            )
         return starts
 
-    def read(self, words, short):
+    def test_reading_command(self, command, short):
+        """Run a command with refused starts. Return the number of its thread starts."""
         origin = self.template
-        place = self.fresh(origin)
-        code, said, starts, _ = self.start(place, words)
-        self.checks.check(code in (0, 3), f"{' '.join(words)} ended with {code}: {said[-300:]}")
-        whole, before = code, files(place.folder)
+        sandbox = self.new_sandbox(origin)
+        code, error_output, starts, _ = self.start(sandbox, command)
+        self.checks.check(code in (0, 3), f"{' '.join(command)} ended with {code}: {error_output[-300:]}")
+        full_code, before = code, files(sandbox.folder)
         for first, last in self.refusals(starts, short):
-            place = self.fresh(origin)
-            code, said, _, refused = self.start(place, words, first, last)
+            sandbox = self.new_sandbox(origin)
+            code, error_output, _, refused = self.start(sandbox, command, first, last)
             self.refused += refused
-            where = f"{' '.join(words)}, starts {first} to {last or 'the end'} of {starts} refused"
-            changed = {name for name, content in files(place.folder).items() if before.get(name) != content and "lock" not in name}
-            self.judge(where, 0 if code == whole else code, said, True, bool(changed))
+            context = f"{' '.join(command)}, starts {first} to {last or 'the end'} of {starts} refused"
+            changed = {
+                name
+                for name, content in files(sandbox.folder).items()
+                if before.get(name) != content and "lock" not in name
+            }
+            self.check_run(context, 0 if code == full_code else code, error_output, True, bool(changed))
         return starts
 
-    def limited(self, words, name, limits):
-        place = self.fresh(self.template)
-        code, said, _, _ = self.start(place, words, limits=limits)
-        self.judge(f"{' '.join(words)}, {name}", 0 if code == 3 else code, said, True, False)
+    def test_with_limits(self, command, name, limits):
+        """Run a command with a system limit."""
+        sandbox = self.new_sandbox(self.template)
+        code, error_output, _, _ = self.start(sandbox, command, limits=limits)
+        self.check_run(f"{' '.join(command)}, {name}", 0 if code == 3 else code, error_output, True, False)
 
 
-def least_memory(threads, words):
-    """Returns the least address space in bytes with which a command runs. It has no room for an 8 MiB stack."""
+def minimum_memory(tester, command):
+    """Return the least address space in bytes with which a command succeeds. It has no room for a stack of 8 MiB."""
     low, high = 64 << 20, 4 << 30
     while high - low > 4 << 20:
         middle = (low + high) // 2
-        code = threads.start(threads.fresh(threads.template), words, limits=memory(middle))[0]
+        code = tester.start(tester.new_sandbox(tester.template), command, limits=limit_memory(middle))[0]
         low, high = (low, middle) if code in (0, 3) else (middle, high)
     return high
 
 
-def memory(count):
+def limit_memory(count):
+    """Return a function that limits the address space of a new process."""
     return lambda: resource.setrlimit(resource.RLIMIT_AS, (count, count))
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("program", type=pathlib.Path)
-    parser.add_argument("--short", action="store_true", help="fewer scenes, and of each the first, second and last start")
-    parser.add_argument("--only", default="", help="scenes whose names begin so")
+    parser.add_argument(
+        "--short", action="store_true", help="test fewer scenarios, and only the first, second and last start of each"
+    )
+    parser.add_argument("--only", default="", help="scenarios whose names begin with this")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="keyhaul-threads-") as name:
-        threads = Threads(arguments.program, pathlib.Path(name).resolve())
-        scenes = chosen_scenes(arguments.only)
+        tester = ThreadTester(arguments.program, pathlib.Path(name).resolve())
+        scenarios = selected_scenarios(arguments.only)
         if arguments.short:
-            kinds = {}
-            for scene in scenes:
-                kinds.setdefault(scene.name.rsplit(" ", 1)[0] if scene.name.endswith(("/", ".tar", ".zip", ".zst")) else scene.name, scene)
-            scenes = [scene for scene in kinds.values() if not scene.is_large]
-        starts, most = 0, 0
-        for scene in scenes:
-            count = threads.write(scene, arguments.short)
-            starts, most = starts + count, max(most, count)
-        words = [] if arguments.only else list(readers(arguments.short))
-        for command in words:
-            count = threads.read(command, arguments.short)
-            starts, most = starts + count, max(most, count)
-        if words:
-            command = ["verify", "b", "b.tar", "b.zip", "bare", "--jobs", "4", "--password-file", OLD]
-            least = least_memory(threads, ["inspect", "b"])
-            for more in range(0, 64 << 20, (16 if arguments.short else 4) << 20):
-                threads.limited(command, f"{(least + more) >> 20} MiB of address space", memory(least + more))
-    codes = ", ".join(f"{code}: {count}" for code, count in sorted(threads.codes.items(), key=str))
-    print(f"{len(scenes)} writing and {len(words)} reading commands with {starts} thread starts, at most {most} in one; {threads.runs} runs "
-          f"with {threads.refused} refused starts; {threads.hangs} hangs; exit codes {codes}; the longest took {threads.longest:.1f} s")
-    threads.checks.check(arguments.only or threads.refused > 0, "no start was refused")
-    return threads.checks.conclude()
+            scenarios_by_kind = {}
+            for scenario in scenarios:
+                scenarios_by_kind.setdefault(
+                    scenario.name.rsplit(" ", 1)[0]
+                    if scenario.name.endswith(("/", ".tar", ".zip", ".zst"))
+                    else scenario.name,
+                    scenario,
+                )
+            scenarios = [scenario for scenario in scenarios_by_kind.values() if not scenario.is_large]
+        starts, maximum = 0, 0
+        for scenario in scenarios:
+            count = tester.test_writing_command(scenario, arguments.short)
+            starts, maximum = starts + count, max(maximum, count)
+        commands = [] if arguments.only else list(reading_commands(arguments.short))
+        for command in commands:
+            count = tester.test_reading_command(command, arguments.short)
+            starts, maximum = starts + count, max(maximum, count)
+        if commands:
+            command = ["verify", "b", "b.tar", "b.zip", "bare", "--jobs", "4", "--password-file", OLD_PASSWORD]
+            minimum = minimum_memory(tester, ["inspect", "b"])
+            for extra in range(0, 64 << 20, (16 if arguments.short else 4) << 20):
+                tester.test_with_limits(
+                    command, f"{(minimum + extra) >> 20} MiB of address space", limit_memory(minimum + extra)
+                )
+    codes = ", ".join(f"{code}: {count}" for code, count in sorted(tester.codes.items(), key=str))
+    print(
+        f"{len(scenarios)} writing and {len(commands)} reading commands with {starts} thread starts, "
+        f"at most {maximum} in one; {tester.runs} runs "
+        f"with {tester.refused} refused starts; {tester.hangs} hangs; exit codes {codes}; "
+        f"the longest took {tester.longest:.1f} s"
+    )
+    tester.checks.check(arguments.only or tester.refused > 0, "no start was refused")
+    return tester.checks.finish()
 
 
 if __name__ == "__main__":

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""Runs two commands on one backup at the same time, and compares the result with one command after the other.
+"""Run two commands on one backup at the same time, and compare the result with that of one command after the other.
 
-    check_writers.py PROGRAM [--runs 40] [--seed WORD] [--only WORD] [--wait TIME]
+    check_writers.py PROGRAM [--runs 40] [--seed SEED] [--only PAIR] [--wait TIME]
 
-Every pair of two writers, and every pair of a reader and a writer, runs on a folder, a tar and a zip. Two writers must leave
-the items, password and seal of one of the two orders. A command that did not exit with 0 must have changed nothing, and must
-exit with 11 or with its code in one of the two orders. A reader's result must be that of the backup before or after the
-change. In every second run, both commands wait for each other (--wait); in the others, the second one may exit with 11.
-Exit 1 if a check fails.
+Every pair of two writers, and every pair of a reader and a writer, runs on a folder, a tar and a zip. Two writers must
+leave the items, password and seal of one of the two orders. A command that did not exit with 0 must have changed
+nothing, and must exit with 11 or with its code in one of the two orders. A reader's result must be that of the backup
+before or after the change. In every second run, both commands wait for each other (--wait). In the others, the second
+one may exit with 11. Exit 1 if a check fails.
 """
 
 import argparse
@@ -24,13 +24,13 @@ from dataclasses import dataclass
 
 from checks import Checks
 
-OLD = "password-old"
+OLD_PASSWORD = "password-old"
 GROUP = "ABCDE12345.org.example.writers"
-FORMS = {"folder": "b", "tar": "b.tar", "zip": "b.zip"}
+BACKUP_NAMES = {"folder": "b", "tar": "b.tar", "zip": "b.zip"}
 # Members of results that differ in every run.
-TIMES = ("made", "checksum", "unlocked_in_seconds", "unlock_seconds")
+VOLATILE_MEMBERS = ("made", "checksum", "unlocked_in_seconds", "unlock_seconds")
 BUSY = 11
-# The message of `item find` if nothing matches.
+# The exit code of `item find` if nothing matches.
 NO_MATCH = 4
 WRONG_PASSWORD = 12
 
@@ -47,43 +47,46 @@ class State:
 
 @dataclass(frozen=True)
 class Writer:
-    """A command that changes the backup, and its effect on a state: the exit code and the new state."""
+    """A command that changes a backup, and its effect."""
 
     name: str
 
-    def words(self, backup, turn):
-        key = ["--password-file", OLD]
-        service = ["--service", f"added-{turn}", "--account", "anna", "--access-group", GROUP]
+    def command(self, backup, index):
+        """Return the command."""
+        key = ["--password-file", OLD_PASSWORD]
+        service = ["--service", f"added-{index}", "--account", "anna", "--access-group", GROUP]
         return {
             "item add": ["item", "add", backup, *service, "--secret-file", "secret", *key],
-            "item update": ["item", "update", backup, "--service", "kept", "--new-label", f"label-{turn}", "--yes", *key],
-            "item delete": ["item", "delete", backup, "--service", f"gone-{turn}", "--yes", *key],
-            "rekey": ["rekey", backup, *key, "--new-password-file", f"password-{turn}", "--rounds", "1"],
+            "item update": [
+                "item", "update", backup, "--service", "kept", "--new-label", f"label-{index}", "--yes", *key],
+            "item delete": ["item", "delete", backup, "--service", f"gone-{index}", "--yes", *key],
+            "rekey": ["rekey", backup, *key, "--new-password-file", f"password-{index}", "--rounds", "1"],
             "seal": ["seal", backup, *key],
             "convert": ["convert", "other", "-o", target(backup), "--yes"],
             "backup": ["backup", "phone", "-o", target(backup), *key, "--rounds", "1", "--yes"],
         }[self.name]
 
-    def applied(self, state, turn, replaced):
+    def apply(self, state, index, replacements):
+        """Return the exit code and the new state if the command runs on a backup with a state."""
         if self.name == "convert":
-            return 0, replaced["other"]
+            return 0, replacements["other"]
         if self.name == "backup":
-            return 0, replaced["phone"]
-        if state.password != OLD:
+            return 0, replacements["phone"]
+        if state.password != OLD_PASSWORD:
             return WRONG_PASSWORD, state
         items = dict(state.items)
         if self.name == "item add":
-            items[f"added-{turn}"] = None
+            items[f"added-{index}"] = None
         elif self.name == "item update":
             if "kept" not in items:
                 return NO_MATCH, state
-            items["kept"] = f"label-{turn}"
+            items["kept"] = f"label-{index}"
         elif self.name == "item delete":
-            if f"gone-{turn}" not in items:
+            if f"gone-{index}" not in items:
                 return NO_MATCH, state
-            del items[f"gone-{turn}"]
+            del items[f"gone-{index}"]
         elif self.name == "rekey":
-            return 0, State(f"password-{turn}", state.is_sealed, state.items)
+            return 0, State(f"password-{index}", state.is_sealed, state.items)
         elif self.name == "seal":
             return 0, State(state.password, True, state.items)
         return 0, State(state.password, state.is_sealed, frozenset(items.items()))
@@ -97,8 +100,9 @@ def target(backup):
     return f"{backup}/" if "." not in backup else backup
 
 
-def reading(name, backup):
-    key = ["--password-file", OLD]
+def reading_command(name, backup):
+    """Return a command that reads a backup."""
+    key = ["--password-file", OLD_PASSWORD]
     return {
         "verify": ["verify", backup, *key, "--json"],
         "inspect": ["inspect", backup, *key, "--json"],
@@ -111,175 +115,191 @@ def reading(name, backup):
 
 
 def without_times(value):
+    """Return a document without the members that differ in every run."""
     if isinstance(value, dict):
-        return {key: without_times(member) for key, member in value.items() if key not in TIMES}
+        return {key: without_times(member) for key, member in value.items() if key not in VOLATILE_MEMBERS}
     return [without_times(member) for member in value] if isinstance(value, list) else value
 
 
-def difference(given, other):
-    """Returns the first difference of two results."""
-    one, two = str(given), str(other)
-    start = next((place for place, (left, right) in enumerate(zip(one, two)) if left != right), min(len(one), len(two)))
+def difference(first, second):
+    """Return the first difference of two results, with 60 characters of context."""
+    one, two = str(first), str(second)
+    start = next(
+        (position for position, (left, right) in enumerate(zip(one, two)) if left != right), min(len(one), len(two))
+    )
     return f"{one[max(start - 60, 0):start + 60]} instead of {two[max(start - 60, 0):start + 60]}"
 
 
-class Writers:
-    def __init__(self, program, work, moments, wait):
-        self.program, self.work, self.moments, self.wait = str(pathlib.Path(program).resolve()), work, moments, wait
+class ConcurrentRunner:
+    """The template folder, the checks, and the numbers of runs and of busy commands."""
+
+    def __init__(self, program, work, rng, wait):
+        self.program, self.work, self.rng, self.wait = str(pathlib.Path(program).resolve()), work, rng, wait
         self.checks, self.codes = Checks(), collections.Counter()
         self.template = work / "template"
         self.prepare()
 
-    def arguments(self, *words):
-        """Readers use their own device folder, which no writer uses."""
-        writes = words[0] in ("backup", "device") or words[2].startswith("device:")
-        home = "home" if writes and words[-1] != "target" else "targets"
-        return [self.program, *words, "--home", home, "--no-input"]
+    def arguments(self, *command):
+        """Return a command line. Readers use their own device folder, which no writer uses."""
+        is_writer = command[0] in ("backup", "device") or command[2].startswith("device:")
+        home = "home" if is_writer and command[-1] != "target" else "targets"
+        return [self.program, *command, "--home", home, "--no-input"]
 
-    def start(self, folder, words):
+    def start(self, folder, command):
         return subprocess.Popen(
-            self.arguments(*words), cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+            self.arguments(*command), cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
             stderr=subprocess.PIPE)
 
-    def run(self, folder, *words):
-        done = subprocess.run(
-            self.arguments(*words), cwd=folder, stdin=subprocess.DEVNULL, capture_output=True, timeout=120)
-        return done.returncode, done.stdout, done.stderr.decode("utf-8", "replace").strip()
+    def run(self, folder, *command):
+        process = subprocess.run(
+            self.arguments(*command), cwd=folder, stdin=subprocess.DEVNULL, capture_output=True, timeout=120)
+        return process.returncode, process.stdout, process.stderr.decode("utf-8", "replace").strip()
 
-    def must(self, *words):
-        code, output, said = self.run(self.template, *words)
+    def run_checked(self, *command):
+        code, output, error_output = self.run(self.template, *command)
         if code != 0:
-            raise RuntimeError(f"{' '.join(words)} exited with {code}: {said}")
+            raise RuntimeError(f"{' '.join(command)} exited with {code}: {error_output}")
         return output
 
     def prepare(self):
+        """Create the template folder with devices, backups and passwords."""
         self.template.mkdir()
-        for name in (OLD, "password-1", "password-2"):
+        for name in (OLD_PASSWORD, "password-1", "password-2"):
             (self.template / name).touch(mode=0o600)
-            (self.template / name).write_text(f"the words of {name}\n", encoding="utf-8")
+            (self.template / name).write_text(f"the password in {name}\n", encoding="utf-8")
         (self.template / "secret").touch(mode=0o600)
         (self.template / "secret").write_text("a secret", encoding="utf-8")
         for device in ("phone", "other", "target"):
-            self.must("device", "create", device)
+            self.run_checked("device", "create", device)
         for service in ("kept", "gone-1", "gone-2"):
             self.add("phone", service)
         self.add("other", "elsewhere")
-        key = ["--password-file", OLD, "--rounds", "1", "--yes"]
-        self.must("backup", "phone", "-o", "b/", *key)
-        self.must("backup", "other", "-o", "other/", *key)
-        # A later backup of the phone has other contents than the existing one.
+        key = ["--password-file", OLD_PASSWORD, "--rounds", "1", "--yes"]
+        self.run_checked("backup", "phone", "-o", "b/", *key)
+        self.run_checked("backup", "other", "-o", "other/", *key)
+        # A new backup of the phone differs from the existing one.
         self.add("phone", "newer")
         shutil.copytree(self.template / "b", self.template / "bare")
         (self.template / "bare" / "Keyhaul.seal").unlink()
         for name in ("b", "bare"):
-            for end in (".tar", ".zip"):
-                self.must("convert", name, "-o", name + end)
-        self.must("backup", "phone", "-o", "sample/", *key)
-        self.replaced = {"other": self.state(self.template, "other")[0], "phone": self.state(self.template, "sample")[0]}
+            for suffix in (".tar", ".zip"):
+                self.run_checked("convert", name, "-o", name + suffix)
+        self.run_checked("backup", "phone", "-o", "sample/", *key)
+        self.replacements = {
+            "other": self.state(self.template, "other")[0],
+            "phone": self.state(self.template, "sample")[0],
+        }
         shutil.rmtree(self.template / "sample")
 
     def add(self, device, service):
-        self.must("item", "add", f"device:{device}", "--service", service, "--account", "anna", "--access-group", GROUP,
-                  "--secret-file", "secret")
+        self.run_checked(
+            "item", "add", f"device:{device}", "--service", service, "--account", "anna", "--access-group", GROUP,
+            "--secret-file", "secret")
 
     def state(self, folder, backup):
-        """Returns the contents of the backup, and its faults."""
-        for password in (OLD, "password-1", "password-2"):
+        """Return the state of a backup, or None and the reason why it cannot be read."""
+        for password in (OLD_PASSWORD, "password-1", "password-2"):
             key = ["--password-file", password]
-            code, output, said = self.run(folder, "item", "find", backup, *key, "--json")
+            code, output, error_output = self.run(folder, "item", "find", backup, *key, "--json")
             if code == WRONG_PASSWORD:
                 continue
             if code not in (0, NO_MATCH):
-                return None, f"item find exits with {code}: {said}"
+                return None, f"item find exits with {code}: {error_output}"
             items = frozenset(
                 (item["attributes"]["svce"], item["attributes"].get("labl"))
                 for item in json.loads(output)["items"])
-            code, output, said = self.run(folder, "verify", backup, *key, "--json")
+            code, output, error_output = self.run(folder, "verify", backup, *key, "--json")
             if code != 0:
-                return None, f"verify exits with {code}: {said} {output[:400]}"
+                return None, f"verify exits with {code}: {error_output} {output[:400]}"
             return State(password, self.is_sealed(json.loads(output)), items), None
-        return None, "no password opens it"
+        return None, "no password decrypts it"
 
     @staticmethod
     def is_sealed(verification):
         return any(check["id"] == "seal" and check["ok"] for check in verification["checks"])
 
-    def fresh(self):
+    def new_folder(self):
         folder = self.work / "place"
         shutil.rmtree(folder, ignore_errors=True)
         shutil.copytree(self.template, folder, symlinks=True)
         return folder
 
-    def place(self, form, pair):
-        """Creates a new folder for a run. The backup has no seal if a command adds one."""
-        folder, backup = self.fresh(), FORMS[form]
+    def new_backup(self, layout, pair):
+        """Create a folder for a run. The backup has no seal if a command adds one."""
+        folder, backup = self.new_folder(), BACKUP_NAMES[layout]
         if "seal" in pair:
-            there = folder / backup
-            shutil.rmtree(there) if there.is_dir() else there.unlink()
-            (folder / backup.replace("b", "bare", 1)).rename(there)
+            path = folder / backup
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
+            (folder / backup.replace("b", "bare", 1)).rename(path)
         return folder, backup
 
-    def both(self, folder, first, second, waits):
-        extra = ["--wait", self.wait] if waits else []
-        one = self.start(folder, [*first, *extra])
-        time.sleep(self.moments.random() * 0.04)
-        two = self.start(folder, [*second, *extra])
-        answers = []
-        for process in (one, two):
-            output, said = process.communicate(timeout=180)
-            answers.append((process.returncode, output, said.decode("utf-8", "replace").strip()))
-        return answers
+    def run_both(self, folder, first, second, waits):
+        """Run two commands at the same time. Return the exit code, output and error of each."""
+        wait_options = ["--wait", self.wait] if waits else []
+        first_process = self.start(folder, [*first, *wait_options])
+        time.sleep(self.rng.random() * 0.04)
+        second_process = self.start(folder, [*second, *wait_options])
+        results = []
+        for process in (first_process, second_process):
+            output, error_output = process.communicate(timeout=180)
+            results.append((process.returncode, output, error_output.decode("utf-8", "replace").strip()))
+        return results
 
-    def write_beside(self, form, one, two, number):
-        folder, backup = self.place(form, (one.name, two.name))
+    def check_writers(self, layout, one, two, number):
+        """Run two writers at the same time, and check the result."""
+        folder, backup = self.new_backup(layout, (one.name, two.name))
         before, fault = self.state(folder, backup)
-        self.checks.check(fault is None, f"{form}, before: {fault}")
-        answers = self.both(folder, one.words(backup, 1), two.words(backup, 2), number % 2 == 0)
-        codes = [answer[0] for answer in answers]
-        self.count(f"{one.name} beside {two.name}", codes)
+        self.checks.check(fault is None, f"{layout}, before: {fault}")
+        results = self.run_both(folder, one.command(backup, 1), two.command(backup, 2), number % 2 == 0)
+        codes = [result[0] for result in results]
+        self.count(f"{one.name} during {two.name}", codes)
         allowed = set()
         for order in ([(one, 1), (two, 2)], [(two, 2), (one, 1)]):
             state, expected = before, {}
-            for writer, turn in order:
-                if codes[turn - 1] == BUSY:
-                    expected[turn] = BUSY
+            for writer, index in order:
+                if codes[index - 1] == BUSY:
+                    expected[index] = BUSY
                 else:
-                    expected[turn], state = writer.applied(state, turn, self.replaced)
+                    expected[index], state = writer.apply(state, index, self.replacements)
             if [expected[1], expected[2]] == codes:
                 allowed.add(state)
-        name = f"{form}: {one.name} beside {two.name}, run {number}: exit codes {codes}"
-        said = "; ".join(answer[2] for answer in answers)
-        self.checks.check(allowed, f"{name} are those of no order: {said}")
+        name = f"{layout}: {one.name} during {two.name}, run {number}: exit codes {codes}"
+        error_output = "; ".join(result[2] for result in results)
+        self.checks.check(allowed, f"{name} match neither order: {error_output}")
         if allowed:
             after, fault = self.state(folder, backup)
-            self.checks.check(after in allowed, f"{name}: {fault or (after, allowed)}: {said}")
-        self.checks.check(codes.count(BUSY) < 2, f"{name}: neither did its work")
+            self.checks.check(after in allowed, f"{name}: {fault or (after, allowed)}: {error_output}")
+        self.checks.check(codes.count(BUSY) < 2, f"{name}: neither command did its work")
         if number % 2 == 0:
-            self.checks.check(BUSY not in codes, f"{name}: it did not wait")
-        self.nothing_left(folder, name)
+            self.checks.check(BUSY not in codes, f"{name}: a command did not wait")
+        self.check_leftover(folder, name)
 
-    def read_beside(self, form, reader, writer, number):
-        folder, backup = self.place(form, (writer.name,))
-        before = self.answer(reader, folder, backup)
-        read, written = self.both(
-            folder, reading(reader, backup), writer.words(backup, 1), number % 2 == 0)
-        self.count(f"{reader} beside {writer.name}", [read[0], written[0]])
-        name = f"{form}: {reader} beside {writer.name}, run {number}"
-        given = self.answer(reader, folder, backup, read)
-        after = self.answer(reader, folder, backup)
+    def check_reader(self, layout, reader, writer, number):
+        """Run a reader and a writer at the same time, and check both results."""
+        folder, backup = self.new_backup(layout, (writer.name,))
+        before = self.read_result_of(reader, folder, backup)
+        read_result, write_result = self.run_both(
+            folder, reading_command(reader, backup), writer.command(backup, 1), number % 2 == 0)
+        self.count(f"{reader} during {writer.name}", [read_result[0], write_result[0]])
+        name = f"{layout}: {reader} during {writer.name}, run {number}"
+        result = self.read_result_of(reader, folder, backup, read_result)
+        after = self.read_result_of(reader, folder, backup)
         self.checks.check(
-            read[0] == BUSY or given in (before, after),
-            f"{name}: {read[0]} {read[2][-300:]}: {difference(given, before)}; {difference(given, after)}")
-        self.checks.check(written[0] in (0, BUSY), f"{name}: the writer exits with {written[0]}: {written[2]}")
-        if written[0] == BUSY:
+            read_result[0] == BUSY or result in (before, after),
+            f"{name}: {read_result[0]} {read_result[2][-300:]}: {difference(result, before)}; "
+            f"{difference(result, after)}")
+        self.checks.check(
+            write_result[0] in (0, BUSY), f"{name}: the writer exits with {write_result[0]}: {write_result[2]}"
+        )
+        if write_result[0] == BUSY:
             self.checks.check(before == after, f"{name}: exit code 11, and the backup changed")
         if number % 2 == 0:
-            self.checks.check(BUSY not in (read[0], written[0]), f"{name}: it did not wait")
-        self.nothing_left(folder, name)
+            self.checks.check(BUSY not in (read_result[0], write_result[0]), f"{name}: a command did not wait")
+        self.check_leftover(folder, name)
 
-    def answer(self, reader, folder, backup, run=None):
-        """Returns a reader's exit code and result, without times."""
-        code, output, _ = run or self.run(folder, *reading(reader, backup))
+    def read_result_of(self, reader, folder, backup, run=None):
+        """Return a reader's exit code and result, without times."""
+        code, output, _ = run or self.run(folder, *reading_command(reader, backup))
         if code != 0 and code not in (NO_MATCH, 2):
             return code, None
         if reader == "export":
@@ -291,10 +311,11 @@ class Writers:
             return code, state or fault
         return code, json.dumps(without_times(json.loads(output)), sort_keys=True)
 
-    def nothing_left(self, folder, name):
+    def check_leftover(self, folder, name):
+        """Check that the folder has no unexpected files."""
         known = {path.name for path in self.template.iterdir()} | {"out.json", "copy.tar"}
-        left = {path.name for path in folder.iterdir()} - known
-        self.checks.check(not left, f"{name}: {sorted(left)} was left")
+        leftover = {path.name for path in folder.iterdir()} - known
+        self.checks.check(not leftover, f"{name}: {sorted(leftover)} is left")
 
     def count(self, pair, codes):
         self.codes[pair, "runs"] += 1
@@ -304,26 +325,26 @@ class Writers:
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("program")
-    parser.add_argument("--runs", type=int, default=40, help="runs of each pair and form")
+    parser.add_argument("--runs", type=int, default=40, help="runs of each pair and kind of backup")
     parser.add_argument("--seed", default="writers")
     parser.add_argument("--only", default="", help="pairs whose name contains this")
     parser.add_argument("--wait", default="60s")
-    given = parser.parse_args()
+    arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as work:
-        writers = Writers(given.program, pathlib.Path(work), random.Random(given.seed), given.wait)
-        for form in FORMS:
+        runner = ConcurrentRunner(arguments.program, pathlib.Path(work), random.Random(arguments.seed), arguments.wait)
+        for layout in BACKUP_NAMES:
             for one, two in itertools.combinations_with_replacement(WRITERS, 2):
-                if given.only in f"{form}: {one.name} beside {two.name}":
-                    for number in range(given.runs):
-                        writers.write_beside(form, one, two, number)
+                if arguments.only in f"{layout}: {one.name} during {two.name}":
+                    for number in range(arguments.runs):
+                        runner.check_writers(layout, one, two, number)
             for reader, writer in itertools.product(READERS, WRITERS):
-                if given.only in f"{form}: {reader} beside {writer.name}":
-                    for number in range(given.runs):
-                        writers.read_beside(form, reader, writer, number)
-        runs = sum(count for (_, key), count in writers.codes.items() if key == "runs")
-        busy = sum(count for (_, key), count in writers.codes.items() if key == BUSY)
+                if arguments.only in f"{layout}: {reader} during {writer.name}":
+                    for number in range(arguments.runs):
+                        runner.check_reader(layout, reader, writer, number)
+        runs = sum(count for (_, key), count in runner.codes.items() if key == "runs")
+        busy = sum(count for (_, key), count in runner.codes.items() if key == BUSY)
         print(f"{runs} runs of two commands on one backup; {busy} commands exited with 11 and changed nothing")
-        return writers.checks.conclude()
+        return runner.checks.finish()
 
 
 if __name__ == "__main__":

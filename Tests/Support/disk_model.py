@@ -1,8 +1,8 @@
-"""What a disk may hold after a power cut: a recorded log of changes, played up to any of them.
+"""Model what a disk may contain after a power cut, given a recorded log of changes.
 
-Names and bytes count apart. The bytes of a file are safe once the file was synced, a name once its directory was; of what
-was not, any part may be on the disk: a write as a whole, not at all or some of its 512-byte sectors, the changes of names
-up to any one of them. Source of the rules: POSIX `fsync`; a journal keeps the order of names and not of bytes.
+Names and contents are separate. Contents are safe after the file is synced, and a name after its folder is synced. Of
+unsynced changes, any part may be on the disk: a write as a whole, not at all, or some of its 512-byte sectors; changes
+of names up to any one of them. Source: POSIX `fsync`. A journal keeps the order of names, but not of contents.
 """
 
 import pathlib
@@ -14,7 +14,9 @@ SECTOR = 512
 
 @dataclass
 class Change:
-    op: str
+    """One recorded change: a write, sync, rename and so on."""
+
+    operation: str
     path: str
     other: str
     offset: int
@@ -23,163 +25,177 @@ class Change:
 
 
 def read_log(path):
-    """The changes in the order in which they were made."""
-    raw, at, found = path.read_bytes(), 0, []
-    while at < len(raw):
-        end = raw.index(b"\n", at)
-        op, name, other, offset, length = raw[at:end].decode("utf-8").split("\t")
-        at = end + 1
+    """Return the recorded changes in order."""
+    data, position, changes = path.read_bytes(), 0, []
+    while position < len(data):
+        end = data.index(b"\n", position)
+        operation, name, other, offset, length = data[position:end].decode("utf-8").split("\t")
+        position = end + 1
         content = b""
-        if op == "write":
-            content = raw[at:at + int(length)]
-            at += int(length)
-        found.append(Change(op, name, other, int(offset), int(length), content))
-    return found
+        if operation == "write":
+            content = data[position:position + int(length)]
+            position += int(length)
+        changes.append(Change(operation, name, other, int(offset), int(length), content))
+    return changes
 
 
 class File:
+    """A file: its safe contents, its current contents, and the changes that are not synced."""
+
     def __init__(self, content=b""):
-        self.safe, self.now, self.pending = content, bytearray(content), []
+        self.safe, self.current, self.pending = content, bytearray(content), []
 
     def write(self, offset, content):
-        self.apply(self.now, ("write", offset, content))
+        self.apply(self.current, ("write", offset, content))
         self.pending.append(("write", offset, content))
 
     def truncate(self, length):
-        self.apply(self.now, ("truncate", length, None))
+        self.apply(self.current, ("truncate", length, None))
         self.pending.append(("truncate", length, None))
 
     def sync(self):
-        self.safe, self.pending = bytes(self.now), []
+        self.safe, self.pending = bytes(self.current), []
 
     @staticmethod
     def apply(target, change, sectors=None):
-        kind, at, content = change
+        """Apply a change to contents. `sectors` decides for each sector whether it is written."""
+        kind, offset, content = change
         if kind == "truncate":
-            del target[at:]
-            target.extend(bytes(at - len(target)))
+            del target[offset:]
+            target.extend(bytes(offset - len(target)))
             return
-        target.extend(bytes(max(0, at + len(content) - len(target))))
+        target.extend(bytes(max(0, offset + len(content) - len(target))))
         for start in range(0, len(content), SECTOR):
             part = content[start:start + SECTOR]
             if sectors is None or sectors():
-                target[at + start:at + start + len(part)] = part
+                target[offset + start:offset + start + len(part)] = part
 
-    def after_cut(self, how, source):
-        """Its bytes: what was safe, and of the rest nothing, all of it, or torn sectors of some writes."""
+    def after_cut(self, remainder, rng):
+        """Return the contents after a power cut.
+
+        `remainder` says what remains of unsynced changes: "none", "all" or "torn".
+        """
         content = bytearray(self.safe)
         for change in self.pending:
-            fate = source.choice(("none", "all", "torn")) if how == "torn" else how
-            if fate == "all":
+            outcome = rng.choice(("none", "all", "torn")) if remainder == "torn" else remainder
+            if outcome == "all":
                 self.apply(content, change)
-            elif fate == "torn" and change[0] == "write":
-                self.apply(content, change, lambda: source.random() < 0.5)
+            elif outcome == "torn" and change[0] == "write":
+                self.apply(content, change, lambda: rng.random() < 0.5)
         return bytes(content)
 
 
 class Folder:
+    """A folder: its safe names, and its current names."""
+
     def __init__(self):
-        self.safe, self.now = {}, {}
+        self.safe, self.current = {}, {}
 
 
 class Disk:
-    """A tree of files, what of it is safe, and which changes of names are not."""
+    """A tree of files, with the changes of names that are not synced."""
 
     def __init__(self, folder):
         self.root, self.top, self.pending = str(folder), Folder(), []
         for path in sorted(folder.rglob("*")):
             node = Folder() if path.is_dir() else File(path.read_bytes())
-            parent, name = self.place(str(path))
-            parent.now[name] = parent.safe[name] = node
+            parent, name = self.locate(str(path))
+            parent.current[name] = parent.safe[name] = node
 
-    def place(self, path):
-        """The folder that holds a path's last name, and that name."""
-        *above, name = pathlib.PurePath(path).relative_to(self.root).parts
+    def locate(self, path):
+        """Return the folder that contains a path, and the last name of the path."""
+        *parents, name = pathlib.PurePath(path).relative_to(self.root).parts
         folder = self.top
-        for part in above:
-            folder = folder.now[part]
+        for part in parents:
+            folder = folder.current[part]
         return folder, name
 
     def node(self, path):
+        """Return the file or folder at a path, or None."""
         if path == self.root:
             return self.top
-        folder, name = self.place(path)
-        return folder.now.get(name)
+        folder, name = self.locate(path)
+        return folder.current.get(name)
 
     def rename(self, *moves):
+        """Change names in one step. A node of None removes a name."""
         for folder, name, node in moves:
             if node is None:
-                folder.now.pop(name, None)
+                folder.current.pop(name, None)
             else:
-                folder.now[name] = node
+                folder.current[name] = node
         self.pending.append(moves)
 
-    def play(self, change):
+    def apply_change(self, change):
+        """Apply a recorded change."""
         if change.path.endswith("-shm") or change.path.endswith(" (deleted)"):
-            # The index of a log is memory that has a name; what has no name any more is not found again.
+            # The index of a log is shared memory. A deleted file cannot be found after a power cut.
             return
-        if change.op == "syncall":
+        if change.operation == "syncall":
             self.sync_all(self.top)
             return
         node = self.node(change.path)
-        if change.op == "write":
+        if change.operation == "write":
             node.write(change.offset, change.content)
-        elif change.op == "truncate":
+        elif change.operation == "truncate":
             node.truncate(change.length)
-        elif change.op == "sync":
+        elif change.operation == "sync":
             self.sync(node)
-        elif change.op in ("create", "mkdir"):
+        elif change.operation in ("create", "mkdir"):
             if node is None:
-                self.rename((*self.place(change.path), File() if change.op == "create" else Folder()))
-        elif change.op == "remove":
-            self.rename((*self.place(change.path), None))
-        elif change.op == "rename":
-            self.rename((*self.place(change.path), None), (*self.place(change.other), node))
-        elif change.op == "link":
-            self.rename((*self.place(change.other), node))
-        elif change.op == "exchange":
-            self.rename((*self.place(change.path), self.node(change.other)), (*self.place(change.other), node))
-        elif change.op != "mode":
-            raise ValueError(f"what is {change.op}?")
+                self.rename((*self.locate(change.path), File() if change.operation == "create" else Folder()))
+        elif change.operation == "remove":
+            self.rename((*self.locate(change.path), None))
+        elif change.operation == "rename":
+            self.rename((*self.locate(change.path), None), (*self.locate(change.other), node))
+        elif change.operation == "link":
+            self.rename((*self.locate(change.other), node))
+        elif change.operation == "exchange":
+            self.rename((*self.locate(change.path), self.node(change.other)), (*self.locate(change.other), node))
+        elif change.operation != "mode":
+            raise ValueError(f"unknown operation {change.operation}")
 
     def sync(self, node):
         if isinstance(node, File):
             return node.sync()
-        # A directory's names are safe, and a name that moved between two with both of its ends.
-        node.safe = dict(node.now)
+        # A sync makes the folder's names safe. A name that moved between two folders is safe in both.
+        node.safe = dict(node.current)
         self.pending = [moves for moves in self.pending if any(folder is not node for folder, _, _ in moves)]
 
     def sync_all(self, folder):
-        for node in folder.now.values():
+        for node in folder.current.values():
             node.sync() if isinstance(node, File) else self.sync_all(node)
-        folder.safe, self.pending = dict(folder.now), []
+        folder.safe, self.pending = dict(folder.current), []
 
-    def after_cut(self, names, contents, source):
-        """What is on the disk: relative path to bytes, `None` for a folder."""
-        kept = len(self.pending) if names == "all" else source.randint(0, len(self.pending)) if names == "some" else 0
+    def after_cut(self, names, contents, rng):
+        """Return the contents of the disk by relative path. A folder is None."""
+        count = len(self.pending) if names == "all" else rng.randint(0, len(self.pending)) if names == "some" else 0
         changed = {}
-        for moves in self.pending[:kept]:
+        for moves in self.pending[:count]:
             for folder, name, node in moves:
                 changed.setdefault(id(folder), {})[name] = node
         found = {}
 
-        def walk(folder, prefix):
+        def collect(folder, prefix):
             entries = {**folder.safe, **changed.get(id(folder), {})}
             for name, node in entries.items():
                 if isinstance(node, Folder):
                     found[prefix + name] = None
-                    walk(node, prefix + name + "/")
+                    collect(node, prefix + name + "/")
                 elif node is not None:
-                    found[prefix + name] = node.after_cut(contents, source)
+                    found[prefix + name] = node.after_cut(contents, rng)
 
-        walk(self.top, "")
+        collect(self.top, "")
         return found
 
 
 def images(folder, changes, seed, variants):
-    """After each change, in each of the variants of what is lost: the number of the change and what the disk holds."""
-    disk, source = Disk(folder), random.Random(seed)
+    """Yield the possible disks after each change, in each variant of what remains.
+
+    Each is (number of the change, remaining names, remaining contents, disk).
+    """
+    disk, rng = Disk(folder), random.Random(seed)
     for number, change in enumerate(changes):
-        disk.play(change)
+        disk.apply_change(change)
         for names, contents in variants:
-            yield number, names, contents, disk.after_cut(names, contents, source)
+            yield number, names, contents, disk.after_cut(names, contents, rng)

@@ -1,17 +1,17 @@
 #!/usr/bin/env python3
-"""Interchange: do others read what Keyhaul writes, and does Keyhaul read what others write?
+"""Check that Keyhaul and other readers of iPhone backups agree.
 
     interop.py --keyhaul .build/debug/keyhaul [--fixtures Fixtures/devices]
     interop.py --python-side-only
 
-Four parts, each in real files and through the program's command line:
-1. published readers of iPhone backups open what our Python writer writes (so that the yardstick itself is right),
-   in every layout that they know, file by file;
-2. published readers and our Python reader open what Keyhaul backs up, item by item equal to the device, and what it
-   gives a new password or converts;
-3. Keyhaul plans and restores what our Python writer writes, item by item equal to the description;
-4. the files that Keyhaul exports into a folder, and those of its copies in clear, are what published readers take out,
-   byte for byte and with the same times.
+Four parts use real files and the program's command line:
+1. Published readers open the backups of the Python writer, in every layout that they support, and extract each file.
+   This validates the Python code.
+2. Published readers and the Python reader open Keyhaul's backups, also after `rekey` and `convert`. Each item equals
+that
+   of the device.
+3. Keyhaul plans and restores backups of the Python writer. Each item equals its description. 4. The files that Keyhaul
+exports or copies unencrypted equal those that published readers extract, and so do their times.
 """
 
 import argparse
@@ -29,8 +29,8 @@ import tarfile
 import tempfile
 import traceback
 
-from backup_cases import CASES
 import keyhaul_seal
+from backup_cases import CASES
 from keychain_backup import WrongPassword, apple_der, crypto, items, typed_json
 from keychain_backup_reader import KEYCHAIN_DOMAIN, KEYCHAIN_PATH, Backup
 from keychain_backup_writer import Options, Writer, leaves_device
@@ -46,9 +46,9 @@ except ImportError as error:
 
 PASSWORD = "correct horse — ö"
 NEW_PASSWORD = "battery staple — ß"
-QUICK_ROUNDS = 1000
+QUICK_ITERATIONS = 1000
 DATES = {"cdat", "mdat", "sdat", "edat"}
-# Kept by the device for itself; compared where both sides show them.
+# Internal attributes of the device. They are compared if both sides have them.
 BOOKKEEPING = {"sha1", "UUID", "persistref", "musr", "tomb", "clip", "sysb"}
 PRIMARY_KEY = {
     "genp": "acct svce", "inet": "acct sdmn srvr ptcl atyp port path", "cert": "ctyp issr slnr",
@@ -59,80 +59,88 @@ THIS_DEVICE_ONLY = {"aku", "cku", "dku"}
 
 
 class Checks:
+    """The checks of one run, by section."""
+
     def __init__(self):
         self.passed = self.failed = 0
 
     def section(self, title):
         print(f"\n{title}")
 
-    def that(self, holds, text, detail=""):
-        if holds:
+    def check(self, condition, text, detail=""):
+        """Count a check, and print it with its result."""
+        if condition:
             self.passed += 1
             print(f"  ok    {text}")
         else:
             self.failed += 1
             print(f"  FAIL  {text}" + (f"\n        {detail}" if detail else ""))
-        return holds
+        return condition
 
-    def equal(self, found, expected, text):
-        return self.that(found == expected, text, f"expected {expected!r}, found {found!r}")
+    def check_equal(self, found, expected, text):
+        return self.check(found == expected, text, f"expected {expected!r}, found {found!r}")
 
-    def part(self, function, *arguments):
-        """Runs one part; an unexpected error fails it and leaves the others running."""
+    def run_part(self, function, *arguments):
+        """Run one part. An unexpected error fails the part, and the others still run."""
         try:
             return function(*arguments)
         except Exception as error:
-            where = traceback.extract_tb(error.__traceback__)[-1]
-            detail = f"{type(error).__name__} at {pathlib.Path(where.filename).name}:{where.lineno}: {error}"
-            self.that(False, f"{function.__name__} ran to its end", detail)
+            frame = traceback.extract_tb(error.__traceback__)[-1]
+            detail = f"{type(error).__name__} at {pathlib.Path(frame.filename).name}:{frame.lineno}: {error}"
+            self.check(False, f"{function.__name__} completed", detail)
             return None
 
 
 class Program:
-    """The built `keyhaul`, with a home folder of its own."""
+    """The built program, with a device folder of its own."""
 
     def __init__(self, path, home):
         self.path, self.home = pathlib.Path(path).resolve(), pathlib.Path(home)
 
     def run(self, *arguments, expect=(0,)):
+        """Run a command and return its output. Raise RuntimeError if its exit code is not expected."""
         result = subprocess.run(
             [str(self.path), *map(str, arguments), "--home", str(self.home), "--no-input"],
             stdin=subprocess.DEVNULL, capture_output=True, timeout=600)
         if result.returncode not in expect:
-            said = result.stderr.decode("utf-8", "replace").strip()
-            raise RuntimeError(f"keyhaul {' '.join(map(str, arguments))} ended with {result.returncode}: {said}")
+            error_output = result.stderr.decode("utf-8", "replace").strip()
+            raise RuntimeError(
+                f"keyhaul {' '.join(map(str, arguments))} ended with {result.returncode}: {error_output}"
+            )
         return result.stdout
 
     def json(self, *arguments, expect=(0,)):
         return json.loads(self.run(*arguments, "--json", expect=expect))
 
     def items(self, device):
+        """Return the items of a device, with their secrets."""
         found = self.json("item", "find", device, "--reveal", expect=(0, 4))
         if found.get("format") != "keychain-items/1":
             raise RuntimeError(f"item find gave the format {found.get('format')!r}")
         return found["items"]
 
     def device_key(self, device):
-        """Key 0x835 of a virtual device: sixteen bytes 01 under its hardware key."""
+        """Return key 0x835 of a virtual device: sixteen bytes 01, encrypted with its hardware key."""
         return crypto.ecb_encrypt((self.home / device / "hardware.uid").read_bytes(), b"\x01" * 16)
 
 
-# Published readers: each gives the keychain file's bytes, or raises.
+# Published readers. Each returns the contents of a file, by default the keychain file, or raises an error.
 
-def with_iphone_backup_decrypt(folder, password, domain=KEYCHAIN_DOMAIN, path=KEYCHAIN_PATH):
+def read_with_iphone_backup_decrypt(folder, password, domain=KEYCHAIN_DOMAIN, path=KEYCHAIN_PATH):
     backup = iphone_backup_decrypt.EncryptedBackup(backup_directory=str(folder), passphrase=password)
     return backup.extract_file_as_bytes(path, domain_like=domain)
 
 
-def with_pyiosbackup(folder, password, domain=KEYCHAIN_DOMAIN, path=KEYCHAIN_PATH):
+def read_with_pyiosbackup(folder, password, domain=KEYCHAIN_DOMAIN, path=KEYCHAIN_PATH):
     backup = pyiosbackup.Backup.from_path(folder, password)
     return backup.get_entry_by_domain_and_path(domain, path).read_bytes()
 
 
-READERS = {"iphone_backup_decrypt": with_iphone_backup_decrypt, "pyiosbackup": with_pyiosbackup}
+READERS = {"iphone_backup_decrypt": read_with_iphone_backup_decrypt, "pyiosbackup": read_with_pyiosbackup}
 
 
-def refuses(read, folder, password):
+def rejects(read, folder, password):
+    """Whether a reader raises an error for a password."""
     try:
         read(folder, password)
     except Exception:
@@ -140,33 +148,36 @@ def refuses(read, folder, password):
     return False
 
 
-def published_readers_agree(checks, name, folder, expected, password=PASSWORD):
+def check_published_readers(checks, name, folder, expected, password=PASSWORD):
+    """Check that the published readers extract the expected keychain file and reject a wrong password."""
     for reader, read in READERS.items():
         try:
             content = read(folder, password)
         except Exception as error:
-            checks.that(False, f"{name}: {reader} opens it", f"{type(error).__name__}: {error}")
+            checks.check(False, f"{name}: {reader} opens it", f"{type(error).__name__}: {error}")
             continue
-        checks.that(
-            content == expected, f"{name}: {reader} takes out the keychain file, {len(content):,} bytes, equal to ours")
-        checks.that(refuses(read, folder, "not the password"), f"{name}: {reader} refuses a wrong password")
+        checks.check(
+            content == expected, f"{name}: {reader} extracts the same keychain file, {len(content):,} bytes")
+        checks.check(rejects(read, folder, "not the password"), f"{name}: {reader} rejects a wrong password")
 
 
-# Items, compared as JSON values.
+# Items, compared as JSON values
 
-def shown(table, dictionary):
-    """An item as `keychain-items/1` shows it, dates as their seconds."""
-    attributes = {code: typed_json.plain(value) for code, value in dictionary.items() if code != "v_Data"}
-    return comparable(table, attributes, dictionary.get("v_Data"))
+def comparable_item(table, dictionary):
+    """Return an item for comparison: its table, its attributes as in `keychain-items/1`, and its secret."""
+    attributes = {code: typed_json.to_plain_json(value) for code, value in dictionary.items() if code != "v_Data"}
+    return with_seconds(table, attributes, dictionary.get("v_Data"))
 
 
-def shown_by_program(entry):
+def program_item(entry):
+    """Return an item of the program's output for comparison."""
     secret = entry.get("secret")
-    value = typed_json.parse({"base64": secret["base64"]}) if secret else None
-    return comparable(entry["table"], entry.get("attributes", {}), value)
+    value = typed_json.from_json({"base64": secret["base64"]}) if secret else None
+    return with_seconds(entry["table"], entry.get("attributes", {}), value)
 
 
-def comparable(table, attributes, secret):
+def with_seconds(table, attributes, secret):
+    """Return an item with its dates as seconds."""
     attributes = {
         code: apple_der.Moment.from_rfc3339(value).seconds if code in DATES else value
         for code, value in attributes.items()
@@ -175,6 +186,7 @@ def comparable(table, attributes, secret):
 
 
 def identity(item):
+    """Return the primary key of an item, as text."""
     table, attributes, _ = item
     codes = PRIMARY_KEY[table].split() + ["agrp", "sync"]
     empty = ({"base64": ""}, "", 0, 0.0, None)
@@ -183,7 +195,7 @@ def identity(item):
 
 
 def item_differences(expected, found, only_expected):
-    """Lines that say how two items with the same identity differ; never a value of a secret."""
+    """Return the differences of two items with the same identity, without values of secrets."""
     _, left, left_secret = expected
     _, right, right_secret = found
     lines = []
@@ -198,14 +210,14 @@ def item_differences(expected, found, only_expected):
 
 
 def same_items(checks, text, expected, found, only_expected=False):
-    """The same items, and each with the same attributes, dates and secret; prints how much was compared.
+    """Check that two lists have the same items with the same attributes, dates and secrets.
 
-    With `only_expected` the found items may have more attributes than the expected ones.
+    With `only_expected`, the found items may have more attributes than the expected ones.
     """
     left, right = ({identity(item): item for item in group} for group in (expected, found))
-    checks.that(len(left) == len(expected) and len(right) == len(found), f"{text}: no two items have one identity")
+    checks.check(len(left) == len(expected) and len(right) == len(found), f"{text}: no two items have one identity")
     missing, extra = sorted(set(left) - set(right)), sorted(set(right) - set(left))
-    checks.that(
+    checks.check(
         not missing and not extra, f"{text}: the same {len(left)} items", f"missing {missing}, unexpected {extra}")
     attributes = dates = 0
     faults = []
@@ -213,224 +225,239 @@ def same_items(checks, text, expected, found, only_expected=False):
         faults += [f"{name}: {line}" for line in item_differences(left[name], right[name], only_expected)]
         attributes += len(left[name][1])
         dates += len(DATES & set(left[name][1]))
-    checks.that(
+    checks.check(
         not faults, f"{text}: {attributes} attributes ({dates} dates) and {len(set(left) & set(right))} secrets equal",
         "\n        ".join(faults[:10]))
 
 
-def is_exported(entry, described):
-    """Does a device's item belong into a backup? By the fixture, which knows what the keys and rules will say."""
-    return entry["protection"] != "akpu" and identity(shown_by_program(entry)) not in described
+def is_exported(entry, device_only):
+    """Whether a backup contains an item of a device. `device_only` has the identities that no backup contains."""
+    return entry["protection"] != "akpu" and identity(program_item(entry)) not in device_only
 
 
-def shown_by_description(described):
-    dictionary = {code: typed_json.parse(value) for code, value in described["attributes"].items()}
-    dictionary["pdmn"] = described["protection"]
-    if "secret" in described:
-        dictionary["v_Data"] = typed_json.parse(described["secret"])
-    return shown(items.TABLE_OF_KIND[described["kind"]], dictionary)
+def described_item(item):
+    """Return an item of a device description for comparison."""
+    dictionary = {code: typed_json.from_json(value) for code, value in item["attributes"].items()}
+    dictionary["pdmn"] = item["protection"]
+    if "secret" in item:
+        dictionary["v_Data"] = typed_json.from_json(item["secret"])
+    return comparable_item(items.TABLE_OF_KIND[item["kind"]], dictionary)
 
 
-def stays_on_device(description):
-    """Identities of a fixture's items that no backup holds."""
+def device_only_identities(description):
+    """Return the identities of the described items that no backup contains."""
     return {
-        identity(shown_by_description(described)) for described in description["items"]
-        if described["attributes"].get("agrp") in SYSTEM_GROUPS or not leaves_device(described)
+        identity(described_item(item)) for item in description["items"]
+        if item["attributes"].get("agrp") in SYSTEM_GROUPS or not leaves_device(item)
     }
 
 
-def readable(backup):
+def readable_items(backup):
+    """Return the readable items of a backup for comparison."""
     return [
-        shown(item.table, dict(item.attributes, **({} if item.secret is None else {"v_Data": item.secret})))
-        for item in backup.keychain_items() if item.readable
+        comparable_item(item.table, dict(item.attributes, **({} if item.secret is None else {"v_Data": item.secret})))
+        for item in backup.keychain_items() if item.is_readable
     ]
 
 
-# The three parts.
+# The four parts
 
-def part_one(checks, work, description):
-    checks.section("1. Published readers open what our Python writer writes")
+def check_python_backups(checks, work, description):
+    checks.section("1. Published readers open the backups of the Python writer")
     variants = {
-        "10,000,000 rounds": {}, "bag 4": dict(double_rounds=QUICK_ROUNDS),
-        "bag 5, ascending": dict(double_rounds=QUICK_ROUNDS, keybag_version=5, ascending=True),
-        "static IV": dict(double_rounds=QUICK_ROUNDS, static_iv=True),
-        "without digests": dict(double_rounds=QUICK_ROUNDS, with_digests=False),
+        "10,000,000 iterations": {}, "keybag 4": dict(sha256_iterations=QUICK_ITERATIONS),
+        "keybag 5, ascending": dict(sha256_iterations=QUICK_ITERATIONS, keybag_version=5, is_ascending=True),
+        "static IV": dict(sha256_iterations=QUICK_ITERATIONS, uses_static_iv=True),
+        "without digests": dict(sha256_iterations=QUICK_ITERATIONS, has_digests=False),
     }
     for number, (name, options) in enumerate(variants.items()):
         folder = work / f"ours-{number}"
         content = Writer(description, Options(password=PASSWORD.encode(), **options)).write(folder)
-        checks.that(Backup(folder, PASSWORD.encode()).keychain_file() == content, f"{name}: our reader gives it back")
-        published_readers_agree(checks, name, folder, content)
+        checks.check(
+            Backup(folder, PASSWORD.encode()).keychain_file() == content,
+            f"{name}: the Python reader extracts the same keychain file")
+        check_published_readers(checks, name, folder, content)
     for case in CASES:
-        for reader, names in LAYOUTS_OF_READER.items():
+        for reader, names in READER_CASES.items():
             if case.name in names:
-                checks.part(every_file_agrees, checks, work, case, reader)
+                checks.run_part(check_every_file, checks, work, case, reader)
 
 
-# What a reader can't do is left out: iphone_backup_decrypt knows Manifest.db with a password and padding alone,
-# pyiosbackup stumbles over unknown tags of a keybag, neither takes key pairs.
-BOTH = {
+# Only the layouts that a reader supports. iphone_backup_decrypt needs a Manifest.db that is encrypted and padded.
+# pyiosbackup fails for unknown tags in a keybag. Neither supports Curve25519 class keys.
+COMMON_CASES = {
     "db-encrypted", "keybag-3", "keybag-5", "keybag-ascending", "keybag-shuffled", "keybag-class-16",
     "password-64-bytes", "password-space", "password-newline", "list-keychain-class-1",
     "list-no-digests", "list-sizes-too-large", "extra-files", "date-suffix",
 }
-LAYOUTS_OF_READER = {
-    "iphone_backup_decrypt": BOTH | {"keybag-unknown-tags", "plists-xml"},
-    "pyiosbackup": BOTH | {"db-plain", "mbdb-encrypted", "mbdb-plain", "list-unpadded", "plists-xml", "plists-binary"},
+READER_CASES = {
+    "iphone_backup_decrypt": COMMON_CASES | {"keybag-unknown-tags", "plists-xml"},
+    "pyiosbackup": COMMON_CASES
+    | {"db-plain", "mbdb-encrypted", "mbdb-plain", "list-unpadded", "plists-xml", "plists-binary"},
 }
 
 
-def every_file_agrees(checks, work, case, reader):
-    path, answers = case.write(work / f"case-{case.name}-{reader}")
-    password = "" if case.recipe.password is None else case.recipe.password.decode("utf-8")
-    stored = [file for file in answers["files"] if file["stored"]]
-    equal = [
+def check_every_file(checks, work, case, reader):
+    """Check that a reader extracts every file of a backup."""
+    path, expectations = case.write(work / f"case-{case.name}-{reader}")
+    password = "" if case.options.password is None else case.options.password.decode("utf-8")
+    stored = [file for file in expectations["files"] if file["stored"]]
+    equal_files = [
         file["path"] for file in stored
         if READERS[reader](path, password, file["domain"], file["path"]) == base64.b64decode(file["base64"])
     ]
-    checks.equal(len(equal), len(stored), f"{case.name}: {reader} takes out all {len(stored)} stored files, equal")
-    keychain = Backup(path, case.recipe.password or b"").keychain_file()
-    checks.that(
-        READERS[reader](path, password) == keychain, f"{case.name}: {reader} takes out the keychain file, equal")
+    checks.check_equal(len(equal_files), len(stored), f"{case.name}: {reader} extracts all {len(stored)} stored files")
+    keychain = Backup(path, case.options.password or b"").keychain_file()
+    checks.check(
+        READERS[reader](path, password) == keychain, f"{case.name}: {reader} extracts the keychain file")
 
 
-def part_two(checks, work, program, fixtures):
-    checks.section("2. Published readers and our Python reader open what Keyhaul backs up")
+def check_keyhaul_backups(checks, work, program, fixtures):
+    checks.section("2. Published readers and the Python reader open Keyhaul's backups")
     description = json.loads((fixtures / "old-phone.json").read_text(encoding="utf-8"))
     program.run("device", "create", "old-phone", "--from", fixtures / "old-phone.json")
     (work / "large").write_bytes(bytes(index * 31 % 251 for index in range(100_000)))
     program.run(
         "item", "add", "old-phone", "--service", "large.example", "--account", "100 kB", "--protection",
         "after-first-unlock", "--secret-file", work / "large")
-    kept = stays_on_device(description)
-    device = [shown_by_program(entry) for entry in program.items("old-phone") if is_exported(entry, kept)]
+    device_only = device_only_identities(description)
+    device = [program_item(entry) for entry in program.items("old-phone") if is_exported(entry, device_only)]
     key = program.device_key("old-phone")
-    described = [shown_by_description(entry) for entry in description["items"]]
-    described = [item for item in described if identity(item) not in kept]
-    made = [item for item in device if item[1].get("svce") != "large.example"]
-    checks.equal(len(device), len(made) + 1, "the device shows the item that was added to it")
-    same_items(checks, "the device and its description", described, made, only_expected=True)
-    for name, rounds in (("10,000,000 rounds", None), (f"{QUICK_ROUNDS:,} rounds", QUICK_ROUNDS)):
-        folder = work / f"keyhaul-{rounds}"
-        options = [] if rounds is None else ["--rounds", rounds]
+    descriptions = [described_item(entry) for entry in description["items"]]
+    descriptions = [item for item in descriptions if identity(item) not in device_only]
+    original_items = [item for item in device if item[1].get("svce") != "large.example"]
+    checks.check_equal(len(device), len(original_items) + 1, "the device shows the item that was added to it")
+    same_items(checks, "the device and its description", descriptions, original_items, only_expected=True)
+    for name, iterations in (("10,000,000 iterations", None), (f"{QUICK_ITERATIONS:,} iterations", QUICK_ITERATIONS)):
+        folder = work / f"keyhaul-{iterations}"
+        options = [] if iterations is None else ["--rounds", iterations]
         program.run("backup", "old-phone", "-o", f"{folder}/", "--password-file", work / "password", *options)
-        both = Backup(folder, PASSWORD.encode(), key)
-        sealed_as_python_seals(checks, name, folder, both)
-        checks.equal(both.keybag.rounds, (rounds or 10_000_000, 10_000), f"{name}: the keybag asks for them")
-        published_readers_agree(checks, name, folder, both.keychain_file())
-        same_items(checks, f"{name}, password and hardware key", device, readable(both))
-        alone = Backup(folder, PASSWORD.encode())
+        unlocked = Backup(folder, PASSWORD.encode(), key)
+        check_seal(checks, name, folder, unlocked)
+        checks.check_equal(
+            unlocked.keybag.iterations, (iterations or 10_000_000, 10_000),
+            f"{name}: the keybag has these iteration counts")
+        check_published_readers(checks, name, folder, unlocked.keychain_file())
+        same_items(checks, f"{name}, password and hardware key", device, readable_items(unlocked))
+        password_only = Backup(folder, PASSWORD.encode())
         migratable = [item for item in device if item[1]["pdmn"] not in THIS_DEVICE_ONLY]
-        same_items(checks, f"{name}, password alone", migratable, readable(alone))
-        reasons = {item.reason for item in alone.keychain_items() if not item.readable}
-        checks.equal(reasons, {"device-bound"}, f"{name}: the others are device-bound")
+        same_items(checks, f"{name}, password alone", migratable, readable_items(password_only))
+        reasons = {item.reason for item in password_only.keychain_items() if not item.is_readable}
+        checks.check_equal(reasons, {"device-bound"}, f"{name}: the other items are device-bound")
     for suffix in ("tar", "tar.gz", "zip"):
         path = work / f"one.{suffix}"
         program.run(
-            "backup", "old-phone", "-o", path, "--password-file", work / "password", "--rounds", QUICK_ROUNDS)
-        same_items(checks, f"one {suffix} file", device, readable(Backup(path, PASSWORD.encode(), key)))
+            "backup", "old-phone", "-o", path, "--password-file", work / "password", "--rounds", QUICK_ITERATIONS)
+        same_items(checks, f"one {suffix} file", device, readable_items(Backup(path, PASSWORD.encode(), key)))
     with tarfile.open(work / "one.tar.gz") as archive:
         archive.extractall(work / "unpacked", **({"filter": "data"} if hasattr(tarfile, "data_filter") else {}))
     folder = next(path.parent for path in (work / "unpacked").rglob("Manifest.plist"))
-    published_readers_agree(checks, "unpacked tar.gz", folder, Backup(folder, PASSWORD.encode()).keychain_file())
-    checks.part(without_password, checks, work, program, device, key)
-    checks.part(new_password, checks, work, program, device, key)
-    checks.part(converted, checks, work, program, device, key)
-    checks.part(hostile_names, checks, work, program, fixtures)
+    check_published_readers(checks, "unpacked tar.gz", folder, Backup(folder, PASSWORD.encode()).keychain_file())
+    checks.run_part(check_unencrypted_backup, checks, work, program, device, key)
+    checks.run_part(check_rekey, checks, work, program, device, key)
+    checks.run_part(check_conversion, checks, work, program, device, key)
+    checks.run_part(check_unusual_names, checks, work, program, fixtures)
 
 
-def sealed_as_python_seals(checks, name, folder, backup):
-    seal = keyhaul_seal.made(folder, backup.layout, getattr(backup, "manifest_key", None))
-    checks.equal((folder / keyhaul_seal.NAME).read_bytes(), seal, f"{name}: the seal is the one that Python makes")
+def check_seal(checks, name, folder, backup):
+    """Check that Keyhaul.seal equals the one that Python makes."""
+    seal = keyhaul_seal.make_seal(folder, backup.layout, getattr(backup, "manifest_key", None))
+    checks.check_equal(
+        (folder / keyhaul_seal.NAME).read_bytes(), seal, f"{name}: the seal equals the one that Python makes"
+    )
 
 
-def without_password(checks, work, program, device, key):
+def check_unencrypted_backup(checks, work, program, device, key):
+    """Check an unencrypted backup."""
     folder = work / "plain"
     program.run("backup", "old-phone", "-o", f"{folder}/", "--no-password")
     bound = Backup(folder)
-    sealed_as_python_seals(checks, "no password", folder, bound)
-    checks.equal(
+    check_seal(checks, "no password", folder, bound)
+    checks.check_equal(
         {item.reason for item in bound.keychain_items()}, {"device-bound"}, "no password: every item is device-bound")
-    same_items(checks, "no password, hardware key", device, readable(Backup(folder, device_key=key)))
-    checks.that(
-        with_pyiosbackup(folder, "") == bound.keychain_file(), "no password: pyiosbackup takes out the keychain file")
+    same_items(checks, "no password, hardware key", device, readable_items(Backup(folder, device_key=key)))
+    checks.check(
+        read_with_pyiosbackup(folder, "") == bound.keychain_file(),
+        "no password: pyiosbackup extracts the keychain file")
     try:
-        with_iphone_backup_decrypt(folder, PASSWORD)
-        refused = False
+        read_with_iphone_backup_decrypt(folder, PASSWORD)
+        is_rejected = False
     except iphone_backup_decrypt.exceptions.BackupNotEncryptedError:
-        refused = True
-    checks.that(refused, "no password: iphone_backup_decrypt says that it isn't encrypted")
+        is_rejected = True
+    checks.check(is_rejected, "no password: iphone_backup_decrypt reports that the backup is not encrypted")
 
 
-def digests_below(folder):
+def file_digests(folder):
+    """Return the digests of all files below a folder, by path."""
     return {
         str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest()
         for path in folder.rglob("*") if path.is_file()
     }
 
 
-def new_password(checks, work, program, device, key):
-    """After `rekey` the new password opens the backup everywhere, the old one nowhere."""
+def check_rekey(checks, work, program, device, key):
+    """Check that after `rekey`, every reader accepts the new password and rejects the old one."""
     new = work / "new-password"
     new.write_bytes(NEW_PASSWORD.encode())
     new.chmod(0o600)
-    secrets = ["--password-file", work / "password", "--new-password-file", new, "--rounds", QUICK_ROUNDS]
+    secrets = ["--password-file", work / "password", "--new-password-file", new, "--rounds", QUICK_ITERATIONS]
     folder, packed = work / "rekeyed", work / "rekeyed.tar.gz"
     for target in (f"{folder}/", packed):
         program.run(
-            "backup", "old-phone", "-o", target, "--password-file", work / "password", "--rounds", QUICK_ROUNDS)
-    before, bag = digests_below(folder), Backup(folder, PASSWORD.encode()).keybag
+            "backup", "old-phone", "-o", target, "--password-file", work / "password", "--rounds", QUICK_ITERATIONS)
+    before, bag = file_digests(folder), Backup(folder, PASSWORD.encode()).keybag
     program.run("rekey", folder, *secrets)
-    after = digests_below(folder)
+    after = file_digests(folder)
     changed = {name for name in set(before) | set(after) if before.get(name) != after.get(name)}
-    checks.equal(changed, {"Manifest.plist", "Keyhaul.seal"}, "rekey: one file changed, and the seal")
+    checks.check_equal(changed, {"Manifest.plist", "Keyhaul.seal"}, "rekey: only Manifest.plist and the seal changed")
     rekeyed = Backup(folder, NEW_PASSWORD.encode(), key)
-    sealed_as_python_seals(checks, "rekey", folder, rekeyed)
+    check_seal(checks, "rekey", folder, rekeyed)
     for tag in (b"SALT", b"DPSL"):
-        checks.that(rekeyed.keybag.header[tag] != bag.header[tag], f"rekey: {tag.decode()} is new")
-    checks.equal(rekeyed.keybag.uuid_text, bag.uuid_text, "rekey: the keybag keeps its UUID")
-    published_readers_agree(checks, "rekey, new password", folder, rekeyed.keychain_file(), NEW_PASSWORD)
+        checks.check(rekeyed.keybag.header[tag] != bag.header[tag], f"rekey: {tag.decode()} is new")
+    checks.check_equal(rekeyed.keybag.uuid_text, bag.uuid_text, "rekey: the keybag keeps its UUID")
+    check_published_readers(checks, "rekey, new password", folder, rekeyed.keychain_file(), NEW_PASSWORD)
     for reader, read in READERS.items():
-        checks.that(refuses(read, folder, PASSWORD), f"rekey: {reader} refuses the old password")
-    same_items(checks, "rekey, password and hardware key", device, readable(rekeyed))
+        checks.check(rejects(read, folder, PASSWORD), f"rekey: {reader} rejects the old password")
+    same_items(checks, "rekey, password and hardware key", device, readable_items(rekeyed))
     program.run("rekey", packed, *secrets)
-    same_items(checks, "rekey of one tar.gz file", device, readable(Backup(packed, NEW_PASSWORD.encode(), key)))
+    same_items(checks, "rekey of one tar.gz file", device, readable_items(Backup(packed, NEW_PASSWORD.encode(), key)))
     try:
         Backup(packed, PASSWORD.encode())
-        checks.that(False, "rekey of one tar.gz file: the old password is refused")
+        checks.check(False, "rekey of one tar.gz file: the old password is rejected")
     except WrongPassword:
-        checks.that(True, "rekey of one tar.gz file: the old password is refused")
+        checks.check(True, "rekey of one tar.gz file: the old password is rejected")
 
 
-def converted(checks, work, program, device, key):
-    """Between folder and single file nothing changes but the packing."""
+def check_conversion(checks, work, program, device, key):
+    """Check that conversion between folder and archive changes no file."""
     source = work / "to-convert"
     program.run(
-        "backup", "old-phone", "-o", f"{source}/", "--password-file", work / "password", "--rounds", QUICK_ROUNDS)
+        "backup", "old-phone", "-o", f"{source}/", "--password-file", work / "password", "--rounds", QUICK_ITERATIONS)
     for suffix in ("tar", "zip"):
         packed, folder = work / f"converted.{suffix}", work / f"converted-from-{suffix}"
         program.run("convert", source, "-o", packed)
-        same_items(checks, f"convert to {suffix}", device, readable(Backup(packed, PASSWORD.encode(), key)))
+        same_items(checks, f"convert to {suffix}", device, readable_items(Backup(packed, PASSWORD.encode(), key)))
         program.run("convert", packed, "-o", f"{folder}/")
-        checks.equal(digests_below(folder), digests_below(source), f"convert to {suffix} and back: the same files")
-        published_readers_agree(
+        checks.check_equal(file_digests(folder), file_digests(source), f"convert to {suffix} and back: the same files")
+        check_published_readers(
             checks, f"convert to {suffix} and back", folder, Backup(folder, PASSWORD.encode()).keychain_file())
 
 
-def hostile_names(checks, work, program, fixtures):
+def check_unusual_names(checks, work, program, fixtures):
+    """Check a backup of items with unusual names."""
     program.run("device", "create", "hostile", "--from", fixtures / "hostile-names.json")
     folder = work / "hostile"
     program.run(
-        "backup", "hostile", "-o", f"{folder}/", "--password-file", work / "password", "--rounds", QUICK_ROUNDS)
-    device = [shown_by_program(entry) for entry in program.items("hostile")]
+        "backup", "hostile", "-o", f"{folder}/", "--password-file", work / "password", "--rounds", QUICK_ITERATIONS)
+    device = [program_item(entry) for entry in program.items("hostile")]
     description = json.loads((fixtures / "hostile-names.json").read_text(encoding="utf-8"))
-    described = [shown_by_description(entry) for entry in description["items"]]
-    same_items(checks, "hostile names, the device and its description", described, device, only_expected=True)
-    same_items(checks, "hostile names", device, readable(Backup(folder, PASSWORD.encode())))
+    descriptions = [described_item(entry) for entry in description["items"]]
+    same_items(checks, "unusual names, the device and its description", descriptions, device, only_expected=True)
+    same_items(checks, "unusual names", device, readable_items(Backup(folder, PASSWORD.encode())))
 
 
 def expected_outcome(dictionary, same_device, encrypted):
-    """What a plan has to say of one item: outcome and reason."""
+    """Return the outcome and the reason that a plan has to have for an item."""
     if not same_device and not encrypted:
         return "stays-behind", "backup-not-encrypted" if dictionary["pdmn"] not in THIS_DEVICE_ONLY else "device-bound"
     if not same_device and dictionary["pdmn"] in THIS_DEVICE_ONLY:
@@ -441,31 +468,37 @@ def expected_outcome(dictionary, same_device, encrypted):
 
 
 def after_restore(table, dictionary):
-    """What a restore changes in an item: old Safari logins become synchronizable; the digest follows."""
+    """Return an item as a restore writes it: old Safari logins become synchronizable, which changes the digest."""
     restored = dict(dictionary)
     is_login = all(isinstance(restored.get(code), str) for code in ("srvr", "ptcl", "atyp"))
     if table == "inet" and restored["agrp"] == "com.apple.cfnetwork" and is_login:
         restored["sync"] = 1
     restored["sha1"] = items.digest(table, restored)
-    return shown(table, restored)
+    return comparable_item(table, restored)
 
 
-def part_three(checks, work, program, fixtures, description):
-    checks.section("3. Keyhaul plans and restores what our Python writer writes")
-    quick = dict(double_rounds=QUICK_ROUNDS, password=PASSWORD.encode())
+def check_plans_and_restores(checks, work, program, fixtures, description):
+    checks.section("3. Keyhaul plans and restores backups of the Python writer")
+    quick = dict(sha256_iterations=QUICK_ITERATIONS, password=PASSWORD.encode())
     other = {
-        "bag 3, one round": dict(quick, keybag_version=3, double_rounds=0),
-        "bag 4": quick, "bag 5, ascending": dict(quick, keybag_version=5, ascending=True),
-        "blobs of version 2": dict(quick, blob_version=2), "static IV": dict(quick, static_iv=True),
-        "row references": dict(quick, row_references=True), "unpadded manifest": dict(quick, padded_manifest=False),
+        "keybag 3, SHA-1 only": dict(quick, keybag_version=3, sha256_iterations=0),
+        "keybag 4": quick,
+        "keybag 5, ascending": dict(quick, keybag_version=5, is_ascending=True),
+        "blobs of version 2": dict(quick, blob_version=2),
+        "static IV": dict(quick, uses_static_iv=True),
+        "row references": dict(quick, has_row_references=True),
+        "unpadded manifest": dict(quick, is_manifest_padded=False),
         "no password": dict(password=None),
     }
     same = {"same device": quick, "same device, no password": dict(password=None)}
     for number, (name, options) in enumerate([*other.items(), *same.items()]):
-        checks.part(restored_equal, checks, work, program, fixtures, description, name, number, options, name in same)
+        checks.run_part(
+            check_restore, checks, work, program, fixtures, description, name, number, options, name in same
+        )
 
 
-def restored_equal(checks, work, program, fixtures, description, name, number, options, same_device):
+def check_restore(checks, work, program, fixtures, description, name, number, options, same_device):
+    """Check the plan and the restore of one backup."""
     target, folder = f"target-{number}", work / f"written-{number}"
     program.run("device", "create", target, "--from", fixtures / "new-phone.json")
     if same_device:
@@ -473,134 +506,145 @@ def restored_equal(checks, work, program, fixtures, description, name, number, o
     writer = Writer(description, Options(**options))
     writer.write(folder)
     written = sorted(writer.written, key=lambda pair: items.TABLES.index(pair[0]))
-    sealing = ["--password-file", work / "password"] if writer.encrypted else []
-    before = digests_below(folder)
-    program.run("seal", folder, *sealing)
-    after = digests_below(folder)
+    password_options = ["--password-file", work / "password"] if writer.is_encrypted else []
+    before = file_digests(folder)
+    program.run("seal", folder, *password_options)
+    after = file_digests(folder)
     after.pop(keyhaul_seal.NAME)
-    checks.equal(after, before, f"{name}: sealing adds the seal and changes nothing")
-    opened = Backup(folder, PASSWORD.encode() if writer.encrypted else b"")
-    sealed_as_python_seals(checks, f"{name}, sealed", folder, opened)
-    secrecy = ["--password-file", work / "password"] if writer.encrypted else []
-    plan = program.json("plan", folder, "--to", target, *secrecy)
-    checks.equal(plan["format"], "migration-plan/1", f"{name}: the plan's format")
-    expected = [expected_outcome(dictionary, same_device, writer.encrypted) for _, dictionary in written]
+    checks.check_equal(after, before, f"{name}: `seal` adds the seal and changes no other file")
+    backup = Backup(folder, PASSWORD.encode() if writer.is_encrypted else b"")
+    check_seal(checks, f"{name}, sealed", folder, backup)
+
+    plan = program.json("plan", folder, "--to", target, *password_options)
+    checks.check_equal(plan["format"], "migration-plan/1", f"{name}: the plan's format")
+    expected = [expected_outcome(dictionary, same_device, writer.is_encrypted) for _, dictionary in written]
     found = [(entry["outcome"], entry.get("reason")) for entry in sorted(plan["items"], key=lambda e: e["index"])]
     migrating = sum(outcome == "migrates" for outcome, _ in expected)
-    checks.equal(found, expected, f"{name}: the plan decides {len(expected)} items, {migrating} migrate")
+    checks.check_equal(found, expected, f"{name}: the plan has {len(expected)} items, {migrating} migrate")
     if not migrating:
-        # Nothing would come in the place of what is there, so that nothing is removed for it.
+        # A restore of no items would only remove items, so Keyhaul refuses it.
         before = program.items(target)
-        program.run("restore", folder, "--to", target, "--yes", *secrecy, expect=(14,))
+        program.run("restore", folder, "--to", target, "--yes", *password_options, expect=(14,))
         after = program.items(target)
-        return checks.equal(after, before, f"{name}: refused, and the same {len(before)} items are there")
-    result = program.json("restore", folder, "--to", target, "--yes", *secrecy)
-    checks.equal(result["summary"]["migrates"], migrating, f"{name}: the restore says the same")
+        return checks.check_equal(after, before, f"{name}: the restore is refused, and the {len(before)} items stay")
+    result = program.json("restore", folder, "--to", target, "--yes", *password_options)
+    checks.check_equal(result["summary"]["migrates"], migrating, f"{name}: the restore reports the same count")
     restored = [
         after_restore(table, dictionary)
         for (table, dictionary), (outcome, _) in zip(written, expected) if outcome == "migrates"
     ]
-    same_items(checks, f"{name}, restored", restored, [shown_by_program(entry) for entry in program.items(target)])
+    same_items(checks, f"{name}, restored", restored, [program_item(entry) for entry in program.items(target)])
 
 
-# Published readers once more: each gives all stored files of a folder, by domain and path, as bytes and a time in seconds
-# since 1970.
+# Published readers. Each returns all stored files of a backup folder, by domain and path, as bytes and a modification
+# time in seconds since 1970.
 
-def all_with_iphone_backup_decrypt(folder, password, work):
+def extract_with_iphone_backup_decrypt(folder, password, work):
     target = work / "theirs"
     backup = iphone_backup_decrypt.EncryptedBackup(backup_directory=str(folder), passphrase=password)
     backup.extract_files(
         relative_paths_like="%", domain_like="%", output_folder=str(target), preserve_folders=True,
         domain_subfolders=True, filter_callback=lambda *, file_id, **_: (folder / file_id[:2] / file_id).is_file())
-    found = tree_of(target)
+    found = read_tree(target)
     shutil.rmtree(target)
     return found
 
 
-def all_with_pyiosbackup(folder, password, work):
+def extract_with_pyiosbackup(folder, password, work):
     return {
         f"{entry.domain}/{entry.relative_path}": (entry.read_bytes(), int(entry.last_modified.timestamp()))
         for entry in pyiosbackup.Backup.from_path(folder, password).iter_files() if entry.real_path.is_file()}
 
 
-def all_with_dissect(folder, password, work):
+def extract_with_dissect(folder, password, work):
     backup = ITunesBackup(folder)
     backup.open(password)
     found = {}
     for file in backup.files():
         if file.flags == 1 and file.get().is_file():
             entry = ITunesFilesystem(backup).get(file.translated_path)
-            with entry.open() as opened:
-                found[f"{file.domain}/{file.relative_path}"] = (opened.read(), int(entry.lstat().st_mtime))
+            with entry.open() as stream:
+                found[f"{file.domain}/{file.relative_path}"] = (stream.read(), int(entry.lstat().st_mtime))
     return found
 
 
 ALL_READERS = {
-    "iphone_backup_decrypt": all_with_iphone_backup_decrypt, "pyiosbackup": all_with_pyiosbackup,
-    "dissect.target": all_with_dissect,
+    "iphone_backup_decrypt": extract_with_iphone_backup_decrypt, "pyiosbackup": extract_with_pyiosbackup,
+    "dissect.target": extract_with_dissect,
 }
-# Cuts an encrypted file off at the size that the list says; a device says the wrong one of a database that grew.
-CUTTING_READER = "dissect.target"
+# This reader truncates an encrypted file to the size in the manifest. For a database that grew during the backup, that
+# size is wrong.
+TRUNCATING_READER = "dissect.target"
 
 
-def tree_of(folder):
+def read_tree(folder):
+    """Return the contents and modification time of all files below a folder, by path."""
     return {
         str(path.relative_to(folder)): (path.read_bytes(), int(path.lstat().st_mtime))
         for path in folder.rglob("*") if path.is_file() and not path.is_symlink() and path.parent != folder}
 
 
-def part_four(checks, work, program):
-    checks.section("4. Files in a folder, and copies in clear, are what published readers take out")
+def check_exported_files(checks, work, program):
+    checks.section("4. Exported files and unencrypted copies equal the files that published readers extract")
     for case in CASES:
-        if case.name in FOLDERS_OF_FILES:
-            checks.part(files_agree, checks, work, program, case)
+        if case.name in EXPORT_CASES:
+            checks.run_part(check_files, checks, work, program, case)
 
 
-# Cases in the layout that all three readers know.
-FOLDERS_OF_FILES = {"db-encrypted", "keybag-5", "list-no-digests", "extra-files"}
+# The cases in layouts that all three readers support.
+EXPORT_CASES = {"db-encrypted", "keybag-5", "list-no-digests", "extra-files"}
 
 
-def files_agree(checks, work, program, case):
-    place = work / f"files-{case.name}"
-    path, answers = case.write(place)
-    password = case.recipe.password.decode("utf-8")
-    secret = place / "password"
-    secret.write_bytes(case.recipe.password)
+def check_files(checks, work, program, case):
+    """Check the exported files and the unencrypted copy of one backup."""
+    work_folder = work / f"files-{case.name}"
+    path, expectations = case.write(work_folder)
+    password = case.options.password.decode("utf-8")
+    secret = work_folder / "password"
+    secret.write_bytes(case.options.password)
     secret.chmod(0o600)
-    exported, clear = place / "exported", place / "clear"
+    exported, clear = work_folder / "exported", work_folder / "clear"
     program.run("export", path, "--files", exported, "--password-file", secret)
-    ours = tree_of(exported)
-    stored = {f"{file['domain']}/{file['path']}": base64.b64decode(file["base64"]) for file in answers["files"]}
-    checks.equal(
+    ours = read_tree(exported)
+    stored = {f"{file['domain']}/{file['path']}": base64.b64decode(file["base64"]) for file in expectations["files"]}
+    checks.check_equal(
         {name: ours.get(name, (None,))[0] for name in stored}, stored,
-        f"{case.name}: export --files writes the {len(stored)} files that were made, equal")
+        f"{case.name}: export --files writes the {len(stored)} original files")
     sizes = {f"{file.domain}/{file.path}": len(file.content) if file.size is None else file.size
-             for file in case.recipe.files if file.is_regular}
+             for file in case.options.files if file.is_regular}
     for reader, read in ALL_READERS.items():
-        theirs = read(path, password, place)
-        cut = {name: content[:sizes.get(name)] for name, (content, _) in ours.items()} if reader == CUTTING_READER else {}
-        agree(checks, f"{case.name}, exported: {reader}", ours, theirs, cut)
+        theirs = read(path, password, work_folder)
+        truncated = (
+            {name: content[: sizes.get(name)] for name, (content, _) in ours.items()}
+            if reader == TRUNCATING_READER
+            else {}
+        )
+        check_same_files(checks, f"{case.name}, exported: {reader}", ours, theirs, truncated)
     program.run("convert", path, "--decrypted", "-o", f"{clear}/", "--password-file", secret)
     for reader in ("pyiosbackup", "dissect.target"):
-        agree(checks, f"{case.name}, in clear: {reader}", ours, ALL_READERS[reader](clear, "", place))
+        check_same_files(
+            checks, f"{case.name}, unencrypted: {reader}", ours, ALL_READERS[reader](clear, "", work_folder)
+        )
     listed = "SELECT fileID, domain, relativePath, flags FROM Files ORDER BY fileID"
     with contextlib.closing(sqlite3.connect(f"file:{clear / 'Manifest.db'}?mode=ro", uri=True)) as database:
-        checks.equal(database.execute("PRAGMA integrity_check").fetchall(), [("ok",)],
-                     f"{case.name}, in clear: sqlite3 finds its list whole")
+        checks.check_equal(database.execute("PRAGMA integrity_check").fetchall(), [("ok",)],
+                           f"{case.name}, unencrypted: sqlite3 finds no fault in the manifest")
         rows = database.execute(listed).fetchall()
     names = {f"{domain}/{name}" for _, domain, name, flags in rows if flags == 1}
-    checks.that(set(ours) <= names, f"{case.name}, in clear: its list names every file that was exported")
+    checks.check(set(ours) <= names, f"{case.name}, unencrypted: the manifest lists every exported file")
 
 
-def agree(checks, text, ours, theirs, cut={}):
-    """What the reader takes out is among ours, and nothing of ours that is stored is missing there; `cut` has the contents
-    that the reader gives otherwise."""
+def check_same_files(checks, text, ours, theirs, truncated={}):
+    """Check that a reader extracts Keyhaul's files, except empty ones.
+
+    `cut` has the contents of files that the reader truncates.
+    """
     different = [
         name for name, (content, modified) in theirs.items()
-        if name not in ours or (cut.get(name, ours[name][0]), ours[name][1]) != (content, modified)]
+        if name not in ours or (truncated.get(name, ours[name][0]), ours[name][1]) != (content, modified)]
     missing = [name for name in ours if name not in theirs and ours[name][0]]
-    checks.that(
-        theirs and not different and not missing, f"{text} takes out {len(theirs)} files, equal, with the same times",
+    checks.check(
+        theirs and not different and not missing, f"{text} extracts {len(theirs)} equal files with the same times",
         f"different {different[:5]}, missing {missing[:5]}")
 
 
@@ -609,25 +653,25 @@ def main():
     repository = pathlib.Path(__file__).resolve().parent.parent.parent
     parser.add_argument("--keyhaul", type=pathlib.Path, help="the built program")
     parser.add_argument("--fixtures", type=pathlib.Path, default=repository / "Fixtures" / "devices")
-    parser.add_argument("--python-side-only", action="store_true", help="part 1 alone, without the program")
+    parser.add_argument("--python-side-only", action="store_true", help="only part 1, without the program")
     arguments = parser.parse_args()
     if not arguments.python_side_only and (arguments.keyhaul is None or not arguments.keyhaul.is_file()):
-        parser.error("--keyhaul has to name the built program")
+        parser.error("--keyhaul has to be the built program")
     for reader in ALL_READERS:
         print(f"{reader} {importlib.metadata.version(reader)}")
     description = json.loads((arguments.fixtures / "old-phone.json").read_text(encoding="utf-8"))
     checks = Checks()
     with tempfile.TemporaryDirectory(prefix="keyhaul-interop-") as folder:
         work = pathlib.Path(folder)
-        tempfile.tempdir = folder  # one of the readers leaves its decrypted manifest behind
+        tempfile.tempdir = folder  # One of the readers does not delete its decrypted manifest.
         (work / "password").write_bytes(PASSWORD.encode())
         (work / "password").chmod(0o600)
-        checks.part(part_one, checks, work, description)
+        checks.run_part(check_python_backups, checks, work, description)
         if not arguments.python_side_only:
             program = Program(arguments.keyhaul, work / "home")
-            checks.part(part_two, checks, work, program, arguments.fixtures)
-            checks.part(part_three, checks, work, program, arguments.fixtures, description)
-            checks.part(part_four, checks, work, program)
+            checks.run_part(check_keyhaul_backups, checks, work, program, arguments.fixtures)
+            checks.run_part(check_plans_and_restores, checks, work, program, arguments.fixtures, description)
+            checks.run_part(check_exported_files, checks, work, program)
     print(f"\n{checks.passed} passed, {checks.failed} failed")
     return 0 if checks.failed == 0 and checks.passed > 0 else 1
 

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Opens an iOS backup (folder, tar or zip) and reads the keychain in it.
+"""Read the keychain in an iOS backup (folder, tar or zip).
 
     keychain_backup_reader.py BACKUP [--password-file F] [--device-key-file K] --json
 
-Prints every item with its typed attributes and its secret. Written from the format's description, not from Keyhaul's
-code, so that the two can be compared.
+Prints every item with its typed attributes and its secret. The code follows the description of the format, not
+Keyhaul's code, so that the two can be compared.
 """
 
 import argparse
@@ -28,15 +28,15 @@ KEYCHAIN_DOMAIN, KEYCHAIN_PATH = "KeychainDomain", "keychain-backup.plist"
 
 
 class Backup:
-    """An opened backup. `password` is bytes; a backup without one opens with the empty password."""
+    """An unlocked backup. `password` is bytes; an unencrypted backup is unlocked with the empty password."""
 
     def __init__(self, path, password=b"", device_key=None):
         self._source = open_source(path)
-        self.manifest = self._plist("Manifest.plist")
+        self.manifest = self._read_plist("Manifest.plist")
         if self.manifest is None:
             raise NotABackup("there is no Manifest.plist")
-        self.status = self._plist("Status.plist") or {}
-        self.info = self._plist("Info.plist") or {}
+        self.status = self._read_plist("Status.plist") or {}
+        self.info = self._read_plist("Info.plist") or {}
         self.is_encrypted = bool(self.manifest.get("IsEncrypted", False))
         self._password = password
         self.keybag = Keybag.parse(self.manifest["BackupKeyBag"])
@@ -44,22 +44,26 @@ class Backup:
         self.warnings = []
         records = self._source.read("Manifest.mbdb")
         self.layout = "manifest-db" if self._source.read("Manifest.db") is not None or records is None else "mbdb"
-        self.files = self._files(self._database()) if self.layout == "manifest-db" else self._records(records)
+        self.files = (
+            self._read_database_rows(self._decrypt_database())
+            if self.layout == "manifest-db"
+            else self._read_mbdb_records(records)
+        )
 
-    def _plist(self, name):
+    def _read_plist(self, name):
         content = self._source.read(name)
         try:
             return None if content is None else plistlib.loads(content)
         except Exception as error:
-            raise FormatError(f"{name} is no property list") from error
+            raise FormatError(f"{name} is not a property list") from error
 
     def _unwrap(self, key_class, wrapped):
-        opened = self.classes.get(key_class)
-        if opened is None or opened.state != "available":
+        unlocked = self.classes.get(key_class)
+        if unlocked is None or unlocked.state != "available":
             raise FormatError(f"class {key_class} has no usable key")
-        return opened.unwrap(wrapped)
+        return unlocked.unwrap(wrapped)
 
-    def _database(self):
+    def _decrypt_database(self):
         content = self._source.read("Manifest.db")
         if content is None:
             raise NotABackup("there is neither Manifest.db nor Manifest.mbdb")
@@ -67,7 +71,7 @@ class Backup:
         self.manifest_key = None
         if self.is_encrypted and field is not None:
             if len(field) not in (44, 76):
-                raise FormatError("ManifestKey has an impossible length")
+                raise FormatError("ManifestKey has an invalid length")
             self.manifest_key = self._unwrap(int.from_bytes(field[:4], "little"), field[4:])
             content = crypto.cbc_decrypt(self.manifest_key, content)
             if crypto.has_padding(content):
@@ -75,10 +79,10 @@ class Backup:
             else:
                 self.warnings.append("Manifest.db is encrypted without padding")
         if not content.startswith(SQLITE_MAGIC):
-            raise FormatError("Manifest.db is no SQLite database")
+            raise FormatError("Manifest.db is not a SQLite database")
         return content
 
-    def _files(self, database):
+    def _read_database_rows(self, database):
         handle, path = tempfile.mkstemp(suffix=".db")
         try:
             with os.fdopen(handle, "wb") as file:
@@ -92,36 +96,37 @@ class Backup:
         finally:
             pathlib.Path(path).unlink()
         return {
-            (domain, path): (identifier, flags, FileRecord.parse(self._row(blob, salts)) if blob is not None else None)
+            (domain, path): (
+                identifier, flags, FileRecord.parse(self._decrypt_row(blob, salts)) if blob is not None else None)
             for identifier, domain, path, flags, blob in rows
         }
 
-    def _row(self, stored, salts):
-        """A record in clear: iOS 10.0 sealed each, in base64; every other system wrote them as they are."""
+    def _decrypt_row(self, stored, salts):
+        """Return the plaintext of a record. Only iOS 10.0 encrypted records one by one, in base64."""
         stored = stored.encode("utf-8") if isinstance(stored, str) else stored
         if not self.is_encrypted or stored.startswith(b"bplist00"):
             return stored
         if len(salts) != 1:
-            raise FormatError("the rows are sealed, and there is no salt for them")
+            raise FormatError("the rows are encrypted, and there is no salt for them")
         try:
             stored = base64.b64decode(stored, validate=True)
         except ValueError:
             pass
         if not stored or len(stored) % 16:
-            raise FormatError("a sealed row is not a whole number of blocks")
+            raise FormatError("an encrypted row is not a whole number of blocks")
         key = hashlib.sha1(self._password + salts[0][0]).digest()[:16]
-        plain = crypto.cbc_decrypt(key, stored, iv=bytes(range(16)))
-        if not crypto.has_padding(plain):
-            raise FormatError("a sealed row does not open")
-        return crypto.unpad(plain)
+        plaintext = crypto.cbc_decrypt(key, stored, iv=bytes(range(16)))
+        if not crypto.has_padding(plaintext):
+            raise FormatError("an encrypted row cannot be decrypted")
+        return crypto.unpad(plaintext)
 
-    def _records(self, content):
+    def _read_mbdb_records(self, content):
         files = {}
         for record in mbdb.parse(content):
             domain, path = ((text or b"").decode("utf-8") for text in (record.domain, record.path))
             key = record.key
             if key is not None and len(key) not in (44, 76):
-                raise FormatError("a file's key has an impossible length")
+                raise FormatError("a file's key has an invalid length")
             files[domain, path] = file_id(domain, path), 1 if record.mode & 0xF000 == REGULAR else 2, FileRecord(
                 path, record.mode, record.size, record.protection_class,
                 int.from_bytes(key[:4], "little") if key else 0, key[4:] if key else None, record.digest,
@@ -129,12 +134,12 @@ class Backup:
         return files
 
     def read_file(self, domain, path):
-        """The content of a file in clear."""
+        """Return the decrypted contents of a file."""
         if (domain, path) not in self.files:
-            raise FormatError(f"the manifest lists no {domain} {path}")
+            raise FormatError(f"the manifest does not list {domain} {path}")
         identifier, _, record = self.files[domain, path]
         if identifier != file_id(domain, path):
-            raise FormatError(f"the fileID of {domain} {path} doesn't follow from its name")
+            raise FormatError(f"the fileID of {domain} {path} is not the digest of its name")
         content = self._source.read(f"{identifier[:2]}/{identifier}" if self.layout == "manifest-db" else identifier)
         if content is None and record is not None and record.size == 0:
             return b""
@@ -144,19 +149,20 @@ class Backup:
             return content
         if record is None or record.wrapped_key is None:
             raise FormatError(f"{domain} {path} has no key")
-        plain = crypto.unpad(crypto.cbc_decrypt(self._unwrap(record.key_class, record.wrapped_key), content))
-        if len(plain) != record.size:
-            self.warnings.append(f"{domain} {path} has {len(plain)} bytes, {record.size} were recorded")
-        return plain
+        plaintext = crypto.unpad(crypto.cbc_decrypt(self._unwrap(record.key_class, record.wrapped_key), content))
+        if len(plaintext) != record.size:
+            self.warnings.append(f"{domain} {path} has {len(plaintext)} bytes, {record.size} were recorded")
+        return plaintext
 
     def keychain_file(self):
+        """Return the decrypted keychain file."""
         return self.read_file(KEYCHAIN_DOMAIN, KEYCHAIN_PATH)
 
     def keychain_items(self):
-        """All items, numbered as Keyhaul numbers them: genp, inet, cert, keys."""
+        """Return all items, numbered as Keyhaul numbers them: genp, inet, cert, keys."""
         root = plistlib.loads(self.keychain_file(), fmt=plistlib.FMT_BINARY)
-        named = root.get("keybag-uuid")
-        if isinstance(named, str) and named != self.keybag.uuid_text:
+        keybag_uuid = root.get("keybag-uuid")
+        if isinstance(keybag_uuid, str) and keybag_uuid != self.keybag.uuid_text:
             raise FormatError("the keychain file belongs to another keybag")
         tables = {table: root.get(table, []) for table in items.TABLES}
         entries = [
@@ -167,36 +173,40 @@ class Backup:
 
 
 def describe(backup):
-    """Everything in the backup as a JSON document (format keychain-backup-contents/1)."""
+    """Return the contents of a backup as a JSON document (format keychain-backup-contents/1)."""
     lockdown = backup.manifest.get("Lockdown", {})
-    described = []
+    entries = []
     for item in backup.keychain_items():
         entry = {
             "index": item.index, "kind": item.kind, "table": item.table, "protection": item.protection,
-            "readable": item.readable,
+            "readable": item.is_readable,
         }
         if item.blob:
             entry["blob"] = {
                 "version": item.blob.version, "static_iv": item.blob.has_static_iv, "class": item.blob.key_class}
         if item.reference:
-            entry["persistent_reference"] = typed_json.data(item.reference.serialized())
-        if item.readable:
-            entry["attributes"] = {code: typed_json.marked(value) for code, value in sorted(item.attributes.items())}
+            entry["persistent_reference"] = typed_json.encode_bytes(item.reference.serialized())
+        if item.is_readable:
+            entry["attributes"] = {code: typed_json.to_json(value) for code, value in sorted(item.attributes.items())}
             if item.secret is not None:
-                entry["secret"] = typed_json.secret(item.secret)
+                entry["secret"] = typed_json.secret_to_json(item.secret)
         else:
             entry.update(reason=item.reason, detail=item.detail)
-        described.append(entry)
-    double, single = backup.keybag.rounds
+        entries.append(entry)
+    sha256_iterations, sha1_iterations = backup.keybag.iterations
     return {
         "format": "keychain-backup-contents/1",
         "device": {
-            "udid": lockdown.get("UniqueDeviceID"), "name": lockdown.get("DeviceName"),
-            "product_type": lockdown.get("ProductType"), "product_version": lockdown.get("ProductVersion"),
+            "udid": lockdown.get("UniqueDeviceID"),
+            "name": lockdown.get("DeviceName"),
+            "product_type": lockdown.get("ProductType"),
+            "product_version": lockdown.get("ProductVersion"),
         },
         "encrypted": backup.is_encrypted,
         "keybag": {
-            "uuid": backup.keybag.uuid_text, "version": backup.keybag.number(b"VERS"), "rounds": [double, single],
+            "uuid": backup.keybag.uuid_text,
+            "version": backup.keybag.number(b"VERS"),
+            "rounds": [sha256_iterations, sha1_iterations],
             "classes": [
                 {"class": entry.key_class, "wrap": entry.wrap, "state": backup.classes[entry.key_class].state}
                 for entry in backup.keybag.classes
@@ -206,12 +216,12 @@ def describe(backup):
             {"domain": domain, "path": path, "flags": flags} for (domain, path), (_, flags, _) in backup.files.items()
         ],
         "warnings": backup.warnings,
-        "items": described,
+        "items": entries,
     }
 
 
 def read_password(path):
-    """A password from a file; one trailing newline doesn't belong to it."""
+    """Return the password in a file, without a trailing newline."""
     content = sys.stdin.buffer.read() if path == "-" else pathlib.Path(path).read_bytes()
     for newline in (b"\r\n", b"\n"):
         if content.endswith(newline):
@@ -231,16 +241,16 @@ def main():
     if device_key is not None and len(device_key) != 16:
         parser.error("the device key has 16 bytes")
     try:
-        described = describe(Backup(arguments.backup, password, device_key))
+        contents = describe(Backup(arguments.backup, password, device_key))
     except (FormatError, NotABackup, WrongPassword) as error:
         print(f"error: {error}", file=sys.stderr)
         return {WrongPassword: 12, FormatError: 13}.get(type(error), 14 if isinstance(error, NotABackup) else 13)
     if arguments.json:
-        json.dump(described, sys.stdout, indent=2, ensure_ascii=False)
+        json.dump(contents, sys.stdout, indent=2, ensure_ascii=False)
         print()
     else:
-        readable = sum(entry["readable"] for entry in described["items"])
-        print(f"{len(described['items'])} items, {readable} readable")
+        is_readable = sum(entry["readable"] for entry in contents["items"])
+        print(f"{len(contents['items'])} items, {is_readable} readable")
     return 0
 
 

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Writes an iOS backup with a keychain from a JSON description of items (format device-fixture/1).
+"""Write an iOS backup with a keychain from a JSON description of items (format device-fixture/1).
 
     keychain_backup_writer.py DESCRIPTION FOLDER --password-file F [--device-key-file K] [variants]
     keychain_backup_writer.py DESCRIPTION FOLDER --no-password --device-key-file K
 
-The same description, options and seed give the same bytes (but for SQLite's own version number in Manifest.db).
-What never leaves a device is left out: items of class akpu, of a token, or behind an access control.
+The same description, options and seed give the same bytes, except for SQLite's version number in Manifest.db. Items
+that never leave a device are omitted: class akpu, tokens, and items with an access control.
 """
 
 import argparse
@@ -35,86 +35,90 @@ CREATE TABLE Properties (key TEXT PRIMARY KEY, value BLOB);
 
 @dataclass
 class Options:
-    """How to write; each field is a way in which real backups differ."""
+    """The options of a backup. Each field is a way in which real backups differ."""
 
     password: object = None
     device_key: object = None
     keybag_version: int = 4
-    double_rounds: int = 10_000_000
-    rounds: int = 10_000
-    ascending: bool = False
+    sha256_iterations: int = 10_000_000
+    sha1_iterations: int = 10_000
+    is_ascending: bool = False
     blob_version: int = 3
-    static_iv: bool = False
-    row_references: bool = False
-    padded_manifest: bool = True
-    with_digests: bool = True
+    uses_static_iv: bool = False
+    has_row_references: bool = False
+    is_manifest_padded: bool = True
+    has_digests: bool = True
 
 
-def leaves_device(described):
-    return described["protection"] != "akpu" and "token" not in described and "access_control" not in described
+def leaves_device(item):
+    """Whether an item can be part of a backup."""
+    return item["protection"] != "akpu" and "token" not in item and "access_control" not in item
 
 
 def _to_microseconds(value):
-    """Python writes the dates of a property list (blobs of version 2) no finer than this."""
+    """Return a value that Python can write exactly: dates in property lists (blobs of version 2) have microseconds."""
     if not isinstance(value, apple_der.Moment):
         return value
     return apple_der.Moment.from_datetime(apple_der.EPOCH + datetime.timedelta(seconds=value.seconds))
 
 
 class Writer:
-    """Writes one backup; `written` then holds the table and the whole dictionary of each item."""
+    """The writer of one backup. Afterwards, `written` has the table and the whole dictionary of each item."""
 
     def __init__(self, description, options):
         if description.get("format") != "device-fixture/1":
             raise FormatError("the description is not of format device-fixture/1")
         self.description, self.options = description, options
         self.random = crypto.SeededRandom(f"{description['seed']} {description['device']['name']}")
-        self.encrypted = options.password is not None
+        self.is_encrypted = options.password is not None
         self.device_key = options.device_key or self.random.bytes(16)
         udid = self.random.bytes(12).hex().upper()
         self.udid = f"{udid[:8]}-{udid[8:]}"
         self.created = apple_der.Moment.from_rfc3339(description["created"])
         self.bag, self.class_keys = keybag.make(
-            self.random, options.password or b"", self.device_key, options.keybag_version, options.double_rounds,
-            options.rounds, options.ascending, self.encrypted)
+            self.random, options.password or b"", self.device_key, options.keybag_version, options.sha256_iterations,
+            options.sha1_iterations, options.is_ascending, self.is_encrypted)
         self.written = []
 
-    def item_entry(self, described, number):
-        """The entry of the keychain file for one described item."""
-        table = items.TABLE_OF_KIND[described["kind"]]
-        attributes = {code: typed_json.parse(value) for code, value in described["attributes"].items()}
+    def item_entry(self, item, number):
+        """Return the entry of the keychain file for one item."""
+        table = items.TABLE_OF_KIND[item["kind"]]
+        attributes = {code: typed_json.from_json(value) for code, value in item["attributes"].items()}
         dictionary = {"cdat": self.created, "mdat": self.created, "sync": 0, "tomb": 0, "musr": b""}
         reference = items.Reference(table, row=number)
-        if not self.options.row_references:
+        if not self.options.has_row_references:
             reference = items.Reference(table, identifier=self.random.bytes(16))
             dictionary["persistref"] = reference.identifier
             dictionary["UUID"] = str(uuid.UUID(bytes=self.random.bytes(16))).upper()
         dictionary.update(attributes)
-        dictionary["pdmn"] = described["protection"]
+        dictionary["pdmn"] = item["protection"]
         if self.options.blob_version == 2:
             dictionary = {code: _to_microseconds(value) for code, value in dictionary.items()}
-        if "secret" in described:
-            dictionary["v_Data"] = typed_json.parse(described["secret"])
+        if "secret" in item:
+            dictionary["v_Data"] = typed_json.from_json(item["secret"])
         dictionary["sha1"] = items.digest(table, dictionary)
-        key_class = keybag.KEYCHAIN_CLASSES[described["protection"]]
-        blob = items.seal(
+        key_class = keybag.KEYCHAIN_CLASSES[item["protection"]]
+        blob = items.encrypt_item(
             items.encode_dictionary(dictionary, self.options.blob_version), key_class, self.class_keys[key_class],
-            self.random.bytes(32), self.options.blob_version, self.options.static_iv)
+            self.random.bytes(32), self.options.blob_version, self.options.uses_static_iv)
         self.written.append((table, dictionary))
         return table, {"v_Data": blob, "v_PersistentRef": reference.serialized()}
 
     def keychain_file(self):
+        """Return the keychain file."""
         root = {"keybag-uuid": self.bag.uuid_text}
-        for number, described in enumerate(filter(leaves_device, self.description["items"]), start=1):
-            table, entry = self.item_entry(described, number)
+        for number, item in enumerate(filter(leaves_device, self.description["items"]), start=1):
+            table, entry = self.item_entry(item, number)
             root.setdefault(table, []).append(entry)
         return plistlib.dumps(root, fmt=plistlib.FMT_BINARY)
 
     def wrapped_key(self, key_class):
+        """Return a new key, and the same key wrapped under a class key."""
         key = self.random.bytes(32)
         return key, crypto.wrap(self.class_keys[key_class], key)
 
     def manifest_database(self, rows):
+        """Return Manifest.db with these rows."""
         handle, path = tempfile.mkstemp(suffix=".db")
         os.close(handle)
         try:
@@ -131,11 +135,11 @@ class Writer:
             pathlib.Path(path).unlink()
 
     def write(self, folder):
-        """Writes the backup into a folder that doesn't exist or is empty."""
+        """Write the backup to a folder that is empty or does not exist. Return the contents of the keychain file."""
         folder = pathlib.Path(folder)
         folder.mkdir(parents=True, exist_ok=True)
         if any(folder.iterdir()):
-            raise FormatError("the target folder isn't empty")
+            raise FormatError("the target folder is not empty")
         modified = int(self.created.seconds) + 978307200
         content = self.keychain_file()
         directory = mbfile.FileRecord("", mbfile.DIRECTORY | 0o700, modified=modified)
@@ -143,24 +147,23 @@ class Writer:
             KEYCHAIN_PATH, mbfile.REGULAR | 0o600, size=len(content), protection_class=3, modified=modified)
         manifest = {
             "Version": "10.0", "Date": apple_der.EPOCH + datetime.timedelta(seconds=int(self.created.seconds)),
-            "SystemDomainsVersion": "24.0", "WasPasscodeSet": True, "IsEncrypted": self.encrypted,
+            "SystemDomainsVersion": "24.0", "WasPasscodeSet": True, "IsEncrypted": self.is_encrypted,
             "BackupKeyBag": self.bag.serialized(), "Lockdown": self.lockdown(), "Applications": {},
         }
         stored = content
-        if self.encrypted:
+        if self.is_encrypted:
             key, record.wrapped_key = self.wrapped_key(3)
             record.key_class = 3
             stored = crypto.cbc_encrypt(key, crypto.pad(content))
-        if self.options.with_digests:
+        if self.options.has_digests:
             record.digest = hashlib.sha1(stored).digest()
         database = self.manifest_database([
-            (mbfile.file_id(KEYCHAIN_DOMAIN, ""), KEYCHAIN_DOMAIN, "", 2, directory.archived()),
-            (mbfile.file_id(KEYCHAIN_DOMAIN, KEYCHAIN_PATH), KEYCHAIN_DOMAIN, KEYCHAIN_PATH, 1, record.archived()),
-        ])
-        if self.encrypted:
+            (mbfile.file_id(KEYCHAIN_DOMAIN, ""), KEYCHAIN_DOMAIN, "", 2, directory.encode()),
+            (mbfile.file_id(KEYCHAIN_DOMAIN, KEYCHAIN_PATH), KEYCHAIN_DOMAIN, KEYCHAIN_PATH, 1, record.encode())])
+        if self.is_encrypted:
             key, wrapped = self.wrapped_key(3)
             manifest["ManifestKey"] = (3).to_bytes(4, "little") + wrapped
-            database = crypto.cbc_encrypt(key, crypto.pad(database) if self.options.padded_manifest else database)
+            database = crypto.cbc_encrypt(key, crypto.pad(database) if self.options.is_manifest_padded else database)
         identifier = mbfile.file_id(KEYCHAIN_DOMAIN, KEYCHAIN_PATH)
         (folder / identifier[:2]).mkdir()
         (folder / identifier[:2] / identifier).write_bytes(stored)
@@ -199,15 +202,17 @@ def main():
     parser = argparse.ArgumentParser(description="Write an iOS backup with a keychain from a description of items.")
     parser.add_argument("description", help="JSON, format device-fixture/1")
     parser.add_argument("folder", help="does not exist, or is empty")
-    secrecy = parser.add_mutually_exclusive_group(required=True)
-    secrecy.add_argument("--password-file", help="- for standard input")
-    secrecy.add_argument("--no-password", action="store_true")
-    parser.add_argument("--device-key-file", help="16 bytes: the key 0x835 of the device that makes the backup")
+    password_options = parser.add_mutually_exclusive_group(required=True)
+    password_options.add_argument("--password-file", help="- for standard input")
+    password_options.add_argument("--no-password", action="store_true")
+    parser.add_argument("--device-key-file", help="16 bytes: key 0x835 of the source device")
     parser.add_argument("--keybag-version", type=int, choices=(3, 4, 5), default=4)
-    parser.add_argument("--rounds", type=int, default=10_000_000, help="of SHA-256; 0 for the one-round form")
+    parser.add_argument("--rounds", type=int, default=10_000_000, help="SHA-256 iterations; 0 for SHA-1 alone")
     parser.add_argument("--ascending", action="store_true", help="class keys 1 to 11 instead of 11 to 1")
     parser.add_argument("--blob-version", type=int, choices=(2, 3), default=3)
-    parser.add_argument("--static-iv", action="store_true", help="the form that device databases use")
+    parser.add_argument(
+        "--static-iv", action="store_true", help="encrypt items with the static IV, as device databases do"
+    )
     parser.add_argument("--row-references", action="store_true", help="persistent references by row number")
     parser.add_argument("--unpadded-manifest", action="store_true")
     parser.add_argument("--no-digests", action="store_true")
@@ -217,9 +222,10 @@ def main():
         parser.error("the device key has 16 bytes")
     options = Options(
         password=read_password(arguments.password_file) if arguments.password_file else None, device_key=device_key,
-        keybag_version=arguments.keybag_version, double_rounds=arguments.rounds, ascending=arguments.ascending,
-        blob_version=arguments.blob_version, static_iv=arguments.static_iv, row_references=arguments.row_references,
-        padded_manifest=not arguments.unpadded_manifest, with_digests=not arguments.no_digests)
+        keybag_version=arguments.keybag_version, sha256_iterations=arguments.rounds, is_ascending=arguments.ascending,
+        blob_version=arguments.blob_version, uses_static_iv=arguments.static_iv,
+        has_row_references=arguments.row_references, is_manifest_padded=not arguments.unpadded_manifest,
+        has_digests=not arguments.no_digests)
     try:
         description = json.loads(pathlib.Path(arguments.description).read_text(encoding="utf-8"))
         writer = Writer(description, options)

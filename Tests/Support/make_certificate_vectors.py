@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Makes Tests/TestSupport/certificate-vectors.json: keys and certificates in every form, with what a keychain keeps.
+"""Make Tests/TestSupport/certificate-vectors.json: keys and certificates in every format, with their attributes.
 
     make_certificate_vectors.py [FILE]
 
-Keys, their encodings and the certificates come from the `openssl` command and the package `cryptography`; hashes from
-hashlib; normalised names are spelled out below. Keys are random, so each run gives another file with the same cases.
-Every name is invented and lies in a domain reserved for examples (RFC 2606).
+The keys, their encodings and the certificates come from `openssl` and `cryptography`, and the hashes from hashlib.
+Normalized names are written out below. The keys are random, so each run makes a different file with the same cases. All
+names are invented, and are in domains that are reserved for examples (RFC 2606).
 """
 
 import base64
@@ -29,83 +29,98 @@ NOT_BEFORE = datetime.datetime(2026, 1, 1)
 NOT_AFTER = datetime.datetime(2036, 1, 1)
 
 
-def openssl(*arguments, given=b""):
-    return subprocess.run(["openssl", *arguments], input=given, check=True, stdout=subprocess.PIPE,
+def openssl(*arguments, stdin=b""):
+    """Return the output of an `openssl` command."""
+    return subprocess.run(["openssl", *arguments], input=stdin, check=True, stdout=subprocess.PIPE,
                           stderr=subprocess.DEVNULL).stdout
 
 
-def text(content):
+def base64_text(content):
+    """Return bytes as base64 text."""
     return base64.b64encode(content).decode("ascii")
 
 
 def der(tag, *parts):
+    """Return a DER element."""
     content = b"".join(parts)
     length = len(content)
     digits = length.to_bytes(max(1, (length.bit_length() + 7) // 8), "big")
     return bytes([tag]) + (digits if length < 0x80 else bytes([0x80 | len(digits)]) + digits) + content
 
 
-def loaded(pem):
-    # OpenSSL's older, smaller keys are below what the package wants to use; it reads them all the same.
+def load_private_key(pem):
+    # `cryptography` rejects small keys, unless the check is skipped.
     return serialization.load_pem_private_key(pem, None, unsafe_skip_rsa_key_validation=True)
 
 
 def rsa_key(bits):
+    """Return an RSA key in PEM, and its entry with every format."""
     pem = openssl("genrsa", "-traditional", str(bits))
-    private = openssl("rsa", "-traditional", "-outform", "DER", given=pem)
-    public = openssl("rsa", "-RSAPublicKey_out", "-outform", "DER", given=pem)
-    forms = {
+    private = openssl("rsa", "-traditional", "-outform", "DER", stdin=pem)
+    public = openssl("rsa", "-RSAPublicKey_out", "-outform", "DER", stdin=pem)
+    private_formats = {
         "PKCS#1 PEM": pem, "PKCS#1 DER": private,
-        "PKCS#8 PEM": openssl("pkcs8", "-topk8", "-nocrypt", given=pem),
-        "PKCS#8 DER": openssl("pkcs8", "-topk8", "-nocrypt", "-outform", "DER", given=pem),
+        "PKCS#8 PEM": openssl("pkcs8", "-topk8", "-nocrypt", stdin=pem),
+        "PKCS#8 DER": openssl("pkcs8", "-topk8", "-nocrypt", "-outform", "DER", stdin=pem),
     }
-    public_forms = {
-        "PKCS#1 PEM": openssl("rsa", "-RSAPublicKey_out", given=pem), "PKCS#1 DER": public,
-        "SPKI PEM": openssl("pkey", "-pubout", given=pem),
-        "SPKI DER": openssl("pkey", "-pubout", "-outform", "DER", given=pem),
+    public_formats = {
+        "PKCS#1 PEM": openssl("rsa", "-RSAPublicKey_out", stdin=pem), "PKCS#1 DER": public,
+        "SPKI PEM": openssl("pkey", "-pubout", stdin=pem),
+        "SPKI DER": openssl("pkey", "-pubout", "-outform", "DER", stdin=pem),
     }
     return pem, {
-        "name": f"RSA {bits}", "type": 42, "size": (bits + 7) // 8 * 8, "public_hex": public.hex(),
-        "private_hex": private.hex(), "label_hex": hashlib.sha1(public).hexdigest(),
-        "private": {k: text(v) for k, v in forms.items()}, "public": {k: text(v) for k, v in public_forms.items()},
+        "name": f"RSA {bits}",
+        "type": 42,
+        "size": (bits + 7) // 8 * 8,
+        "public_hex": public.hex(),
+        "private_hex": private.hex(),
+        "label_hex": hashlib.sha1(public).hexdigest(),
+        "private": {k: base64_text(v) for k, v in private_formats.items()},
+        "public": {k: base64_text(v) for k, v in public_formats.items()},
     }
 
 
 def ec_key(name):
+    """Return a key on a curve in PEM, and its entry with every format."""
     curve, bits = CURVES[name]
     with_parameters = openssl("ecparam", "-genkey", "-name", curve)
-    pem = openssl("ec", given=with_parameters)
-    key = loaded(pem)
+    pem = openssl("ec", stdin=with_parameters)
+    key = load_private_key(pem)
     size = (bits + 7) // 8
     number = key.private_numbers().private_value.to_bytes(size, "big")
     point = key.public_key().public_bytes(
         serialization.Encoding.X962, serialization.PublicFormat.UncompressedPoint)
-    forms = {
+    private_formats = {
         "SEC 1 PEM": pem, "SEC 1 PEM after the curve": with_parameters,
-        "SEC 1 DER": openssl("ec", "-outform", "DER", given=pem),
-        "SEC 1 DER without a public key": openssl("ec", "-no_public", "-outform", "DER", given=pem),
-        "SEC 1 DER, compressed": openssl("ec", "-conv_form", "compressed", "-outform", "DER", given=pem),
-        "PKCS#8 PEM": openssl("pkcs8", "-topk8", "-nocrypt", given=pem),
-        "PKCS#8 DER": openssl("pkcs8", "-topk8", "-nocrypt", "-outform", "DER", given=pem),
+        "SEC 1 DER": openssl("ec", "-outform", "DER", stdin=pem),
+        "SEC 1 DER without a public key": openssl("ec", "-no_public", "-outform", "DER", stdin=pem),
+        "SEC 1 DER, compressed": openssl("ec", "-conv_form", "compressed", "-outform", "DER", stdin=pem),
+        "PKCS#8 PEM": openssl("pkcs8", "-topk8", "-nocrypt", stdin=pem),
+        "PKCS#8 DER": openssl("pkcs8", "-topk8", "-nocrypt", "-outform", "DER", stdin=pem),
         "raw": point + number,
     }
-    public_forms = {
-        "SPKI PEM": openssl("ec", "-pubout", given=pem),
-        "SPKI DER": openssl("ec", "-pubout", "-outform", "DER", given=pem),
-        "SPKI DER, compressed": openssl("ec", "-pubout", "-conv_form", "compressed", "-outform", "DER", given=pem),
+    public_formats = {
+        "SPKI PEM": openssl("ec", "-pubout", stdin=pem),
+        "SPKI DER": openssl("ec", "-pubout", "-outform", "DER", stdin=pem),
+        "SPKI DER, compressed": openssl("ec", "-pubout", "-conv_form", "compressed", "-outform", "DER", stdin=pem),
         "raw": point,
     }
     return pem, {
-        "name": name, "type": 73, "size": bits, "public_hex": point.hex(), "private_hex": (point + number).hex(),
+        "name": name,
+        "type": 73,
+        "size": bits,
+        "public_hex": point.hex(),
+        "private_hex": (point + number).hex(),
         "label_hex": hashlib.sha1(point).hexdigest(),
-        "private": {k: text(v) for k, v in forms.items()}, "public": {k: text(v) for k, v in public_forms.items()},
+        "private": {k: base64_text(v) for k, v in private_formats.items()},
+        "public": {k: base64_text(v) for k, v in public_formats.items()},
     }
 
 
-def refused(rsa_pem, ec_pem):
-    """Files that are no key of ours, each with the code of the error and a word of its reason."""
+def rejected_keys(rsa_pem, ec_pem):
+    """Return files that are not supported keys, with the expected error code."""
     secret = "pass:invented"
-    p256, other = loaded(ec_pem), ec.generate_private_key(ec.SECP256R1())
+    p256, other = load_private_key(ec_pem), ec.generate_private_key(ec.SECP256R1())
     other_point = other.public_key().public_bytes(
         serialization.Encoding.X962, serialization.PublicFormat.UncompressedPoint)
     number = p256.private_numbers().private_value.to_bytes(32, "big")
@@ -113,10 +128,11 @@ def refused(rsa_pem, ec_pem):
     swapped = der(0x30, der(2, b"\1"), der(4, number), der(0xA0, curve), der(0xA1, der(3, b"\0", other_point)))
     own_point = p256.public_key().public_bytes(
         serialization.Encoding.X962, serialization.PublicFormat.UncompressedPoint)
-    two_curves = der(0x30, der(2, b"\0"), der(0x30, bytes.fromhex("06072a8648ce3d0201"), bytes.fromhex("06052b81040022")),
-                     der(4, der(0x30, der(2, b"\1"), der(4, number), der(0xA0, curve))))
-    numbers = loaded(rsa_pem).private_numbers()
-    stranger = rsa.generate_private_key(65537, 2048).private_numbers()
+    two_curves = der(
+        0x30, der(2, b"\0"), der(0x30, bytes.fromhex("06072a8648ce3d0201"), bytes.fromhex("06052b81040022")),
+        der(4, der(0x30, der(2, b"\1"), der(4, number), der(0xA0, curve))))
+    numbers = load_private_key(rsa_pem).private_numbers()
+    other_rsa = rsa.generate_private_key(65537, 2048).private_numbers()
 
     def integer(value):
         return der(2, value.to_bytes(value.bit_length() // 8 + 1, "big"))
@@ -134,29 +150,57 @@ def refused(rsa_pem, ec_pem):
     chain = openssl("req", "-x509", "-new", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-subj",
                     "/CN=refused.example.org", "-keyout", "/dev/null")
     cases = [
-        ("a key behind a password, old form", "encrypted", openssl("rsa", "-traditional", "-aes128", "-passout", secret, given=rsa_pem)),
-        ("a key on a curve behind a password, old form", "encrypted", openssl("ec", "-aes256", "-passout", secret, given=ec_pem)),
-        ("PKCS#8 behind a password, PEM", "encrypted", openssl("pkcs8", "-topk8", "-passout", secret, given=rsa_pem)),
-        ("PKCS#8 behind a password, DER", "encrypted", openssl("pkcs8", "-topk8", "-outform", "DER", "-passout", secret, given=ec_pem)),
+        (
+            "a key behind a password, old form", "encrypted",
+            openssl("rsa", "-traditional", "-aes128", "-passout", secret, stdin=rsa_pem)),
+        (
+            "a key on a curve behind a password, old form", "encrypted",
+            openssl("ec", "-aes256", "-passout", secret, stdin=ec_pem)),
+        ("PKCS#8 behind a password, PEM", "encrypted", openssl("pkcs8", "-topk8", "-passout", secret, stdin=rsa_pem)),
+        (
+            "PKCS#8 behind a password, DER", "encrypted",
+            openssl("pkcs8", "-topk8", "-outform", "DER", "-passout", secret, stdin=ec_pem)),
         ("a certificate in PEM", "unexpectedKind", chain),
-        ("a certificate in DER", "unexpectedKind", openssl("x509", "-outform", "DER", given=chain)),
+        ("a certificate in DER", "unexpectedKind", openssl("x509", "-outform", "DER", stdin=chain)),
         ("two keys", "unexpectedKind", rsa_pem + ec_pem),
-        ("a PKCS#12 bundle", "unsupported", openssl("pkcs12", "-export", "-nocerts", "-inkey", "/dev/stdin", "-passout", secret, given=ec_pem)),
+        (
+            "a PKCS#12 bundle", "unsupported",
+            openssl("pkcs12", "-export", "-nocerts", "-inkey", "/dev/stdin", "-passout", secret, stdin=ec_pem)),
         ("an Ed25519 key", "unsupported", openssl("genpkey", "-algorithm", "ed25519")),
-        ("an Ed25519 public key", "unsupported", openssl("pkey", "-pubout", given=openssl("genpkey", "-algorithm", "ed25519"))),
-        ("an RSA key for PSS alone", "unsupported", openssl("genpkey", "-algorithm", "rsa-pss", "-pkeyopt", "rsa_keygen_bits:1024")),
-        ("an RSA key of three primes", "unsupported", openssl("genpkey", "-algorithm", "RSA", "-pkeyopt", "rsa_keygen_bits:2048", "-pkeyopt", "rsa_keygen_primes:3")),
-        ("a key on secp256k1", "unsupported", openssl("ec", given=openssl("ecparam", "-genkey", "-name", "secp256k1"))),
-        ("a key on secp224r1", "unsupported", openssl("pkcs8", "-topk8", "-nocrypt", given=openssl("ecparam", "-genkey", "-name", "secp224r1"))),
-        ("a curve that is spelled out", "unsupported", openssl("ec", "-param_enc", "explicit", given=ec_pem)),
-        ("a public key on a curve that is spelled out", "unsupported", openssl("ec", "-pubout", "-param_enc", "explicit", "-outform", "DER", given=ec_pem)),
-        ("an OpenSSH key", "unsupported", p256.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.OpenSSH, serialization.NoEncryption())),
+        (
+            "an Ed25519 public key", "unsupported",
+            openssl("pkey", "-pubout", stdin=openssl("genpkey", "-algorithm", "ed25519"))),
+        (
+            "an RSA key for PSS alone", "unsupported",
+            openssl("genpkey", "-algorithm", "rsa-pss", "-pkeyopt", "rsa_keygen_bits:1024")),
+        (
+            "an RSA key of three primes",
+            "unsupported",
+            openssl(
+                "genpkey", "-algorithm", "RSA", "-pkeyopt", "rsa_keygen_bits:2048", "-pkeyopt", "rsa_keygen_primes:3"
+            ),
+        ),
+        ("a key on secp256k1", "unsupported", openssl("ec", stdin=openssl("ecparam", "-genkey", "-name", "secp256k1"))),
+        (
+            "a key on secp224r1", "unsupported",
+            openssl("pkcs8", "-topk8", "-nocrypt", stdin=openssl("ecparam", "-genkey", "-name", "secp224r1"))),
+        ("a curve that is spelled out", "unsupported", openssl("ec", "-param_enc", "explicit", stdin=ec_pem)),
+        (
+            "a public key on a curve that is spelled out", "unsupported",
+            openssl("ec", "-pubout", "-param_enc", "explicit", "-outform", "DER", stdin=ec_pem)),
+        (
+            "an OpenSSH key",
+            "unsupported",
+            p256.private_bytes(
+                serialization.Encoding.PEM, serialization.PrivateFormat.OpenSSH, serialization.NoEncryption()
+            ),
+        ),
         ("another key's public half, SEC 1", "mismatch", swapped),
         ("another key's public half, raw", "mismatch", other_point + number),
         ("two curves in one key", "mismatch", two_curves),
-        ("another modulus", "mismatch", pkcs1(n=stranger.public_numbers.n)),
+        ("another modulus", "mismatch", pkcs1(n=other_rsa.public_numbers.n)),
         ("another private exponent", "mismatch", pkcs1(d=numbers.d - 2)),
-        ("another prime", "mismatch", pkcs1(p=stranger.p)),
+        ("another prime", "mismatch", pkcs1(p=other_rsa.p)),
         ("another first exponent", "mismatch", pkcs1(dp=numbers.dmp1 + 2)),
         ("another second exponent", "mismatch", pkcs1(dq=numbers.dmq1 + 2)),
         ("another coefficient", "mismatch", pkcs1(qi=numbers.iqmp + 1)),
@@ -175,10 +219,10 @@ def refused(rsa_pem, ec_pem):
         ("a PEM block with a letter that is none of base64", "malformed", ec_pem.replace(b"\nM", b"\n!", 1)),
         ("an empty PEM block", "malformed", b"-----BEGIN PRIVATE KEY-----\n-----END PRIVATE KEY-----\n"),
     ]
-    return [{"name": name, "code": code, "file": text(content)} for name, code, content in cases]
+    return [{"name": name, "code": code, "file": base64_text(content)} for name, code, content in cases]
 
 
-# Subject as (identifier, ASN.1 type, text, text as a keychain normalises it); one list for each set of attributes.
+# Subjects as (identifier, ASN.1 type, text, text as a keychain normalizes it), with a list for each set of attributes.
 PRINTABLE, UTF8 = Type.PrintableString, Type.UTF8String
 NAMES = {
     "printable": [
@@ -199,7 +243,7 @@ NAMES = {
         [(NameOID.ORGANIZATIONAL_UNIT_NAME, UTF8, "Test Unit", "Test Unit")],
     ],
     "mail": [[(NameOID.EMAIL_ADDRESS, Type.IA5String, "Anna@Example.org", "Anna@Example.org")]],
-    # Long enough that shortening it changes the length of its length.
+    # Normalization makes the name so much shorter that its length needs fewer bytes.
     "long": [[(NameOID.COMMON_NAME, PRINTABLE, "long " + " " * 20 + "x" * 32, "LONG " + "X" * 32),
               (NameOID.ORGANIZATION_NAME, PRINTABLE, "o" * 40 + " " * 20 + "p", "O" * 40 + " P")]],
     "empty": [],
@@ -207,11 +251,13 @@ NAMES = {
 
 
 def name(parts):
-    return x509.Name([x509.RelativeDistinguishedName([x509.NameAttribute(oid, given, _type=kind)
-                                                      for oid, kind, given, _ in part]) for part in parts])
+    """Return an X.509 name."""
+    return x509.Name([x509.RelativeDistinguishedName([x509.NameAttribute(oid, value, _type=kind)
+                                                      for oid, kind, value, _ in part]) for part in parts])
 
 
-def normalised(parts):
+def normalized_name(parts):
+    """Return the DER encoding of a name as a keychain normalizes it."""
     tags = {PRINTABLE: 0x13, UTF8: 0x0C, Type.IA5String: 0x16}
 
     def oid(identifier):
@@ -224,16 +270,17 @@ def normalised(parts):
             out.append(bytes(reversed(digits)))
         return der(6, *out)
 
-    # A set keeps the order it had in the certificate, which is that of the encodings before normalising.
+    # A set keeps the order of the certificate, which is that of the encodings before normalization.
     content = b""
     for part in parts:
-        pairs = [(der(0x30, oid(i), der(tags[k], given.encode())), der(0x30, oid(i), der(tags[k], kept.encode())))
-                 for i, k, given, kept in part]
-        content += der(0x31, *(kept for _, kept in sorted(pairs)))
+        pairs = [(der(0x30, oid(i), der(tags[k], given.encode())), der(0x30, oid(i), der(tags[k], normalized.encode())))
+                 for i, k, given, normalized in part]
+        content += der(0x31, *(normalized for _, normalized in sorted(pairs)))
     return content
 
 
 def certificate(title, subject, issuer, key, signer, serial, summary, skid=True, algorithm=hashes.SHA256()):
+    """Return the entry of a new certificate."""
     builder = (x509.CertificateBuilder().subject_name(name(NAMES[subject])).issuer_name(name(NAMES[issuer]))
                .public_key(key.public_key()).serial_number(serial).not_valid_before(NOT_BEFORE)
                .not_valid_after(NOT_AFTER))
@@ -242,12 +289,14 @@ def certificate(title, subject, issuer, key, signer, serial, summary, skid=True,
         extension = x509.SubjectKeyIdentifier.from_public_key(key.public_key())
         identifier = extension.digest.hex()
         builder = builder.add_extension(extension, critical=False)
-    made = builder.sign(signer, algorithm)
-    return described(title, made.public_bytes(serialization.Encoding.DER), key, 3, subject, issuer, serial, identifier,
-                     summary)
+    signed = builder.sign(signer, algorithm)
+    return certificate_entry(
+        title, signed.public_bytes(serialization.Encoding.DER), key, 3, subject, issuer, serial, identifier, summary
+    )
 
 
-def described(title, content, key, version, subject, issuer, serial, identifier, summary):
+def certificate_entry(title, content, key, version, subject, issuer, serial, identifier, summary):
+    """Return the entry of a certificate."""
     public = key.public_key()
     if isinstance(public, rsa.RSAPublicKey):
         bits = public.public_bytes(serialization.Encoding.DER, serialization.PublicFormat.PKCS1)
@@ -259,45 +308,59 @@ def described(title, content, key, version, subject, issuer, serial, identifier,
         bits = public.public_bytes(serialization.Encoding.Raw, serialization.PublicFormat.Raw)
         kind = (0, 0)
     return {
-        "name": title, "der_hex": content.hex(), "version": version, "subject_hex": normalised(NAMES[subject]).hex(),
-        "issuer_hex": normalised(NAMES[issuer]).hex(),
-        "serial_hex": serial.to_bytes(serial.bit_length() // 8 + 1, "big").hex(), "key_id_hex": identifier,
-        "key_hash_hex": hashlib.sha1(bits).hexdigest(), "key_type": kind[0], "key_size": kind[1], "summary": summary,
-        "pem": openssl("x509", "-inform", "DER", given=content).decode("ascii"),
+        "name": title,
+        "der_hex": content.hex(),
+        "version": version,
+        "subject_hex": normalized_name(NAMES[subject]).hex(),
+        "issuer_hex": normalized_name(NAMES[issuer]).hex(),
+        "serial_hex": serial.to_bytes(serial.bit_length() // 8 + 1, "big").hex(),
+        "key_id_hex": identifier,
+        "key_hash_hex": hashlib.sha1(bits).hexdigest(),
+        "key_type": kind[0],
+        "key_size": kind[1],
+        "summary": summary,
+        "pem": openssl("x509", "-inform", "DER", stdin=content).decode("ascii"),
     }
 
 
-def first_version(key_pem):
-    """A certificate of version 1, which the package does not make."""
+def version_1_certificate(key_pem):
+    """Return a certificate of version 1, which `cryptography` does not make."""
     with tempfile.TemporaryDirectory() as folder:
         path = pathlib.Path(folder) / "key.pem"
         path.write_bytes(key_pem)
         request = openssl("req", "-new", "-key", str(path), "-subj", "/O=Example/OU=Test Unit", "-utf8")
         return openssl("x509", "-req", "-signkey", str(path), "-set_serial", "127", "-days", "3650", "-outform", "DER",
-                       given=request)
+                       stdin=request)
 
 
 def main():
     target = pathlib.Path(sys.argv[1]) if len(sys.argv) > 1 else TARGET
     keys = [rsa_key(bits) for bits in (1024, 1031, 2048, 3072)] + [ec_key(name) for name in CURVES]
     pems = {entry["name"]: pem for pem, entry in keys}
-    small, big = loaded(pems["RSA 2048"]), loaded(pems["P-256"])
-    middle, large = loaded(pems["P-384"]), loaded(pems["P-521"])
+    rsa_2048, p256 = load_private_key(pems["RSA 2048"]), load_private_key(pems["P-256"])
+    p384, p521 = load_private_key(pems["P-384"]), load_private_key(pems["P-521"])
     certificates = [
-        certificate("RSA, printable names", "printable", "printable", small, small, 0x1234, "mail.Example.org"),
-        certificate("P-256 of an RSA issuer", "utf8", "printable", big, small, 0x80FF, "Änna  von Beispiel"),
-        certificate("P-384, two attributes in one set", "several in one set", "utf8", middle, big, 1, "two.example.org"),
-        certificate("P-521, a unit, the longest serial number", "unit", "unit", large, large, (1 << 159) - 5, "Test Unit"),
-        certificate("no key identifier, a mail address", "mail", "long", big, big, 0x7F, "Anna@Example.org", skid=False),
-        certificate("long names that become shorter", "long", "long", big, big, 0x80, "long " + " " * 20 + "x" * 32),
-        certificate("no subject", "empty", "utf8", big, big, 0x100, None),
+        certificate("RSA, printable names", "printable", "printable", rsa_2048, rsa_2048, 0x1234, "mail.Example.org"),
+        certificate("P-256 of an RSA issuer", "utf8", "printable", p256, rsa_2048, 0x80FF, "Änna  von Beispiel"),
+        certificate("P-384, two attributes in one set", "several in one set", "utf8", p384, p256, 1, "two.example.org"),
+        certificate(
+            "P-521, a unit, the longest serial number", "unit", "unit", p521, p521, (1 << 159) - 5, "Test Unit"
+        ),
+        certificate(
+            "no key identifier, a mail address", "mail", "long", p256, p256, 0x7F, "Anna@Example.org", skid=False
+        ),
+        certificate("long names that become shorter", "long", "long", p256, p256, 0x80, "long " + " " * 20 + "x" * 32),
+        certificate("no subject", "empty", "utf8", p256, p256, 0x100, None),
         (lambda key: certificate("Ed25519", "unit", "unit", key, key, 77, "Test Unit", algorithm=None))(
-            ed25519.Ed25519PrivateKey.generate()),
-        described("version 1", first_version(pems["P-256"]), big, 1, "unit", "unit", 127, None, "Test Unit"),
+            ed25519.Ed25519PrivateKey.generate()
+        ),
+        certificate_entry(
+            "version 1", version_1_certificate(pems["P-256"]), p256, 1, "unit", "unit", 127, None, "Test Unit"
+        ),
     ]
     document = {
         "how": "made by Tests/Support/make_certificate_vectors.py: " + openssl("version").decode().strip(),
-        "keys": [entry for _, entry in keys], "refused": refused(pems["RSA 2048"], pems["P-256"]),
+        "keys": [entry for _, entry in keys], "refused": rejected_keys(pems["RSA 2048"], pems["P-256"]),
         "certificates": certificates,
     }
     target.write_text(json.dumps(document, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Signatures, ciphertexts and shared secrets, made by Python's cryptography with the keys of `certificate-vectors.json`.
+"""Make signatures, ciphertexts and shared secrets with the keys of `certificate-vectors.json`, using `cryptography`.
 
     make_key_operation_vectors.py > Tests/TestSupport/key-operation-vectors.json
 
-The algorithms have the names of Apple's constants. What Apple's two hybrid forms are made of stands in its SecKey.h: a
-session key in OAEP, or an ephemeral public key, then AES-GCM with a vector of 16 bytes.
+The algorithms have the names of Apple's constants. Apple's SecKey.h describes the two hybrid schemes: a session key in
+OAEP, or an ephemeral public key, followed by AES-GCM with an IV of 16 bytes.
 """
 
 import json
@@ -29,58 +29,68 @@ NAMES = ["RSA 2048", "P-256", "P-384", "P-521"]
 
 
 def load(vector):
-    """The private key, from one of its published forms."""
+    """Return the private key of a vector."""
     return serialization.load_der_private_key(bytes.fromhex(vector["private_hex"]), None) if vector["type"] == 42 else (
         ec.derive_private_key(
             int.from_bytes(bytes.fromhex(vector["private_hex"])[len(bytes.fromhex(vector["public_hex"])):], "big"),
             CURVES[vector["name"]]()))
 
 
-def digest_of(algorithm, message=MESSAGE):
+def digest_message(algorithm, message=MESSAGE):
+    """Return the digest of a message."""
     context = hashes.Hash(algorithm())
     context.update(message)
     return context.finalize()
 
 
-def numbers(signature, size):
+def raw_signature(signature, size):
+    """Return the two numbers of an ECDSA signature as bytes (RFC 4754)."""
     return b"".join(number.to_bytes(size, "big") for number in decode_dss_signature(signature))
 
 
 def signatures(key):
+    """Yield the algorithm, the signed data and the signature of each scheme."""
     for name, algorithm in DIGESTS.items():
-        digest = digest_of(algorithm)
+        digest = digest_message(algorithm)
         if isinstance(key, rsa.RSAPrivateKey):
             pss = padding.PSS(padding.MGF1(algorithm()), len(digest))
-            for form, scheme, end in (("PKCS1v15", padding.PKCS1v15(), name), ("PSS", pss, f"{name}:{name}:{len(digest)}")):
-                yield f"algid:sign:RSA:message-{form}:{end}", MESSAGE, key.sign(MESSAGE, scheme, algorithm())
-                yield f"algid:sign:RSA:digest-{form}:{end}", digest, key.sign(digest, scheme, Prehashed(algorithm()))
+            for form, scheme, suffix in (
+                ("PKCS1v15", padding.PKCS1v15(), name), ("PSS", pss, f"{name}:{name}:{len(digest)}")
+            ):
+                yield f"algid:sign:RSA:message-{form}:{suffix}", MESSAGE, key.sign(MESSAGE, scheme, algorithm())
+                yield f"algid:sign:RSA:digest-{form}:{suffix}", digest, key.sign(digest, scheme, Prehashed(algorithm()))
         else:
             size = (key.curve.key_size + 7) // 8
-            for form, shown in (("X962", lambda made: made), ("RFC4754", lambda made: numbers(made, size))):
-                yield f"algid:sign:ECDSA:message-{form}:{name}", MESSAGE, shown(key.sign(MESSAGE, ec.ECDSA(algorithm())))
+            for form, encode in (
+                ("X962", lambda signature: signature), ("RFC4754", lambda signature: raw_signature(signature, size))
+            ):
+                yield (
+                    f"algid:sign:ECDSA:message-{form}:{name}", MESSAGE,
+                    encode(key.sign(MESSAGE, ec.ECDSA(algorithm()))))
                 yield (f"algid:sign:ECDSA:digest-{form}:{name}", digest,
-                       shown(key.sign(digest, ec.ECDSA(Prehashed(algorithm())))))
+                       encode(key.sign(digest, ec.ECDSA(Prehashed(algorithm())))))
     if isinstance(key, rsa.RSAPrivateKey):
         secret = key.private_numbers()
         modulus, size = secret.public_numbers.n, (key.key_size + 7) // 8
         for name, block in (("raw", b"\x00\x01" + MESSAGE),
                             ("digest-PKCS1v15", b"\x00\x01" + b"\xff" * (size - len(MESSAGE) - 3) + b"\x00" + MESSAGE)):
-            made = pow(int.from_bytes(block, "big"), secret.d, modulus).to_bytes(size, "big")
-            yield f"algid:sign:RSA:{name}", block if name == "raw" else MESSAGE, made
+            signature = pow(int.from_bytes(block, "big"), secret.d, modulus).to_bytes(size, "big")
+            yield f"algid:sign:RSA:{name}", block if name == "raw" else MESSAGE, signature
 
 
-def ciphertexts(key, source):
+def ciphertexts(key, rng):
+    """Yield the algorithm, the plaintext and the ciphertext of each scheme."""
     public = key.public_key()
     if isinstance(key, rsa.RSAPrivateKey):
-        numbers_, size = public.public_numbers(), (key.key_size + 7) // 8
+        public_numbers, size = public.public_numbers(), (key.key_size + 7) // 8
         yield "algid:encrypt:RSA:raw", bytes(size - len(MESSAGE)) + MESSAGE, pow(
-            int.from_bytes(MESSAGE, "big"), numbers_.e, numbers_.n).to_bytes(size, "big")
+            int.from_bytes(MESSAGE, "big"), public_numbers.e, public_numbers.n).to_bytes(size, "big")
         yield "algid:encrypt:RSA:PKCS1", MESSAGE, public.encrypt(MESSAGE, padding.PKCS1v15())
         der = public.public_bytes(serialization.Encoding.DER, serialization.PublicFormat.PKCS1)
         for name, algorithm in DIGESTS.items():
             oaep = padding.OAEP(padding.MGF1(algorithm()), algorithm(), None)
             yield f"algid:encrypt:RSA:OAEP:{name}", MESSAGE, public.encrypt(MESSAGE, oaep)
-            session = source.randbytes(32 if key.key_size >= 4096 else 16)
+            session = rng.randbytes(32 if key.key_size >= 4096 else 16)
             yield f"algid:encrypt:RSA:OAEP:{name}:AESGCM", MESSAGE * 20, (
                 public.encrypt(session, oaep) + AESGCM(session).encrypt(bytes(16), MESSAGE * 20, der))
         return
@@ -100,30 +110,46 @@ def ciphertexts(key, source):
 
 
 def exchanges(key):
+    """Yield the algorithm, the other public key, the shared info and the result of each key exchange."""
     other = ec.generate_private_key(key.curve)
     point = other.public_key().public_bytes(serialization.Encoding.X962, serialization.PublicFormat.UncompressedPoint)
     secret = key.exchange(ec.ECDH(), other.public_key())
     yield "algid:keyexchange:ECDH", point, b"", secret
     for name, algorithm in DIGESTS.items():
-        yield f"algid:keyexchange:ECDHC:KDFX963:{name}", point, MESSAGE, X963KDF(algorithm(), 77, MESSAGE).derive(secret)
+        yield (
+            f"algid:keyexchange:ECDHC:KDFX963:{name}", point, MESSAGE, X963KDF(algorithm(), 77, MESSAGE).derive(secret))
 
 
 def main():
     vectors = {vector["name"]: vector for vector in
                json.loads((FOLDER / "certificate-vectors.json").read_text(encoding="utf-8"))["keys"]}
-    source, keys = random.Random("key operations"), []
+    rng, keys = random.Random("key operations"), []
     for name in NAMES:
         key = load(vectors[name])
-        keys.append({
-            "name": name,
-            "signatures": [{"algorithm": algorithm, "data_hex": data.hex(), "signature_hex": made.hex()}
-                           for algorithm, data, made in signatures(key)],
-            "ciphertexts": [{"algorithm": algorithm, "plaintext_hex": plain.hex(), "ciphertext_hex": made.hex()}
-                            for algorithm, plain, made in ciphertexts(key, source)],
-            "exchanges": [] if name.startswith("RSA") else [
-                {"algorithm": algorithm, "other_hex": point.hex(), "info_hex": info.hex(), "result_hex": made.hex()}
-                for algorithm, point, info, made in exchanges(key)],
-        })
+        keys.append(
+            {
+                "name": name,
+                "signatures": [
+                    {"algorithm": algorithm, "data_hex": data.hex(), "signature_hex": signature.hex()}
+                    for algorithm, data, signature in signatures(key)
+                ],
+                "ciphertexts": [
+                    {"algorithm": algorithm, "plaintext_hex": plaintext.hex(), "ciphertext_hex": ciphertext.hex()}
+                    for algorithm, plaintext, ciphertext in ciphertexts(key, rng)
+                ],
+                "exchanges": []
+                if name.startswith("RSA")
+                else [
+                    {
+                        "algorithm": algorithm,
+                        "other_hex": point.hex(),
+                        "info_hex": info.hex(),
+                        "result_hex": result.hex(),
+                    }
+                    for algorithm, point, info, result in exchanges(key)
+                ],
+            }
+        )
     how = (f"made by Tests/Support/make_key_operation_vectors.py: cryptography {cryptography.__version__}, "
            f"{backend.openssl_version_text()}")
     json.dump({"how": how, "keys": keys}, sys.stdout, indent=1)

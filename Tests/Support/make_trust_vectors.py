@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Chains of certificates with what is wrong in each, and PKCS#12 files, made by Python's cryptography and `openssl`.
+"""Make certificate chains, each with one fault or none, and PKCS#12 files, with `cryptography` and `openssl`.
 
     make_trust_vectors.py > Tests/TestSupport/trust-vectors.json
 
-Keys are random, so each run gives another file with the same cases. Every name lies in a domain reserved for examples
-(RFC 2606). The expected result of each chain follows RFC 5280 and is not checked by another reader. The rules for servers
-are those of Apple's `SecPolicyServer.c` (`SecPolicyCheckKeySize`, `SecPolicyCheckSignatureHashAlgorithms`,
+The keys are random, so each run makes a different file with the same cases. All names are in domains that are reserved
+for examples (RFC 2606). The expected results follow RFC 5280, and no other implementation has checked them. The rules
+for servers are those of Apple's `SecPolicyServer.c` (`SecPolicyCheckKeySize`, `SecPolicyCheckSignatureHashAlgorithms`,
 `SecPolicyCheckOtherTrustValidityPeriodMaximums`, `SecPolicyCheckServerAuthEKU`) for anchors that an app sets.
 """
 
@@ -26,9 +26,9 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 START = datetime.datetime(2026, 1, 1, tzinfo=datetime.timezone.utc)
 END = datetime.datetime(2036, 1, 1, tzinfo=datetime.timezone.utc)
-# For a server's certificate, which may be valid for 825 days.
+# Server certificates may be valid for 825 days.
 SERVER_END = START + datetime.timedelta(days=800)
-# Apple's source has this date as 583628400 s after 2001-01-01, and calls it 1 July 2019 00:00:00 UTC.
+# Apple's source has this date as 583628400 s after 2001-01-01, although its comment is 1 July 2019 00:00:00 UTC.
 STRICT_FROM = datetime.datetime(2019, 6, 30, 23, tzinfo=datetime.timezone.utc)
 SECOND, HOUR = datetime.timedelta(seconds=1), datetime.timedelta(hours=1)
 DURING = "2026-06-01T00:00:00Z"
@@ -36,6 +36,7 @@ PASSWORD = "Größe 12 €"
 
 
 def name(common, email=None):
+    """Return a name with a common name and an email address."""
     parts = [x509.NameAttribute(NameOID.COMMON_NAME, common)]
     if email:
         parts.append(x509.NameAttribute(NameOID.EMAIL_ADDRESS, email))
@@ -55,10 +56,10 @@ class Party:
                    .not_valid_before(start).not_valid_after(end))
         if authority is not None:
             builder = builder.add_extension(x509.BasicConstraints(authority, path), True)
-        others = ([x509.DNSName(host) for host in hosts] + [x509.RFC822Name(email) for email in emails]
-                  + [x509.IPAddress(ipaddress.ip_address(address)) for address in addresses])
-        if others:
-            builder = builder.add_extension(x509.SubjectAlternativeName(others), False)
+        alternative_names = ([x509.DNSName(host) for host in hosts] + [x509.RFC822Name(email) for email in emails]
+                             + [x509.IPAddress(ipaddress.ip_address(address)) for address in addresses])
+        if alternative_names:
+            builder = builder.add_extension(x509.SubjectAlternativeName(alternative_names), False)
         if usage:
             builder = builder.add_extension(x509.ExtendedKeyUsage([usage]), False)
         if critical:
@@ -67,27 +68,29 @@ class Party:
         is_unhashed = isinstance(signer.key, ed25519.Ed25519PrivateKey)
         self.certificate = builder.sign(signer.key, None if is_unhashed else hashes.SHA256())
         if digest:
-            self.certificate = signed_again(self, signer, digest)
+            self.certificate = with_old_signature(self, signer, digest)
         self.der = self.certificate.public_bytes(serialization.Encoding.DER)
 
 
-def signed_again(party, signer, digest):
-    """Returns the certificate with an RSA signature over an old digest, which the library does not create."""
-    sha256, other = (bytes.fromhex("06092a864886f70d0101" + number) for number in ("0b", {"sha1": "05", "md5": "04"}[digest]))
-    whole = party.certificate.public_bytes(serialization.Encoding.DER).replace(sha256, other)
+def with_old_signature(party, signer, digest):
+    """Return the certificate with an RSA signature over an old digest, which `cryptography` does not make."""
+    sha256, other = (
+        bytes.fromhex("06092a864886f70d0101" + number) for number in ("0b", {"sha1": "05", "md5": "04"}[digest])
+    )
+    valid_file = party.certificate.public_bytes(serialization.Encoding.DER).replace(sha256, other)
     signed = party.certificate.tbs_certificate_bytes.replace(sha256, other)
-    made = signer.key.sign(signed, padding.PKCS1v15(), hashes.SHA1() if digest == "sha1" else hashes.MD5())
-    return x509.load_der_x509_certificate(whole.replace(party.certificate.signature, made))
+    signature = signer.key.sign(signed, padding.PKCS1v15(), hashes.SHA1() if digest == "sha1" else hashes.MD5())
+    return x509.load_der_x509_certificate(valid_file.replace(party.certificate.signature, signature))
 
 
 def rsa_key(size):
-    """Returns a key of any size, including sizes that Python's cryptography does not generate."""
+    """Return a key of any size, including sizes that `cryptography` does not generate."""
     pem = subprocess.run(["openssl", "genrsa", str(size)], check=True, capture_output=True).stdout
     return serialization.load_pem_private_key(pem, None, unsafe_skip_rsa_key_validation=True)
 
 
 def server_chains():
-    """Server certificates that only Apple's rules refuse, each with the nearest value that is allowed."""
+    """Yield chains that only Apple's rules for servers reject, each with the nearest value that is accepted."""
     server = ExtendedKeyUsageOID.SERVER_AUTH
     long = datetime.timedelta(days=825) + HOUR
     root = Party("RSA root", authority=True, key=rsa_key(2048))
@@ -101,8 +104,9 @@ def server_chains():
 
     def case(title, status, *certificates, anchor=root, policy="server", host="mail.example.org", at=DURING):
         length = None if status else len(certificates) + (anchor not in certificates)
-        return (title, {"certificates": list(certificates), "anchors": [anchor], "at": at, "host": host, "policy": policy},
-                status, length)
+        return (
+            title, {"certificates": list(certificates), "anchors": [anchor], "at": at, "host": host, "policy": policy},
+            status, length)
 
     digest, size, period, usage = -67815, -67735, -67901, -67609
     early = STRICT_FROM
@@ -129,7 +133,9 @@ def server_chains():
     yield case("ten years, issued before 1 July 2019", 0, leaf(first, start=early, end=END), anchor=first, at=at)
     yield case("ten years, issued a second later", period, leaf(first, start=late, end=END), anchor=first, at=at)
     yield case("a server's certificate without a purpose", usage, leaf(usage=None))
-    yield case("a server's certificate for every purpose", usage, leaf(usage=ExtendedKeyUsageOID.ANY_EXTENDED_KEY_USAGE))
+    yield case(
+        "a server's certificate for every purpose", usage, leaf(usage=ExtendedKeyUsageOID.ANY_EXTENDED_KEY_USAGE)
+    )
     yield case("no purpose, issued before 1 July 2019", 0, leaf(first, start=early, usage=None), anchor=first, at=at)
     yield case("no purpose, issued a second later", usage, leaf(first, start=late, usage=None, end=late + long),
                anchor=first, at=at)
@@ -145,6 +151,7 @@ def server_chains():
 
 
 def chains():
+    """Yield all chains with their expected results."""
     server, client = ExtendedKeyUsageOID.SERVER_AUTH, ExtendedKeyUsageOID.CLIENT_AUTH
     root = Party("Root", authority=True)
     other = Party("Root", authority=True)
@@ -162,41 +169,57 @@ def chains():
         ("a name in capital letters, with a dot behind", {**usual, "host": "MAIL.example.org."}, 0, 3),
         ("a name that a wildcard covers", {**usual, "host": "a.web.example.org"}, 0, 3),
         ("an address that the certificate names", {**usual, "host": "192.0.2.7"}, 0, 3),
-        ("certificates in another order, and one that nobody needs",
-         {**usual, "certificates": [leaf, other, late, middle]}, 0, 3),
+        (
+            "certificates in another order, and one that nobody needs",
+            {**usual, "certificates": [leaf, other, late, middle]}, 0, 3),
         ("an anchor in the middle, which did not sign itself", {**usual, "anchors": [middle]}, 0, 2),
         ("the leaf itself as its anchor", {**usual, "certificates": [leaf], "anchors": [leaf]}, 0, 1),
         ("two labels below a wildcard", {**usual, "host": "a.b.web.example.org"}, -67602, None),
         ("another host", {**usual, "host": "example.org"}, -67602, None),
         ("another address", {**usual, "host": "192.0.2.8"}, -67602, None),
-        ("a host that stands in the common name alone",
-         {**usual, "certificates": [plain, middle], "host": "plain.example.org"}, -67602, None),
+        (
+            "a host that stands in the common name alone",
+            {**usual, "certificates": [plain, middle], "host": "plain.example.org"}, -67602, None),
         ("the last second of the chain", {**usual, "at": "2028-03-11T00:00:00Z"}, 0, 3),
         ("a second after it", {**usual, "at": "2028-03-11T00:00:01Z"}, -67818, None),
         ("a second before it began", {**usual, "at": "2025-12-31T23:59:59Z"}, -67819, None),
-        ("an authority in the middle that has expired",
-         {**usual, "certificates": [Party("a.example.org", late, hosts=["mail.example.org"], usage=server), late]}, -67818,
-         None),
-        ("no anchor, and a root that is given", {**usual, "certificates": [leaf, middle, root], "anchors": []}, -67843,
-         None),
-        ("an anchor of the same name with another key", {**usual, "certificates": [leaf, middle, root],
-                                                         "anchors": [other]}, -67843, None),
+        (
+            "an authority in the middle that has expired",
+            {**usual, "certificates": [Party("a.example.org", late, hosts=["mail.example.org"], usage=server), late]},
+            -67818, None),
+        (
+            "no anchor, and a root that is given", {**usual, "certificates": [leaf, middle, root], "anchors": []},
+            -67843, None),
+        (
+            "an anchor of the same name with another key",
+            {**usual, "certificates": [leaf, middle, root], "anchors": [other]}, -67843, None),
         ("a certificate in the middle that is missing", {**usual, "certificates": [leaf]}, -25318, None),
         ("one that signed itself and is no anchor", {**usual, "certificates": [Party("self")]}, -67843, None),
-        ("an issuer that is no authority",
-         {**usual, "certificates": [Party("x.example.org", leaf, hosts=["mail.example.org"]), leaf, middle],
-          "policy": "basic"}, -67605, None),
-        ("an authority below one that allows none",
-         {**usual, "certificates": [Party("y.example.org", below), below, middle], "policy": "basic"}, -67611, None),
+        (
+            "an issuer that is no authority",
+            {
+                **usual,
+                "certificates": [Party("x.example.org", leaf, hosts=["mail.example.org"]), leaf, middle],
+                "policy": "basic",
+            },
+            -67605,
+            None,
+        ),
+        (
+            "an authority below one that allows none",
+            {**usual, "certificates": [Party("y.example.org", below), below, middle], "policy": "basic"}, -67611, None),
         ("a server's certificate as a client's", {**usual, "policy": "client"}, -67609, None),
-        ("a client's certificate as a client's",
-         {**usual, "certificates": [Party("anna", middle, usage=client), middle], "policy": "client"}, 0, 3),
-        ("a client's certificate as a server's",
-         {**usual, "certificates": [Party("anna", middle, usage=client, hosts=["mail.example.org"]), middle]}, -67609,
-         None),
-        ("a critical extension that nobody knows",
-         {**usual, "certificates": [Party("z.example.org", middle, critical=True), middle], "policy": "basic"}, -67603,
-         None),
+        (
+            "a client's certificate as a client's",
+            {**usual, "certificates": [Party("anna", middle, usage=client), middle], "policy": "client"}, 0, 3),
+        (
+            "a client's certificate as a server's",
+            {**usual, "certificates": [Party("anna", middle, usage=client, hosts=["mail.example.org"]), middle]},
+            -67609, None),
+        (
+            "a critical extension that nobody knows",
+            {**usual, "certificates": [Party("z.example.org", middle, critical=True), middle], "policy": "basic"},
+            -67603, None),
     ]
     forged = bytearray(leaf.der)
     forged[-1] ^= 1
@@ -214,63 +237,70 @@ def openssl(*arguments):
 
 
 def files():
+    """Yield PKCS#12 files with their passwords and expected results."""
     root = Party("Root", authority=True)
     anna = Party("Anna", root, email="anna@example.org", emails=["anna@example.org", "a@example.net"])
     berta = Party("Berta", root, key=rsa.generate_private_key(65537, 2048))
     identities = lambda *parties: [  # noqa: E731
-        {"certificate": party.der.hex(), "key": hashlib.sha1(public(party)).hexdigest(), "label": label}
+        {"certificate": party.der.hex(), "key": hashlib.sha1(encoded_public_key(party)).hexdigest(), "label": label}
         for party, label in parties]
 
-    def made(party, password, encryption=None, chain=(root,), label=b"Anna's key"):
+    def make_file(party, password, encryption=None, chain=(root,), label=b"Anna's key"):
         encryption = encryption or (
             serialization.BestAvailableEncryption(password.encode()) if password else serialization.NoEncryption())
         return pkcs12.serialize_key_and_certificates(
             label, party.key, party.certificate, [link.certificate for link in chain], encryption)
 
-    def old(party, *options, password=PASSWORD):
+    def make_with_openssl(party, *options, password=PASSWORD):
         with tempfile.TemporaryDirectory() as folder:
-            where = pathlib.Path(folder)
-            (where / "key.pem").write_bytes(party.key.private_bytes(
+            path = pathlib.Path(folder)
+            (path /  "key.pem").write_bytes(party.key.private_bytes(
                 serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()))
-            (where / "certificate.pem").write_bytes(party.certificate.public_bytes(serialization.Encoding.PEM))
-            (where / "out").unlink(missing_ok=True)
-            openssl("pkcs12", "-export", "-inkey", str(where / "key.pem"), "-in", str(where / "certificate.pem"),
-                    "-name", "old", "-passout", "pass:" + password, "-out", str(where / "out"), *options)
-            return (where / "out").read_bytes()
+            (path /  "certificate.pem").write_bytes(party.certificate.public_bytes(serialization.Encoding.PEM))
+            (path /  "out").unlink(missing_ok=True)
+            openssl("pkcs12", "-export", "-inkey", str(path /  "key.pem"), "-in", str(path /  "certificate.pem"),
+                    "-name", "old", "-passout", "pass:" + password, "-out", str(path /  "out"), *options)
+            return (path /  "out").read_bytes()
 
     triple = (serialization.PrivateFormat.PKCS12.encryption_builder().kdf_rounds(2000)
               .key_cert_algorithm(pkcs12.PBES.PBESv1SHA1And3KeyTripleDESCBC).hmac_hash(hashes.SHA1())
               .build(PASSWORD.encode()))
-    whole = made(anna, PASSWORD)
-    changed = bytearray(whole)
-    changed[len(changed) // 2] ^= 1
-    yield "a key with its certificate and its root", whole, PASSWORD, 0, identities((anna, "Anna's key"))
-    yield "the same with another password", whole, "12", -25293, []
-    yield "the same without a password", whole, None, -25293, []
-    yield "a byte of it changed", bytes(changed), PASSWORD, -25293, []
-    yield "cut short", whole[:-7], PASSWORD, -26275, []
-    yield "a byte more", whole + b"\x00", PASSWORD, -26275, []
+    valid_file = make_file(anna, PASSWORD)
+    changed_file = bytearray(valid_file)
+    changed_file[len(changed_file) // 2] ^= 1
+    yield "a key with its certificate and its root", valid_file, PASSWORD, 0, identities((anna, "Anna's key"))
+    yield "the same with another password", valid_file, "12", -25293, []
+    yield "the same without a password", valid_file, None, -25293, []
+    yield "a byte of it changed", bytes(changed_file), PASSWORD, -25293, []
+    yield "cut short", valid_file[:-7], PASSWORD, -26275, []
+    yield "a byte more", valid_file + b"\x00", PASSWORD, -26275, []
     yield "no such file", b"no such file", PASSWORD, -26275, []
     yield "a certificate instead", anna.der, PASSWORD, -26275, []
-    yield "3DES and SHA-1, as Keychain Access writes it", made(anna, None, triple), PASSWORD, 0, identities(
+    yield "3DES and SHA-1, as Keychain Access writes it", make_file(anna, None, triple), PASSWORD, 0, identities(
         (anna, "Anna's key"))
-    yield "RSA", made(berta, PASSWORD, label=None), PASSWORD, 0, identities((berta, None))
-    yield "RC2 with 40 bits, as old systems write it", old(berta, "-legacy"), PASSWORD, 0, identities((berta, "old"))
-    yield "without encryption, with a code", old(anna, "-keypbe", "NONE", "-certpbe", "NONE"), PASSWORD, 0, identities(
-        (anna, "old"))
-    yield "without encryption, with a code of another password", old(
+    yield "RSA", make_file(berta, PASSWORD, label=None), PASSWORD, 0, identities((berta, None))
+    yield (
+        "RC2 with 40 bits, as old systems write it", make_with_openssl(berta, "-legacy"), PASSWORD, 0,
+        identities((berta, "old")))
+    yield (
+        "without encryption, with a code", make_with_openssl(anna, "-keypbe", "NONE", "-certpbe", "NONE"), PASSWORD, 0,
+        identities((anna, "old")))
+    yield "without encryption, with a code of another password", make_with_openssl(
         anna, "-keypbe", "NONE", "-certpbe", "NONE"), "x", -25293, []
-    yield "without a code", old(anna, "-nomac"), PASSWORD, 0, identities((anna, "old"))
-    yield "without a code, another password", old(anna, "-nomac"), "x", -25293, []
-    yield "an empty password", old(anna, password=""), None, 0, identities((anna, "old"))
-    yield "no password at all", made(anna, None), None, 0, identities((anna, "Anna's key"))
+    yield "without a code", make_with_openssl(anna, "-nomac"), PASSWORD, 0, identities((anna, "old"))
+    yield "without a code, another password", make_with_openssl(anna, "-nomac"), "x", -25293, []
+    yield "an empty password", make_with_openssl(anna, password=""), None, 0, identities((anna, "old"))
+    yield "no password at all", make_file(anna, None), None, 0, identities((anna, "Anna's key"))
     yield "certificates alone", pkcs12.serialize_java_truststore(
         [pkcs12.PKCS12Certificate(root.certificate, b"root")],
         serialization.BestAvailableEncryption(PASSWORD.encode())), PASSWORD, 0, []
-    yield "more rounds than anybody takes", old(anna, "-iter", "20000000", "-macalg", "sha1"), PASSWORD, -26275, []
+    yield (
+        "more rounds than anybody takes", make_with_openssl(anna, "-iter", "20000000", "-macalg", "sha1"), PASSWORD,
+        -26275, [])
 
 
-def public(party):
+def encoded_public_key(party):
+    """Return the encoded public key of a party."""
     key = party.key.public_key()
     if isinstance(key, rsa.RSAPublicKey):
         return key.public_bytes(serialization.Encoding.DER, serialization.PublicFormat.PKCS1)
@@ -278,9 +308,11 @@ def public(party):
 
 
 def main():
-    made = [{"name": title, "file_hex": content.hex(), "password": password, "status": status, "identities": identities}
-            for title, content, password, status, identities in files()]
-    json.dump({"chains": list(chains()), "files": made}, sys.stdout, indent=1, ensure_ascii=False)
+    vectors = [
+        {"name": title, "file_hex": content.hex(), "password": password, "status": status, "identities": identities}
+        for title, content, password, status, identities in files()
+    ]
+    json.dump({"chains": list(chains()), "files": vectors}, sys.stdout, indent=1, ensure_ascii=False)
     print()
 
 

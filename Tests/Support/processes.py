@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Runs programs, and says what each of them took by itself.
+"""Run programs, and measure the resources that each uses.
 
-A process begins with the peak of memory of the one that starts it, which `ru_maxrss` keeps over exec: who holds 70 MB and
-starts a program of 20 reads 70. So a small process that is started before anything else starts all the others.
+`ru_maxrss` keeps the peak memory of the parent over exec: if a process of 70 MB starts a program of 20 MB, it reports
+70. Therefore a small process, which is started first, starts all other programs.
 """
 
 import json
@@ -15,8 +15,8 @@ from dataclasses import dataclass
 
 
 @dataclass
-class Took:
-    """Seconds on the clock and of the processors, the most bytes of memory at once, and the exit code; none where it was killed as too slow."""
+class ProcessCost:
+    """The cost of one process: seconds, processor seconds and peak memory in bytes. `code` is None after a timeout."""
 
     code: object
     seconds: float
@@ -25,8 +25,12 @@ class Took:
 
 
 class Launcher:
+    """A context manager for the small process that starts programs."""
+
     def __enter__(self):
-        self.server = subprocess.Popen([sys.executable, "-I", "-S", __file__], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        self.server = subprocess.Popen(
+            [sys.executable, "-I", "-S", __file__], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        )
         return self
 
     def __exit__(self, *_):
@@ -34,41 +38,50 @@ class Launcher:
         self.server.stdout.close()
         self.server.wait()
 
-    def run(self, words, folder=None, most_seconds=0):
-        """Runs a command to its end, without input and output.
+    def run(self, command, folder=None, timeout_seconds=0):
+        """Run a command without input and output.
 
-        - most_seconds: It is killed after so many; 0 never.
+        After `timeout_seconds`, the command is killed; 0 is no limit.
         """
-        order = {"words": [os.fspath(word) for word in words], "folder": folder and os.fspath(folder), "most_seconds": most_seconds}
-        self.server.stdin.write(json.dumps(order).encode() + b"\n")
+        request = {
+            "command": [os.fspath(argument) for argument in command],
+            "folder": folder and os.fspath(folder),
+            "timeout_seconds": timeout_seconds,
+        }
+        self.server.stdin.write(json.dumps(request).encode() + b"\n")
         self.server.stdin.flush()
-        answer = self.server.stdout.readline()
-        if not answer:
-            raise RuntimeError("the process that starts the others ended")
-        return Took(**json.loads(answer))
+        response = self.server.stdout.readline()
+        if not response:
+            raise RuntimeError("the launcher process ended")
+        return ProcessCost(**json.loads(response))
 
 
-def carry_out(words, folder, most_seconds):
-    started, late = time.perf_counter(), []
+def run_process(command, folder, timeout_seconds):
+    """Run a command, and return its cost as a dictionary."""
+    started, timeouts = time.perf_counter(), []
     process = subprocess.Popen(
-        words, cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        command, cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
-    def end(*_):
-        late.append(True)
+    def kill(*_):
+        timeouts.append(True)
         process.kill()
 
-    signal.signal(signal.SIGALRM, end)
-    signal.alarm(most_seconds)
+    signal.signal(signal.SIGALRM, kill)
+    signal.alarm(timeout_seconds)
     _, status, usage = os.wait4(process.pid, 0)
     signal.alarm(0)
     seconds = time.perf_counter() - started
     process.returncode = os.waitstatus_to_exitcode(status)
     # Bytes on Apple's systems, kilobytes elsewhere.
     unit = 1 if sys.platform == "darwin" else 1 << 10
-    return {"code": None if late else process.returncode, "seconds": seconds, "processor": usage.ru_utime + usage.ru_stime,
-            "memory": usage.ru_maxrss * unit}
+    return {
+        "code": None if timeouts else process.returncode,
+        "seconds": seconds,
+        "processor": usage.ru_utime + usage.ru_stime,
+        "memory": usage.ru_maxrss * unit,
+    }
 
 
 if __name__ == "__main__":
     for line in sys.stdin.buffer:
-        print(json.dumps(carry_out(**json.loads(line))), flush=True)
+        print(json.dumps(run_process(**json.loads(line))), flush=True)

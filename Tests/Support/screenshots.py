@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Looks at the HTML reports in a real Chromium: checks them, and takes the pictures of docs/images.
+"""Check the HTML reports in Chromium, and take the images in docs/images.
 
     screenshots.py --keyhaul PROGRAM [--out FOLDER] [--browser PROGRAM] [--items N]
 
-The reports are made from the bundled phones in a temporary folder. Exit 1 where a check fails.
+The reports are made from the bundled devices in a temporary folder. Exit 1 if a check fails.
 """
 
 import argparse
@@ -22,30 +22,32 @@ from playwright.sync_api import sync_playwright
 
 from checks import Checks
 
-HERE = pathlib.Path(__file__).resolve().parent
+FOLDER = pathlib.Path(__file__).resolve().parent
 PHONE, LAPTOP = 375, 1280
-LARGEST_IMAGE = 200_000
-LARGEST_PAGE = 5_000_000
-# The checklist of what two futures hold for twenty items is the longest of them.
-PAGES_ON_PAPER = 4
-# What a picture shows of a page, in CSS pixels: enough to see what it is.
-TALLEST = {PHONE: 2_000, LAPTOP: 1_800}
-SHOWN_ROWS = "[...document.querySelectorAll('.rows tbody tr')].filter(r => getComputedStyle(r).display !== 'none').length"
-IN_PAGE = (HERE / "page_checks.js").read_text(encoding="utf-8")
+MAX_IMAGE_BYTES = 200_000
+MAX_PAGE_BYTES = 5_000_000
+# The longest printed report is the outlook, with a checklist of twenty items.
+MAX_PRINTED_PAGES = 4
+# The largest height of an image, in CSS pixels.
+MAX_HEIGHT = {PHONE: 2_000, LAPTOP: 1_800}
+VISIBLE_ROW_COUNT = (
+    "[...document.querySelectorAll('.rows tbody tr')].filter(r => getComputedStyle(r).display !== 'none').length"
+)
+PAGE_CHECKS = (FOLDER / "page_checks.js").read_text(encoding="utf-8")
 
-# The same letters on every machine: the page asks for the system's fonts, and here these are they.
-FONTS = """<?xml version="1.0"?><!DOCTYPE fontconfig SYSTEM "fonts.dtd"><fontconfig>
+# Replaces the system's fonts, which the pages use, so that the images are the same on every machine.
+FONT_CONFIGURATION = """<?xml version="1.0"?><!DOCTYPE fontconfig SYSTEM "fonts.dtd"><fontconfig>
 <dir>/usr/share/fonts</dir><cachedir>{cache}</cachedir>
 {families}
 </fontconfig>"""
 MONOSPACED = "JetBrains Mono"
-# What the pictures are taken with, and what the layout has to hold with besides: no letter of it is measured.
-FONT, OTHER_FONTS = "Inter", ("DejaVu Sans", "Liberation Sans", "Noto Sans")
-SECONDS_ON_PAPER = 30
+# The font of the images, and other fonts in which the layout must not break, because it does not measure text.
+IMAGE_FONT, OTHER_FONTS = "Inter", ("DejaVu Sans", "Liberation Sans", "Noto Sans")
+MAX_PRINT_SECONDS = 30
 
 
-class Desk:
-    """Phones and their backups in a folder of their own."""
+class Workspace:
+    """The devices and backups in a temporary folder."""
 
     def __init__(self, program, folder):
         self.program, self.folder = program, folder
@@ -56,14 +58,15 @@ class Desk:
             (folder / name).chmod(0o600)
 
     def run(self, *arguments):
-        done = subprocess.run(
+        """Run a command, and exit if it fails."""
+        process = subprocess.run(
             [self.program, *arguments, "-q", "--no-input"], cwd=self.folder, env=self.environment,
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False)
-        if done.returncode not in (0, 3):
-            sys.exit(f"keyhaul {' '.join(arguments)}: exit {done.returncode}\n{done.stderr.decode()}")
+        if process.returncode not in (0, 3):
+            sys.exit(f"keyhaul {' '.join(arguments)}: exit {process.returncode}\n{process.stderr.decode()}")
 
-    def live_on(self):
-        """What becomes of a phone between two backups: something new, something changed, something gone."""
+    def change_items(self):
+        """Add, change and delete an item, so that the next backup differs."""
         (self.folder / "secret").write_text("x", encoding="utf-8")
         (self.folder / "secret").chmod(0o600)
         self.run("item", "add", "old-phone", "--service", "garden.example", "--account", "anna",
@@ -73,7 +76,7 @@ class Desk:
         self.run("item", "delete", "old-phone", "--service", "home.example", "--account", "guest", "--yes")
 
     def page(self, name, *arguments):
-        """A verb's page, with what differs from run to run made the same: dates, digests and measured times."""
+        """Return the HTML report of a command, with fixed dates, digests and measured times."""
         path = self.folder / name
         self.run(*arguments, "--format", "html", "-o", name)
         text = path.read_text(encoding="utf-8")
@@ -86,95 +89,103 @@ class Desk:
         return path
 
     def plan(self, backup, target, name, *flags):
+        """Return the HTML report of a plan."""
         return self.page(name, "plan", backup, "--to", target, "--password-file", "password", *flags)
 
 
 class Browser:
-    """A Chromium without a network, in which a page can be looked at in every form."""
+    """A Chromium without a network, which shows pages in several ways."""
 
-    def __init__(self, chromium, report):
-        self.chromium, self.report = chromium, report
+    def __init__(self, chromium, checks):
+        self.chromium, self.checks = chromium, checks
 
     @contextlib.contextmanager
-    def looking_at(self, path, *, width=LAPTOP, dark=False, media="screen", scale=1, opened=False, scripts=False):
-        form = f"{path.name} at {width} px, {'dark' if dark else 'light'}, {media}"
+    def showing(
+        self, path, *, width=LAPTOP, is_dark=False, media="screen", scale=1, opens_details=False, allows_scripts=False
+    ):
+        """Open a page. Afterwards, check that it printed nothing to the console and loaded nothing."""
+        description = f"{path.name} at {width} px, {'dark' if is_dark else 'light'}, {media}"
         context = self.chromium.new_context(
-            viewport={"width": width, "height": 900}, color_scheme="dark" if dark else "light",
-            device_scale_factor=scale, java_script_enabled=scripts)
+            viewport={"width": width, "height": 900}, color_scheme="dark" if is_dark else "light",
+            device_scale_factor=scale, java_script_enabled=allows_scripts)
         page = context.new_page()
-        page.emulate_media(media=media, color_scheme="dark" if dark else "light")
-        heard, asked = [], []
-        page.on("console", lambda message: heard.append(message.text))
-        page.on("pageerror", lambda error: heard.append(str(error)))
-        page.on("dialog", lambda dialog: (heard.append(dialog.message), dialog.dismiss()))
-        page.on("request", lambda request: asked.append(request.url))
+        page.emulate_media(media=media, color_scheme="dark" if is_dark else "light")
+        messages, requests = [], []
+        page.on("console", lambda message: messages.append(message.text))
+        page.on("pageerror", lambda error: messages.append(str(error)))
+        page.on("dialog", lambda dialog: (messages.append(dialog.message), dialog.dismiss()))
+        page.on("request", lambda request: requests.append(request.url))
         page.goto(path.as_uri())
-        if opened:
+        if opens_details:
             page.evaluate("document.querySelectorAll('details').forEach(element => element.open = true)")
         yield page
-        self.report.check(not heard, f"{form}: nothing on the console: {heard}")
-        self.report.check(set(asked) == {path.as_uri()}, f"{form}: nothing is fetched: {asked}")
+        self.checks.check(not messages, f"{description}: messages on the console: {messages}")
+        self.checks.check(set(requests) == {path.as_uri()}, f"{description}: other files are loaded: {requests}")
         context.close()
 
 
-def check_forms(browser, path, report):
-    """Everything that has to hold in each form of a page."""
+def check_layouts(browser, path, checks):
+    """Check a page in each width and color scheme, and on paper."""
     for width in (320, PHONE, 768, LAPTOP):
-        for dark in (False, True):
-            with browser.looking_at(path, width=width, dark=dark, opened=True) as page:
-                form = f"{path.name} at {width} px, {'dark' if dark else 'light'}"
-                found = page.evaluate(IN_PAGE)
-                report.check(found["scrollWidth"] <= width, f"{form}: scrolls sideways, {found['scrollWidth']} px wide")
-                report.check(not found["outside"], f"{form}: stands outside the window: {found['outside']}")
-                report.check(not found["faint"], f"{form}: contrast below AA: {found['faint']}")
-                report.check(not found["loose"], f"{form}: outside of its box: {found['loose']}")
-                report.check(found["foreign"] + found["handlers"] == [], f"{form}: {found['foreign'] + found['handlers']}")
-                report.check(found["texts"] > 20, f"{form}: {found['texts']} texts were looked at")
-    for dark in (False, True):
-        with browser.looking_at(path, media="print", dark=dark) as page:
-            found = page.evaluate(IN_PAGE)
-            report.check(not found["faint"], f"{path.name} on paper: contrast below AA: {found['faint']}")
-            light = page.evaluate("getComputedStyle(document.documentElement).color")
-            report.check(light == "rgb(28, 35, 48)", f"{path.name} on paper is in ink: {light}")
+        for is_dark in (False, True):
+            with browser.showing(path, width=width, is_dark=is_dark, opens_details=True) as page:
+                description = f"{path.name} at {width} px, {'dark' if is_dark else 'light'}"
+                found = page.evaluate(PAGE_CHECKS)
+                checks.check(
+                    found["scrollWidth"] <= width,
+                    f"{description}: scrolls horizontally, {found['scrollWidth']} px wide")
+                checks.check(not found["outside"], f"{description}: text outside the window: {found['outside']}")
+                checks.check(not found["lowContrast"], f"{description}: contrast below AA: {found['lowContrast']}")
+                checks.check(not found["misplaced"], f"{description}: text outside its box: {found['misplaced']}")
+                checks.check(
+                    found["unknownElements"] + found["unknownAttributes"] == [],
+                    f"{description}: {found['unknownElements'] + found['unknownAttributes']}")
+                checks.check(found["texts"] > 20, f"{description}: {found['texts']} texts were checked")
+    for is_dark in (False, True):
+        with browser.showing(path, media="print", is_dark=is_dark) as page:
+            found = page.evaluate(PAGE_CHECKS)
+            checks.check(not found["lowContrast"], f"{path.name} on paper: contrast below AA: {found['lowContrast']}")
+            text_color = page.evaluate("getComputedStyle(document.documentElement).color")
+            checks.check(text_color == "rgb(28, 35, 48)", f"{path.name} on paper has the text color {text_color}")
 
 
-def check_filters(browser, path, report):
-    """The filters show what they say, though no script runs."""
-    with browser.looking_at(path, opened=True) as page:
+def check_filters(browser, path, checks):
+    """Check that each filter shows as many rows as its label says, without scripts."""
+    with browser.showing(path, opens_details=True) as page:
         for label in page.query_selector_all(".filter label"):
             label.click()
-            shown = page.evaluate(SHOWN_ROWS)
+            shown = page.evaluate(VISIBLE_ROW_COUNT)
             count = int(label.query_selector("span").inner_text().replace(",", ""))
-            report.check(shown == count, f"{path.name}: \"{label.inner_text()}\" shows {shown} rows")
+            checks.check(shown == count, f"{path.name}: \"{label.inner_text()}\" shows {shown} rows")
             for every in page.query_selector_all("[for^=show-all]"):
                 every.click()
 
 
-def check_views(browser, path, report):
-    """Of the picture's views the one that is chosen is shown, and no other."""
-    with browser.looking_at(path) as page:
+def check_views(browser, path, checks):
+    """Check that only the selected view of the diagram is visible."""
+    with browser.showing(path) as page:
         choices = page.query_selector_all(".views > label")
         for number, label in enumerate(choices):
             label.click()
             shown = [figure.is_visible() for figure in page.query_selector_all(".flow")]
-            report.check(shown == [number == other for other in range(len(choices))],
+            checks.check(shown == [number == other for other in range(len(choices))],
                          f"{path.name}: \"{label.inner_text()}\" shows {shown}")
 
 
-def check_labels(browser, path, font, report):
-    """Every label and number of the picture stands in its box in any of its views, on screens and on paper."""
+def check_labels(browser, path, font, checks):
+    """Check that every label and number of the diagram is inside its box, in each view, on screens and on paper."""
     for width, media in ((320, "screen"), (PHONE, "screen"), (LAPTOP, "screen"), (LAPTOP, "print")):
-        with browser.looking_at(path, width=width, media=media) as page:
+        with browser.showing(path, width=width, media=media) as page:
             for view in page.query_selector_all(".views > input"):
                 page.evaluate("input => input.checked = true", view)
-                found = page.evaluate(IN_PAGE)
-                form = f"{path.name} at {width} px, {media}, in {font}"
-                report.check(not found["loose"], f"{form}: outside of its box: {found['loose']}")
-                report.check(found["labels"] > 2, f"{form}: {found['labels']} labels were looked at")
+                found = page.evaluate(PAGE_CHECKS)
+                description = f"{path.name} at {width} px, {media}, in {font}"
+                checks.check(not found["misplaced"], f"{description}: text outside its box: {found['misplaced']}")
+                checks.check(found["labels"] > 2, f"{description}: {found['labels']} labels were checked")
 
 
 def with_digits(path, count):
-    """The page with counts of so many digits, all of them as wide as a digit is."""
+    """Return a copy of a page whose counts have this many digits. All digits are equally wide."""
     number = f"{int('8' * count):,}"
     changed = path.with_name(f"{path.stem}-{count}-digits.html")
     text = path.read_text(encoding="utf-8")
@@ -182,196 +193,218 @@ def with_digits(path, count):
     return changed
 
 
-def check_hostile(browser, path, title, report):
-    """Names that are markup, escapes and text direction stay text."""
-    # Here alone scripts are switched on: there is none to run.
-    with browser.looking_at(path, opened=True, scripts=True) as page:
-        found = page.evaluate(IN_PAGE)
-        report.check(page.title() == title, f"the title is {page.title()!r}")
-        report.check(found["foreign"] == [], f"elements that no report has: {found['foreign']}")
-        report.check(found["handlers"] == [], f"attributes that no report has: {found['handlers']}")
-        report.check(found["cells"] == [5], f"cells a row: {found['cells']}")
-        report.check(found["hidden"] == [], f"characters that hide or reorder: {found['hidden']}")
+def check_malicious_names(browser, path, title, checks):
+    """Check that markup, terminal escapes and text direction in names are shown as text."""
+    # Scripts are enabled only here, to show that none runs.
+    with browser.showing(path, opens_details=True, allows_scripts=True) as page:
+        found = page.evaluate(PAGE_CHECKS)
+        checks.check(page.title() == title, f"the title is {page.title()!r}")
+        checks.check(found["unknownElements"] == [], f"unexpected elements: {found['unknownElements']}")
+        checks.check(found["unknownAttributes"] == [], f"unexpected attributes: {found['unknownAttributes']}")
+        checks.check(found["cells"] == [5], f"cells in a row: {found['cells']}")
+        checks.check(found["invisible"] == [], f"invisible or reordering characters: {found['invisible']}")
         text = page.evaluate("document.body.textContent")
         for escape in (r"\u{202E}", r"\u{2066}", r"\u{1B}", r"\u{0}", r"\u{200B}", r"<script>alert(1)</script>"):
-            report.check(escape in text, f"{escape} is shown as it is spelled")
+            checks.check(escape in text, f"{escape} is not shown as text")
 
 
-def paper(browser, path, folder):
-    """The pages that a printer would get, as pictures."""
+def printed_pages(browser, path, folder):
+    """Return the printed pages as images."""
     name = path.stem
-    with browser.looking_at(path, media="print") as page:
+    with browser.showing(path, media="print") as page:
         page.pdf(path=folder / f"{name}.pdf", format="A4", print_background=True)
     subprocess.run(["pdftoppm", "-r", "110", "-png", f"{name}.pdf", f"{name}-print"], cwd=folder, check=True)
     return sorted(folder.glob(f"{name}-print-*.png"))
 
 
-def top(page, width):
-    """The part of a page that a picture shows."""
+def image_area(page, width):
+    """Return the part of a page that an image shows."""
     height = page.evaluate("document.documentElement.scrollHeight")
-    return {"x": 0, "y": 0, "width": width, "height": min(height, TALLEST[width])}
+    return {"x": 0, "y": 0, "width": width, "height": min(height, MAX_HEIGHT[width])}
 
 
-def pictures(browser, path, folder, report):
-    """A report as a phone, a laptop and a printer show it."""
+def take_images(browser, path, folder, checks):
+    """Take the images of a report on a phone, a laptop and paper."""
     name = path.stem
-    for dark in (False, True):
-        scheme = "dark" if dark else "light"
-        with browser.looking_at(path, width=PHONE, dark=dark, scale=2) as page:
-            page.screenshot(path=folder / f"{name}-phone-{scheme}.png", full_page=True, clip=top(page, PHONE))
-        with browser.looking_at(path, width=LAPTOP, dark=dark, scale=1.5) as page:
-            page.screenshot(path=folder / f"{name}-laptop-{scheme}.png", full_page=True, clip=top(page, LAPTOP))
-        with browser.looking_at(path, width=LAPTOP, dark=dark, opened=True) as page:
+    for is_dark in (False, True):
+        scheme = "dark" if is_dark else "light"
+        with browser.showing(path, width=PHONE, is_dark=is_dark, scale=2) as page:
+            page.screenshot(path=folder / f"{name}-phone-{scheme}.png", full_page=True, clip=image_area(page, PHONE))
+        with browser.showing(path, width=LAPTOP, is_dark=is_dark, scale=1.5) as page:
+            page.screenshot(path=folder / f"{name}-laptop-{scheme}.png", full_page=True, clip=image_area(page, LAPTOP))
+        with browser.showing(path, width=LAPTOP, is_dark=is_dark, opens_details=True) as page:
             tables = page.query_selector_all(".items")
             if name == "plan" and tables:
-                # Rows are drawn where they are looked at.
+                # The browser draws only visible rows.
                 tables[0].evaluate("element => element.scrollIntoView()")
                 box = tables[0].bounding_box()
                 page.screenshot(path=folder / f"{name}-table-{scheme}.png", clip={
                     "x": box["x"] - 24, "y": max(0, box["y"] - 12), "width": box["width"] + 48, "height": 640})
-    sheets = paper(browser, path, folder)
-    report.check(len(sheets) <= PAGES_ON_PAPER, f"{name}: {len(sheets)} pages on paper")
+    pages = printed_pages(browser, path, folder)
+    checks.check(len(pages) <= MAX_PRINTED_PAGES, f"{name}: {len(pages)} pages on paper")
 
 
-def publish(folder, out, report):
-    """Makes the pictures small and puts them where the documents show them."""
+def publish(folder, out, checks):
+    """Reduce the size of the images, and copy them to the documentation."""
     out.mkdir(parents=True, exist_ok=True)
-    for picture in sorted(folder.glob("*.png")):
-        target = out / picture.name
+    for image in sorted(folder.glob("*.png")):
+        target = out / image.name
         if shutil.which("pngquant"):
-            subprocess.run(["pngquant", "--force", "--strip", "--speed", "1", "--output", target, "64", picture], check=True)
+            subprocess.run(
+                ["pngquant", "--force", "--strip", "--speed", "1", "--output", target, "64", image], check=True
+            )
         else:
-            shutil.copyfile(picture, target)
+            shutil.copyfile(image, target)
         size = target.stat().st_size
-        report.check(size <= LARGEST_IMAGE, f"{picture.name} has {size:,} bytes")
+        checks.check(size <= MAX_IMAGE_BYTES, f"{image.name} has {size:,} bytes")
         print(f"{target.name:26} {size:>9,} bytes")
 
 
-def check_large(browser, desk, count, report):
-    """A keychain as large as nobody's: the page stays small enough to send and quick to open."""
+def check_large(browser, workspace, count, checks):
+    """Check the size and the speed of a report on a very large keychain."""
     items = [
-        {"kind": "generic-password", "protection": ("ak", "ck", "cku")[number % 3],
-         "attributes": {"acct": f"account-{number}@mail{number % 97}.example.org", "svce": f"service-{number % 613}.example.com",
-                        "agrp": f"ABCDE12345.com.example.app{number % 211}"}, "secret": {"text": "x"}}
-        for number in range(count)]
+        {
+            "kind": "generic-password",
+            "protection": ("ak", "ck", "cku")[number % 3],
+            "attributes": {
+                "acct": f"account-{number}@mail{number % 97}.example.org",
+                "svce": f"service-{number % 613}.example.com",
+                "agrp": f"ABCDE12345.com.example.app{number % 211}",
+            },
+            "secret": {"text": "x"},
+        }
+        for number in range(count)
+    ]
     fixture = {"format": "device-fixture/1", "seed": 1, "created": "2026-11-20T17:58:00Z",
                "device": {"name": "large", "product_type": "iPhone15,2", "product_version": "18.1"},
                "apps": [], "items": items}
-    (desk.folder / "large.json").write_text(json.dumps(fixture), encoding="utf-8")
-    desk.run("device", "create", "large", "--from", "./large.json")
-    desk.run("backup", "large", "-o", "large.backup", "--password-file", "password", "--rounds", "1")
-    path = desk.plan("large.backup", "new-phone", "large.html")
+    (workspace.folder / "large.json").write_text(json.dumps(fixture), encoding="utf-8")
+    workspace.run("device", "create", "large", "--from", "./large.json")
+    workspace.run("backup", "large", "-o", "large.backup", "--password-file", "password", "--rounds", "1")
+    path = workspace.plan("large.backup", "new-phone", "large.html")
     size = path.stat().st_size
-    report.check(size < LARGEST_PAGE, f"the page of {count:,} items has {size:,} bytes")
-    with browser.looking_at(path, media="print") as page:
+    checks.check(size < MAX_PAGE_BYTES, f"the page of {count:,} items has {size:,} bytes")
+    with browser.showing(path, media="print") as page:
         start = time.monotonic()
-        page.pdf(path=desk.folder / "large.pdf", format="A4", print_background=True)
+        page.pdf(path=workspace.folder / "large.pdf", format="A4", print_background=True)
         printed = time.monotonic() - start
-    report.check(printed < SECONDS_ON_PAPER, f"{count:,} items are on paper after {printed:.1f} s")
-    with browser.looking_at(path) as page:
+    checks.check(printed < MAX_PRINT_SECONDS, f"{count:,} items take {printed:.1f} s to print")
+    with browser.showing(path) as page:
         start = time.monotonic()
         page.reload()
         loaded = time.monotonic() - start
         start = time.monotonic()
         page.query_selector(".items summary").click()
         page.evaluate("document.documentElement.offsetHeight")
-        opened = time.monotonic() - start
+        expanded = time.monotonic() - start
         start = time.monotonic()
         page.query_selector("[for=show-s]").click()
         page.evaluate("document.documentElement.offsetHeight")
         filtered = time.monotonic() - start
         first = page.evaluate("[...document.querySelectorAll('.rows tbody tr')].slice(0, 30)"
                               ".map(r => [r.className, getComputedStyle(r).display])")
-    report.check(all((shown == "none") == ("s" not in name.split()) for name, shown in first), f"rows shown: {first}")
-    print(f"{count:,} items: {size:,} bytes, loaded in {loaded:.2f} s, table open in {opened:.2f} s, "
-          f"filtered in {filtered:.2f} s, on paper in {printed:.1f} s")
+    checks.check(all((shown == "none") == ("s" not in name.split()) for name, shown in first), f"rows shown: {first}")
+    print(f"{count:,} items: {size:,} bytes, loaded in {loaded:.2f} s, table open in {expanded:.2f} s, "
+          f"filtered in {filtered:.2f} s, printed in {printed:.1f} s")
     return path
 
 
-def launched(playwright, program, folder, font):
-    """A Chromium to which every page's letters are those of one font."""
-    given = {"system-ui": font, "sans-serif": font, "ui-monospace": MONOSPACED, "monospace": MONOSPACED}
+def launch_browser(playwright, program, folder, font):
+    """Start a Chromium in which all text has one font."""
+    fonts = {"system-ui": font, "sans-serif": font, "ui-monospace": MONOSPACED, "monospace": MONOSPACED}
     families = "".join(
-        f'<match target="pattern"><test name="family"><string>{asked}</string></test>'
+        f'<match target="pattern"><test name="family"><string>{family}</string></test>'
         f'<edit name="family" mode="assign" binding="strong"><string>{name}</string></edit></match>'
-        for asked, name in given.items())
+        for family, name in fonts.items())
     configuration = folder / f"{font.replace(' ', '-')}.conf"
-    configuration.write_text(FONTS.format(cache=folder / "fonts", families=families), encoding="utf-8")
+    configuration.write_text(FONT_CONFIGURATION.format(cache=folder / "fonts", families=families), encoding="utf-8")
     return playwright.chromium.launch(
         executable_path=program, args=["--no-sandbox"] if os.geteuid() == 0 else [],
         env={**os.environ, "FONTCONFIG_FILE": str(configuration)})
 
 
 def main():
-    parser = argparse.ArgumentParser(description="Check the HTML reports in Chromium and take their pictures.")
+    parser = argparse.ArgumentParser(description="Check the HTML reports in Chromium, and take their images.")
     parser.add_argument("--keyhaul", required=True, type=pathlib.Path)
-    parser.add_argument("--out", type=pathlib.Path, help="where the pictures go; none are taken without it")
+    parser.add_argument("--out", type=pathlib.Path, help="the folder for the images; without it, none are taken")
     parser.add_argument("--browser", default=shutil.which("chromium") or shutil.which("google-chrome"))
-    parser.add_argument("--items", type=int, default=10_000, help="items of the large report")
+    parser.add_argument("--items", type=int, default=10_000, help="the number of items in the large report")
     arguments = parser.parse_args()
     if not arguments.browser:
         sys.exit("error: there is no Chromium\n  try: apt-get install chromium")
-    report = Checks()
+    checks = Checks()
     with tempfile.TemporaryDirectory() as name, sync_playwright() as playwright:
         folder = pathlib.Path(name)
-        chromium = launched(playwright, arguments.browser, folder, FONT)
-        browser = Browser(chromium, report)
-        desk = Desk(arguments.keyhaul.resolve(), folder)
-        desk.run("device", "create", "old-phone", "--from", "old-phone", "--passcode-file", "old.pin")
-        desk.run("device", "create", "new-phone", "--from", "new-phone", "--passcode-file", "new.pin")
-        desk.run("device", "create", "hostile", "--from", "hostile-names")
-        secret = ("--password-file", "password")
+        chromium = launch_browser(playwright, arguments.browser, folder, IMAGE_FONT)
+        browser = Browser(chromium, checks)
+        workspace = Workspace(arguments.keyhaul.resolve(), folder)
+        workspace.run("device", "create", "old-phone", "--from", "old-phone", "--passcode-file", "old.pin")
+        workspace.run("device", "create", "new-phone", "--from", "new-phone", "--passcode-file", "new.pin")
+        workspace.run("device", "create", "hostile", "--from", "hostile-names")
+        password_options = ("--password-file", "password")
         for device, backup in (("old-phone", "monday.backup"), ("hostile", "hostile.backup")):
-            desk.run("backup", device, "-o", backup, *secret, "--rounds", "1")
-        desk.live_on()
-        # The rounds of a real one: the page of an archive shows them.
-        desk.run("backup", "old-phone", "-o", "family.backup", *secret)
-        desk.run("backup", "old-phone", "-o", "plain.backup", "--no-password")
-        plan = desk.plan("family.backup", "new-phone", "plan.html")
-        inspection = desk.page("inspection.html", "inspect", "family.backup", *secret)
-        difference = desk.page("difference.html", "diff", "monday.backup", "family.backup", *secret)
-        comparison = desk.page("comparison.html", "plan", "old-phone", "--to", "new-phone", "--compare")
-        futures = desk.page("futures.html", "plan", "family.backup", *secret)
-        hostile = {
-            "What is lost: hostile.backup": desk.page("hostile-futures.html", "plan", "hostile.backup", *secret),
-            "Four ways to restore hostile.backup":
-                desk.page("hostile-comparison.html", "plan", "hostile.backup", "--to", "new-phone", "--compare", *secret),
-            "Moving hostile.backup to new-phone": desk.plan("hostile.backup", "new-phone", "hostile.html"),
-            "What is in hostile.backup": desk.page("hostile-inspection.html", "inspect", "hostile.backup", *secret),
-            "From family.backup to hostile.backup":
-                desk.page("hostile-difference.html", "diff", "family.backup", "hostile.backup", *secret)}
-        others = [
-            desk.page("plain.html", "plan", "plain.backup", "--to", "new-phone"), desk.plan("family.backup", "old-phone", "same.html"),
-            desk.plan("family.backup", "new-phone", "redacted.html", "--redact"),
-            desk.page("device.html", "plan", "old-phone", "--to", "new-phone"),
-            desk.page("archive-comparison.html", "plan", "family.backup", "--to", "new-phone", "--compare", *secret),
-            desk.page("device-futures.html", "plan", "old-phone"), desk.page("plain-futures.html", "plan", "plain.backup"),
-            desk.page("redacted-futures.html", "plan", "family.backup", "--redact", *secret),
-            desk.page("sealed-inspection.html", "inspect", "family.backup"),
-            desk.page("plain-inspection.html", "inspect", "plain.backup"),
-            desk.page("device-difference.html", "diff", "monday.backup", "old-phone", *secret)]
-        for path in (plan, futures, inspection, difference, comparison, *hostile.values(), *others):
-            check_forms(browser, path, report)
-            check_filters(browser, path, report)
-            check_views(browser, path, report)
-        for title, path in hostile.items():
-            check_hostile(browser, path, title, report)
-        drawn = [plan, *others[:4], *(with_digits(plan, digits) for digits in range(1, 6))]
+            workspace.run("backup", device, "-o", backup, *password_options, "--rounds", "1")
+        workspace.change_items()
+        # With real iteration counts, because the reports show them.
+        workspace.run("backup", "old-phone", "-o", "family.backup", *password_options)
+        workspace.run("backup", "old-phone", "-o", "plain.backup", "--no-password")
+        plan = workspace.plan("family.backup", "new-phone", "plan.html")
+        inspection = workspace.page("inspection.html", "inspect", "family.backup", *password_options)
+        difference = workspace.page("difference.html", "diff", "monday.backup", "family.backup", *password_options)
+        comparison = workspace.page("comparison.html", "plan", "old-phone", "--to", "new-phone", "--compare")
+        outlook = workspace.page("futures.html", "plan", "family.backup", *password_options)
+        malicious_pages = {
+            "What is lost: hostile.backup": workspace.page(
+                "hostile-futures.html", "plan", "hostile.backup", *password_options
+            ),
+            "Four ways to restore hostile.backup": workspace.page(
+                "hostile-comparison.html", "plan", "hostile.backup", "--to", "new-phone", "--compare", *password_options
+            ),
+            "Moving hostile.backup to new-phone": workspace.plan("hostile.backup", "new-phone", "hostile.html"),
+            "What is in hostile.backup": workspace.page(
+                "hostile-inspection.html", "inspect", "hostile.backup", *password_options
+            ),
+            "From family.backup to hostile.backup": workspace.page(
+                "hostile-difference.html", "diff", "family.backup", "hostile.backup", *password_options
+            ),
+        }
+        other_pages = [
+            workspace.page("plain.html", "plan", "plain.backup", "--to", "new-phone"),
+            workspace.plan("family.backup", "old-phone", "same.html"),
+            workspace.plan("family.backup", "new-phone", "redacted.html", "--redact"),
+            workspace.page("device.html", "plan", "old-phone", "--to", "new-phone"),
+            workspace.page(
+                "archive-comparison.html", "plan", "family.backup", "--to", "new-phone", "--compare", *password_options
+            ),
+            workspace.page("device-futures.html", "plan", "old-phone"),
+            workspace.page("plain-futures.html", "plan", "plain.backup"),
+            workspace.page("redacted-futures.html", "plan", "family.backup", "--redact", *password_options),
+            workspace.page("sealed-inspection.html", "inspect", "family.backup"),
+            workspace.page("plain-inspection.html", "inspect", "plain.backup"),
+            workspace.page("device-difference.html", "diff", "monday.backup", "old-phone", *password_options),
+        ]
+        for path in (plan, outlook, inspection, difference, comparison, *malicious_pages.values(), *other_pages):
+            check_layouts(browser, path, checks)
+            check_filters(browser, path, checks)
+            check_views(browser, path, checks)
+        for title, path in malicious_pages.items():
+            check_malicious_names(browser, path, title, checks)
+        diagrams = [plan, *other_pages[:4], *(with_digits(plan, digits) for digits in range(1, 6))]
         if arguments.items:
-            drawn.append(check_large(browser, desk, arguments.items, report))
+            diagrams.append(check_large(browser, workspace, arguments.items, checks))
         if arguments.out:
-            shown = folder / "pictures"
-            shown.mkdir()
-            for path in (plan, futures, inspection, difference, comparison):
-                pictures(browser, path, shown, report)
-            publish(shown, arguments.out, report)
+            images = folder / "pictures"
+            images.mkdir()
+            for path in (plan, outlook, inspection, difference, comparison):
+                take_images(browser, path, images, checks)
+            publish(images, arguments.out, checks)
         chromium.close()
         for font in OTHER_FONTS:
-            chromium = launched(playwright, arguments.browser, folder, font)
-            for path in drawn:
-                check_labels(Browser(chromium, report), path, font, report)
+            chromium = launch_browser(playwright, arguments.browser, folder, font)
+            for path in diagrams:
+                check_labels(Browser(chromium, checks), path, font, checks)
             chromium.close()
-    return report.conclude()
+    return checks.finish()
 
 
 if __name__ == "__main__":

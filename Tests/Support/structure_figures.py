@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
-"""Counts the parts of the sources, and the mechanisms that they have for one need.
+"""Count the parts of the sources, and the constructs that serve the same purpose.
 
     structure_figures.py [FOLDER]
 
-Reads the targets from `swift package dump-package`, so it measures any commit. Tests, benchmarks and examples do not count.
-The counts are of the text: a type describes an item if its name contains "Item", or if a stored property holds an item's
-identity; a box around keys is a type that exists only to share a key; a switch is over the kind of source if it has two of the
-cases `.device`, `.archive` and `.dump`; public declarations are those of the modules that `import KeyhaulKit` shows.
+The targets are those of `swift package dump-package`, so any commit can be measured. Tests, benchmarks and examples do
+not count. The counts are of the text. A type describes an item if its name contains "Item", or if a stored property is
+an item's identity. A box around keys is a type that exists only to share a key. A switch is over the kind of source if
+it has two of the cases `.device`, `.archive` and `.dump`. Public declarations are those of the modules that `import
+KeyhaulKit` makes visible.
 """
 
 import json
@@ -16,29 +17,39 @@ import statistics
 import subprocess
 import sys
 
-IMPORT = re.compile(r"^\s*(?:@\w+(?:\([^)]*\))?\s+)*(?:(?:public|package|internal|private|fileprivate)\s+)?import\s+(?:\w+\s+)?(\w+)\s*$",
-                    re.M)
+IMPORT = re.compile(
+    r"^\s*(?:@\w+(?:\([^)]*\))?\s+)*(?:(?:public|package|internal|private|fileprivate)\s+)?import\s+(?:\w+\s+)?(\w+)\s*$",
+    re.M)
 PACKAGE = re.compile(r"^\s*(?:@\w+(?:\([^)]*\))?\s+)*(?:\w+\s+)*?package(?:\(set\))?\s+(?!import\b)", re.M)
 
-TYPE = re.compile(r"^[ \t]*(?:@\w+(?:\([^)]*\))?\s+)*(?:(?:public|package|private|fileprivate|internal|final|indirect|open)\s+)*"
-                  r"(?:struct|class|enum|actor|protocol)\s+(\w+)", re.M)
+TYPE = re.compile(
+    r"^[ \t]*(?:@\w+(?:\([^)]*\))?\s+)*(?:(?:public|package|private|fileprivate|internal|final|indirect|open)\s+)*"
+    r"(?:struct|class|enum|actor|protocol)\s+(\w+)",
+    re.M,
+)
 IDENTITY = re.compile(r"^\s+(?:(?:public|package|private|fileprivate|private\(set\))\s+)*(?:let|var)\s+\w+:\s*"
                       r"(?:ItemIdentity|Identity|KeychainItem)\??\s*$", re.M)
 PUBLIC = re.compile(r"^\s*(?:@\w+(?:\([^)]*\))?\s+)*(?:\w+\s+)*?(?:public|open)\s+(?!import\b|extension\b)", re.M)
 EXPORTED = re.compile(r"^@_exported\s+(?:public\s+)?import\s+(\w+)", re.M)
-BOXES = {"HandedOver", "HeldKey", "HeldKeys", "DerivedKey", "SharedForecast", "NewKey", "SharedClassKeys", "HeldSecret", "SharedPassword"}
+BOXES = {
+    "HandedOver", "HeldKey", "HeldKeys", "DerivedKey", "SharedForecast", "NewKey", "SharedClassKeys", "HeldSecret",
+    "SharedPassword"}
 SOURCES = ("device", "archive", "dump")
 
 
 def switches_over_source(text):
-    """Returns the switches with two of the cases of `SOURCES`, found by indentation."""
+    """Return the number of switches with two of the cases of `SOURCES`, found by indentation."""
     lines, count = text.splitlines(), 0
     for start, line in enumerate(lines):
         if not re.search(r"\bswitch\b.*\{\s*$", line):
             continue
         indentation, cases = len(line) - len(line.lstrip()), set()
         for inner in lines[start + 1:]:
-            if inner.strip() and len(inner) - len(inner.lstrip()) <= indentation and not inner.lstrip().startswith("case"):
+            if (
+                inner.strip()
+                and len(inner) - len(inner.lstrip()) <= indentation
+                and not inner.lstrip().startswith("case")
+            ):
                 break
             cases |= {name for name in SOURCES if re.match(rf"\s*case\b.*\.{name}\b", inner)}
         count += len(cases) >= 2
@@ -46,7 +57,7 @@ def switches_over_source(text):
 
 
 def types_about_items(text):
-    """Returns types whose name contains "Item", and types that store an item's identity."""
+    """Return the number of types whose name contains "Item", and of types that store an item's identity."""
     declared = [(match.start(), match.group(1)) for match in TYPE.finditer(text)]
     found = {name for _, name in declared if "Item" in name}
     for match in IDENTITY.finditer(text):
@@ -55,7 +66,7 @@ def types_about_items(text):
 
 
 def exported_modules(module, texts_by_module, seen=()):
-    """Returns the modules that an import of this one makes visible."""
+    """Return the modules that an import of this one makes visible."""
     found = {module}
     for text in texts_by_module.get(module, []):
         for other in EXPORTED.findall(text):
@@ -66,7 +77,9 @@ def exported_modules(module, texts_by_module, seen=()):
 
 def main():
     folder = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else pathlib.Path(__file__).resolve().parents[2]).resolve()
-    dump = json.loads(subprocess.run(["swift", "package", "dump-package"], cwd=folder, check=True, stdout=subprocess.PIPE).stdout)
+    dump = json.loads(
+        subprocess.run(["swift", "package", "dump-package"], cwd=folder, check=True, stdout=subprocess.PIPE).stdout
+    )
     targets = {}
     for target in dump["targets"]:
         path = folder / (target.get("path") or "Sources/" + target["name"])
@@ -82,14 +95,19 @@ def main():
     print(f"mean and median of a file   {round(statistics.mean(lines)):>6} {round(statistics.median(lines)):>6}")
     print(f"imports of own modules      {len(imports):>6}")
     print(f"`package` declarations      {sum(len(PACKAGE.findall(text)) for text in texts):>6}")
-    by_module = {
-        name: [file.read_text(encoding="utf-8") for file in sorted(path.rglob("*.swift"))] for name, path in targets.items()}
-    shown = exported_modules("KeyhaulKit", by_module)
+    texts_by_module = {
+        name: [file.read_text(encoding="utf-8") for file in sorted(path.rglob("*.swift"))]
+        for name, path in targets.items()
+    }
+    visible_modules = exported_modules("KeyhaulKit", texts_by_module)
     print(f"types that describe an item {sum(map(types_about_items, texts)):>6}")
     print(f"boxes around keys           {sum(name in BOXES for text in texts for name in TYPE.findall(text)):>6}")
     print(f"`do throws` blocks          {sum(text.count('do throws') for text in texts):>6}")
     print(f"switches over the source    {sum(map(switches_over_source, texts)):>6}")
-    print(f"public declarations         {sum(len(PUBLIC.findall(text)) for name in shown for text in by_module[name]):>6}")
+    print(
+        "public declarations         "
+        f"{sum(len(PUBLIC.findall(text)) for name in visible_modules for text in texts_by_module[name]):>6}"
+    )
 
 
 if __name__ == "__main__":

@@ -1,14 +1,14 @@
-// Stands between a program and the C library's calls about files, SQLite's and libarchive's included (LD_PRELOAD), and
-// either lets one of them fail or writes down what changes the disk.
+// Intercepts the file calls of a program to the C library, including those of SQLite and libarchive (LD_PRELOAD), and
+// lets one of them fail, or records the changes on the disk.
 //
-//   KEYHAUL_CALLS_ROOT   only calls about what is below this folder count
-//   KEYHAUL_CALLS_LOG    changes are appended to this file: "op TAB path TAB path TAB offset TAB length LF", then the bytes
+//   KEYHAUL_CALLS_ROOT   only calls for paths below this folder count
+//   KEYHAUL_CALLS_LOG    changes are appended to this file: "operation TAB path TAB path TAB offset TAB length LF", then the bytes
 //   KEYHAUL_CALLS_FAIL   the number of the call that fails, from 1
-//   KEYHAUL_CALLS_ERRNO  with what: a number, or 0 for a read or write of half of its bytes
+//   KEYHAUL_CALLS_ERRNO  the error: a number, or 0 for a read or write of half of its bytes
 //   KEYHAUL_CALLS_NAMES  each call is written to this file, on its own line: "name:file"
-//   KEYHAUL_CALLS_COUNT  at its end the program writes here how many calls there were and which one failed
+//   KEYHAUL_CALLS_COUNT  when the program ends, it writes the number of calls and the name of the failed call to this file
 //
-// A call that nothing here knows and that changes a file would go unseen: those that are known to do so end the program.
+// An unknown call that changes a file would be missed. The calls below that change files and are not supported end the program.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -85,48 +85,48 @@ __attribute__((destructor)) static void end(void) {
   if (file >= 0 && syscall(SYS_write, file, line, length) < 0) abort();
 }
 
-// Whether this call about a path is the one that fails; a call that counts is counted.
-static int fails(const char *name, const char *path) {
+// Counts a call for a path, and returns whether it is the one that fails.
+static int should_fail(const char *name, const char *path) {
   if (!is_below(path)) return 0;
   pthread_mutex_lock(&lock);
-  int is_it = ++count == failing;
+  int is_failing = ++count == failing;
   const char *base = strrchr(path, '/');
   char text[64];
   snprintf(text, sizeof text, "%s:%.40s", name, base ? base + 1 : path);
-  if (is_it) strcpy(failed_name, text);
+  if (is_failing) strcpy(failed_name, text);
   if (names_file >= 0) {
     size_t length = strlen(text);
     text[length] = '\n';
     if (syscall(SYS_write, names_file, text, length + 1) < 0) abort();
   }
   pthread_mutex_unlock(&lock);
-  return is_it;
+  return is_failing;
 }
 
-static void note(const char *op, const char *path, const char *other, long offset, long length, const void *bytes) {
+static void record(const char *operation, const char *path, const char *other, long offset, long length, const void *bytes) {
   if (log_file < 0 || !is_below(path)) return;
   char line[2 * PATH_MAX + 64];
-  int count = snprintf(line, sizeof line, "%s\t%s\t%s\t%ld\t%ld\n", op, path, other, offset, length);
+  int count = snprintf(line, sizeof line, "%s\t%s\t%s\t%ld\t%ld\n", operation, path, other, offset, length);
   pthread_mutex_lock(&lock);
   if (syscall(SYS_write, log_file, line, count) != count) abort();
   if (bytes && syscall(SYS_write, log_file, bytes, length) != length) abort();
   pthread_mutex_unlock(&lock);
 }
 
-#define OF_FILE(name, file, failure) \
+#define CHECK_FILE(name, file, failure) \
   char path[PATH_MAX]; \
   path_of_file(file, path); \
-  if (fails(name, path)) { \
+  if (should_fail(name, path)) { \
     if (failing_errno) { errno = failing_errno; return failure; }
 #define END }
-#define OF_NAME(name, folder, text) \
+#define CHECK_NAME(name, folder, text) \
   char path[PATH_MAX]; \
   path_of_name(folder, text, path); \
-  if (fails(name, path) && failing_errno) { errno = failing_errno; return -1; }
+  if (should_fail(name, path) && failing_errno) { errno = failing_errno; return -1; }
 
-static int opened(int file, int flags, const char *path) {
-  if (file >= 0 && (flags & O_CREAT)) note("create", path, "", 0, 0, NULL);
-  if (file >= 0 && (flags & O_TRUNC)) note("truncate", path, "", 0, 0, NULL);
+static int record_open(int file, int flags, const char *path) {
+  if (file >= 0 && (flags & O_CREAT)) record("create", path, "", 0, 0, NULL);
+  if (file >= 0 && (flags & O_TRUNC)) record("truncate", path, "", 0, 0, NULL);
   return file;
 }
 #define MODE \
@@ -134,37 +134,37 @@ static int opened(int file, int flags, const char *path) {
   if (flags & (O_CREAT | __O_TMPFILE)) { va_list more; va_start(more, flags); mode = va_arg(more, mode_t); va_end(more); }
 #define OPEN(name) \
   int name(const char *text, int flags, ...) { \
-    MODE OF_NAME("open", AT_FDCWD, text) return opened(REAL(name)(text, flags, mode), flags, path); }
+    MODE CHECK_NAME("open", AT_FDCWD, text) return record_open(REAL(name)(text, flags, mode), flags, path); }
 #define OPENAT(name) \
   int name(int folder, const char *text, int flags, ...) { \
-    MODE OF_NAME("open", folder, text) return opened(REAL(name)(folder, text, flags, mode), flags, path); }
+    MODE CHECK_NAME("open", folder, text) return record_open(REAL(name)(folder, text, flags, mode), flags, path); }
 OPEN(open) OPEN(open64) OPENAT(openat) OPENAT(openat64)
 
 #define READS(name, ...) \
-    OF_FILE("read", file, -1) bytes = (bytes + 1) / 2; END
+    CHECK_FILE("read", file, -1) bytes = (bytes + 1) / 2; END
 ssize_t read(int file, void *target, size_t bytes) { READS() return REAL(read)(file, target, bytes); }
 ssize_t pread(int file, void *target, size_t bytes, off_t at) { READS() return REAL(pread)(file, target, bytes, at); }
 ssize_t pread64(int file, void *target, size_t bytes, off64_t at) { READS() return REAL(pread64)(file, target, bytes, at); }
 
 ssize_t write(int file, const void *source, size_t bytes) {
-  OF_FILE("write", file, -1) bytes = (bytes + 1) / 2; END
+  CHECK_FILE("write", file, -1) bytes = (bytes + 1) / 2; END
   ssize_t written = REAL(write)(file, source, bytes);
-  if (written > 0 && is_below(path)) note("write", path, "", lseek(file, 0, SEEK_CUR) - written, written, source);
+  if (written > 0 && is_below(path)) record("write", path, "", lseek(file, 0, SEEK_CUR) - written, written, source);
   return written;
 }
 #define PWRITE(name, offset) \
   ssize_t name(int file, const void *source, size_t bytes, offset at) { \
-    OF_FILE("write", file, -1) bytes = (bytes + 1) / 2; END \
+    CHECK_FILE("write", file, -1) bytes = (bytes + 1) / 2; END \
     ssize_t written = REAL(name)(file, source, bytes, at); \
-    if (written > 0) note("write", path, "", at, written, source); \
+    if (written > 0) record("write", path, "", at, written, source); \
     return written; }
 PWRITE(pwrite, off_t) PWRITE(pwrite64, off64_t)
 
-#define ON_FILE(name, signature, call, op, length) \
+#define ON_FILE(name, signature, call, operation, length) \
   int name signature { \
-    OF_FILE(#name, file, -1) END \
+    CHECK_FILE(#name, file, -1) END \
     int result = REAL(name) call; \
-    if (result == 0) note(op, path, "", 0, length, NULL); \
+    if (result == 0) record(operation, path, "", 0, length, NULL); \
     return result; }
 ON_FILE(fsync, (int file), (file), "sync", 0)
 ON_FILE(fdatasync, (int file), (file), "sync", 0)
@@ -173,40 +173,40 @@ ON_FILE(ftruncate64, (int file, off64_t to), (file, to), "truncate", to)
 ON_FILE(fchmod, (int file, mode_t mode), (file, mode), "mode", 0)
 
 int mkdirat(int folder, const char *text, mode_t mode) {
-  OF_NAME("mkdir", folder, text)
+  CHECK_NAME("mkdir", folder, text)
   int result = REAL(mkdirat)(folder, text, mode);
-  if (result == 0) note("mkdir", path, "", 0, 0, NULL);
+  if (result == 0) record("mkdir", path, "", 0, 0, NULL);
   return result;
 }
 int mkdir(const char *text, mode_t mode) { return mkdirat(AT_FDCWD, text, mode); }
 int unlinkat(int folder, const char *text, int flags) {
-  OF_NAME("unlink", folder, text)
+  CHECK_NAME("unlink", folder, text)
   int result = REAL(unlinkat)(folder, text, flags);
-  if (result == 0) note("remove", path, "", 0, 0, NULL);
+  if (result == 0) record("remove", path, "", 0, 0, NULL);
   return result;
 }
 int unlink(const char *text) { return unlinkat(AT_FDCWD, text, 0); }
 int rmdir(const char *text) { return unlinkat(AT_FDCWD, text, AT_REMOVEDIR); }
 
-static int two_names(const char *op, int folder, const char *text, int other, const char *new, int (*call)(void *), void *it) {
-  OF_NAME(op, folder, text)
+static int two_names(const char *operation, int folder, const char *text, int other, const char *new, int (*call)(void *), void *arguments) {
+  CHECK_NAME(operation, folder, text)
   char second[PATH_MAX];
   path_of_name(other, new, second);
-  int result = call(it);
-  if (result == 0) note(op, path, second, 0, 0, NULL);
+  int result = call(arguments);
+  if (result == 0) record(operation, path, second, 0, 0, NULL);
   return result;
 }
 struct names { int folder, other, flags; const char *text, *new; };
-static int do_rename(void *it) {
-  struct names *n = it;
+static int do_rename(void *arguments) {
+  struct names *n = arguments;
   return REAL(renameat)(n->folder, n->text, n->other, n->new);
 }
-static int do_link(void *it) {
-  struct names *n = it;
+static int do_link(void *arguments) {
+  struct names *n = arguments;
   return REAL(linkat)(n->folder, n->text, n->other, n->new, n->flags);
 }
-static int do_exchange(void *it) {
-  struct names *n = it;
+static int do_exchange(void *arguments) {
+  struct names *n = arguments;
   return (int)REAL(syscall)(SYS_renameat2, n->folder, n->text, n->other, n->new, n->flags);
 }
 int renameat(int folder, const char *text, int other, const char *new) {
@@ -220,7 +220,7 @@ int linkat(int folder, const char *text, int other, const char *new, int flags) 
 }
 int link(const char *text, const char *new) { return linkat(AT_FDCWD, text, AT_FDCWD, new, 0); }
 
-// What the program calls by its number.
+// Calls that the program makes by number.
 long syscall(long number, ...) {
   va_list more;
   va_start(more, number);
@@ -232,23 +232,23 @@ long syscall(long number, ...) {
     return two_names("exchange", names.folder, names.text, names.other, names.new, do_exchange, &names);
   }
   if (number == SYS_syncfs) {
-    OF_FILE("syncfs", (int)a[0], -1) END
+    CHECK_FILE("syncfs", (int)a[0], -1) END
     long result = REAL(syscall)(number, a[0]);
-    if (result == 0) note("syncall", path, "", 0, 0, NULL);
+    if (result == 0) record("syncall", path, "", 0, 0, NULL);
     return result;
   }
   return REAL(syscall)(number, a[0], a[1], a[2], a[3], a[4], a[5]);
 }
 
-#define UNKNOWN(type, name, signature, call, file) \
+#define UNSUPPORTED(type, name, signature, call, file) \
   type name signature { \
     char path[PATH_MAX]; \
     path_of_file(file, path); \
     if (is_below(path)) abort(); \
     return REAL(name) call; }
-UNKNOWN(ssize_t, writev, (int file, const struct iovec *parts, int n), (file, parts, n), file)
-UNKNOWN(ssize_t, pwritev, (int file, const struct iovec *parts, int n, off_t at), (file, parts, n, at), file)
-UNKNOWN(int, fallocate, (int file, int mode, off_t at, off_t n), (file, mode, at, n), file)
-UNKNOWN(int, posix_fallocate, (int file, off_t at, off_t n), (file, at, n), file)
-UNKNOWN(int, posix_fallocate64, (int file, off64_t at, off64_t n), (file, at, n), file)
-UNKNOWN(ssize_t, copy_file_range, (int from, off64_t *a, int file, off64_t *b, size_t n, unsigned f), (from, a, file, b, n, f), file)
+UNSUPPORTED(ssize_t, writev, (int file, const struct iovec *parts, int n), (file, parts, n), file)
+UNSUPPORTED(ssize_t, pwritev, (int file, const struct iovec *parts, int n, off_t at), (file, parts, n, at), file)
+UNSUPPORTED(int, fallocate, (int file, int mode, off_t at, off_t n), (file, mode, at, n), file)
+UNSUPPORTED(int, posix_fallocate, (int file, off_t at, off_t n), (file, at, n), file)
+UNSUPPORTED(int, posix_fallocate64, (int file, off64_t at, off64_t n), (file, at, n), file)
+UNSUPPORTED(ssize_t, copy_file_range, (int from, off64_t *a, int file, off64_t *b, size_t n, unsigned f), (from, a, file, b, n, f), file)

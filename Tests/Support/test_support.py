@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Checks the Python reader and writer against published vectors, and against each other with one fault at a time.
+"""Test the Python reader and writer against published vectors and against each other, and test the other tools.
 
     test_support.py [--vectors test-vectors.json]
 """
@@ -42,7 +42,7 @@ def unhex(text):
 
 
 class KeyWrapping(unittest.TestCase):
-    def test_rfc3394_wraps_and_unwraps(self):
+    def test_key_wrap_matches_the_rfc_3394_vectors(self):
         for entry in VECTORS["rfc3394"]:
             kek, plain, wrapped = (unhex(entry[name]) for name in ("kek", "plain", "wrapped"))
             self.assertEqual(crypto.wrap(kek, plain), wrapped)
@@ -53,16 +53,16 @@ class KeyWrapping(unittest.TestCase):
                 with self.assertRaises(crypto.TagMismatch):
                     crypto.unwrap(kek, bytes(damaged))
 
-    def test_backup_passwords_give_the_published_keys(self):
+    def test_passwords_give_the_published_keys(self):
         for entry in VECTORS["backup_password"]:
             with self.subTest(entry["origin"]):
-                double_salt = unhex(entry["DPSL"]) if entry["two_rounds"] else None
+                sha256_salt = unhex(entry["DPSL"]) if entry["two_rounds"] else None
                 key = crypto.passcode_key(
-                    entry["password"].encode(), unhex(entry["SALT"]), entry["ITER"], double_salt, entry["DPIC"] or 0)
+                    entry["password"].encode(), unhex(entry["SALT"]), entry["ITER"], sha256_salt, entry["DPIC"] or 0)
                 self.assertEqual(key.hex(), entry["expect_passcode_key"])
                 self.assertEqual(crypto.unwrap(key, unhex(entry["WPKY"])).hex(), entry["expect_class_key"])
 
-    def test_a_curve25519_class_key_opens_a_real_file_key(self):
+    def test_a_curve25519_class_key_unwraps_a_real_file_key(self):
         entry = VECTORS["curve25519_class_file_key"]
         private, public = unhex(entry["class_private"]), unhex(entry["class_public"])
         start = entry["wrapped_key_offset"]
@@ -74,8 +74,8 @@ class KeyWrapping(unittest.TestCase):
         self.assertEqual(crypto.curve_unwrap(private, public, again).hex(), entry["expect_file_key"])
 
 
-class EmptyIV(unittest.TestCase):
-    def test_gcm_without_an_iv_seals_and_opens(self):
+class EmptyIVs(unittest.TestCase):
+    def test_gcm_with_an_empty_iv_matches_the_vectors(self):
         for entry in VECTORS["gcm_zero_length_iv"]["entries"]:
             key, plain, cipher, tag = (unhex(entry[name]) for name in ("key", "plain", "cipher", "tag"))
             self.assertEqual(crypto.gcm_seal(key, plain), (cipher, tag))
@@ -89,12 +89,12 @@ class EmptyIV(unittest.TestCase):
                 with self.assertRaises(crypto.TagMismatch):
                     crypto.gcm_open(key, bytes([cipher[0] ^ 1]) + cipher[1:], tag)
 
-    def test_a_real_item_of_version_2_opens(self):
+    def test_a_real_item_of_version_2_is_decrypted(self):
         entry = VECTORS["item_blob_v2"]
         blob = items.ItemBlob.parse(unhex(entry["blob"]))
         self.assertEqual((blob.version, blob.key_class, blob.has_static_iv), (2, 11, False))
         self.assertEqual(blob.serialized(), unhex(entry["blob"]))
-        found = items.decode_dictionary(blob.open_with(unhex(entry["bulk_key"])), 2)
+        found = items.decode_dictionary(blob.decrypt(unhex(entry["bulk_key"])), 2)
         for code, expected in entry["expect_attributes"].items():
             if code.endswith("_ascii"):
                 self.assertEqual(found[code[:-6]], expected.encode())
@@ -107,7 +107,7 @@ class EmptyIV(unittest.TestCase):
         self.assertEqual(items.STATIC_IV.hex(), "1ea05ca9982e87dcf145e824")
 
 
-class ApplesDER(unittest.TestCase):
+class AppleDERPropertyLists(unittest.TestCase):
     def value(self, entry):
         kind, value = entry["type"], entry["value"]
         if kind == "data":
@@ -135,7 +135,7 @@ class ApplesDER(unittest.TestCase):
             self.assertEqual(apple_der.decode_date(text).seconds, seconds)
             self.assertEqual(apple_der.Moment.from_rfc3339(apple_der.Moment(seconds).rfc3339).seconds, seconds)
 
-    def test_malformed_dates_are_refused_or_repaired(self):
+    def test_malformed_dates_are_rejected_or_repaired(self):
         for text in (b"20200101000000.50Z", b"20200101000000.Z", b"2020010100000Z", b"20200101000000"):
             with self.assertRaises(apple_der.MalformedDate):
                 apple_der.decode_date(text)
@@ -144,7 +144,7 @@ class ApplesDER(unittest.TestCase):
         with self.assertRaises(FormatError):
             apple_der.decode(bytes([0x18, 15]) + b"20200230000000Z", repair_dates=True)
 
-    def test_broken_elements_are_refused(self):
+    def test_malformed_elements_are_rejected(self):
         for der in ("", "0c", "0c05464f4f", "0c8003464f4f", "0c8103464f4f", "0c03464f4f00", "0a0101", "3104300202010a",
                     "0c01ff", "020900000000000000000a", "0101", "30"):
             with self.assertRaises(FormatError, msg=der):
@@ -161,7 +161,7 @@ class ApplesDER(unittest.TestCase):
 
 
 class Keybags(unittest.TestCase):
-    def test_bags_of_unencrypted_backups_open_with_the_empty_password_and_stay_device_bound(self):
+    def test_the_empty_password_unlocks_the_keybag_of_an_unencrypted_backup_except_for_device_bound_classes(self):
         for entry in VECTORS["unencrypted_backup_keybag"]:
             bag, expect = keybag.Keybag.parse(unhex(entry["keybag"])), entry["expect"]
             self.assertEqual(bag.serialized(), unhex(entry["keybag"]))
@@ -178,7 +178,7 @@ class Keybags(unittest.TestCase):
             with self.assertRaises(WrongPassword):
                 bag.unlock(b"password")
 
-    def test_a_real_asymmetric_bag_parses(self):
+    def test_a_real_asymmetric_keybag_is_parsed(self):
         entry = VECTORS["asymmetric_backup_keybag"]
         entry = entry[0] if isinstance(entry, list) else entry
         bag, expect = keybag.Keybag.parse(unhex(entry["keybag"])), entry["expect"]
@@ -188,7 +188,7 @@ class Keybags(unittest.TestCase):
         self.assertEqual(sorted(k.key_class for k in bag.classes if k.wrap == 3), expect["WRAP_3_classes"])
         self.assertTrue(all(key.is_curve and len(key.wrapped) == 40 and len(key.public) == 32 for key in bag.classes))
 
-    def test_broken_bags_are_refused(self):
+    def test_malformed_keybags_are_rejected(self):
         whole = unhex(VECTORS["synthetic_backup"]["keybag_hex"])
         for length in (len(whole) - 1, 11, 4):
             with self.assertRaises(FormatError):
@@ -197,7 +197,7 @@ class Keybags(unittest.TestCase):
         with self.assertRaises(FormatError):
             keybag.Keybag.parse(greedy).unlock(PASSWORD)
 
-    def test_one_damaged_wrap_leaves_the_other_classes_usable(self):
+    def test_one_damaged_wrapped_key_leaves_the_other_classes_usable(self):
         whole = unhex(VECTORS["synthetic_backup"]["keybag_hex"])
         damaged = bytearray(whole)
         damaged[-1] ^= 1
@@ -206,15 +206,15 @@ class Keybags(unittest.TestCase):
 
 
 class PublishedBackup(unittest.TestCase):
-    """The backup of the vectors, link by link."""
+    """The backup of the published vectors, checked step by step."""
 
     def setUp(self):
         self.vector = VECTORS["synthetic_backup"]
         self.bag = keybag.Keybag.parse(unhex(self.vector["keybag_hex"]))
 
-    def test_the_keybag_opens_with_the_password_and_the_rest_with_the_device_key(self):
-        double, _ = self.bag.rounds
-        first = hashlib.pbkdf2_hmac("sha256", PASSWORD, self.bag.header[b"DPSL"], double, 32)
+    def test_the_password_and_the_device_key_unlock_all_class_keys(self):
+        sha256_iterations, _ = self.bag.iterations
+        first = hashlib.pbkdf2_hmac("sha256", PASSWORD, self.bag.header[b"DPSL"], sha256_iterations, 32)
         self.assertEqual(first.hex(), self.vector["dpsl_key_hex"])
         self.assertEqual(self.bag.passcode_key(PASSWORD).hex(), self.vector["passcode_key_hex"])
         alone = self.bag.unlock(PASSWORD)
@@ -226,12 +226,12 @@ class PublishedBackup(unittest.TestCase):
         with self.assertRaises(WrongPassword):
             self.bag.unlock(b"wrong horse")
 
-    def test_the_manifest_key_opens(self):
+    def test_the_manifest_key_is_unwrapped(self):
         field = unhex(self.vector["manifest_key_field_hex"])
         opened = self.bag.unlock(PASSWORD)[int.from_bytes(field[:4], "little")]
         self.assertEqual(opened.unwrap(field[4:]).hex(), self.vector["manifest_key_hex"])
 
-    def test_file_records_and_identifiers(self):
+    def test_file_records_and_file_ids_match_the_vectors(self):
         for entry in self.vector["files"]:
             record = mbfile.FileRecord.parse(unhex(entry["file_blob_hex"]))
             self.assertEqual(record.path, entry["relativePath"])
@@ -240,16 +240,16 @@ class PublishedBackup(unittest.TestCase):
             if record.is_regular:
                 self.assertEqual(record.key_class, record.protection_class)
                 self.assertEqual(len(self.bag.unlock(PASSWORD)[record.key_class].unwrap(record.wrapped_key)), 32)
-            self.assertEqual(mbfile.FileRecord.parse(record.archived()), record)
+            self.assertEqual(mbfile.FileRecord.parse(record.encode()), record)
         for entry in VECTORS["file_id"]:
             self.assertEqual(mbfile.file_id(entry["domain"], entry["relativePath"]), entry["fileID"])
 
-    def test_items_open_and_encode_again_to_the_same_bytes(self):
+    def test_items_are_decrypted_and_encrypted_to_the_same_bytes(self):
         classes = self.bag.unlock(PASSWORD, unhex(self.vector["key835_hex"]))
         for number, entry in enumerate(self.vector["items"]):
             data = {"v_Data": unhex(entry["v_Data_hex"]), "v_PersistentRef": unhex(entry["v_PersistentRef_hex"])}
             item = items.read_item(number, entry["table"], data, classes)
-            self.assertTrue(item.readable, item.detail)
+            self.assertTrue(item.is_readable, item.detail)
             self.assertEqual(item.blob.has_static_iv, entry["static_iv"])
             self.assertEqual(item.blob.key_class, entry["class_"])
             self.assertEqual(item.reference.serialized(), data["v_PersistentRef"])
@@ -257,26 +257,26 @@ class PublishedBackup(unittest.TestCase):
             self.assertEqual(apple_der.encode(whole).hex(), entry["plaintext_der_hex"])
             self.assertEqual(items.digest(entry["table"], whole), item.attributes["sha1"])
             key = unhex(entry["item_key_hex"])
-            again = items.seal(
+            again = items.encrypt_item(
                 apple_der.encode(whole), item.blob.key_class, classes[item.blob.key_class].key, key, 3,
                 entry["static_iv"])
             self.assertEqual(again.hex(), entry["v_Data_hex"])
 
-    def test_an_item_of_this_device_only_is_device_bound_without_its_key(self):
+    def test_a_this_device_only_item_is_device_bound_without_the_device_key(self):
         entry = self.vector["items"][3]
         item = items.read_item(3, "genp", {"v_Data": unhex(entry["v_Data_hex"])}, self.bag.unlock(PASSWORD))
-        self.assertEqual((item.readable, item.reason, item.protection), (False, "device-bound", "aku"))
+        self.assertEqual((item.is_readable, item.reason, item.protection), (False, "device-bound", "aku"))
 
-    def test_an_item_under_a_curve25519_class_opens(self):
+    def test_an_item_in_a_curve25519_class_is_decrypted(self):
         vector = self.vector["asym"]
         private, public = unhex(vector["class_private_hex"]), unhex(vector["class_public_hex"])
         source = keybag.ClassKey({b"CLAS": bytes(3) + b"\x06", b"KTYP": bytes(3) + b"\x01", b"PBKY": public})
-        classes = {6: keybag.OpenedClass("available", source, private)}
+        classes = {6: keybag.UnlockedClass("available", source, private)}
         item = items.read_item(0, "genp", {"v_Data": unhex(vector["v_Data_hex"])}, classes)
         whole = dict(item.attributes, v_Data=item.secret)
         self.assertEqual(apple_der.encode(whole).hex(), vector["plaintext_der_hex"])
 
-    def test_the_primary_key_names_the_record(self):
+    def test_the_record_name_is_derived_from_the_primary_key(self):
         for entry in VECTORS["primary_key_uuid"]:
             key = {name: entry[name] for name in ("acct", "svce", "agrp", "sync", "vwht") if name in entry}
             key["musr"] = unhex(entry["musr_hex"])
@@ -286,17 +286,17 @@ class PublishedBackup(unittest.TestCase):
 
 
 class RoundTrip(unittest.TestCase):
-    """What the writer wrote, the reader reads, in every variant; and one fault at a time."""
+    """Backups of the writer, read by the reader: every variant, and one fault at a time."""
 
     VARIANTS = {
-        "one round, bag 3": dict(keybag_version=3, double_rounds=0),
-        "two rounds, bag 4": dict(keybag_version=4),
-        "ascending, bag 5": dict(keybag_version=5, ascending=True),
+        "SHA-1 only, keybag 3": dict(keybag_version=3, sha256_iterations=0),
+        "SHA-256 and SHA-1, keybag 4": dict(keybag_version=4),
+        "ascending, keybag 5": dict(keybag_version=5, is_ascending=True),
         "version 2": dict(blob_version=2),
-        "static IV": dict(static_iv=True),
-        "row references": dict(row_references=True),
-        "unpadded manifest": dict(padded_manifest=False),
-        "without digests": dict(with_digests=False),
+        "static IV": dict(uses_static_iv=True),
+        "row references": dict(has_row_references=True),
+        "unpadded manifest": dict(is_manifest_padded=False),
+        "without digests": dict(has_digests=False),
     }
 
     @classmethod
@@ -308,7 +308,13 @@ class RoundTrip(unittest.TestCase):
         self.addCleanup(shutil.rmtree, self.folder)
 
     def write(self, name="backup", description=None, **options):
-        options = {"password": PASSWORD, "device_key": bytes(range(16)), "double_rounds": 10, "rounds": 10, **options}
+        options = {
+            "password": PASSWORD,
+            "device_key": bytes(range(16)),
+            "sha256_iterations": 10,
+            "sha1_iterations": 10,
+            **options,
+        }
         writer = Writer(description or self.description, Options(**options))
         writer.write(self.folder / name)
         return writer
@@ -318,14 +324,14 @@ class RoundTrip(unittest.TestCase):
         self.assertEqual(len(found), len(writer.written))
         expected = sorted(writer.written, key=lambda pair: items.TABLES.index(pair[0]))
         for item, (table, dictionary) in zip(found, expected):
-            self.assertTrue(item.readable, item.detail)
+            self.assertTrue(item.is_readable, item.detail)
             self.assertEqual(item.table, table)
             whole = dict(item.attributes)
             if item.secret is not None:
                 whole["v_Data"] = item.secret
             self.assertEqual(whole, dictionary)
 
-    def test_every_variant_is_read_back(self):
+    def test_every_variant_is_read_as_it_was_written(self):
         for name, options in self.VARIANTS.items():
             with self.subTest(name):
                 writer = self.write(name, **options)
@@ -333,24 +339,24 @@ class RoundTrip(unittest.TestCase):
                 self.assert_same_items(writer, backup)
                 self.assertEqual(bool(backup.warnings), name == "unpadded manifest")
 
-    def test_what_never_leaves_the_device_is_not_written(self):
+    def test_items_that_never_leave_the_device_are_not_written(self):
         writer = self.write()
         self.assertEqual(len(writer.written), sum(map(leaves_device, self.description["items"])))
         self.assertNotIn("akpu", {dictionary["pdmn"] for _, dictionary in writer.written})
 
-    def test_without_the_device_key_this_device_only_stays_shut(self):
+    def test_this_device_only_items_are_device_bound_without_the_device_key(self):
         self.write()
         for item in Backup(self.folder / "backup", PASSWORD).keychain_items():
             bound = item.protection in ("aku", "cku", "dku")
-            self.assertEqual((item.readable, item.reason), (not bound, "device-bound" if bound else None))
+            self.assertEqual((item.is_readable, item.reason), (not bound, "device-bound" if bound else None))
 
-    def test_without_a_password_everything_is_device_bound(self):
+    def test_all_items_of_an_unencrypted_backup_are_device_bound(self):
         writer = self.write(password=None)
         found = Backup(self.folder / "backup").keychain_items()
         self.assertEqual({item.reason for item in found}, {"device-bound"})
         self.assert_same_items(writer, Backup(self.folder / "backup", device_key=bytes(range(16))))
 
-    def test_tar_and_zip_are_read_like_the_folder(self):
+    def test_archives_are_read_like_the_folder(self):
         writer = self.write()
         with tarfile.open(self.folder / "one.tar.gz", "w:gz") as archive:
             archive.add(self.folder / "backup", arcname=writer.udid)
@@ -369,20 +375,20 @@ class RoundTrip(unittest.TestCase):
         ]
         self.assertEqual(*contents)
 
-    def test_a_large_secret_is_opened(self):
+    def test_a_large_secret_is_decrypted(self):
         secret = bytes(index * 7 & 0xFF for index in range(100_000))
         big = {"kind": "generic-password", "protection": "ak", "attributes": {"svce": "big", "agrp": "a"},
-               "secret": typed_json.data(secret)}
+               "secret": typed_json.encode_bytes(secret)}
         self.write(description=dict(self.description, items=[big]))
         self.assertEqual(Backup(self.folder / "backup", PASSWORD).keychain_items()[0].secret, secret)
 
     def test_the_description_of_a_backup_is_json(self):
         self.write(description=json.loads((FIXTURES / "hostile-names.json").read_text(encoding="utf-8")))
-        described = json.loads(json.dumps(describe(Backup(self.folder / "backup", PASSWORD))))
-        self.assertEqual(len(described["items"]), 15)
-        self.assertTrue(all(entry["secret"]["text"].startswith("planted secret") for entry in described["items"]))
+        contents = json.loads(json.dumps(describe(Backup(self.folder / "backup", PASSWORD))))
+        self.assertEqual(len(contents["items"]), 15)
+        self.assertTrue(all(entry["secret"]["text"].startswith("planted secret") for entry in contents["items"]))
 
-    def test_a_wrong_password_and_a_missing_manifest_are_told_apart(self):
+    def test_a_wrong_password_and_a_missing_manifest_raise_different_errors(self):
         self.write()
         with self.assertRaises(WrongPassword):
             Backup(self.folder / "backup", b"wrong")
@@ -390,17 +396,17 @@ class RoundTrip(unittest.TestCase):
         with self.assertRaises(NotABackup):
             Backup(self.folder / "backup", PASSWORD)
 
-    def test_each_fault_of_an_item_has_its_reason_and_stays_with_it(self):
+    def test_a_damaged_item_has_the_reason_for_its_fault(self):
         writer = self.write()
         good = Backup(self.folder / "backup", PASSWORD, bytes(range(16)))
         root = plistlib.loads(good.keychain_file())
         whole = root["genp"][0]["v_Data"]
         blob = items.ItemBlob.parse(whole)
         classes = good.classes
-        plain = blob.open_with(classes[blob.key_class].unwrap(blob.wrapped_key))
+        plain = blob.decrypt(classes[blob.key_class].unwrap(blob.wrapped_key))
 
-        def resealed(plaintext, key_class=blob.key_class):
-            return items.seal(plaintext, key_class, writer.class_keys[key_class], bytes(32))
+        def encrypted(plaintext, key_class=blob.key_class):
+            return items.encrypt_item(plaintext, key_class, writer.class_keys[key_class], bytes(32))
 
         other_class = apple_der.encode(dict(apple_der.decode(plain), pdmn="dk"))
         faults = {
@@ -410,9 +416,8 @@ class RoundTrip(unittest.TestCase):
                 dataclasses.replace(blob, key_class=8).serialized(), bytes(4) + whole[4:],
             ],
             "malformed": [
-                b"", whole[:11], whole[:67], resealed(plain + b"\x00"), resealed(plain[:-1]), resealed(other_class),
-                resealed(b"\x04\x00"), whole[:8] + struct.pack("<I", 41) + whole[12:],
-            ],
+                b"", whole[:11], whole[:67], encrypted(plain + b"\x00"), encrypted(plain[:-1]), encrypted(other_class),
+                encrypted(b"\x04\x00"), whole[:8] + struct.pack("<I", 41) + whole[12:]],
             "unsupported-version": [
                 struct.pack("<I", version) + whole[4:] for version in (1, 4, 5, 6, 7, 8, 9, 0x80000009)
             ],
@@ -421,10 +426,10 @@ class RoundTrip(unittest.TestCase):
         for reason, blobs in faults.items():
             for number, damaged in enumerate(blobs):
                 item = items.read_item(0, "genp", {"v_Data": damaged}, classes)
-                self.assertEqual((item.readable, item.reason), (False, reason), f"{reason} {number}")
+                self.assertEqual((item.is_readable, item.reason), (False, reason), f"{reason} {number}")
         self.assertEqual(items.read_item(0, "genp", {}, classes).reason, "malformed")
 
-    def test_a_damaged_backup_is_refused(self):
+    def test_a_damaged_backup_is_rejected(self):
         self.write()
         path = self.folder / "backup" / "Manifest.plist"
         manifest = plistlib.loads(path.read_bytes())
@@ -439,8 +444,8 @@ class RoundTrip(unittest.TestCase):
             Backup(self.folder / "backup", PASSWORD).keychain_items()
 
 
-class Layers(unittest.TestCase):
-    """check_structure finds an import that points upwards or sideways, and accepts one that points downwards."""
+class LayerChecks(unittest.TestCase):
+    """check_structure.py, which rejects imports from the same layer or from a higher one."""
 
     def check(self, **imports):
         with tempfile.TemporaryDirectory() as folder:
@@ -452,19 +457,21 @@ class Layers(unittest.TestCase):
             script = pathlib.Path(check_structure.__file__)
             return subprocess.run([sys.executable, script, folder], capture_output=True, text=True)
 
-    def test_imports_point_downwards(self):
+    def test_only_imports_from_a_lower_layer_are_accepted(self):
         self.assertEqual(self.check(Reports="import KeyhaulKit", Backups="package import Basics").returncode, 0)
-        for target, module in [("Basics", "KeychainFormats"), ("VirtualDevice", "Backups"), ("KeyhaulKit", "Reports"),
-                               ("Backups", "VirtualDevice"), ("KeychainServices", "KeyhaulKit"), ("Reports", "keyhaul")]:
+        for target, module in [
+            ("Basics", "KeychainFormats"), ("VirtualDevice", "Backups"), ("KeyhaulKit", "Reports"),
+            ("Backups", "VirtualDevice"), ("KeychainServices", "KeyhaulKit"), ("Reports", "keyhaul")
+        ]:
             found = self.check(**{target: f"@testable import {module}"})
             self.assertEqual(found.returncode, 1)
             self.assertIn(f"imports {module}, which is not in a layer below {target}", found.stdout)
 
 
-class HouseRules(unittest.TestCase):
-    """Each rule of check_sources finds what it is for, and nothing in a clean line."""
+class SourceRules(unittest.TestCase):
+    """The rules of check_sources.py."""
 
-    # Spelt in pieces, so that this file keeps the rules itself.
+    # Split, so that this file does not break the rules.
     BROKEN = {
         "Sources/CommandLine/keyhaul/A.swift": ["let a = tr" "y! b()", "let a = b a" "s! C", "import GR" "DB", "import CSQ" "Lite",
                                     "import GRDBSQ" "Lite", "import CAr" "chive",
@@ -492,25 +499,25 @@ class HouseRules(unittest.TestCase):
         "docs/Format.md": ["https://example.org/home/x", "/var/Keychains", "======"],
     }
 
-    def test_every_breach_is_found(self):
+    def test_each_violation_is_found_by_one_rule(self):
         hit = set()
         for name, lines in self.BROKEN.items():
             for line in lines:
                 found = [why for _, why in check_sources.findings(name, line)]
                 self.assertEqual(len(found), 1, line)
                 hit.update(found)
-        self.assertEqual(hit, {rule.why for rule in check_sources.RULES})
+        self.assertEqual(hit, {rule.reason for rule in check_sources.RULES})
 
-    def test_clean_lines_pass(self):
+    def test_valid_lines_are_accepted(self):
         for name, lines in self.CLEAN.items():
             self.assertEqual(list(check_sources.findings(name, "\n".join(lines))), [])
 
 
-class PlainWords(unittest.TestCase):
-    """The phrases that check_sources refuses in texts for readers."""
+class DiscouragedPhrases(unittest.TestCase):
+    """The phrases that check_sources.py rejects in documentation."""
 
-    # Spelt in pieces, so that no text of this file has one.
-    REFUSED = [
+    # Split, so that this file does not contain the phrases.
+    REJECTED = [
         "a file that is no" "ne", "These are no keys.", "It was no\nkey.", "`ni" "l` where it is empty", "`ni" "l` for none",
         "made an" "ew", "Who" "ever reads it", "bes" "ides the seal", "mean" "while", "all bu" "t for one", "as far\n# as it goes",
         "devices, o" "f which two", "he" "ld against it", "com" "es to ten", "ca" "me to an end", "a key at ha" "nd",
@@ -521,80 +528,89 @@ class PlainWords(unittest.TestCase):
     ]
     TEXTS = ["README.md", "docs/A.md", "docs/Examples/A.swift", "docs/schemas/a.json", "packaging/make_a", ".ci/a", "Makefile", "Tests/Makefile", "Sources/A/A.docc/A.md"]
 
-    def test_every_phrase_is_found_once_in_every_text(self):
+    def test_each_phrase_is_found_once_in_each_kind_of_document(self):
         reasons = set()
         for name in self.TEXTS:
-            for text in self.REFUSED:
+            for text in self.REJECTED:
                 with self.subTest(name=name, text=text):
                     found = list(check_sources.findings(name, "A line.\n" + text + "\n"))
                     self.assertEqual([line for line, _ in found], [2])
                     reasons.add(found[0][1].split("write: ")[1])
-        self.assertEqual(reasons, set(check_sources.PHRASES.values()))
+        self.assertEqual(reasons, set(check_sources.DISCOURAGED_PHRASES.values()))
 
-    def test_plain_words_and_other_files_pass(self):
+    def test_other_phrases_and_other_files_are_accepted(self):
         for text in self.ACCEPTED:
             with self.subTest(text):
                 self.assertEqual(list(check_sources.findings("docs/A.md", text)), [])
-        for text in self.REFUSED:
+        for text in self.REJECTED:
             self.assertEqual(list(check_sources.findings("Tests/Support/a.py", text)), [])
 
-    def test_a_quote_passes_in_its_file_and_has_to_stay_there(self):
-        for name, words, reason in check_sources.QUOTES:
+    def test_a_quotation_is_accepted_only_in_its_file_and_must_still_exist(self):
+        for name, words, reason in check_sources.QUOTATIONS:
             self.assertTrue(reason)
             self.assertEqual(list(check_sources.findings(name, words)), [])
             self.assertNotEqual(list(check_sources.findings("docs/A.md", words)), [])
-            self.assertEqual(len(list(check_sources.findings(name, "Other words."))), 1)
+            self.assertEqual(len(list(check_sources.findings(name, "Other text."))), 1)
 
 
-class DocumentationCount(unittest.TestCase):
-    """What check_documentation counts as public, and as documented."""
+class DocumentationChecks(unittest.TestCase):
+    """The declarations that check_documentation.py counts as public, and as documented."""
 
     COUNTED = {
         "/// A box.\npublic struct Box {\n  public var a = 1\n}": {"Box": True, "a": False},
-        "/// A box.\npublic struct Box {\n  /// - Throws: Nothing.\n  public init() {}\n}": {"Box": True, "init": False},
-        "/// A kind.\npublic enum Kind {\n  /// One.\n  case one\n  case two, three(Int, Int)\n}":
-            {"Kind": True, "one": True, "two": False, "three": False},
+        "/// A box.\npublic struct Box {\n  /// - Throws: Nothing.\n  public init() {}\n}": {
+            "Box": True,
+            "init": False,
+        },
+        "/// A kind.\npublic enum Kind {\n  /// One.\n  case one\n  case two, three(Int, Int)\n}": {
+            "Kind": True,
+            "one": True,
+            "two": False,
+            "three": False,
+        },
         "/// A kind.\npublic enum Kind { case one, two }": {"Kind": True, "one": False, "two": False},
         "/// A door.\npublic protocol Door {\n  func open()\n}": {"Door": True, "open": False},
-        "extension Box {\n  /// The size.\n  @discardableResult\n  public func size() -> Int {\n    let public = 1\n  }\n}":
-            {"size": True},
+        "extension Box {\n  /// The size.\n  @discardableResult\n  public func size() -> Int {\n    let public = 1\n  }\n}": {
+            "size": True
+        },
         "/// A box.\n@available(*, deprecated)\n@MainActor public final class Box {}": {"Box": True},
         "public func outer() {\n  struct Inner {\n    public var a = 1\n  }\n}": {"outer": False},
-        "public let text = \"}\\(name(\"}\")) public var not\"\npublic let more = 1": {"text": False, "more": False},
+        'public let text = "}\\(name("}")) public var not"\npublic let more = 1': {"text": False, "more": False},
     }
     NOT_COUNTED = [
         "struct Box {\n  public var a = 1\n}",
         "package enum Kind {\n  case one\n}",
-        "/* public var a = 1 */\n// public var b = 1\nlet c = \"\"\"\n  public var d\n  \"\"\"",
-        "extension Box {\n  public static func == (a: Box, b: Box) -> Bool { true }\n  public var description: String { \"\" }\n"
+        '/* public var a = 1 */\n// public var b = 1\nlet c = """\n  public var d\n  """',
+        'extension Box {\n  public static func == (a: Box, b: Box) -> Bool { true }\n  public var description: String { "" }\n'
         "  public func hash(into hasher: inout Hasher) {}\n  public init(rawValue: Int) {}\n  var own = 1\n}",
     ]
 
-    def test_what_others_can_name_is_counted_and_its_comment_found(self):
+    def test_public_declarations_are_counted_with_their_comments(self):
         for source, expected in self.COUNTED.items():
             with self.subTest(source):
                 found = {entry.name: entry.is_documented for entry in check_documentation.declarations(source)}
                 self.assertEqual(found, expected)
 
-    def test_what_is_internal_or_of_the_language_is_not(self):
+    def test_internal_and_synthesized_declarations_are_not_counted(self):
         for source in self.NOT_COUNTED:
             with self.subTest(source):
                 self.assertEqual(list(check_documentation.declarations(source)), [])
 
-    def test_the_line_is_that_of_the_declaration(self):
+    def test_a_declaration_has_its_line_number(self):
         found = list(check_documentation.declarations("\n/// A box.\npublic struct Box {\n\n  public var a = 1\n}"))
         self.assertEqual([entry.line for entry in found], [3, 5])
 
     PARAMETERS = {
         "/// Opens.\npublic func open(_ door: Door, with key: [UInt8: Int], at: (Int, Int) = (1, 2)) {}": [],
-        "/// Opens.\n/// - Parameter key: Of it.\npublic func open(_ door: Door, with key: [UInt8: Int]) {}":
-            ["says nothing of its parameter door"],
-        "/// Opens.\n///\n/// - Parameters:\n///   - door: It.\n///   - with: Its.\n/// - Returns: One.\npublic init(door: Door, with key: Key) {}":
-            ["says nothing of its parameter key", "documents with, which is none of its parameters"],
+        "/// Opens.\n/// - Parameter key: Of it.\npublic func open(_ door: Door, with key: [UInt8: Int]) {}": [
+            "does not document its parameter door"
+        ],
+        "/// Opens.\n///\n/// - Parameters:\n///   - door: It.\n///   - with: Its.\n/// - Returns: One.\npublic init(door: Door, with key: Key) {}": [
+            "does not document its parameter key", "documents with, which is not one of its parameters"],
         "/// Opens.\n/// - Parameters:\n///   - body: It, which is:\n///     - note: Nested.\n///   - `door`: Its.\npublic func open<T>(\n  body: (A, B) -> C,\n  door: D<A, B>\n) {}": [],
     }
 
-    def test_a_comment_of_some_parameters_is_one_of_all(self):
+    def test_a_comment_that_documents_parameters_documents_all_of_them(self):
         for source, expected in self.PARAMETERS.items():
             with self.subTest(source):
                 found = list(check_documentation.declarations(source))
@@ -602,7 +618,7 @@ class DocumentationCount(unittest.TestCase):
 
 
 class SitePages(unittest.TestCase):
-    """How site_pages turns a page of docs/ into one of a DocC catalog."""
+    """site_pages.py, which converts pages of docs/ to pages of a DocC catalog."""
 
     def setUp(self):
         self.root = pathlib.Path(tempfile.mkdtemp()).resolve()
@@ -615,9 +631,9 @@ class SitePages(unittest.TestCase):
         self.page.write_text("# B\n\n## Here\n", encoding="utf-8")
 
     def converted(self, text):
-        return site_pages.converted(text, self.page, {self.root / "docs" / "A.md"}, self.root)
+        return site_pages.convert_page(text, self.page, {self.root / "docs" / "A.md"}, self.root)
 
-    def test_links_become_those_of_the_catalog(self):
+    def test_links_are_converted_to_links_of_the_catalog(self):
         for text, expected in {
             "[a](A.md)": "[a](<doc:A>)",
             "[a](A.md#what-x-means-in-short)": "[a](<doc:A#What-x-means-in-short>)",
@@ -629,34 +645,34 @@ class SitePages(unittest.TestCase):
         }.items():
             self.assertEqual(self.converted(text)[0], expected)
 
-    def test_pictures_come_along(self):
+    def test_images_are_copied_with_their_page(self):
         text, pictures = self.converted("![A](images/a.png)")
         self.assertEqual(text, "![A](a.png)")
         self.assertEqual(pictures, [self.root / "docs" / "images" / "a.png"])
 
-    def test_a_link_to_nothing_is_told(self):
+    def test_a_broken_link_raises_an_error(self):
         for text in ["[a](C.md)", "[a](A.md#no-heading)", "![a](images/b.png)"]:
             with self.assertRaises(site_pages.BrokenLink):
                 self.converted(text)
 
-    def test_every_page_of_the_site_is_there(self):
+    def test_every_page_of_the_site_exists_and_can_be_converted(self):
         root = HERE.parent.parent
         for catalog, names in site_pages.PAGES.items():
             self.assertTrue((root / catalog).is_dir(), catalog)
             pages = {(root / name).resolve() for name in names}
             for name in names:
                 text = (root / name).read_text(encoding="utf-8")
-                self.assertTrue(site_pages.converted(text, root / name, pages, root.resolve())[0])
+                self.assertTrue(site_pages.convert_page(text, root / name, pages, root.resolve())[0])
 
 
-class PowerModel(unittest.TestCase):
-    """The disks of `check_calls.py power`: they tell a replacement that syncs from one that leaves a sync out."""
+class PowerFailureModel(unittest.TestCase):
+    """The disk model of `check_calls.py power`, which reveals a replacement of a file without the necessary syncs."""
 
     OLD, NEW = b"old" * 600, b"new" * 700
     VARIANTS = [(names, contents) for names in ("none", "some", "all") for contents in ("none", "all", "torn")]
 
-    def disks(self, leave_out=()):
-        """What the target may hold, of a replacement by a temporary file whose calls of some kinds were left out."""
+    def disks(self, omitted=()):
+        """Return the possible contents of the target after each call of a replacement, without the omitted calls."""
         with tempfile.TemporaryDirectory() as name:
             folder = pathlib.Path(name).resolve()
             (folder / "target").write_bytes(self.OLD)
@@ -667,58 +683,62 @@ class PowerModel(unittest.TestCase):
                 ("sync of the file", disk_model.Change("sync", part, "", 0, 0, b"")),
                 ("rename", disk_model.Change("rename", part, target, 0, 0, b"")),
                 ("sync of the folder", disk_model.Change("sync", str(folder), "", 0, 0, b""))]
-            changes = [change for kind, change in calls if kind not in leave_out]
+            changes = [change for kind, change in calls if kind not in omitted]
             found = [(number, image.get("target")) for number, _, _, image in disk_model.images(
                 folder, changes, "power", self.VARIANTS)]
         return found, len(changes) - 1
 
-    def test_a_write_within_a_file_leaves_what_stands_behind_it(self):
+    def test_a_write_inside_a_file_keeps_the_bytes_after_it(self):
         file = disk_model.File(b"a" * 600)
         file.write(0, b"b" * 12)
         file.sync()
         self.assertEqual(file.safe, b"b" * 12 + b"a" * 588)
 
-    def test_a_replacement_that_syncs_is_old_or_new_on_every_disk_and_new_at_its_end(self):
+    def test_a_replacement_with_syncs_leaves_the_old_or_new_file_and_ends_with_the_new_one(self):
         found, last = self.disks()
         self.assertEqual({content for _, content in found}, {self.OLD, self.NEW})
         self.assertEqual({content for number, content in found if number == last}, {self.NEW})
 
-    def test_a_sync_of_the_file_that_is_left_out_shows(self):
+    def test_an_omitted_sync_of_the_file_can_leave_a_torn_file(self):
         wrong = [content for _, content in self.disks(["sync of the file"])[0] if content not in (self.OLD, self.NEW)]
-        # Nothing of the file, and torn sectors of it.
+        # The file may be empty, or only some of its sectors were written.
         self.assertIn(b"", wrong)
         self.assertTrue(any(content for content in wrong))
 
-    def test_a_sync_of_the_folder_that_is_left_out_shows_as_an_old_state_after_the_end(self):
+    def test_an_omitted_sync_of_the_folder_can_leave_the_old_file(self):
         found, last = self.disks(["sync of the folder"])
         self.assertIn(self.OLD, {content for number, content in found if number == last})
 
 
-class WhatAProcessTook(unittest.TestCase):
-    """By itself, and not what the one that wants to know holds."""
+class ProcessMeasurements(unittest.TestCase):
+    """The resources that processes.py measures."""
 
-    def test_memory_of_the_asking_process_is_not_counted(self):
+    def test_the_memory_of_the_measuring_process_is_not_counted(self):
         with Launcher() as launcher:
-            held = bytearray(b"x") * (100 << 20)
+            block = bytearray(b"x") * (100 << 20)
             small = launcher.run([sys.executable, "-I", "-S", "-c", "pass"])
             large = launcher.run([sys.executable, "-I", "-S", "-c", "b'x' * (60 << 20)"])
-        self.assertEqual(len(held), 100 << 20)
+        self.assertEqual(len(block), 100 << 20)
         self.assertLess(small.memory, 50 << 20)
         self.assertTrue(60 << 20 <= large.memory < 100 << 20, large.memory)
 
-    def test_ends_are_told_apart(self):
+    def test_exit_codes_signals_and_timeouts_are_reported(self):
         with Launcher() as launcher:
             self.assertEqual(launcher.run(["sh", "-c", "exit 3"]).code, 3)
             self.assertEqual(launcher.run(["sh", "-c", "kill -9 $$"]).code, -9)
-            slow = launcher.run(["sleep", "60"], most_seconds=1)
+            slow = launcher.run(["sleep", "60"], timeout_seconds=1)
             self.assertIsNone(slow.code)
             self.assertLess(slow.seconds, 30)
-            busy = launcher.run([sys.executable, "-I", "-S", "-c", "while sum(range(1000)) and __import__('time').process_time() < 0.3: pass"])
+            busy = launcher.run(
+                [
+                    sys.executable, "-I", "-S", "-c",
+                    "while sum(range(1000)) and __import__('time').process_time() < 0.3: pass"]
+            )
             self.assertTrue(0.3 <= busy.processor <= busy.seconds + 0.1, busy)
 
 
-class FixtureList(unittest.TestCase):
-    def test_the_program_carries_every_description(self):
+class EmbeddedFixtures(unittest.TestCase):
+    def test_the_program_embeds_every_device_description(self):
         source = (FIXTURES.parent.parent / "Sources/C/CKeyhaul/fixtures.c").read_text(encoding="utf-8")
         for path in FIXTURES.glob("*.json"):
             self.assertIn(f'{{"{path.stem}", ', source)
@@ -726,7 +746,7 @@ class FixtureList(unittest.TestCase):
 
 
 def main():
-    parser = argparse.ArgumentParser(description="Check the Python reader and writer.")
+    parser = argparse.ArgumentParser(description="Test the Python reader and writer, and the other tools.")
     parser.add_argument("--vectors", type=pathlib.Path, default=HERE.parent / "TestSupport" / "test-vectors.json")
     parser.add_argument("--verbose", "-v", action="store_true")
     arguments = parser.parse_args()

@@ -1,4 +1,4 @@
-// Replaces the C library's pthread_create (LD_PRELOAD), and makes some of the calls fail with EAGAIN, as if the system had no more
+// Replaces the C library's pthread_create (LD_PRELOAD), and lets some of the calls fail with EAGAIN, as if the system had no more
 // threads. libdispatch's own threads also count.
 //
 //   KEYHAUL_THREADS_FIRST  the number of the first refused start, from 1; 0 refuses none

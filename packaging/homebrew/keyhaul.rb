@@ -1,4 +1,4 @@
-# Untested, because it was written without Homebrew. `make -C packaging packages` checks its syntax.
+# Not tested with Homebrew. `make -C packaging packages` checks its syntax.
 # Replace OWNER with the owner of the repository.
 class Keyhaul < Formula
   desc "Inspect iOS keychain backups and plan moves between devices"

@@ -1,4 +1,4 @@
-# Untested, because it was written without a Nix store. `make -C packaging packages` checks its syntax.
+# Not tested with a Nix store. `make -C packaging packages` checks its syntax.
 #
 # The Swift of nixpkgs is older than 6.2, so this unpacks the program from a release's tar.gz:
 #

@@ -1,86 +1,92 @@
-"""Backups with exactly one thing wrong, and how Keyhaul has to answer. See backup_faults.py for the command."""
+"""Backups with exactly one fault, and the exit codes that Keyhaul has to return. The command is backup_faults.py."""
 
 import pathlib
 from dataclasses import dataclass, field, replace
 from typing import Callable, Dict, Optional, Tuple
 
-from backup_cases import IOS_10_0, MODERN, OLD, OLD_PLAIN, PLAIN, described_items
+from backup_cases import IOS_10_0, MBDB, MBDB_PLAIN, MODERN, PLAIN, described_items
 from keychain_backup import packing
-from keychain_backup.forge import Forge
-from keychain_backup.recipe import ordinary_files
+from keychain_backup.builder import BackupBuilder
+from keychain_backup.options import ordinary_files
 
-OK, PARTIAL, NOT_FOUND, WRONG_PASSWORD, DAMAGED, REFUSED = 0, 3, 10, 12, 13, 14
+SUCCESS, PARTIAL, NOT_FOUND, WRONG_PASSWORD, DAMAGED, REFUSED = 0, 3, 10, 12, 13, 14
 FILES = [file for file in ordinary_files() if len(file.content or b"") < 10_000]
 BASES = {
-    name: replace(recipe, files=FILES)
-    for name, recipe in {"encrypted": MODERN, "plain": PLAIN, "mbdb": OLD, "mbdb-plain": OLD_PLAIN,
-                         "ios-10.0": IOS_10_0,
-                         "plain-unbound": replace(PLAIN, unbound_classes=(6, 7, 8)),
-                         "encrypted-unbound": replace(MODERN, unbound_classes=(9, 10, 11))}.items()
+    name: replace(options, files=FILES)
+    for name, options in {"encrypted": MODERN, "plain": PLAIN, "mbdb": MBDB, "mbdb-plain": MBDB_PLAIN,
+                          "ios-10.0": IOS_10_0,
+                          "plain-unbound": replace(PLAIN, unbound_classes=(6, 7, 8)),
+                          "encrypted-unbound": replace(MODERN, unbound_classes=(9, 10, 11))}.items()
 }
-ITEMS = 6
-"""How many items a faulty backup holds: generic passwords of the classes 7, 7, 6, 10, 9, 6."""
-VICTIM = 2
-"""The item that a fault of an item meets: class 6, so that the password alone opens it."""
+ITEM_COUNT = 6
+"""The number of items in a faulty backup: generic passwords of the classes 7, 7, 6, 10, 9 and 6."""
+DAMAGED_ITEM = 2
+"""The index of the item that faults of items damage. It is in class 6, so the password is enough to decrypt it."""
 
 
 @dataclass
 class Fault:
-    """One deviation from a good backup. `codes` says by which verbs it is judged and how each has to end.
+    """A fault of a valid backup, with the expected exit code of each command.
 
-    `says` are words that the verb's output must hold, in any case. `edits` change stages of the forge; for a single
-    file `entries` changes what is packed and `packed` its bytes; `on_disk` changes the written backup.
+    `messages` are texts that the output has to contain, regardless of case. `edits` change stages of the builder. In an
+    archive, `edit_entries` changes the entries and `edit_archive` the bytes. `edit_on_disk` changes the written backup.
     """
 
     name: str
-    wrong: str
-    codes: Dict[str, int]
-    says: Tuple[str, ...] = ()
+    summary: str
+    exit_codes: Dict[str, int]
+    messages: Tuple[str, ...] = ()
     base: str = "encrypted"
     edits: Dict[str, Callable] = field(default_factory=dict)
     suffix: Optional[str] = None
-    entries: Optional[Callable] = None
-    packed: Optional[Callable] = None
-    on_disk: Optional[Callable] = None
+    edit_entries: Optional[Callable] = None
+    edit_archive: Optional[Callable] = None
+    edit_on_disk: Optional[Callable] = None
 
     @property
-    def recipe(self):
+    def options(self):
         return BASES[self.base]
 
     def write(self, folder):
-        forge = Forge(self.recipe, described_items()[:ITEMS], self.edits, seed="fault").build()
+        """Write the backup below `folder`, and return its path."""
+        builder = BackupBuilder(self.options, described_items()[:ITEM_COUNT], self.edits, seed="fault").build()
         folder = pathlib.Path(folder)
         folder.mkdir(parents=True, exist_ok=True)
         if self.suffix is None:
             path = folder / "backup"
-            forge.write(path)
+            builder.write(path)
         else:
             path = folder / f"backup.{self.suffix}"
-            entries = forge.entries()
-            content = packing.pack(self.entries(entries) if self.entries else entries, self.suffix)
-            path.write_bytes(self.packed(content) if self.packed else content)
-        if self.on_disk is not None:
-            self.on_disk(path)
+            entries = builder.entries()
+            content = packing.pack(self.edit_entries(entries) if self.edit_entries else entries, self.suffix)
+            path.write_bytes(self.edit_archive(content) if self.edit_archive else content)
+        if self.edit_on_disk is not None:
+            self.edit_on_disk(path)
         return path
 
-    def described(self):
+    def to_json(self):
         return {
-            "name": self.name, "wrong": self.wrong, "base": self.base, "packed": self.suffix, "codes": self.codes,
-            "says": list(self.says),
+            "name": self.name,
+            "wrong": self.summary,
+            "base": self.base,
+            "packed": self.suffix,
+            "codes": self.exit_codes,
+            "says": list(self.messages),
         }
 
 
-def both(code):
-    """What stops every verb that opens the backup."""
-    return {"verify": code, "plan": code}
+def verify_and_plan(exit_code):
+    """Return one exit code for each command that decrypts the backup."""
+    return {"verify": exit_code, "plan": exit_code}
 
 
-def in_part(code=DAMAGED):
-    """What meets a part that a plan goes around. Without the keychain itself nothing is known that could be planned."""
-    return {"verify": code, "plan": PARTIAL if code == DAMAGED else code}
+def partial_loss(exit_code=DAMAGED):
+    """Return the exit codes for a damaged part that `plan` can do without."""
+    return {"verify": exit_code, "plan": PARTIAL if exit_code == DAMAGED else exit_code}
 
 
-def flipped(data, position, bit=0):
+def flip_bit(data, position, bit=0):
+    """Return the data with one bit inverted."""
     changed = bytearray(data)
     changed[position] ^= 1 << bit
     return bytes(changed)

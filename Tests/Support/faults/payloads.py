@@ -1,176 +1,204 @@
-"""Faults of stored files, and of the single file a backup can be packed into."""
+"""Faults of stored files, and of the archive that a backup can be packed into."""
 
 import gzip
 import os
 import tarfile
 
 from keychain_backup import mbfile
-from keychain_backup.recipe import KEYCHAIN, NOTES
+from keychain_backup.options import KEYCHAIN, NOTES
 
-from . import DAMAGED, OK, PARTIAL, REFUSED, Fault, both, flipped
+from . import DAMAGED, PARTIAL, REFUSED, SUCCESS, Fault, flip_bit, verify_and_plan
 
 IDENTIFIERS = {name: mbfile.file_id(*name) for name in (KEYCHAIN, NOTES)}
 
 
-def stored(name, wrong, codes, change, of=KEYCHAIN, base="encrypted", says=()):
+def stored_fault(name, summary, exit_codes, change, file_name=KEYCHAIN, base="encrypted", messages=()):
+    """Return a fault of a file's stored contents. A change that returns None deletes the file."""
     def edit(contents):
-        content = change(contents[IDENTIFIERS[of]])
+        content = change(contents[IDENTIFIERS[file_name]])
         if content is None:
-            del contents[IDENTIFIERS[of]]
+            del contents[IDENTIFIERS[file_name]]
         else:
-            contents[IDENTIFIERS[of]] = content
-    return Fault(f"payload-{name}", wrong, codes, says, base, edits={"stored": edit})
+            contents[IDENTIFIERS[file_name]] = content
+    return Fault(f"payload-{name}", summary, exit_codes, messages, base, edits={"stored": edit})
 
 
 def without_digest(entries):
+    """Return the manifest's entries without digests."""
     return [(file, key, None) for file, key, _ in entries]
 
 
-def undigested(name, wrong, codes, change, of=KEYCHAIN):
-    """A fault that no digest tells."""
-    fault = stored(f"{name}-no-digest", f"{wrong}, and there is no digest", codes, change, of)
+def undigested_fault(name, summary, exit_codes, change, file_name=KEYCHAIN):
+    """Return a fault that no digest reveals."""
+    fault = stored_fault(f"{name}-no-digest", f"{summary}, and there is no digest", exit_codes, change, file_name)
     fault.edits["listed"] = without_digest
     return fault
 
 
-def path_of(folder, name, base="encrypted"):
+def stored_path(folder, name, base="encrypted"):
+    """Return the path of a stored file."""
     identifier = IDENTIFIERS[name]
     return folder / identifier if base.startswith("mbdb") else folder / identifier[:2] / identifier
 
 
-def on_disk(name, wrong, codes, make, of=KEYCHAIN, says=()):
+def disk_fault(name, summary, exit_codes, make, file_name=KEYCHAIN, messages=()):
+    """Return a fault that moves a stored file away, and calls `make` to put something else in its place."""
     def change(folder):
-        target, elsewhere = path_of(folder, of), folder.parent / "elsewhere"
+        target, elsewhere = stored_path(folder, file_name), folder.parent / "elsewhere"
         target.rename(elsewhere)
         make(target, elsewhere)
-    return Fault(f"payload-{name}", wrong, codes, says, on_disk=change)
+    return Fault(f"payload-{name}", summary, exit_codes, messages, edit_on_disk=change)
 
 
-def payloads():
+def payload_faults():
     for base in ("encrypted", "plain", "mbdb", "mbdb-plain"):
-        mark = "" if base == "encrypted" else f"-{base}"
-        yield stored(f"keychain-absent{mark}", "the keychain file is listed and not stored", both(DAMAGED),
-                     lambda data: None, base=base, says=("keychain",))
-        yield stored(f"notes-absent{mark}", "an ordinary file is listed and not stored",
-                     {"verify": PARTIAL, "plan": OK}, lambda data: None, NOTES, base)
-        yield stored(f"notes-flip{mark}", "one bit of an ordinary file's first block is flipped", {"verify": DAMAGED},
-                     lambda data: flipped(data, 3), NOTES, base)
-    yield stored("keychain-empty", "the keychain file is stored with no byte", both(DAMAGED), lambda data: b"")
-    yield stored("keychain-cut-by-one", "the keychain file's last byte is absent", both(DAMAGED),
-                 lambda data: data[:-1])
-    yield stored("keychain-cut-by-block", "the keychain file's last block is absent", both(DAMAGED),
-                 lambda data: data[:-16])
-    yield stored("keychain-block-more", "the keychain file has a block more", both(DAMAGED),
-                 lambda data: data + bytes(16))
-    yield stored("keychain-first-block", "one bit of the keychain file's first block is flipped", both(DAMAGED),
-                 lambda data: flipped(data, 3))
-    yield stored("keychain-padding", "the keychain file's padding is broken", both(DAMAGED),
-                 lambda data: flipped(data, -17, 7))
-    yield undigested("keychain-padding", "the keychain file's padding is broken", both(DAMAGED),
-                     lambda data: flipped(data, -17, 7))
-    yield undigested("notes-padding", "an ordinary file's padding is broken", {"verify": DAMAGED},
-                     lambda data: flipped(data, -17, 7), NOTES)
-    yield undigested("notes-cut-by-one", "an ordinary file is not a whole number of blocks", {"verify": DAMAGED},
-                     lambda data: data[:-1], NOTES)
-    yield undigested("notes-empty", "an ordinary file is stored with no byte", {"verify": DAMAGED},
-                     lambda data: b"", NOTES)
-    yield on_disk("keychain-symlink", "the keychain file is a symbolic link to outside", both(REFUSED),
-                  lambda target, source: target.symlink_to(source))
-    yield on_disk("keychain-fifo", "the keychain file is a pipe that nobody fills", both(REFUSED),
-                  lambda target, _: os.mkfifo(target))
-    yield on_disk("notes-symlink", "an ordinary file is a symbolic link to outside", {"verify": REFUSED},
-                  lambda target, source: target.symlink_to(source), NOTES)
-    yield on_disk("notes-fifo", "an ordinary file is a pipe that nobody fills", {"verify": REFUSED},
-                  lambda target, _: os.mkfifo(target), NOTES)
+        name_suffix = "" if base == "encrypted" else f"-{base}"
+        yield stored_fault(
+            f"keychain-absent{name_suffix}", "the keychain file is listed and not stored", verify_and_plan(DAMAGED),
+            lambda data: None, base=base, messages=("keychain",))
+        yield stored_fault(f"notes-absent{name_suffix}", "an ordinary file is listed and not stored",
+                           {"verify": PARTIAL, "plan": SUCCESS}, lambda data: None, NOTES, base)
+        yield stored_fault(
+            f"notes-flip{name_suffix}", "one bit of an ordinary file's first block is flipped", {"verify": DAMAGED},
+            lambda data: flip_bit(data, 3), NOTES, base)
+    yield stored_fault(
+        "keychain-empty", "the keychain file is stored with no byte", verify_and_plan(DAMAGED), lambda data: b""
+    )
+    yield stored_fault("keychain-cut-by-one", "the keychain file's last byte is absent", verify_and_plan(DAMAGED),
+                       lambda data: data[:-1])
+    yield stored_fault("keychain-cut-by-block", "the keychain file's last block is absent", verify_and_plan(DAMAGED),
+                       lambda data: data[:-16])
+    yield stored_fault("keychain-block-more", "the keychain file has a block more", verify_and_plan(DAMAGED),
+                       lambda data: data + bytes(16))
+    yield stored_fault(
+        "keychain-first-block", "one bit of the keychain file's first block is flipped", verify_and_plan(DAMAGED),
+        lambda data: flip_bit(data, 3))
+    yield stored_fault("keychain-padding", "the keychain file's padding is broken", verify_and_plan(DAMAGED),
+                       lambda data: flip_bit(data, -17, 7))
+    yield undigested_fault("keychain-padding", "the keychain file's padding is broken", verify_and_plan(DAMAGED),
+                           lambda data: flip_bit(data, -17, 7))
+    yield undigested_fault("notes-padding", "an ordinary file's padding is broken", {"verify": DAMAGED},
+                           lambda data: flip_bit(data, -17, 7), NOTES)
+    yield undigested_fault("notes-cut-by-one", "an ordinary file is not a whole number of blocks", {"verify": DAMAGED},
+                           lambda data: data[:-1], NOTES)
+    yield undigested_fault("notes-empty", "an ordinary file is stored with no byte", {"verify": DAMAGED},
+                           lambda data: b"", NOTES)
+    yield disk_fault("keychain-symlink", "the keychain file is a symbolic link to outside", verify_and_plan(REFUSED),
+                     lambda target, source: target.symlink_to(source))
+    yield disk_fault("keychain-fifo", "the keychain file is a pipe that nobody fills", verify_and_plan(REFUSED),
+                     lambda target, _: os.mkfifo(target))
+    yield disk_fault("notes-symlink", "an ordinary file is a symbolic link to outside", {"verify": REFUSED},
+                     lambda target, source: target.symlink_to(source), NOTES)
+    yield disk_fault("notes-fifo", "an ordinary file is a pipe that nobody fills", {"verify": REFUSED},
+                     lambda target, _: os.mkfifo(target), NOTES)
 
 
-def packed(name, wrong, code, suffix, change, *says, base="encrypted"):
-    return Fault(f"packed-{name}", wrong, both(code), says, base, suffix=suffix, packed=change)
+def archive_fault(name, summary, exit_code, suffix, change, *messages, base="encrypted"):
+    """Return a fault of an archive's bytes."""
+    return Fault(
+        f"packed-{name}", summary, verify_and_plan(exit_code), messages, base, suffix=suffix, edit_archive=change
+    )
 
 
-def entries(name, wrong, code, change, *says, suffix="tar"):
-    return Fault(f"packed-{name}", wrong, both(code), says, suffix=suffix, entries=change)
+def entries_fault(name, summary, exit_code, change, *messages, suffix="tar"):
+    """Return a fault of an archive's entries."""
+    return Fault(f"packed-{name}", summary, verify_and_plan(exit_code), messages, suffix=suffix, edit_entries=change)
 
 
-def member(kind, target=""):
+def special_entry(kind, target=""):
+    """Return a tar entry that is not a regular file."""
     info = tarfile.TarInfo()
     info.type, info.linkname = kind, target
     return info
 
 
 def with_entry(name, content=b"evil"):
-    return lambda found: found + [(name, content)]
+    """Return an edit that adds an entry."""
+    return lambda entries: entries + [(name, content)]
 
 
-def behind_link(found):
-    prefix = found[0][0].split("/")[0]
-    return found + [(f"{prefix}/ab", member(tarfile.SYMTYPE, "/etc")), (f"{prefix}/ab/passwd", b"evil")]
+def through_link(entries):
+    """Return the entries with a symbolic link, and a file whose path goes through it."""
+    prefix = entries[0][0].split("/")[0]
+    return entries + [(f"{prefix}/ab", special_entry(tarfile.SYMTYPE, "/etc")), (f"{prefix}/ab/passwd", b"evil")]
 
 
-def in_folder(found, name):
-    return f"{found[0][0].split('/')[0]}/{name}"
+def name_in_folder(entries, name):
+    """Return the name of an entry in the folder of the backup."""
+    return f"{entries[0][0].split('/')[0]}/{name}"
 
 
-def members(packed, wrong=None):
-    """The same tar as three members of a gzip, of which one has a wrong checksum."""
-    content = gzip.decompress(packed)
+def three_members(archive, damaged=None):
+    """Return a tar.gz as three gzip members. The member with the index `damaged` has a wrong checksum."""
+    content = gzip.decompress(archive)
     third = len(content) // 3
     parts = [content[:third], content[third:2 * third], content[2 * third:]]
-    found = [gzip.compress(part, mtime=0) for part in parts]
-    return b"".join(flipped(part, -8) if index == wrong else part for index, part in enumerate(found))
+    compressed = [gzip.compress(part, mtime=0) for part in parts]
+    return b"".join(flip_bit(part, -8) if index == damaged else part for index, part in enumerate(compressed))
 
 
-def containers():
+def archive_faults():
     for suffix in ("tar", "tar.gz", "tar.zst", "zip"):
         name = suffix.replace(".", "-")
-        yield packed(f"{name}-cut-by-half", f"half of a {suffix} file is absent", DAMAGED, suffix,
-                     lambda data: data[:len(data) // 2])
-    yield packed("tar-cut-in-last-payload", "a tar ends inside its last file", DAMAGED, "tar",
-                 lambda data: data[:len(data.rstrip(b"\x00")) - 40])
-    yield packed("tar-cut-in-header", "a tar ends inside its second header", DAMAGED, "tar",
-                 lambda data: data[:data.index(b"Status.plist") + 100])
-    yield packed("tar-checksum", "the checksum of a later header is wrong", DAMAGED, "tar",
-                 lambda data: flipped(data, data.index(b"Manifest.db") + 100))
-    yield packed("gz-checksum", "the checksum of a tar.gz is wrong", DAMAGED, "tar.gz", lambda data: flipped(data, -6))
-    yield packed("gz-flip", "one bit in the middle of a tar.gz is flipped", DAMAGED, "tar.gz",
-                 lambda data: flipped(data, len(data) // 2))
-    yield packed("gz-length", "a tar.gz says that it becomes one byte more", DAMAGED, "tar.gz",
-                 lambda data: flipped(data, -4), "checksum")
-    yield packed("gz-no-trailer", "the checksum and the length of a tar.gz are absent", DAMAGED, "tar.gz",
-                 lambda data: data[:-8])
-    yield packed("gz-members", "nothing is wrong: a tar.gz of three members", OK, "tar.gz", members)
-    yield packed("gz-earlier-member", "the checksum of the first of three members is wrong", DAMAGED, "tar.gz",
-                 lambda data: members(data, wrong=0), "checksum")
-    yield packed("gz-twice", "a tar.gz is compressed twice", REFUSED, "tar.gz", gzip.compress, "more than once")
-    yield packed("zip-checksum", "the checksum of a zipped file is wrong", DAMAGED, "zip",
-                 lambda data: flipped(data, data.index(b"PK\x01\x02") + 16))
-    yield packed("zip-no-directory", "a zip has no directory", DAMAGED, "zip",
-                 lambda data: data[:data.index(b"PK\x01\x02")])
-    yield packed("zip-cut-by-one", "a zip's last byte is absent", DAMAGED, "zip", lambda data: data[:-1])
-    yield packed("zip-flip", "one bit of a zipped file is flipped", DAMAGED, "zip",
-                 lambda data: flipped(data, data.index(b"Manifest.db") + 400))
-    yield entries("no-manifest", "a tar has no Manifest.plist", REFUSED, lambda found: found[1:], "manifest.plist")
-    yield entries("no-manifest-zip", "a zip has no Manifest.plist", REFUSED, lambda found: found[1:], "manifest.plist",
-                  suffix="zip")
-    yield entries("empty", "a tar has no entry", REFUSED, lambda found: [])
+        yield archive_fault(f"{name}-cut-by-half", f"half of a {suffix} file is absent", DAMAGED, suffix,
+                            lambda data: data[:len(data) // 2])
+    yield archive_fault("tar-cut-in-last-payload", "a tar ends inside its last file", DAMAGED, "tar",
+                        lambda data: data[:len(data.rstrip(b"\x00")) - 40])
+    yield archive_fault("tar-cut-in-header", "a tar ends inside its second header", DAMAGED, "tar",
+                        lambda data: data[:data.index(b"Status.plist") + 100])
+    yield archive_fault("tar-checksum", "the checksum of a later header is wrong", DAMAGED, "tar",
+                        lambda data: flip_bit(data, data.index(b"Manifest.db") + 100))
+    yield archive_fault(
+        "gz-checksum", "the checksum of a tar.gz is wrong", DAMAGED, "tar.gz", lambda data: flip_bit(data, -6)
+    )
+    yield archive_fault("gz-flip", "one bit in the middle of a tar.gz is flipped", DAMAGED, "tar.gz",
+                        lambda data: flip_bit(data, len(data) // 2))
+    yield archive_fault("gz-length", "a tar.gz says that it becomes one byte more", DAMAGED, "tar.gz",
+                        lambda data: flip_bit(data, -4), "checksum")
+    yield archive_fault("gz-no-trailer", "the checksum and the length of a tar.gz are absent", DAMAGED, "tar.gz",
+                        lambda data: data[:-8])
+    yield archive_fault("gz-members", "nothing is wrong: a tar.gz of three members", SUCCESS, "tar.gz", three_members)
+    yield archive_fault("gz-earlier-member", "the checksum of the first of three members is wrong", DAMAGED, "tar.gz",
+                        lambda data: three_members(data, damaged=0), "checksum")
+    yield archive_fault("gz-twice", "a tar.gz is compressed twice", REFUSED, "tar.gz", gzip.compress, "more than once")
+    yield archive_fault("zip-checksum", "the checksum of a zipped file is wrong", DAMAGED, "zip",
+                        lambda data: flip_bit(data, data.index(b"PK\x01\x02") + 16))
+    yield archive_fault("zip-no-directory", "a zip has no directory", DAMAGED, "zip",
+                        lambda data: data[:data.index(b"PK\x01\x02")])
+    yield archive_fault("zip-cut-by-one", "a zip's last byte is absent", DAMAGED, "zip", lambda data: data[:-1])
+    yield archive_fault("zip-flip", "one bit of a zipped file is flipped", DAMAGED, "zip",
+                        lambda data: flip_bit(data, data.index(b"Manifest.db") + 400))
+    yield entries_fault(
+        "no-manifest", "a tar has no Manifest.plist", REFUSED, lambda entries: entries[1:], "manifest.plist"
+    )
+    yield entries_fault(
+        "no-manifest-zip", "a zip has no Manifest.plist", REFUSED, lambda entries: entries[1:], "manifest.plist",
+        suffix="zip")
+    yield entries_fault("empty", "a tar has no entry", REFUSED, lambda entries: [])
     for suffix in ("tar", "zip"):
-        mark = "" if suffix == "tar" else "-zip"
-        yield entries(f"path-escape{mark}", f"a {suffix} entry's name climbs out", REFUSED,
-                      with_entry("../../.ssh/authorized_keys"), "../../.ssh/authorized_keys", suffix=suffix)
-        yield entries(f"path-absolute{mark}", f"a {suffix} entry's name is absolute", REFUSED,
-                      with_entry("/etc/passwd"), "/etc/passwd", suffix=suffix)
-    yield entries("symlink", "a tar entry is a symbolic link to outside", REFUSED,
-                  lambda found: found + [(in_folder(found, "ab"), member(tarfile.SYMTYPE, "/etc"))])
-    yield entries("behind-symlink", "a tar entry lies behind a symbolic link of the same tar", REFUSED, behind_link)
-    yield entries("hard-link", "a tar entry is a hard link to outside", REFUSED,
-                  lambda found: found + [(in_folder(found, "ab"), member(tarfile.LNKTYPE, "/etc/passwd"))])
-    yield entries("fifo", "a tar entry is a pipe", REFUSED,
-                  lambda found: found + [(in_folder(found, "pipe"), member(tarfile.FIFOTYPE))])
-    yield entries("device", "a tar entry is a device", REFUSED,
-                  lambda found: found + [(in_folder(found, "null"), member(tarfile.CHRTYPE))])
-    yield Fault("packed-keychain-absent", "a tar lacks the keychain file that is listed", both(DAMAGED), suffix="tar",
-                entries=lambda found: [e for e in found if not e[0].endswith(IDENTIFIERS[KEYCHAIN])])
+        name_suffix = "" if suffix == "tar" else "-zip"
+        yield entries_fault(f"path-escape{name_suffix}", f"a {suffix} entry's name climbs out", REFUSED,
+                            with_entry("../../.ssh/authorized_keys"), "../../.ssh/authorized_keys", suffix=suffix)
+        yield entries_fault(f"path-absolute{name_suffix}", f"a {suffix} entry's name is absolute", REFUSED,
+                            with_entry("/etc/passwd"), "/etc/passwd", suffix=suffix)
+    yield entries_fault(
+        "symlink", "a tar entry is a symbolic link to outside", REFUSED,
+        lambda entries: entries + [(name_in_folder(entries, "ab"), special_entry(tarfile.SYMTYPE, "/etc"))])
+    yield entries_fault(
+        "behind-symlink", "a tar entry lies behind a symbolic link of the same tar", REFUSED, through_link
+    )
+    yield entries_fault(
+        "hard-link", "a tar entry is a hard link to outside", REFUSED,
+        lambda entries: entries + [(name_in_folder(entries, "ab"), special_entry(tarfile.LNKTYPE, "/etc/passwd"))])
+    yield entries_fault("fifo", "a tar entry is a pipe", REFUSED,
+                        lambda entries: entries + [(name_in_folder(entries, "pipe"), special_entry(tarfile.FIFOTYPE))])
+    yield entries_fault("device", "a tar entry is a device", REFUSED,
+                        lambda entries: entries + [(name_in_folder(entries, "null"), special_entry(tarfile.CHRTYPE))])
+    yield Fault(
+        "packed-keychain-absent", "a tar lacks the keychain file that is listed", verify_and_plan(DAMAGED),
+        suffix="tar",
+        edit_entries=lambda entries: [entry for entry in entries if not entry[0].endswith(IDENTIFIERS[KEYCHAIN])])
 
 
 def faults():
-    return [*payloads(), *containers()]
+    return [*payload_faults(), *archive_faults()]

@@ -1,16 +1,16 @@
-"""iOS backups with a keychain, read and written from the format's description, without any of Keyhaul's Swift code.
+"""Read and write iOS backups with a keychain, independently of Keyhaul's Swift code.
 
-Standard library and the package `cryptography`; Python 3.9 or newer.
+The package follows the description of the format. It needs Python 3.9 or newer and the package `cryptography`.
 """
 
 
 class FormatError(Exception):
-    """The bytes are not what the format asks for."""
+    """The data does not conform to its format."""
 
 
 class WrongPassword(Exception):
-    """No class key unwraps with the password."""
+    """The password does not unwrap any class key."""
 
 
 class NotABackup(Exception):
-    """There is no Manifest.plist, or the backup is of an unsupported kind."""
+    """Manifest.plist is missing, or the kind of backup is not supported."""

@@ -1,7 +1,7 @@
-"""Apple's property lists in DER, the plaintext of keychain items, and their dates.
+"""Read and write Apple's DER property lists, the plaintext of keychain items, and their dates.
 
-Rules: Apple's der_plist sources and their regression tests. A dictionary is a SET of SEQUENCEs sorted as bytes, a true
-boolean is 01, a set has the private tag D1, a date's fraction has the shortest digits that give the same double.
+Source: Apple's der_plist sources and their regression tests. A dictionary is a SET of SEQUENCEs in byte order. The
+boolean true is 01. A set has the private tag D1. A date's fraction has the shortest digits that give the same double.
 """
 
 import datetime
@@ -18,9 +18,9 @@ _RFC3339 = re.compile(r"(\d{4})-(\d\d)-(\d\d)T(\d\d):(\d\d):(\d\d)(?:\.(\d+))?Z"
 
 
 class Moment:
-    """A date as the keychain keeps it: seconds since 2001-01-01T00:00:00Z in a double.
+    """A date as the keychain stores it: a double with the seconds since 2001-01-01T00:00:00Z.
 
-    One that was decoded remembers its text, because other digits could stand for the same double.
+    A decoded date keeps its text, because different digits can encode the same double.
     """
 
     def __init__(self, seconds, der_text=None):
@@ -69,7 +69,7 @@ class Moment:
 
 
 class AppleSet(tuple):
-    """A set of values; its members are sorted when it is encoded."""
+    """A set of values. Encoding sorts its members."""
 
 
 def _seconds(fields, fraction, zone):
@@ -79,7 +79,7 @@ def _seconds(fields, fraction, zone):
     try:
         start = datetime.datetime(year, month, day)
     except ValueError as error:
-        raise FormatError("a date names a day that doesn't exist") from error
+        raise FormatError("a date has a day that does not exist") from error
     whole = (start - EPOCH).days * 86400 + hour * 3600 + minute * 60 + second
     if zone != b"Z":
         offset = int(zone[1:3]) * 3600 + int(zone[3:5]) * 60
@@ -92,10 +92,14 @@ REPAIRED_DATE = Moment.from_rfc3339("2001-03-24T00:00:00Z")
 
 
 class MalformedDate(FormatError):
-    """The text of a date doesn't have the shape of one (Apple replaces those; an impossible day is an error)."""
+    """The text of a date does not match the pattern of one.
+
+    Apple replaces such a date. A well-formed date that does not exist is an error instead.
+    """
 
 
 def decode_date(body, short=False):
+    """Return the date of a GeneralizedTime, or of a UTCTime if `short` is true."""
     match = (_SHORT_TIME if short else _TIME).fullmatch(body)
     if not match or (match.group(7) or b"").endswith(b"0"):
         raise MalformedDate("a date's text is malformed")
@@ -114,7 +118,7 @@ def _element(tag, body):
 
 
 def encode(value):
-    """The DER of None, bool, int, bytes, str, Moment, list, dict or AppleSet."""
+    """Return the DER encoding of None, bool, int, bytes, str, Moment, list, dict or AppleSet."""
     if value is None:
         return _element(0x05, b"")
     if isinstance(value, bool):
@@ -140,8 +144,10 @@ def encode(value):
 
 
 class _Cursor:
-    def __init__(self, data, start, end, depth, repair):
-        self.data, self.position, self.end, self.depth, self.repair = data, start, end, depth, repair
+    """A position in DER data, with an end and the number of levels that may still be nested."""
+
+    def __init__(self, data, start, end, depth, repairs_dates):
+        self.data, self.position, self.end, self.depth, self.repairs_dates = data, start, end, depth, repairs_dates
 
     def header(self):
         if self.end - self.position < 2:
@@ -152,10 +158,10 @@ class _Cursor:
         if first >= 0x80:
             count = first & 0x7F
             if not 1 <= count <= 8 or self.end - self.position < count:
-                raise FormatError("DER has a length of no definite form")
+                raise FormatError("DER has a length that is not in the definite form")
             size = int.from_bytes(self.data[self.position:self.position + count], "big")
             if size < 0x80 or size >> 8 * (count - 1) == 0:
-                raise FormatError("DER has a length that isn't minimal")
+                raise FormatError("DER has a length that is not minimal")
             self.position += count
         if size > self.end - self.position:
             raise FormatError("DER has an element that runs past its end")
@@ -178,25 +184,25 @@ class _Cursor:
             try:
                 return body.decode("utf-8")
             except UnicodeDecodeError as error:
-                raise FormatError("DER has a string that isn't UTF-8") from error
+                raise FormatError("DER has a string that is not UTF-8") from error
         if tag in (0x17, 0x18):
             try:
                 return decode_date(body, short=tag == 0x17)
             except MalformedDate:
-                if self.repair:
+                if self.repairs_dates:
                     return REPAIRED_DATE
                 raise
         if tag in (0x30, 0x31, 0xD1):
-            inner = self.inside(start, end)
-            return inner.pairs() if tag == 0x31 else [list, AppleSet][tag == 0xD1](inner.all())
-        raise FormatError(f"DER has an element of unknown kind {tag:02x}")
+            inner = self.nested(start, end)
+            return inner.pairs() if tag == 0x31 else [list, AppleSet][tag == 0xD1](inner.elements())
+        raise FormatError(f"DER has an element with the unknown tag {tag:02x}")
 
-    def inside(self, start, end):
+    def nested(self, start, end):
         if self.depth == 0:
-            raise FormatError("DER nests too deep")
-        return _Cursor(self.data, start, end, self.depth - 1, self.repair)
+            raise FormatError("DER is nested too deeply")
+        return _Cursor(self.data, start, end, self.depth - 1, self.repairs_dates)
 
-    def all(self):
+    def elements(self):
         members = []
         while self.position < self.end:
             members.append(self.value())
@@ -207,8 +213,8 @@ class _Cursor:
         while self.position < self.end:
             tag, size = self.header()
             if tag != 0x30:
-                raise FormatError("a DER dictionary has a member that is no pair")
-            pair = self.inside(self.position, self.position + size)
+                raise FormatError("a DER dictionary has a member that is not a pair")
+            pair = self.nested(self.position, self.position + size)
             self.position += size
             key, value = pair.value(), pair.value()
             if pair.position != pair.end:
@@ -218,7 +224,7 @@ class _Cursor:
 
 
 def decode(data, repair_dates=False, max_depth=64):
-    """The value of one DER element; bytes after it are an error."""
+    """Return the value of one DER element. Bytes after it are an error."""
     cursor = _Cursor(bytes(data), 0, len(data), max_depth, repair_dates)
     value = cursor.value()
     if cursor.position != cursor.end:

@@ -1,17 +1,17 @@
-"""The few primitives a backup needs, over AES from `cryptography`.
+"""The cryptographic primitives of backups, on top of AES from `cryptography`.
 
-GCM with an empty IV is written out here (NIST SP 800-38D, with GHASH over integers): OpenSSL refuses that length.
+GCM with an empty IV is implemented here (NIST SP 800-38D, GHASH over integers), because OpenSSL rejects that length.
 """
 
 import hashlib
 import hmac
 
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from cryptography.hazmat.primitives.keywrap import InvalidUnwrap, aes_key_unwrap, aes_key_wrap
-from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
-from cryptography.exceptions import InvalidTag
 
 from . import FormatError
 
@@ -19,19 +19,20 @@ ZERO_BLOCK = bytes(16)
 
 
 class TagMismatch(FormatError):
-    """The authentication tag or the key wrap's check value is wrong."""
+    """An authentication tag, or the check value of a key wrap, is wrong."""
 
 
 def wrap(kek, key):
+    """Wrap a key (RFC 3394)."""
     return aes_key_wrap(kek, key)
 
 
 def unwrap(kek, wrapped):
-    """RFC 3394; raises TagMismatch where the check value is wrong."""
+    """Unwrap a key (RFC 3394). Raise TagMismatch if the check value is wrong."""
     try:
         return aes_key_unwrap(kek, wrapped)
     except InvalidUnwrap as error:
-        raise TagMismatch("a wrapped key doesn't unwrap") from error
+        raise TagMismatch("a wrapped key does not unwrap") from error
 
 
 def _run(key, mode, data, decrypt=False):
@@ -55,25 +56,31 @@ def ecb_encrypt(key, block):
 
 
 def pad(data):
+    """Add PKCS #7 padding."""
     count = 16 - len(data) % 16
     return data + bytes([count]) * count
 
 
 def has_padding(data):
+    """Whether the data ends in PKCS #7 padding."""
     count = data[-1] if data else 0
     return 1 <= count <= 16 and len(data) >= count and data.endswith(bytes([count]) * count)
 
 
 def unpad(data):
+    """Remove PKCS #7 padding."""
     if not has_padding(data):
         raise FormatError("the padding is wrong: another key, or damaged")
     return data[:-data[-1]]
 
 
-def passcode_key(password, salt, iterations, double_salt=None, double_iterations=0):
-    """The key a password gives: one SHA-1 round, or since iOS 10.2 a SHA-256 round before it."""
-    if double_salt is not None and double_iterations > 0:
-        password = hashlib.pbkdf2_hmac("sha256", password, double_salt, double_iterations, 32)
+def passcode_key(password, salt, iterations, sha256_salt=None, sha256_iterations=0):
+    """Return the key that is derived from a password with PBKDF2.
+
+    Since iOS 10.2, the SHA-256 derivation precedes the SHA-1 derivation.
+    """
+    if sha256_salt is not None and sha256_iterations > 0:
+        password = hashlib.pbkdf2_hmac("sha256", password, sha256_salt, sha256_iterations, 32)
     return hashlib.pbkdf2_hmac("sha1", password, salt, iterations, 32)
 
 
@@ -81,7 +88,7 @@ _REDUCTION = 0xE1 << 120
 
 
 def _ghash(subkey, data):
-    """GHASH of data and its length, with no additional data; four bits a step."""
+    """Return GHASH of the data and its length, without additional data, computed four bits at a time."""
     table = [0] * 16
     table[8] = int.from_bytes(subkey, "big")
     for index in (4, 2, 1):
@@ -120,7 +127,7 @@ def _tag_without_iv(key, ciphertext):
 
 
 def gcm_seal(key, plaintext, iv=b"", additional=b""):
-    """Ciphertext and 16-byte tag. An empty IV makes the first counter block sixteen zero bytes."""
+    """Return the ciphertext and the 16-byte tag. With an empty IV, the first counter block is sixteen zero bytes."""
     if iv:
         sealed = AESGCM(key).encrypt(iv, plaintext, additional)
         return sealed[:-16], sealed[-16:]
@@ -129,6 +136,7 @@ def gcm_seal(key, plaintext, iv=b"", additional=b""):
 
 
 def gcm_open(key, ciphertext, tag, iv=b"", additional=b""):
+    """Return the plaintext. Raise TagMismatch if the tag is wrong."""
     if iv:
         try:
             return AESGCM(key).decrypt(iv, ciphertext + tag, additional)
@@ -152,18 +160,19 @@ def curve_shared(private, public):
 
 
 def curve_unwrap(private, public, wrapped):
-    """A key of 72 bytes: an ephemeral public key and the key wrapped under what both sides share."""
+    """Unwrap a key of 72 bytes: an ephemeral public key, and the key wrapped under the shared secret."""
     ephemeral = wrapped[:32]
     return unwrap(_curve_kek(curve_shared(private, ephemeral), ephemeral, public), wrapped[32:])
 
 
 def curve_wrap(public, key, ephemeral_private):
+    """Wrap a key for the holder of a Curve25519 private key."""
     ephemeral = curve_public(ephemeral_private)
     return ephemeral + wrap(_curve_kek(curve_shared(ephemeral_private, public), ephemeral, public), key)
 
 
 class SeededRandom:
-    """The same bytes for the same seed: SHA-256 over the seed and a counter."""
+    """A deterministic byte generator: SHA-256 of a counter and the seed."""
 
     def __init__(self, seed):
         self._seed, self._count, self._rest = str(seed).encode("utf-8"), 0, b""
@@ -172,5 +181,5 @@ class SeededRandom:
         while len(self._rest) < count:
             self._rest += hashlib.sha256(self._count.to_bytes(8, "big") + self._seed).digest()
             self._count += 1
-        taken, self._rest = self._rest[:count], self._rest[count:]
-        return taken
+        result, self._rest = self._rest[:count], self._rest[count:]
+        return result

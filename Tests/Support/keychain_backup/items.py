@@ -1,6 +1,6 @@
-"""Keychain items: the sealed blobs of a backup, the dictionary inside, and the digest an item carries.
+"""Read and write keychain items: their encrypted blobs, the dictionary inside, and its digest.
 
-Rules: Apple's SecItemDb.c, SecDbKeychainItem.m and SecItemSchema.c.
+Source: Apple's SecItemDb.c, SecDbKeychainItem.m and SecItemSchema.c.
 """
 
 import datetime
@@ -41,11 +41,13 @@ _DEFAULTS = {
 
 
 class UnsupportedVersion(FormatError):
-    """A blob of a version that no backup holds."""
+    """The blob has a version that does not occur in backups."""
 
 
 @dataclass
 class ItemBlob:
+    """The encrypted blob of an item."""
+
     version: int
     has_static_iv: bool
     key_class: int
@@ -55,6 +57,7 @@ class ItemBlob:
 
     @classmethod
     def parse(cls, data):
+        """Return the parts of a blob."""
         if len(data) < 4:
             raise FormatError("an item's blob is shorter than its version")
         word = struct.unpack_from("<I", data)[0]
@@ -67,7 +70,7 @@ class ItemBlob:
             raise FormatError("an item's blob ends inside its header")
         key_class, length = struct.unpack_from("<II", data, 4)
         if length not in (40, 72) or 12 + length + 16 > len(data):
-            raise FormatError("an item's blob has a wrapped key of an impossible length")
+            raise FormatError("an item's blob has a wrapped key of an invalid length")
         return cls(
             version, bool(word & STATIC_IV_FLAG), key_class, data[12:12 + length], data[12 + length:-16], data[-16:])
 
@@ -77,10 +80,11 @@ class ItemBlob:
         return struct.pack("<III", word, self.key_class, len(self.wrapped_key))
 
     def serialized(self):
+        """Return the encoded blob."""
         return self.header + self.wrapped_key + self.ciphertext + self.tag
 
-    def open_with(self, key):
-        """The plaintext under the item's own key: of version 0 the secret alone."""
+    def decrypt(self, key):
+        """Return the plaintext, given the item's own key. In version 0, the plaintext is the secret alone."""
         if self.version == 0:
             return crypto.unpad(crypto.cbc_decrypt(key, self.ciphertext))
         if self.has_static_iv:
@@ -88,7 +92,8 @@ class ItemBlob:
         return crypto.gcm_open(key, self.ciphertext, self.tag)
 
 
-def seal(plaintext, key_class, class_key, key, version=3, static_iv=False):
+def encrypt_item(plaintext, key_class, class_key, key, version=3, static_iv=False):
+    """Return the blob of an item, encrypted with a key that is wrapped under the class key."""
     blob = ItemBlob(version, static_iv, key_class, crypto.wrap(class_key, key), b"", b"")
     if static_iv:
         blob.ciphertext, blob.tag = crypto.gcm_seal(key, plaintext, STATIC_IV, blob.header)
@@ -98,19 +103,21 @@ def seal(plaintext, key_class, class_key, key, version=3, static_iv=False):
 
 
 def decode_dictionary(plaintext, version):
+    """Return the attributes and the secret in an item's plaintext."""
     if version == 3:
         dictionary = apple_der.decode(plaintext, repair_dates=True)
     else:
         try:
             dictionary = _with_moments(plistlib.loads(plaintext))
         except Exception as error:
-            raise FormatError("an item of version 2 holds no property list") from error
+            raise FormatError("an item of version 2 is not a property list") from error
     if not isinstance(dictionary, dict) or not all(isinstance(code, str) for code in dictionary):
         raise FormatError("an item's plaintext is not a dictionary of attributes")
     return dictionary
 
 
 def encode_dictionary(dictionary, version):
+    """Return the plaintext for attributes and a secret."""
     if version == 3:
         return apple_der.encode(dictionary)
     return plistlib.dumps({code: _without_moment(value) for code, value in dictionary.items()}, fmt=plistlib.FMT_BINARY)
@@ -130,7 +137,7 @@ def _with_moments(dictionary):
 
 
 def digest(table, dictionary):
-    """SHA-1 over the attributes that count, with the defaults of absent ones: what `sha1` holds."""
+    """Return the value of `sha1`: SHA-1 of the attributes that count, with defaults for absent ones."""
     counted = {"sync": 0, "tomb": 0, "agrp": ""}
     counted.update(_DEFAULTS[table])
     counted.update((code, dictionary[code]) for code in _DIGESTED[table] if dictionary.get(code) is not None)
@@ -138,13 +145,13 @@ def digest(table, dictionary):
 
 
 def record_name(primary_key):
-    """The upper-case identifier that follows from the attributes of an item's primary key."""
+    """Return the upper-case UUID that is derived from the attributes of an item's primary key."""
     return str(uuid.UUID(bytes=hashlib.sha256(apple_der.encode(primary_key)).digest()[:16])).upper()
 
 
 @dataclass
 class Reference:
-    """A persistent reference: by row number or by the item's own identifier."""
+    """A persistent reference, by row number or by the item's own identifier."""
 
     table: str
     row: int = 0
@@ -154,7 +161,7 @@ class Reference:
     def parse(cls, data):
         table = data[:4].decode("ascii", "replace")
         if table not in TABLES or len(data) not in (12, 20):
-            raise FormatError("a persistent reference has no known form")
+            raise FormatError("a persistent reference has an unknown format")
         if len(data) == 12:
             return cls(table, row=int.from_bytes(data[4:], "big"))
         return cls(table, identifier=data[4:])
@@ -165,7 +172,7 @@ class Reference:
 
 @dataclass
 class Item:
-    """One entry of the keychain file: what the blob says without a key, and its content where it opens."""
+    """An entry of the keychain file: the unencrypted fields of its blob, and its contents if they can be decrypted."""
 
     index: int
     table: str
@@ -177,7 +184,7 @@ class Item:
     detail: str = ""
 
     @property
-    def readable(self):
+    def is_readable(self):
         return self.attributes is not None
 
     @property
@@ -190,7 +197,7 @@ class Item:
 
 
 def read_item(index, table, entry, classes):
-    """Opens one entry. A fault stays with the item, as `reason` and `detail`."""
+    """Decrypt one entry. An error is recorded in the item, as `reason` and `detail`."""
     item = Item(index, table)
     try:
         if isinstance(entry.get("v_PersistentRef"), bytes):
@@ -201,20 +208,20 @@ def read_item(index, table, entry, classes):
         if not isinstance(entry.get("v_Data"), bytes):
             raise FormatError("the entry has no blob")
         item.blob = ItemBlob.parse(entry["v_Data"])
-        opened = classes.get(item.blob.key_class & 0xF)
-        if opened is None or opened.state == "damaged":
+        unlocked = classes.get(item.blob.key_class & 0xF)
+        if unlocked is None or unlocked.state == "damaged":
             item.reason, item.detail = "no-class-key", f"class {item.blob.key_class & 0xF} has no key in the keybag"
             return item
-        if opened.state == "device-bound":
+        if unlocked.state == "device-bound":
             item.reason, item.detail = "device-bound", "its class key also needs the device's key"
             return item
-        plaintext = item.blob.open_with(opened.unwrap(item.blob.wrapped_key))
+        plaintext = item.blob.decrypt(unlocked.unwrap(item.blob.wrapped_key))
         if item.blob.version == 0:
             item.secret, item.attributes = plaintext, {}
             return item
         dictionary = decode_dictionary(plaintext, item.blob.version)
         if keybag.KEYCHAIN_CLASSES.get(dictionary.get("pdmn")) != item.blob.key_class & 0xF:
-            raise FormatError("the protection class inside is not that of the blob")
+            raise FormatError("the protection class in the dictionary differs from that of the blob")
         item.secret = dictionary.pop("v_Data", None)
         item.attributes = dictionary
     except UnsupportedVersion as error:

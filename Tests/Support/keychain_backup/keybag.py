@@ -1,4 +1,4 @@
-"""Keybags: the records that hold a backup's class keys, wrapped with the password and with the device's key."""
+"""Read and write keybags: the class keys of a backup, wrapped with the password and with the device's key."""
 
 import struct
 import uuid as uuids
@@ -10,14 +10,17 @@ from . import FormatError, WrongPassword, crypto
 WRAPPED_WITH_DEVICE, WRAPPED_WITH_PASSWORD = 1, 2
 KEYCHAIN_CLASSES = {"ak": 6, "ck": 7, "dk": 8, "aku": 9, "cku": 10, "dku": 11, "akpu": 12}
 PROTECTION_OF_CLASS = {number: code for code, number in KEYCHAIN_CLASSES.items()}
-MAX_ROUNDS = 20_000_000
+MAX_ITERATIONS = 20_000_000
 
 
 @dataclass
 class ClassKey:
+    """The records of one class key."""
+
     records: Dict[bytes, bytes]
 
     def number(self, tag, default=None):
+        """Return the number in a record, or the default if the record is absent."""
         value = self.records.get(tag)
         return default if value is None else _number(value)
 
@@ -43,35 +46,39 @@ class ClassKey:
 
 
 @dataclass
-class OpenedClass:
-    """What became of one class key; `key` is there where state is "available"."""
+class UnlockedClass:
+    """The result of unlocking one class key. `key` is set if the state is "available"."""
 
     state: str
     source: Optional[ClassKey] = None
     key: Optional[bytes] = None
 
     def unwrap(self, wrapped):
+        """Return the key that is wrapped under this class key."""
         if self.source.is_curve and len(wrapped) == 72:
             return crypto.curve_unwrap(self.key, self.source.public, wrapped)
         if not self.source.is_curve and len(wrapped) == 40:
             return crypto.unwrap(self.key, wrapped)
-        raise FormatError(f"a wrapped key has {len(wrapped)} bytes, which doesn't suit its class")
+        raise FormatError(f"a wrapped key has {len(wrapped)} bytes, which does not match its class")
 
 
 def _number(value):
     if len(value) != 4:
-        raise FormatError("a keybag record that should hold a number doesn't have 4 bytes")
+        raise FormatError("a number in the keybag does not have 4 bytes")
     return int.from_bytes(value, "big")
 
 
 @dataclass
 class Keybag:
+    """A keybag, as its records in order, and grouped into the header and the class keys."""
+
     records: List[Tuple[bytes, bytes]]
     header: Dict[bytes, bytes] = field(default_factory=dict)
     classes: List[ClassKey] = field(default_factory=list)
 
     @classmethod
     def parse(cls, data):
+        """Return the keybag that the bytes encode."""
         records, position = [], 0
         while len(data) - position >= 8:
             tag, size = struct.unpack_from(">4sI", data, position)
@@ -93,9 +100,11 @@ class Keybag:
         return bag
 
     def serialized(self):
+        """Return the encoded keybag."""
         return b"".join(struct.pack(">4sI", tag, len(value)) + value for tag, value in self.records)
 
     def number(self, tag, default=None):
+        """Return the number in a record of the header, or the default if the record is absent."""
         value = self.header.get(tag)
         return default if value is None else _number(value)
 
@@ -106,24 +115,27 @@ class Keybag:
         return str(uuids.UUID(bytes=self.header[b"UUID"]))
 
     @property
-    def rounds(self):
-        """SHA-256 rounds and SHA-1 rounds."""
-        two = b"DPSL" in self.header and self.number(b"DPIC", 0) > 0
-        return (self.number(b"DPIC") if two else 0), self.number(b"ITER", 0)
+    def iterations(self):
+        """The numbers of SHA-256 and SHA-1 iterations."""
+        has_sha256_step = b"DPSL" in self.header and self.number(b"DPIC", 0) > 0
+        return (self.number(b"DPIC") if has_sha256_step else 0), self.number(b"ITER", 0)
 
-    def passcode_key(self, password, max_rounds=MAX_ROUNDS):
-        double, single = self.rounds
-        if single < 1 or b"SALT" not in self.header:
-            raise FormatError("the keybag has no salt or no rounds")
-        if double + single > max_rounds:
-            raise FormatError(f"the keybag asks for {double + single} rounds; at most {max_rounds} are accepted")
+    def passcode_key(self, password, max_iterations=MAX_ITERATIONS):
+        """Return the key that is derived from the password."""
+        sha256_count, sha1_count = self.iterations
+        if sha1_count < 1 or b"SALT" not in self.header:
+            raise FormatError("the keybag has no salt or no iteration count")
+        count = sha256_count + sha1_count
+        if count > max_iterations:
+            raise FormatError(f"the keybag asks for {count} iterations; at most {max_iterations} are accepted")
         return crypto.passcode_key(
-            password, self.header[b"SALT"], single, self.header.get(b"DPSL") if double else None, double)
+            password, self.header[b"SALT"], sha1_count, self.header.get(b"DPSL") if sha256_count else None,
+            sha256_count)
 
     def unlock(self, password, device_key=None):
-        """Class number to OpenedClass. The password is right where at least one class key unwraps with it."""
+        """Return an UnlockedClass for each class number. Raise WrongPassword if the password unwraps no key."""
         key = self.passcode_key(password)
-        opened, unwrapped = {}, 0
+        unlocked, unwrapped = {}, 0
         for entry in self.classes:
             number, value = entry.key_class, entry.wrapped
             if number is None or value is None:
@@ -133,38 +145,42 @@ class Keybag:
                     value = crypto.unwrap(key, value)
                     unwrapped += 1
                 except (crypto.TagMismatch, ValueError):
-                    opened[number] = OpenedClass("damaged", entry)
+                    unlocked[number] = UnlockedClass("damaged", entry)
                     continue
             if entry.wrap & WRAPPED_WITH_DEVICE:
                 if device_key is None:
-                    opened[number] = OpenedClass("device-bound", entry)
+                    unlocked[number] = UnlockedClass("device-bound", entry)
                     continue
                 value = crypto.cbc_decrypt(device_key, value)
-            opened[number] = OpenedClass("available", entry, value)
+            unlocked[number] = UnlockedClass("available", entry, value)
         if unwrapped == 0:
             raise WrongPassword("no class key unwraps with this password")
-        return opened
+        return unlocked
 
 
 def make(
-    random, password, device_key, version=4, double_rounds=10_000_000, rounds=10_000, ascending=False, encrypted=True
+    random, password, device_key, version=4, sha256_iterations=10_000_000, sha1_iterations=10_000, is_ascending=False,
+    is_encrypted=True
 ):
-    """A new backup keybag and its class keys; without `encrypted` it is that of a backup without a password."""
+    """Return a new backup keybag and its class keys.
+
+    If `is_encrypted` is false, the keybag is that of an unencrypted backup.
+    """
     def number(value):
         return value.to_bytes(4, "big")
 
-    salt, double_salt = random.bytes(20), random.bytes(20)
+    salt, sha256_salt = random.bytes(20), random.bytes(20)
     records = [
         (b"VERS", number(version)), (b"TYPE", number(1)), (b"UUID", random.bytes(16)), (b"HMCK", bytes(40)),
-        (b"WRAP", number(0)), (b"SALT", salt), (b"ITER", number(rounds)),
-    ]
-    two_rounds = encrypted and double_rounds > 0
-    if two_rounds:
-        records += [(b"DPWT", number(1)), (b"DPIC", number(double_rounds)), (b"DPSL", double_salt)]
-    key = crypto.passcode_key(password, salt, rounds, double_salt if two_rounds else None, double_rounds)
+        (b"WRAP", number(0)), (b"SALT", salt), (b"ITER", number(sha1_iterations))]
+    has_sha256_step = is_encrypted and sha256_iterations > 0
+    if has_sha256_step:
+        records += [(b"DPWT", number(1)), (b"DPIC", number(sha256_iterations)), (b"DPSL", sha256_salt)]
+    key = crypto.passcode_key(
+        password, salt, sha1_iterations, sha256_salt if has_sha256_step else None, sha256_iterations)
     keys = {}
-    device_bound = {5, 9, 10, 11} if encrypted else {5, 6, 7, 8, 9, 10, 11}
-    for key_class in (range(1, 12) if ascending else range(11, 0, -1)):
+    device_bound = {5, 9, 10, 11} if is_encrypted else {5, 6, 7, 8, 9, 10, 11}
+    for key_class in (range(1, 12) if is_ascending else range(11, 0, -1)):
         keys[key_class] = random.bytes(32)
         inner = crypto.cbc_encrypt(device_key, keys[key_class]) if key_class in device_bound else keys[key_class]
         records += [

@@ -1,4 +1,4 @@
-"""Manifest.mbdb, the list of files in backups of iOS 4 to 9: record after record, all numbers big-endian."""
+"""Read and write Manifest.mbdb, the manifest of backups made by iOS 4 to 9. All numbers are big-endian."""
 
 import struct
 from dataclasses import dataclass, field
@@ -13,7 +13,7 @@ _FIXED = struct.Struct(">HQIIiiiqBB")
 
 @dataclass
 class Record:
-    """One file, folder or link. None stands for a string that is absent, which is not an empty one."""
+    """A file, folder or link. None is an absent string, which differs from an empty one."""
 
     domain: Optional[bytes]
     path: Optional[bytes]
@@ -26,51 +26,57 @@ class Record:
     group: int = 501
     modified: int = 0
     changed: int = 0
-    born: int = 0
+    created: int = 0
     size: int = 0
     protection_class: int = 0
     properties: List[Tuple[bytes, bytes]] = field(default_factory=list)
 
-    def pieces(self):
-        """The record's bytes in named parts, in order."""
-        strings = [(name, _string(getattr(self, name))) for name in ("domain", "path", "target", "digest", "key")]
+    def encoded_parts(self):
+        """Return the encoded parts of the record as (name, bytes), in order."""
+        names = ("domain", "path", "target", "digest", "key")
+        strings = [(name, _encode_string(getattr(self, name))) for name in names]
         fixed = _FIXED.pack(
-            self.mode, self.inode, self.user, self.group, self.modified, self.changed, self.born, self.size,
+            self.mode, self.inode, self.user, self.group, self.modified, self.changed, self.created, self.size,
             self.protection_class, len(self.properties))
-        pairs = [(part, _string(text)) for pair in self.properties for part, text in zip(("name", "value"), pair)]
+        pairs = [
+            (part, _encode_string(text)) for pair in self.properties for part, text in zip(("name", "value"), pair)]
         return [*strings, ("numbers", fixed), *pairs]
 
     def encoded(self):
-        return b"".join(content for _, content in self.pieces())
+        """Return the encoded record."""
+        return b"".join(content for _, content in self.encoded_parts())
 
 
-def _string(value):
+def _encode_string(value):
+    """Return a string with its length in front."""
     return struct.pack(">H", ABSENT) if value is None else struct.pack(">H", len(value)) + value
 
 
 def encode(records):
+    """Return the whole file."""
     return MAGIC + b"".join(record.encoded() for record in records)
 
 
 def parse(data):
+    """Return the records of a file."""
     if not data.startswith(MAGIC):
-        raise FormatError("Manifest.mbdb doesn't start with its mark")
+        raise FormatError("Manifest.mbdb does not start with its signature")
     position = len(MAGIC)
 
-    def take(count):
+    def read_bytes(count):
         nonlocal position
         if count > len(data) - position:
             raise FormatError("Manifest.mbdb ends inside a record")
         position += count
         return data[position - count:position]
 
-    def string():
-        size = int.from_bytes(take(2), "big")
-        return None if size == ABSENT else take(size)
+    def read_string():
+        size = int.from_bytes(read_bytes(2), "big")
+        return None if size == ABSENT else read_bytes(size)
 
     records = []
     while position < len(data):
-        strings = [string() for _ in range(5)]
-        *numbers, count = _FIXED.unpack(take(_FIXED.size))
-        records.append(Record(*strings, *numbers, [(string(), string()) for _ in range(count)]))
+        strings = [read_string() for _ in range(5)]
+        *numbers, count = _FIXED.unpack(read_bytes(_FIXED.size))
+        records.append(Record(*strings, *numbers, [(read_string(), read_string()) for _ in range(count)]))
     return records

@@ -1,4 +1,4 @@
-"""The record of one file in Manifest.db: an archived MBFile object."""
+"""Read and write the record of a file in Manifest.db: a keyed archive of an MBFile object."""
 
 import hashlib
 import plistlib
@@ -10,11 +10,14 @@ REGULAR, DIRECTORY, LINK = 0x8000, 0x4000, 0xA000
 
 
 def file_id(domain, path):
+    """Return the fileID of a file: the SHA-1 digest of its domain and path, in hexadecimal."""
     return hashlib.sha1(f"{domain}-{path}".encode("utf-8")).hexdigest()
 
 
 @dataclass
 class FileRecord:
+    """The attributes that a record has of a file."""
+
     path: str
     mode: int
     size: int = 0
@@ -31,6 +34,7 @@ class FileRecord:
 
     @classmethod
     def parse(cls, data):
+        """Return the record that a keyed archive encodes."""
         try:
             archive = plistlib.loads(data, fmt=plistlib.FMT_BINARY)
             objects = archive["$objects"]
@@ -45,7 +49,7 @@ class FileRecord:
             record = {key: resolve(value) for key, value in resolve(archive["$top"]["root"]).items()}
             wrapped = record.get("EncryptionKey")
             if wrapped is not None and len(wrapped) not in (44, 76):
-                raise FormatError("a file's key has an impossible length")
+                raise FormatError("a file's key has an invalid length")
             return cls(
                 path=record.get("RelativePath", ""), mode=record["Mode"], size=record.get("Size", 0),
                 protection_class=record.get("ProtectionClass", 0), digest=record.get("Digest"),
@@ -55,9 +59,10 @@ class FileRecord:
         except FormatError:
             raise
         except Exception as error:
-            raise FormatError("a file's record can't be read") from error
+            raise FormatError("a file's record cannot be read") from error
 
-    def archived(self):
+    def encode(self):
+        """Return the record as a keyed archive."""
         objects = ["$null", None, self.path]
         root = {
             "RelativePath": plistlib.UID(2), "Mode": self.mode, "InodeNumber": 12345, "UserID": 0, "GroupID": 0,

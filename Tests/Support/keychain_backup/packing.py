@@ -1,4 +1,4 @@
-"""One file made from a backup's folder: tar, tar.gz, tar.zst, zip, always the same bytes for the same parts."""
+"""Pack a backup's files into one tar, tar.gz, tar.zst or zip file. The same files give the same bytes."""
 
 import gzip
 import io
@@ -9,42 +9,44 @@ import zipfile
 SUFFIXES = ("tar", "tar.gz", "tar.zst", "zip")
 
 
-def tar(entries):
-    """`entries` are names with their content, or with a finished TarInfo for what is no plain file."""
+def tar_archive(entries):
+    """Return a tar archive of (name, contents) pairs. For non-regular files, the contents are a TarInfo."""
     stream = io.BytesIO()
     with tarfile.open(fileobj=stream, mode="w", format=tarfile.PAX_FORMAT) as archive:
-        for name, content in entries:
-            if isinstance(content, tarfile.TarInfo):
-                content.name = name
-                archive.addfile(content)
+        for name, contents in entries:
+            if isinstance(contents, tarfile.TarInfo):
+                contents.name = name
+                archive.addfile(contents)
                 continue
             member = tarfile.TarInfo(name)
-            member.size, member.mode = len(content), 0o600
-            archive.addfile(member, io.BytesIO(content))
+            member.size, member.mode = len(contents), 0o600
+            archive.addfile(member, io.BytesIO(contents))
     return stream.getvalue()
 
 
-def zipped(entries):
+def zip_archive(entries):
+    """Return a zip archive of (name, contents) pairs."""
     stream = io.BytesIO()
     with zipfile.ZipFile(stream, "w") as archive:
-        for name, content in entries:
-            archive.writestr(zipfile.ZipInfo(name, (2026, 11, 20, 18, 4, 0)), content, zipfile.ZIP_DEFLATED)
+        for name, contents in entries:
+            archive.writestr(zipfile.ZipInfo(name, (2026, 11, 20, 18, 4, 0)), contents, zipfile.ZIP_DEFLATED)
     return stream.getvalue()
 
 
-def zstandard(data):
-    """A Zstandard frame (RFC 8878) whose blocks are raw, so that no compressor is needed."""
+def zstandard_frame(data):
+    """Return a Zstandard frame (RFC 8878) with raw blocks, which needs no compressor."""
     frame = struct.pack("<IBQ", 0xFD2FB528, 0b1110_0000, len(data))
-    pieces = [data[start:start + 100_000] for start in range(0, len(data), 100_000)] or [b""]
-    for number, piece in enumerate(pieces, start=1):
-        frame += struct.pack("<I", len(piece) << 3 | (number == len(pieces)))[:3] + piece
+    blocks = [data[start:start + 100_000] for start in range(0, len(data), 100_000)] or [b""]
+    for number, block in enumerate(blocks, start=1):
+        frame += struct.pack("<I", len(block) << 3 | (number == len(blocks)))[:3] + block
     return frame
 
 
 def pack(entries, suffix):
+    """Return the entries packed in the format that a file name suffix stands for."""
     if suffix == "zip":
-        return zipped(entries)
-    stream = tar(entries)
+        return zip_archive(entries)
+    archive = tar_archive(entries)
     if suffix == "tar.gz":
-        return gzip.compress(stream, mtime=0)
-    return zstandard(stream) if suffix == "tar.zst" else stream
+        return gzip.compress(archive, mtime=0)
+    return zstandard_frame(archive) if suffix == "tar.zst" else archive

@@ -1,4 +1,4 @@
-"""Where a backup's files come from: a folder, or a tar or zip made from one (with or without one leading folder)."""
+"""The sources of a backup's files: a folder, or a tar or zip archive with or without a leading folder."""
 
 import pathlib
 import tarfile
@@ -7,17 +7,20 @@ import zipfile
 from . import NotABackup
 
 
-class Folder:
+class FolderSource:
+    """A backup in a folder."""
+
     def __init__(self, path):
         self._path = pathlib.Path(path)
 
     def read(self, name):
+        """Return the contents of a file, or None if there is no such file."""
         path = self._path / name
         return path.read_bytes() if path.is_file() else None
 
 
-class Packed:
-    """All regular files of a tar or zip, in memory; nothing is written to disk."""
+class ArchiveSource:
+    """A backup in a tar or zip archive. All regular files are read into memory."""
 
     def __init__(self, path):
         files = {}
@@ -30,17 +33,19 @@ class Packed:
         files = {name[2:] if name.startswith("./") else name: content for name, content in files.items()}
         manifest = min((name for name in files if name.split("/")[-1] == "Manifest.plist"), key=len, default=None)
         if manifest is None or manifest.count("/") > 1:
-            raise NotABackup("there is no Manifest.plist")
-        self._prefix, self._files = manifest[:-len("Manifest.plist")], files
+            raise NotABackup("Manifest.plist is missing")
+        self._folder_prefix, self._files = manifest[:-len("Manifest.plist")], files
 
     def read(self, name):
-        return self._files.get(self._prefix + name)
+        """Return the contents of a file, or None if there is no such file."""
+        return self._files.get(self._folder_prefix + name)
 
 
 def open_source(path):
+    """Return the source for a path. Raise NotABackup if it is neither a folder nor a readable archive."""
     if pathlib.Path(path).is_dir():
-        return Folder(path)
+        return FolderSource(path)
     try:
-        return Packed(path)
+        return ArchiveSource(path)
     except tarfile.ReadError as error:
-        raise NotABackup("the file is no tar and no zip") from error
+        raise NotABackup("the file is neither a tar nor a zip archive") from error

@@ -1,4 +1,4 @@
-"""Typed values as JSON: as `device-fixture/1` has them (dates marked) and as `keychain-items/1` has them."""
+"""Convert attribute values to and from JSON, as in the formats `device-fixture/1` and `keychain-items/1`."""
 
 import base64
 
@@ -6,30 +6,31 @@ from . import FormatError
 from .apple_der import Moment
 
 
-def data(value):
+def encode_bytes(value):
+    """Return the JSON value {"base64": …} for bytes."""
     return {"base64": base64.b64encode(value).decode("ascii")}
 
 
-def marked(value):
-    """Bytes as {"base64"}, dates as {"date"}, lists and the rest as they are."""
+def to_json(value):
+    """Return a JSON value that keeps the type: {"base64": …} for bytes and {"date": …} for dates."""
     if isinstance(value, (bytes, bytearray)):
-        return data(bytes(value))
+        return encode_bytes(bytes(value))
     if isinstance(value, Moment):
         return {"date": value.rfc3339}
     if isinstance(value, (list, tuple)):
-        return [marked(member) for member in value]
+        return [to_json(member) for member in value]
     if isinstance(value, dict):
-        return {"dictionary": {str(key): marked(member) for key, member in value.items()}}
+        return {"dictionary": {str(key): to_json(member) for key, member in value.items()}}
     return value
 
 
-def plain(value):
-    """As `marked`, but a date is only its text."""
-    return value.rfc3339 if isinstance(value, Moment) else marked(value)
+def to_plain_json(value):
+    """Return the same JSON value as `to_json`, except that a date is a string."""
+    return value.rfc3339 if isinstance(value, Moment) else to_json(value)
 
 
-def parse(value):
-    """The value that `marked` wrote."""
+def from_json(value):
+    """Return the value that `to_json` encoded. `{"text": …}` stands for UTF-8 bytes."""
     if isinstance(value, dict):
         if set(value) == {"base64"}:
             return base64.b64decode(value["base64"], validate=True)
@@ -37,15 +38,15 @@ def parse(value):
             return Moment.from_rfc3339(value["date"])
         if set(value) == {"text"}:
             return value["text"].encode("utf-8")
-        raise FormatError(f"a value has unknown marks: {sorted(value)}")
+        raise FormatError(f"a value has an unknown type: {sorted(value)}")
     return value
 
 
-def secret(value):
-    """{"base64"}, and "text" where the bytes are UTF-8."""
-    described = data(value)
+def secret_to_json(value):
+    """Return the JSON value of a secret: "base64", and also "text" if the bytes are UTF-8."""
+    encoded = encode_bytes(value)
     try:
-        described["text"] = value.decode("utf-8")
+        encoded["text"] = value.decode("utf-8")
     except UnicodeDecodeError:
         pass
-    return described
+    return encoded

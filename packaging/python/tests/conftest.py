@@ -1,4 +1,4 @@
-"""A device, and a backup of it, made by the program once for all tests."""
+"""Test fixtures: a device and a backup of it, made by the program once for all tests."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SECRET = "correct horse"
 
 @dataclass(frozen=True)
 class Sample:
-    """A backup as one file and as a folder, the file of its password, and the folder of devices."""
+    """A backup as one file and as a folder, its password file, and the folder of devices."""
 
     file: str
     folder: str
@@ -28,7 +28,7 @@ class Sample:
 
 @pytest.fixture(scope="session")
 def program() -> str:
-    """The release program: that it is not there is a failure, never a skip."""
+    """Return the path of the release program. If there is none, the tests fail; they are never skipped."""
     return keyhaul.find_program(os.environ.get("KEYHAUL_PROGRAM"))
 
 
@@ -40,20 +40,20 @@ def sample(program: str, tmp_path_factory: pytest.TempPathFactory) -> Sample:
     password.chmod(0o600)
     home = str(place / "home")
 
-    def said(*arguments: str) -> None:
+    def run_program(*arguments: str) -> None:
         common = ["--home", home, "--no-input", "--quiet"]
         subprocess.run([program, *arguments, *common], check=True, stdout=subprocess.DEVNULL, stdin=subprocess.DEVNULL)
 
-    said("device", "create", "old-phone", "--from", "old-phone")
-    said("device", "create", "new-phone", "--from", "new-phone")
+    run_program("device", "create", "old-phone", "--from", "old-phone")
+    run_program("device", "create", "new-phone", "--from", "new-phone")
     for name in ("family.tar", "family/"):
-        said("backup", "old-phone", "-o", f"{place}/{name}", "--rounds", "1", "--password-file", str(password))
+        run_program("backup", "old-phone", "-o", f"{place}/{name}", "--rounds", "1", "--password-file", str(password))
     return Sample(str(place / "family.tar"), str(place / "family"), keyhaul.PasswordFile(str(password)), home)
 
 
 @pytest.fixture
 def folder(sample: Sample, tmp_path: pathlib.Path) -> pathlib.Path:
-    """Six backups, and a file that is not a backup."""
+    """Create a folder with six backups and a file that is not a backup."""
     place = tmp_path / "backups"
     place.mkdir()
     for number in range(5):
@@ -65,7 +65,7 @@ def folder(sample: Sample, tmp_path: pathlib.Path) -> pathlib.Path:
 
 
 def script(path: pathlib.Path, text: str) -> str:
-    """A program of a few lines in the place of ours."""
+    """Write a Python script that replaces the program, and return its path."""
     path.write_text(f"#!{sys.executable}\n{text}")
     path.chmod(0o755)
     return str(path)

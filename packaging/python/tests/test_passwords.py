@@ -1,4 +1,4 @@
-"""Where a password comes from, and where it never goes."""
+"""Test the sources of a password, and that the password never leaves them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from conftest import SECRET, Sample
 import keyhaul
 
 
-def test_a_password_itself_is_not_sent_stored_or_printed() -> None:
+def test_a_password_cannot_be_pickled_copied_or_printed() -> None:
     password = keyhaul.Password(SECRET)
     for attempt in (pickle.dumps, cloudpickle.dumps, copy.copy, copy.deepcopy):
         with pytest.raises(TypeError, match="not sent or stored"):
@@ -27,30 +27,30 @@ def test_a_password_itself_is_not_sent_stored_or_printed() -> None:
     assert SECRET not in repr(password) and SECRET not in f"{password}" and not hasattr(password, "__dict__")
 
 
-def test_a_source_can_be_sent() -> None:
+def test_a_password_source_can_be_pickled() -> None:
     for source in (keyhaul.PasswordFile("p"), keyhaul.PasswordCommand("c"), keyhaul.PasswordName("n")):
         assert pickle.loads(pickle.dumps(source)) == source
 
 
-def test_a_text_is_no_source(sample: Sample) -> None:
+def test_a_plain_string_is_not_accepted_as_a_password(sample: Sample) -> None:
     with pytest.raises(TypeError) as caught:
         keyhaul.verify(sample.file, password=SECRET)  # type: ignore[arg-type]
     assert SECRET not in str(caught.value)
 
 
-def test_a_name_is_resolved_where_the_backup_is_opened(
+def test_a_password_name_is_resolved_on_the_worker(
     sample: Sample, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    place = tmp_path / "passwords.json"
-    listed = {"family": {"file": sample.password.path}, "shell": {"command": f"cat {sample.password.path}"}}
-    place.write_text(json.dumps(listed))
-    monkeypatch.setenv("KEYHAUL_PASSWORDS", str(place))
-    for name in listed:
+    passwords_file = tmp_path / "passwords.json"
+    sources = {"family": {"file": sample.password.path}, "shell": {"command": f"cat {sample.password.path}"}}
+    passwords_file.write_text(json.dumps(sources))
+    monkeypatch.setenv("KEYHAUL_PASSWORDS", str(passwords_file))
+    for name in sources:
         assert keyhaul.verify(sample.file, password=keyhaul.PasswordName(name)).whole
 
 
 @pytest.mark.parametrize(
-    ("content", "why"),
+    ("content", "reason"),
     [
         ("{}", "no such name"),
         ('{"family": "' + SECRET + '"}', "neither"),
@@ -60,14 +60,14 @@ def test_a_name_is_resolved_where_the_backup_is_opened(
         (None, "cannot be read: FileNotFoundError"),
     ],
 )
-def test_a_name_that_is_not_known_says_so_and_quotes_nothing(
-    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch, content: str | None, why: str
+def test_the_error_for_an_unknown_name_contains_no_secret(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch, content: str | None, reason: str
 ) -> None:
-    place = tmp_path / "passwords.json"
+    passwords_file = tmp_path / "passwords.json"
     if content is not None:
-        place.write_text(content)
-    monkeypatch.setenv("KEYHAUL_PASSWORDS", str(place))
-    with pytest.raises(keyhaul.KeyhaulError, match=why) as caught:
+        passwords_file.write_text(content)
+    monkeypatch.setenv("KEYHAUL_PASSWORDS", str(passwords_file))
+    with pytest.raises(keyhaul.KeyhaulError, match=reason) as caught:
         keyhaul.PasswordName("family").resolve()
     assert caught.value.code == 12 and SECRET not in str(caught.value)
     monkeypatch.delenv("KEYHAUL_PASSWORDS")
@@ -76,7 +76,7 @@ def test_a_name_that_is_not_known_says_so_and_quotes_nothing(
 
 
 @pytest.mark.parametrize("name", ["--help", "-", "-p", "--password-file=x", "--"])
-def test_a_value_that_looks_like_an_option_is_a_value(
+def test_a_value_that_looks_like_an_option_is_still_a_value(
     sample: Sample, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -90,5 +90,5 @@ def test_a_value_that_looks_like_an_option_is_a_value(
     for call in ({"device_key": name}, {"to": name}, {"password": keyhaul.PasswordCommand(name)}):
         with pytest.raises(keyhaul.KeyhaulError) as caught:
             keyhaul.plan(sample.file, **{"password": sample.password, **call})  # type: ignore[arg-type]
-        # An option of this name would end with 0 or 64 and no answer.
+        # If the value were parsed as an option, the program would exit with 0 or 64 without a result.
         assert caught.value.raw, call

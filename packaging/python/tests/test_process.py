@@ -1,4 +1,4 @@
-"""Streams, times and the end of what was started."""
+"""Test streams, time limits, and that started processes are ended."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ from conftest import SECRET, Sample, script
 import keyhaul
 from keyhaul import _process
 
-# A program with two child processes, one of them in its own group as a password command is; all ignore a request to end.
+# A program with two child processes that all ignore SIGTERM. One child has its own process group, as a password
+# command has.
 STUBBORN = """
 import os, signal, subprocess, sys, time
 signal.signal(signal.SIGTERM, signal.SIG_IGN)
@@ -38,12 +39,12 @@ def is_running(number: int) -> bool:
 
 @pytest.fixture
 def stubborn(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> tuple[str, pathlib.Path]:
-    monkeypatch.setattr(_process, "GRACE", 0.2)
+    monkeypatch.setattr(_process, "TERMINATION_TIMEOUT", 0.2)
     monkeypatch.setenv("PIDS", str(tmp_path / "pids"))
     return script(tmp_path / "program", STUBBORN), tmp_path / "pids"
 
 
-def gone(pids: pathlib.Path) -> bool:
+def all_ended(pids: pathlib.Path) -> bool:
     numbers = [int(number) for number in pids.read_text().split()]
     until = time.monotonic() + 5
     while any(map(is_running, numbers)) and time.monotonic() < until:
@@ -51,63 +52,63 @@ def gone(pids: pathlib.Path) -> bool:
     return len(numbers) == 3 and not any(map(is_running, numbers))
 
 
-def test_after_its_time_a_program_is_stopped_with_what_it_started(stubborn: tuple[str, pathlib.Path]) -> None:
+def test_a_program_that_exceeds_its_time_is_stopped_with_its_children(stubborn: tuple[str, pathlib.Path]) -> None:
     program, pids = stubborn
     with pytest.raises(keyhaul.TimedOut, match="longer than 2 seconds"):
         keyhaul.verify("x", program=program, timeout=2)
-    assert gone(pids)
+    assert all_ended(pids)
 
 
-def test_a_call_that_is_called_off_is_stopped_with_what_it_started(stubborn: tuple[str, pathlib.Path]) -> None:
+def test_a_canceled_call_is_stopped_with_its_children(stubborn: tuple[str, pathlib.Path]) -> None:
     program, pids = stubborn
     cancel = threading.Event()
 
-    def call_off() -> None:
+    def cancel_call() -> None:
         while not pids.exists():
             time.sleep(0.01)
         cancel.set()
 
-    threading.Thread(target=call_off).start()
-    with pytest.raises(keyhaul.TimedOut, match="called off"):
+    threading.Thread(target=cancel_call).start()
+    with pytest.raises(keyhaul.TimedOut, match="canceled"):
         keyhaul.verify("x", program=program, cancel=cancel)
-    assert gone(pids)
+    assert all_ended(pids)
 
 
-class Failing(io.RawIOBase):
-    """A stream that breaks off."""
+class FailingStream(io.RawIOBase):
+    """A stream whose connection fails."""
 
     def read(self, size: int = -1, /) -> bytes:
-        raise ConnectionError("the line was cut")
+        raise ConnectionError("the connection was lost")
 
 
-def test_a_stream_that_fails_is_not_taken_for_a_backup_that_is_cut_short(stubborn: tuple[str, pathlib.Path]) -> None:
-    with pytest.raises(keyhaul.KeyhaulError, match="ConnectionError: the line was cut") as caught:
-        keyhaul.verify(Failing(), program=stubborn[0])
+def test_a_failed_stream_is_not_reported_as_a_truncated_backup(stubborn: tuple[str, pathlib.Path]) -> None:
+    with pytest.raises(keyhaul.KeyhaulError, match="ConnectionError: the connection was lost") as caught:
+        keyhaul.verify(FailingStream(), program=stubborn[0])
     assert caught.value.id == "failed"
 
 
-def test_a_stream_is_read_in_portions(sample: Sample) -> None:
+def test_a_stream_is_read_in_chunks(sample: Sample) -> None:
     sizes: list[int] = []
 
-    class Watched(io.BytesIO):
+    class RecordingStream(io.BytesIO):
         def read(self, size: int | None = -1, /) -> bytes:
             sizes.append(size or -1)
             return super().read(size)
 
-    stream = Watched(pathlib.Path(sample.file).read_bytes())
-    answer = keyhaul.verify(stream, password=sample.password)
-    assert answer.code == 0 and {unchecked.id for unchecked in answer.unchecked} >= {"files"}
-    assert sizes and set(sizes) == {_process.PORTION}
+    stream = RecordingStream(pathlib.Path(sample.file).read_bytes())
+    result = keyhaul.verify(stream, password=sample.password)
+    assert result.code == 0 and {unchecked.id for unchecked in result.unchecked} >= {"files"}
+    assert sizes and set(sizes) == {_process.CHUNK_SIZE}
 
 
-def test_a_program_that_has_read_enough_ends_the_stream(tmp_path: pathlib.Path) -> None:
-    class Endless:
+def test_the_stream_ends_when_the_program_exits(tmp_path: pathlib.Path) -> None:
+    class EndlessStream:
         def read(self, size: int, /) -> bytes:
             return bytes(size)
 
-    enough = script(tmp_path / "program", "import sys\nsys.stdin.buffer.read(10)\nsys.exit(14)\n")
+    short_reader = script(tmp_path / "program", "import sys\nsys.stdin.buffer.read(10)\nsys.exit(14)\n")
     with pytest.raises(keyhaul.KeyhaulError) as caught:
-        keyhaul.verify(Endless(), program=enough, timeout=60)
+        keyhaul.verify(EndlessStream(), program=short_reader, timeout=60)
     assert caught.value.code == 14
 
 
@@ -115,45 +116,45 @@ LIMITED = """
 import os, resource, sys, keyhaul
 resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
 try:
-    with open("proof", "w") as file: file.write("x")
-    sys.exit("the limit does not hold")
+    with open("probe", "w") as file: file.write("x")
+    sys.exit("the limit has no effect")
 except OSError:
-    os.unlink("proof")
-answer = keyhaul.{verb}(sys.argv[1], password=keyhaul.PasswordFile(sys.argv[2]))
-sys.exit(answer.code)
+    os.unlink("probe")
+result = keyhaul.{command}(sys.argv[1], password=keyhaul.PasswordFile(sys.argv[2]))
+sys.exit(result.code)
 """
 
 
-@pytest.mark.parametrize("verb", ["inspect", "verify", "plan"])
+@pytest.mark.parametrize("command", ["inspect", "verify", "plan"])
 @pytest.mark.parametrize("form", ["tar", "tar.gz"])
-def test_of_an_address_nothing_is_written_to_the_disk(
-    sample: Sample, program: str, tmp_path: pathlib.Path, verb: str, form: str
+def test_a_backup_at_an_address_is_never_written_to_disk(
+    sample: Sample, program: str, tmp_path: pathlib.Path, command: str, form: str
 ) -> None:
-    """Under a limit of no byte for any file; and nothing is left in the folders for temporary files, of this and of home."""
-    place, empty = tmp_path / f"backup.{form}", tmp_path / "empty"
+    """The process limit on file sizes is 0, and the home and temporary folders are empty afterwards."""
+    backup, empty = tmp_path / f"backup.{form}", tmp_path / "empty"
     empty.mkdir()
     content = pathlib.Path(sample.file).read_bytes()
-    place.write_bytes(
+    backup.write_bytes(
         subprocess.run(["gzip"], input=content, stdout=subprocess.PIPE, check=True).stdout if form[3:] else content
     )
     folders = dict.fromkeys(("TMPDIR", "HOME", "XDG_DATA_HOME"), str(empty))
     environment = {**os.environ, **folders, "KEYHAUL_PROGRAM": program, "PYTHONDONTWRITEBYTECODE": "1"}
-    done = subprocess.run(
-        [sys.executable, "-c", LIMITED.format(verb=verb), place.as_uri(), sample.password.path],
+    completed = subprocess.run(
+        [sys.executable, "-c", LIMITED.format(command=command), backup.as_uri(), sample.password.path],
         cwd=empty,
         env=environment,
         check=False,
     )
-    assert done.returncode == 0
+    assert completed.returncode == 0
     assert list(empty.iterdir()) == []
 
 
-def test_a_password_goes_through_a_pipe(tmp_path: pathlib.Path) -> None:
+def test_a_password_is_passed_through_a_pipe(tmp_path: pathlib.Path) -> None:
     text = """
 import os, sys
 fd = int(sys.argv[sys.argv.index("--password-fd") + 1])
-print('{"message_type":"exit_error","code":9,"id":"x","message":"%s %s"}' % (os.read(fd, 99).decode(), "horse" in str(sys.argv)),
-      file=sys.stderr)
+message = (os.read(fd, 99).decode(), "horse" in str(sys.argv))
+print('{"message_type":"exit_error","code":9,"id":"x","message":"%s %s"}' % message, file=sys.stderr)
 sys.exit(9)
 """
     with pytest.raises(keyhaul.KeyhaulError, match=f"^{SECRET} False$"):
@@ -176,7 +177,7 @@ def test_an_address_with_a_secret_or_a_cache_on_the_disk_is_refused(address: str
     assert "secret@" not in str(caught.value) and "=secret" not in str(caught.value)
 
 
-def test_an_address_that_is_not_there_is_not_found(tmp_path: pathlib.Path, program: str) -> None:
+def test_a_missing_file_at_an_address_is_not_found(tmp_path: pathlib.Path, program: str) -> None:
     with pytest.raises(keyhaul.KeyhaulError) as caught:
         keyhaul.verify((tmp_path / "gone.tar").as_uri(), program=program)
     assert (caught.value.code, caught.value.id) == (10, "not-found")

@@ -5,9 +5,9 @@ The functions call the program `keyhaul` and return its results as typed values.
 """
 
 from . import results
+from ._commands import inspect, plan, verify, version
 from ._errors import KeyhaulError, ProgramNotFound, TimedOut
 from ._program import find_program
-from ._verbs import inspect, plan, verify, version
 from ._version import __version__
 from .passwords import Password, PasswordCommand, PasswordFile, PasswordName, PasswordSource
 

@@ -11,7 +11,7 @@ from ._program import find_program
 
 
 def main() -> NoReturn:
-    """Replaces this process with the program."""
+    """Replace this process with the program."""
     try:
         program = find_program()
     except ProgramNotFound as error:

@@ -1,4 +1,4 @@
-"""Errors of the program, as exceptions."""
+"""The errors of the program, as exceptions."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 # Source: docs/Scripting.md. Any other code is an error without its own id.
-NAMES: Mapping[int, str] = {
+IDS: Mapping[int, str] = {
     0: "ok",
     1: "failed",
     2: "differs",
@@ -24,17 +24,17 @@ NAMES: Mapping[int, str] = {
 }
 
 
-def name_of(code: int) -> str:
-    """Returns the id of an exit code."""
-    return "signal" if code > 128 else NAMES.get(code, "failed")
+def id_of_code(code: int) -> str:
+    """Return the id of an exit code."""
+    return "signal" if code > 128 else IDS.get(code, "failed")
 
 
 class KeyhaulError(Exception):
     """The program ended without a result.
 
-    `code` is the exit code and `id` its name (docs/Scripting.md); an unknown code is an error like any other. `message`,
-    `why` and `advice` are for people. They may contain names from the backup, so escape them before you show them. The
-    error can be pickled.
+    `code` is the exit code and `id` its name (docs/Scripting.md); an unknown code is an error like any other.
+    `message`, `why` and `advice` are for people. They may contain names from the backup, so escape them before you show
+    them. The error can be pickled.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""Runs the program once and returns its output, errors and exit code."""
+"""Run the program once, and return its output, its errors and its exit code."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from typing import Protocol
 
 from ._errors import KeyhaulError, TimedOut
 
-# How much of a stream is in memory at a time, in bytes, without what a remote file system reads ahead.
-PORTION = 1 << 20
+# The number of bytes of a stream in memory at a time, without the read-ahead of a remote file system.
+CHUNK_SIZE = 1 << 20
 # The capacity of a pipe by default, in bytes.
-PIPE = 1 << 16
+PIPE_SIZE = 1 << 16
 # The interval at which a run checks whether it was canceled, in seconds.
-GLANCE = 0.1
-# How long the program may take to end after SIGTERM, in seconds, before SIGKILL.
-GRACE = 2.0
+POLL_INTERVAL = 0.1
+# The time in seconds between SIGTERM and SIGKILL.
+TERMINATION_TIMEOUT = 2.0
 
 
 class Readable(Protocol):
@@ -32,8 +32,8 @@ class Readable(Protocol):
 
 
 @dataclass(frozen=True)
-class Ended:
-    """The result of a run. `code` is 128 plus the signal's number if a signal ended the program."""
+class CompletedRun:
+    """The result of a run. If a signal ended the program, `code` is 128 plus the signal's number."""
 
     code: int
     out: bytes
@@ -41,40 +41,40 @@ class Ended:
     seconds: float
 
 
-class _Feeder:
-    """Copies a stream into a pipe, in portions, on its own thread."""
+class _StreamCopier:
+    """Copies a stream into a pipe, in chunks, on its own thread."""
 
     def __init__(self, source: Readable) -> None:
         self.failure: Exception | None = None
-        self.failed = threading.Event()
+        self.failed_result = threading.Event()
         self._source = source
-        self.end, self._pipe = os.pipe()
+        self.read_end, self._write_end = os.pipe()
         self._thread = threading.Thread(target=self._copy, daemon=True)
 
     def start(self) -> None:
-        """Starts to copy. Call it when the program has its end of the pipe."""
-        os.close(self.end)
+        """Start to copy, after the program has inherited its end of the pipe."""
+        os.close(self.read_end)
         self._thread.start()
 
-    def abandon(self) -> None:
-        """Closes the pipe. Call it if the program did not start."""
-        os.close(self.end)
-        os.close(self._pipe)
+    def close(self) -> None:
+        """Close the pipe, if the program did not start."""
+        os.close(self.read_end)
+        os.close(self._write_end)
 
     def _copy(self) -> None:
         try:
-            while portion := self._source.read(PORTION):
-                rest = memoryview(portion)
-                while rest:
-                    rest = rest[os.write(self._pipe, rest) :]
+            while chunk := self._source.read(CHUNK_SIZE):
+                remaining_bytes = memoryview(chunk)
+                while remaining_bytes:
+                    remaining_bytes = remaining_bytes[os.write(self._write_end, remaining_bytes) :]
         except BrokenPipeError:
             pass  # The program has read enough.
-        except Exception as error:  # noqa: BLE001 - the waiting thread reports whatever a file system raises
+        except Exception as error:  # noqa: BLE001 - a file system can raise any error, which the waiting thread reports
             self.failure = error
-            self.failed.set()
+            self.failed_result.set()
         finally:
             with contextlib.suppress(OSError):
-                os.close(self._pipe)
+                os.close(self._write_end)
 
 
 def run(
@@ -85,23 +85,23 @@ def run(
     secret: bytes | None = None,
     timeout: float | None = None,
     cancel: threading.Event | None = None,
-) -> Ended:
-    """Runs the program to its end.
+) -> CompletedRun:
+    """Run the program until it ends.
 
     The program reads `secret` as its password. If the wait ends before the program does (`timeout`, `cancel`, a failing
-    stream, an exception in this thread), the program and its child processes are stopped; they are one process group.
+    stream, an exception in this thread), the program and its child processes are stopped. They are one process group.
     """
     started = time.monotonic()
-    child, feeder = _begun(program, arguments, stream, secret, subprocess.PIPE)
+    process, copier = _start(program, arguments, stream, secret, subprocess.PIPE)
     try:
-        out, err = _wait(child, started, timeout, cancel, feeder)
+        out, err = _wait(process, started, timeout, cancel, copier)
     except BaseException:
-        _end(child)
+        _terminate(process)
         raise
-    if feeder and feeder.failure:
-        raise unreadable(feeder.failure)
-    code = child.returncode if child.returncode >= 0 else 128 - child.returncode
-    return Ended(code, out, err, time.monotonic() - started)
+    if copier and copier.failure:
+        raise stream_error(copier.failure)
+    code = process.returncode if process.returncode >= 0 else 128 - process.returncode
+    return CompletedRun(code, out, err, time.monotonic() - started)
 
 
 def lines(
@@ -112,26 +112,26 @@ def lines(
     secret: bytes | None = None,
     timeout: float | None = None,
 ) -> Generator[bytes, None, None]:
-    """Runs the program and yields each complete line of its standard output as soon as it is printed.
+    """Run the program, and yield each complete line of its standard output as soon as it is printed.
 
-    `timeout` applies to each line. If a signal ends the program, an incomplete line is dropped. If the wait ends before the
-    program does (`timeout`, or the caller stops), the program and its child processes are stopped.
+    `timeout` applies to each line. If a signal ends the program, an incomplete line is dropped. If the wait ends before
+    the program does (`timeout`, or the caller stops), the program and its child processes are stopped.
     """
-    child, _ = _begun(program, arguments, stream, secret, subprocess.DEVNULL)
-    assert child.stdout is not None
+    process, _ = _start(program, arguments, stream, secret, subprocess.DEVNULL)
+    assert process.stdout is not None
     try:
-        with child.stdout as out:
+        with process.stdout as out:
             yield from _lines(out.fileno(), timeout)
-        child.wait(timeout)
+        process.wait(timeout)
     except subprocess.TimeoutExpired:
-        pass  # All its output was read.
+        pass  # All of its output was read.
     finally:
-        if child.poll() is None:
-            _end(child)
+        if process.poll() is None:
+            _terminate(process)
 
 
-def unreadable(failure: Exception) -> KeyhaulError:
-    """Returns the error for a stream that failed. It says nothing about the backup."""
+def stream_error(failure: Exception) -> KeyhaulError:
+    """Return the error for a stream that failed, which is not an error of the backup."""
     return KeyhaulError(
         10 if isinstance(failure, FileNotFoundError) else 1,
         "not-found" if isinstance(failure, FileNotFoundError) else "failed",
@@ -141,109 +141,111 @@ def unreadable(failure: Exception) -> KeyhaulError:
     )
 
 
-def _begun(
+def _start(
     program: str, arguments: Sequence[str], stream: Readable | None, secret: bytes | None, errors: int
-) -> tuple[subprocess.Popen[bytes], _Feeder | None]:
-    """Starts the program, and returns it with its feeder."""
+) -> tuple[subprocess.Popen[bytes], _StreamCopier | None]:
+    """Start the program, and return it with the copier of its stream."""
     arguments = list(arguments)
-    feeder = _Feeder(stream) if stream is not None else None
+    copier = _StreamCopier(stream) if stream is not None else None
     password = _password_pipe(secret) if secret is not None else None
     if password is not None:
         arguments[1:1] = ["--password-fd", str(password)]
     try:
-        child = subprocess.Popen(
+        process = subprocess.Popen(
             [program, *arguments],
-            stdin=feeder.end if feeder else subprocess.DEVNULL,
+            stdin=copier.read_end if copier else subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=errors,
             pass_fds=() if password is None else (password,),
             start_new_session=True,
         )
     except BaseException:
-        if feeder:
-            feeder.abandon()
+        if copier:
+            copier.close()
         raise
     finally:
         if password is not None:
             os.close(password)
-    if feeder:
+    if copier:
         try:
-            feeder.start()
+            copier.start()
         except BaseException:
-            _end(child)
+            _terminate(process)
             raise
-    return child, feeder
+    return process, copier
 
 
 def _lines(out: int, timeout: float | None) -> Generator[bytes, None, None]:
-    """Yields the lines of a pipe, to its end."""
-    waiting = select.poll()
-    waiting.register(out, select.POLLIN)
+    """Yield the lines of a pipe until it ends."""
+    poller = select.poll()
+    poller.register(out, select.POLLIN)
     parts: list[bytes] = []
     started = time.monotonic()
     while True:
-        left = None if timeout is None else started + timeout - time.monotonic()
-        if left is not None and (left <= 0 or not waiting.poll(1000 * left)):
-            raise _too_long(timeout)
-        portion = os.read(out, PIPE)
-        if not portion:
+        remaining = None if timeout is None else started + timeout - time.monotonic()
+        if remaining is not None and (remaining <= 0 or not poller.poll(1000 * remaining)):
+            raise _timeout_error(timeout)
+        chunk = os.read(out, PIPE_SIZE)
+        if not chunk:
             return
-        *whole, rest = portion.split(b"\n")
+        *whole, remaining_bytes = chunk.split(b"\n")
         for line in whole:
             yield b"".join((*parts, line))
             parts, started = [], time.monotonic()
-        parts.append(rest)
+        parts.append(remaining_bytes)
 
 
-def _too_long(timeout: float | None) -> TimedOut:
+def _timeout_error(timeout: float | None) -> TimedOut:
     return TimedOut("the program was stopped", f"it took longer than {timeout:g} seconds")
 
 
 def _wait(
-    child: subprocess.Popen[bytes],
+    process: subprocess.Popen[bytes],
     started: float,
     timeout: float | None,
     cancel: threading.Event | None,
-    feeder: _Feeder | None,
+    copier: _StreamCopier | None,
 ) -> tuple[bytes, bytes]:
-    glances = cancel is not None or feeder is not None
+    polls = cancel is not None or copier is not None
     while True:
-        left = None if timeout is None else started + timeout - time.monotonic()
-        if left is not None and left <= 0:
-            raise _too_long(timeout)
+        remaining = None if timeout is None else started + timeout - time.monotonic()
+        if remaining is not None and remaining <= 0:
+            raise _timeout_error(timeout)
         if cancel is not None and cancel.is_set():
-            raise TimedOut("the program was stopped", "it was called off")
-        if feeder is not None and feeder.failed.is_set() and feeder.failure:
-            raise unreadable(feeder.failure)
+            raise TimedOut("the program was stopped", "it was canceled")
+        if copier is not None and copier.failed_result.is_set() and copier.failure:
+            raise stream_error(copier.failure)
         try:
-            return child.communicate(timeout=left if not glances else min(GLANCE, left or GLANCE))
+            return process.communicate(
+                timeout=remaining if not polls else min(POLL_INTERVAL, remaining or POLL_INTERVAL)
+            )
         except subprocess.TimeoutExpired:
             continue
 
 
-def _end(child: subprocess.Popen[bytes]) -> None:
-    """Ends the program and what it started: with SIGTERM, and with SIGKILL if it does not end in time."""
-    for number, patience in ((signal.SIGTERM, GRACE), (signal.SIGKILL, None)):
-        # The child is not waited for yet, so its number cannot belong to another process.
+def _terminate(process: subprocess.Popen[bytes]) -> None:
+    """Stop the program and its child processes with SIGTERM, and with SIGKILL if they do not end in time."""
+    for number, seconds in ((signal.SIGTERM, TERMINATION_TIMEOUT), (signal.SIGKILL, None)):
+        # The process is not reaped yet, so its number cannot belong to another process.
         if number == signal.SIGKILL:
-            # The program ends a password command, which has its own group, unless it cannot act on the first signal.
-            for member in _session(child.pid):
+            # A password command has its own group. The program ends it, unless the program ignored the first signal.
+            for member in _session_processes(process.pid):
                 with contextlib.suppress(ProcessLookupError, PermissionError):
                     os.kill(member, number)
         with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(child.pid, number)
+            os.killpg(process.pid, number)
         with contextlib.suppress(subprocess.TimeoutExpired):
-            if patience is not None:
-                _sleep_until_ended(child, patience)
+            if seconds is not None:
+                _wait_without_reaping(process, seconds)
             else:
-                child.wait()
-    for pipe in (child.stdout, child.stderr):
+                process.wait()
+    for pipe in (process.stdout, process.stderr):
         if pipe:
             pipe.close()
 
 
-def _session(leader: int) -> list[int]:
-    """Returns the processes of a session, as Linux lists them; none where there is no such list."""
+def _session_processes(leader: int) -> list[int]:
+    """Return the processes of a session from /proc, or none if there is no /proc."""
     members = []
     for entry in os.listdir("/proc") if os.path.isdir("/proc") else ():
         if not entry.isdigit():
@@ -255,22 +257,22 @@ def _session(leader: int) -> list[int]:
     return members
 
 
-def _sleep_until_ended(child: subprocess.Popen[bytes], patience: float) -> None:
-    """Waits for the end but does not collect the exit code; otherwise another process could get the group's number."""
-    until = time.monotonic() + patience
-    while time.monotonic() < until:
-        if os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None:
+def _wait_without_reaping(process: subprocess.Popen[bytes], seconds: float) -> None:
+    """Wait for the end of a process without reaping it, so that no other process gets the number of its group."""
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        if os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None:
             return
         time.sleep(0.01)
 
 
 def _password_pipe(secret: bytes) -> int:
-    """Returns the reading end of a pipe that already contains the password."""
+    """Return the read end of a pipe that contains the password."""
     if len(secret) > 4096:
         raise ValueError("a password has at most 4,096 bytes")
-    reading, writing = os.pipe()
+    read_end, write_end = os.pipe()
     try:
-        os.write(writing, secret)
+        os.write(write_end, secret)
     finally:
-        os.close(writing)
-    return reading
+        os.close(write_end)
+    return read_end

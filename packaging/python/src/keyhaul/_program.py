@@ -1,4 +1,4 @@
-"""Finds the program `keyhaul`."""
+"""Find the program `keyhaul`."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ PACKAGED = pathlib.Path(__file__).parent / "bin" / "keyhaul"
 
 
 def find_program(program: str | os.PathLike[str] | None = None) -> str:
-    """Returns the program's absolute path.
+    """Return the program's absolute path.
 
-    It is the first of these: the argument, `KEYHAUL_PROGRAM`, the program in this package, the first on PATH. If the
-    argument or the variable names a program that cannot be run, that is an error; no other program is used.
+    It is the first of these: the argument, `KEYHAUL_PROGRAM`, the program in this package, the first one on PATH. If
+    the argument or the variable is set but cannot be run, that is an error, and no other program is used.
     """
     if program is not None:
-        return _named(os.fspath(program), "it was named by the argument")
-    if named := os.environ.get(VARIABLE):
-        return _named(named, f"{VARIABLE} names it")
-    if _runs(PACKAGED):
+        return _validated(os.fspath(program), "it is the given argument")
+    if path := os.environ.get(VARIABLE):
+        return _validated(path, f"it is the value of {VARIABLE}")
+    if _is_executable(PACKAGED):
         return str(PACKAGED)
     for folder in os.environ.get("PATH", "").split(os.pathsep):
         candidate = pathlib.Path(folder or os.curdir, "keyhaul").absolute()
-        if _runs(candidate) and not _is_script(candidate):
+        if _is_executable(candidate) and not _is_script(candidate):
             return str(candidate)
     raise ProgramNotFound(
         "there is no program keyhaul",
@@ -34,18 +34,18 @@ def find_program(program: str | os.PathLike[str] | None = None) -> str:
     )
 
 
-def _named(path: str, why: str) -> str:
-    if not _runs(pathlib.Path(path)):
+def _validated(path: str, why: str) -> str:
+    if not _is_executable(pathlib.Path(path)):
         raise ProgramNotFound(f"{path} cannot be run", why, "the path of the program keyhaul")
     return os.path.abspath(path)
 
 
-def _runs(path: pathlib.Path) -> bool:
+def _is_executable(path: pathlib.Path) -> bool:
     return path.is_file() and os.access(path, os.X_OK)
 
 
 def _is_script(path: pathlib.Path) -> bool:
-    """Whether the file is a script. This package's own command is one, and would start itself endlessly."""
+    """Whether the file is a script. The command of this package is a script, and would start itself endlessly."""
     try:
         with path.open("rb") as file:
             return file.read(2) == b"#!"

@@ -1,4 +1,4 @@
-"""Passes a backup to the program: as a path, or on standard input."""
+"""Pass a backup to the program, as a path or on standard input."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from ._errors import KeyhaulError
-from ._process import Readable, unreadable
+from ._process import Readable, stream_error
 
 if TYPE_CHECKING:
-    from ._verbs import Backup
+    from ._commands import Backup
 
 ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*(?:://|::)")
-# File systems that write what they read to the local disk.
-ON_DISK = frozenset({"filecache", "simplecache", "blockcache"})
+# File systems that cache files on the local disk.
+CACHING_FILE_SYSTEMS = frozenset({"filecache", "simplecache", "blockcache"})
 # Signatures and keys in an address.
-SIGNED = re.compile(
+SECRET_PARAMETER = re.compile(
     r"[?&](?:x-amz-(?:signature|security-token)|x-goog-signature|signature|sig|token|access_token|key|password)=",
     re.IGNORECASE,
 )
-USER = re.compile(r"://[^/?#@]*:[^/?#@]*@")
+USER_PASSWORD = re.compile(r"://[^/?#@]*:[^/?#@]*@")
 
 
 def is_address(text: str) -> bool:
@@ -31,20 +31,22 @@ def is_address(text: str) -> bool:
 
 
 def check_address(address: str) -> None:
-    """Rejects an address that would write a backup to disk, or that contains a secret.
+    """Reject an address that would write a backup to the disk, or that contains a secret.
 
-    The address appears in tables, errors and the scheduler's state.
+    Addresses appear in tables, errors and the scheduler's state.
     """
-    if ON_DISK & {part.partition("://")[0] for part in address.split("::")}:
-        raise ValueError("an address that caches files on the disk: nothing of a backup is to be written there")
-    if USER.search(address) or SIGNED.search(address):
-        # Without the address itself.
-        raise ValueError("an address with a secret in it: give it to fsspec's configuration on the machine that reads")
+    if CACHING_FILE_SYSTEMS & {part.partition("://")[0] for part in address.split("::")}:
+        raise ValueError("an address that caches files on the disk: backups must not be written there")
+    if USER_PASSWORD.search(address) or SECRET_PARAMETER.search(address):
+        # The message omits the address, which contains the secret.
+        raise ValueError(
+            "an address that contains a secret: use fsspec's configuration on the machine that reads the backup"
+        )
 
 
 @contextlib.contextmanager
-def opened(backup: Backup) -> Iterator[tuple[str, Readable | None]]:
-    """Returns the program's argument, and the stream for its standard input."""
+def open_backup(backup: Backup) -> Iterator[tuple[str, Readable | None]]:
+    """Return the argument for the program, and the stream for its standard input."""
     if not isinstance(backup, (str, os.PathLike)):
         yield "-", backup
         return
@@ -61,8 +63,8 @@ def opened(backup: Backup) -> Iterator[tuple[str, Readable | None]]:
         ) from None
     with contextlib.ExitStack() as stack:
         try:
-            system, place = fsspec.core.url_to_fs(path)
-            stream: Readable = stack.enter_context(system.open(place, "rb"))
+            system, path_in_system = fsspec.core.url_to_fs(path)
+            stream: Readable = stack.enter_context(system.open(path_in_system, "rb"))
         except Exception as error:
-            raise unreadable(error) from error
+            raise stream_error(error) from error
         yield "-", stream

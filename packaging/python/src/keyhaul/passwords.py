@@ -1,8 +1,8 @@
 """Password sources.
 
-`PasswordFile`, `PasswordCommand` and `PasswordName` say where a password is. They contain no password, so you can send them
-to another machine, which reads the password itself. `Password` contains a password, for a call in this process. It cannot
-be pickled, copied or printed.
+`PasswordFile`, `PasswordCommand` and `PasswordName` name the source of a password. They do not contain it, so they can
+be sent to another machine, which reads the password itself. `Password` contains a password, for a call in this process.
+It cannot be pickled, copied or printed.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ from typing import NoReturn, TypeAlias
 
 from ._errors import KeyhaulError
 
-# The worker's environment variable with the path of a JSON file: {"NAME": {"file": "PATH"}, "OTHER": {"command": "…"}}.
+# The environment variable of a worker that has the path of a JSON file:
+# {"NAME": {"file": "PATH"}, "OTHER": {"command": "…"}}.
 VARIABLE = "KEYHAUL_PASSWORDS"
 
 
@@ -30,7 +31,7 @@ class PasswordFile:
 class PasswordCommand:
     """A shell command that prints the password, on the machine that reads the backup.
 
-    The command is not secret, because the process list shows it. Let it ask a secret store.
+    The command is not secret, because it appears in the process list. It should read the password from a secret store.
     """
 
     command: str
@@ -38,30 +39,30 @@ class PasswordCommand:
 
 @dataclass(frozen=True)
 class PasswordName:
-    """A name in the file that `KEYHAUL_PASSWORDS` names, on the machine that reads the backup."""
+    """A name in the file that `KEYHAUL_PASSWORDS` specifies, on the machine that reads the backup."""
 
     name: str
 
     def resolve(self) -> PasswordFile | PasswordCommand:
-        """Looks up the name in this machine's file."""
-        place = os.environ.get(VARIABLE)
-        if not place:
-            raise _unknown(self.name, f"{VARIABLE} is not set on this machine")
+        """Look up the name in this machine's file."""
+        path_of_list = os.environ.get(VARIABLE)
+        if not path_of_list:
+            raise _unknown_name(self.name, f"{VARIABLE} is not set on this machine")
         try:
-            with open(place, encoding="utf-8") as file:
-                listed = json.load(file)
+            with open(path_of_list, encoding="utf-8") as file:
+                entries = json.load(file)
         except (OSError, ValueError) as error:
-            # Without the error's own text, which may quote the file.
-            raise _unknown(self.name, f"{place} cannot be read: {type(error).__name__}") from None
-        entry = listed.get(self.name) if isinstance(listed, dict) else None
+            # The message omits the error's text, which may quote the file.
+            raise _unknown_name(self.name, f"{path_of_list} cannot be read: {type(error).__name__}") from None
+        entry = entries.get(self.name) if isinstance(entries, dict) else None
         match entry:
             case {"file": str(path), **rest} if not rest:
                 return PasswordFile(path)
             case {"command": str(command), **rest} if not rest:
                 return PasswordCommand(command)
             case None:
-                raise _unknown(self.name, f"{place} has no such name")
-        raise _unknown(self.name, f'its entry in {place} is neither {{"file": …}} nor {{"command": …}}')
+                raise _unknown_name(self.name, f"{path_of_list} has no such name")
+        raise _unknown_name(self.name, f'its entry in {path_of_list} is neither {{"file": …}} nor {{"command": …}}')
 
 
 class Password:
@@ -76,7 +77,7 @@ class Password:
         self._secret = secret.encode("utf-8")
 
     def secret(self) -> bytes:
-        """Returns the password's bytes, for the pipe to the program."""
+        """Return the password's bytes, for the pipe to the program."""
         return self._secret
 
     def __repr__(self) -> str:
@@ -96,6 +97,6 @@ Sendable: TypeAlias = PasswordFile | PasswordCommand | PasswordName
 PasswordSource: TypeAlias = Sendable | Password
 
 
-def _unknown(name: str, why: str) -> KeyhaulError:
+def _unknown_name(name: str, why: str) -> KeyhaulError:
     entry: Mapping[str, str] = {"name": name}
     return KeyhaulError(12, "wrong-password", f"there is no password named {name}", why, "the worker's file", entry)

@@ -1,7 +1,7 @@
 """The program's results as values, with the fields of docs/schemas.
 
-Names come from the backup and may contain any characters. Reasons, fault ids and the like are text and not enumerations,
-because a newer program may use values that this package does not know.
+Names come from the backup and may contain any characters. Reasons, fault ids and the like are text and not
+enumerations, because a newer program may use values that this package does not know.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from ._records import Record
 
 @dataclass(frozen=True, kw_only=True)
 class Finding(Record):
-    """Something that no device writes, or damage that was skipped to show the rest."""
+    """An anomaly that no device writes, or damage that was skipped to show the rest."""
 
     id: str
     detail: str
@@ -65,8 +65,8 @@ class Device(Record):
 class ClassKey(Record):
     """A class key of the keybag.
 
-    `number` is the protection class, with the generation in its upper bits. `wrap` says what wraps the key: 1 is the device,
-    2 the password.
+    `number` is the protection class, with the generation in its upper bits. `wrap` says what wraps the key: 1 is the
+    device, 2 the password.
     """
 
     number: int | None = field(metadata={"member": "class"})
@@ -90,7 +90,7 @@ class Keybag(Record):
 
 @dataclass(frozen=True, kw_only=True)
 class SealedItems(Record):
-    """The number of items that cannot be decrypted, for one kind, class and reason."""
+    """The number of items that cannot be decrypted, for one kind, protection class and reason."""
 
     kind: str
     protection: str | None
@@ -140,7 +140,7 @@ class Inspection(Answer):
 
 @dataclass(frozen=True, kw_only=True)
 class Check(Record):
-    """A check that was made."""
+    """A check that was performed."""
 
     id: str
     ok: bool
@@ -149,7 +149,7 @@ class Check(Record):
 
 @dataclass(frozen=True, kw_only=True)
 class Unchecked(Record):
-    """A check that could not be made, with the reason."""
+    """A check that could not be performed, with the reason."""
 
     id: str
     detail: str
@@ -195,7 +195,10 @@ class ItemCounts(Record):
 
 @dataclass(frozen=True, kw_only=True)
 class Verification(Answer):
-    """Whether a backup is intact (backup-verification/1). `whole` is also False if a change could not have been noticed."""
+    """Whether a backup is intact (backup-verification/1).
+
+    `whole` is also False if a change could not have been detected.
+    """
 
     checks: tuple[Check, ...]
     items: ItemCounts | None
@@ -218,7 +221,8 @@ class Verification(Answer):
 class Source(Record):
     """The source of a plan.
 
-    `digest` covers `Manifest.plist`, the manifest database and the keychain file, and does not depend on how they are packed.
+    `digest` covers `Manifest.plist`, the manifest database and the keychain file. It is the same for a folder and an
+    archive.
     """
 
     kind: str

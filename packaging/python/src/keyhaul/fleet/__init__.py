@@ -1,15 +1,15 @@
-"""Checks many backups on a Dask cluster, and writes one row for each backup and each item into Parquet files.
+"""Check many backups on a Dask cluster, and write one row for each backup and each item into Parquet files.
 
     from distributed import Client
     from keyhaul import PasswordName, fleet
 
-    done = fleet.run("backups/", Client("tcp://scheduler:8786"), passwords=PasswordName("family"), out="fleet/")
+    outcome = fleet.run("backups/", Client("tcp://scheduler:8786"), passwords=PasswordName("family"), out="fleet/")
 
 Each worker calls the program once for a command and a few backups. No password and no item's value is sent between
-machines: the worker reads the password from its source (`PasswordFile`, `PasswordCommand`, `PasswordName`).
+machines. The worker reads the password from its source (`PasswordFile`, `PasswordCommand`, `PasswordName`).
 """
 
-from . import _needed as _needed
+from . import _requirements as _requirements
 from ._cluster import QUIET, local_cluster
 from ._paths import backups_in, listed
 from ._run import Outcome, run

@@ -1,4 +1,4 @@
-"""`python -m keyhaul.fleet`: starts a run from a shell or a job script."""
+"""`python -m keyhaul.fleet` starts a run from a shell or a job script."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ._run import run
 
 
 def main() -> int:
-    """Runs, and returns 0 if every backup ended with 0, otherwise 3."""
+    """Run the commands. Return 0 if every backup ended with 0, otherwise 3."""
     parser = argparse.ArgumentParser(
         prog="python -m keyhaul.fleet",
         description="Check many backups on a Dask cluster, and write two Parquet tables.",
@@ -19,10 +19,10 @@ def main() -> int:
     parser.add_argument("paths", nargs="+", help="a folder or an address that contains backups, or several backups")
     parser.add_argument("-o", "--out", required=True, help="the folder for backups.parquet and items.parquet")
     parser.add_argument("--verbs", default="verify,plan", help="any of inspect, verify and plan (default: %(default)s)")
-    where = parser.add_mutually_exclusive_group(required=True)
-    where.add_argument("--scheduler", help="the address of a scheduler: tcp://HOST:8786")
-    where.add_argument("--scheduler-file", help="the file with a scheduler's address")
-    where.add_argument("--workers", type=int, help="start a cluster on this machine with this many workers")
+    scheduler_options = parser.add_mutually_exclusive_group(required=True)
+    scheduler_options.add_argument("--scheduler", help="the address of a scheduler: tcp://HOST:8786")
+    scheduler_options.add_argument("--scheduler-file", help="the file with a scheduler's address")
+    scheduler_options.add_argument("--workers", type=int, help="start a cluster on this machine with this many workers")
     password = parser.add_mutually_exclusive_group()
     password.add_argument("--password-name", help="a name in the worker's KEYHAUL_PASSWORDS file")
     password.add_argument("--password-file", help="a file on the worker")
@@ -31,52 +31,53 @@ def main() -> int:
         "--plain", action="append", default=[], metavar="PATTERN", help="paths of backups without a password: */plain-*"
     )
     parser.add_argument("--home", help="the folder of virtual devices, on the worker")
-    parser.add_argument("--names", action="store_true", help="write the items' names too")
+    parser.add_argument("--names", action="store_true", help="also write the items' names")
     parser.add_argument("--fresh", action="store_true", help="keep no rows of an earlier run")
     parser.add_argument("--timeout", type=float, default=3600.0, help="seconds for a command (default: %(default)g)")
     parser.add_argument(
         "--checkpoint", type=float, default=60.0, help="seconds between writing the tables (default: %(default)g)"
     )
-    chosen = parser.parse_args()
+    arguments = parser.parse_args()
 
     from distributed import Client
 
-    if chosen.workers:
-        client = Client(local_cluster(chosen.workers))
+    if arguments.workers:
+        client = Client(local_cluster(arguments.workers))
     else:
-        client = Client(chosen.scheduler, scheduler_file=chosen.scheduler_file)
+        client = Client(arguments.scheduler, scheduler_file=arguments.scheduler_file)
     with client:
-        done = run(
-            chosen.paths[0] if len(chosen.paths) == 1 else chosen.paths,
+        outcome = run(
+            arguments.paths[0] if len(arguments.paths) == 1 else arguments.paths,
             client,
-            verbs=chosen.verbs.split(","),
-            passwords={**dict.fromkeys(chosen.plain), "*": _source(chosen)},
-            out=chosen.out,
-            resume=not chosen.fresh,
-            names=chosen.names,
-            home=chosen.home,
-            timeout=chosen.timeout,
-            checkpoint=chosen.checkpoint,
+            verbs=arguments.verbs.split(","),
+            passwords={**dict.fromkeys(arguments.plain), "*": _source(arguments)},
+            out=arguments.out,
+            resume=not arguments.fresh,
+            names=arguments.names,
+            home=arguments.home,
+            timeout=arguments.timeout,
+            checkpoint=arguments.checkpoint,
             progress=_progress if sys.stderr.isatty() else None,
         )
-    failures = done.failures()
+    failures = outcome.failures()
     for row in failures:
-        # Escaped: a name from a backup may contain terminal commands.
+        # Names from a backup may contain terminal escapes, so they are printed escaped.
         print(f"{row['path']!r}: {row['id']}: {row['error']!r}: {row['why']!r}")
-    print(f"{done.backups.num_rows} backups, {len(failures)} with an error; {done.kept} kept; {done.seconds:.1f} s")
+    count = outcome.backups.num_rows
+    print(f"{count} backups, {len(failures)} with an error; {outcome.kept} kept; {outcome.seconds:.1f} s")
     return 3 if failures else 0
 
 
-def _source(chosen: argparse.Namespace) -> Sendable | None:
-    if chosen.password_name:
-        return PasswordName(chosen.password_name)
-    if chosen.password_file:
-        return PasswordFile(chosen.password_file)
-    return PasswordCommand(chosen.password_command) if chosen.password_command else None
+def _source(arguments: argparse.Namespace) -> Sendable | None:
+    if arguments.password_name:
+        return PasswordName(arguments.password_name)
+    if arguments.password_file:
+        return PasswordFile(arguments.password_file)
+    return PasswordCommand(arguments.password_command) if arguments.password_command else None
 
 
-def _progress(done: int, total: int) -> None:
-    print(f"\r{done} of {total}", end="" if done < total else "\n", file=sys.stderr, flush=True)
+def _progress(outcome: int, total: int) -> None:
+    print(f"\r{outcome} of {total}", end="" if outcome < total else "\n", file=sys.stderr, flush=True)
 
 
 if __name__ == "__main__":

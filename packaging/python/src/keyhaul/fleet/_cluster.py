@@ -1,4 +1,4 @@
-"""Starts a cluster on this machine, with Dask settings for tasks that wait for a program."""
+"""Start a cluster on this machine, with Dask settings for tasks that wait for a program."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from distributed import LocalCluster
 
-# Dask's processes measure themselves, their memory and their tasks ten to a hundred times a second. An idle scheduler with
-# two workers takes a tenth of a core that way (measured). The tasks here only wait for the program.
+# By default, Dask's processes measure themselves ten to a hundred times per second. An idle scheduler with two workers
+# then uses a tenth of a core (measured). The tasks here only wait for the program.
 QUIET: dict[str, Any] = {
     "distributed.admin.tick.interval": "500ms",
     "distributed.admin.system-monitor.interval": "5s",
@@ -18,7 +18,7 @@ QUIET: dict[str, Any] = {
 
 
 def local_cluster(workers: int, threads: int = 2) -> LocalCluster:
-    """Starts a scheduler and workers that are reachable only from this machine. A killed worker is restarted.
+    """Start a scheduler and workers that are reachable only from this machine. A killed worker is restarted.
 
     A worker has two threads, because they wait for the program, and the program sometimes waits for the disk.
     """

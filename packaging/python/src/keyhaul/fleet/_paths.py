@@ -1,4 +1,4 @@
-"""Finds the backups in a folder, at an address or in a list."""
+"""Find the backups in a folder, at an address or in a list."""
 
 from __future__ import annotations
 
@@ -12,25 +12,25 @@ Paths: TypeAlias = "str | os.PathLike[str] | Iterable[str | os.PathLike[str]]"
 
 
 def listed(paths: Paths) -> list[str]:
-    """Returns each backup once, in the given order.
+    """Return each backup once, in the given order.
 
-    A text is a folder or an address. A folder that is not a backup, and an address that ends in a slash or contains a star,
-    stand for the backups in them. A list is used as it is, because its paths may exist only on the workers.
+    A string is a folder or an address. A folder that is not a backup, and an address that ends in a slash or contains a
+    star, mean the backups in them. A list is used as it is, because its paths may exist only on the workers.
     """
     if isinstance(paths, (str, os.PathLike)):
-        found = backups_in(os.fspath(paths))
+        paths_found = backups_in(os.fspath(paths))
     else:
-        found = [os.fspath(path) for path in paths]
-    for path in found:
+        paths_found = [os.fspath(path) for path in paths]
+    for path in paths_found:
         if not path:
             raise ValueError("an empty path")
         if is_address(path):
             check_address(path)
-    return list(dict.fromkeys(found))
+    return list(dict.fromkeys(paths_found))
 
 
 def backups_in(place: str) -> list[str]:
-    """Returns the entries of a folder, sorted, without hidden ones. The program says which of them are not backups."""
+    """Return the entries of a folder, sorted, without hidden ones. The program reports those that are not backups."""
     if is_address(place):
         check_address(place)
         return _at_address(place)
@@ -44,6 +44,10 @@ def _at_address(address: str) -> list[str]:
         return [address]
     import fsspec
 
-    system, place = fsspec.core.url_to_fs(address)
-    found = system.glob(place) if "*" in address else system.ls(place, detail=False)
-    return [system.unstrip_protocol(each) for each in sorted(found) if not each.rpartition("/")[2].startswith(".")]
+    file_system, pattern = fsspec.core.url_to_fs(address)
+    paths_found = file_system.glob(pattern) if "*" in address else file_system.ls(pattern, detail=False)
+    return [
+        file_system.unstrip_protocol(entry)
+        for entry in sorted(paths_found)
+        if not entry.rpartition("/")[2].startswith(".")
+    ]

@@ -1,4 +1,4 @@
-"""Makes table rows from the program's results."""
+"""Make table rows from the program's results."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from typing import Any
 
 import pyarrow as pa
 
-from .._errors import KeyhaulError, name_of
+from .._errors import KeyhaulError, id_of_code
 from ..results import Inspection, MigrationPlan, Plan, Verification
 from ._tables import NAMES, items_schema, table
 
 
-def columns(answer: Inspection | Verification | Plan) -> dict[str, Any]:
-    """Returns the columns that a result fills."""
+def result_columns(answer: Inspection | Verification | Plan) -> dict[str, Any]:
+    """Return the columns that a result fills."""
     if isinstance(answer, Inspection):
         return {
             "encrypted": answer.encrypted,
@@ -28,13 +28,13 @@ def columns(answer: Inspection | Verification | Plan) -> dict[str, Any]:
         }
     if isinstance(answer, Verification):
         first = answer.faults[0] if answer.faults else None
-        place = f"{first.file}: " if first and first.file else ""
+        location = f"{first.file}: " if first and first.file else ""
         return {
             "verdict": answer.verdict,
             "whole": answer.whole,
             "seal": answer.seal,
             "faults": answer.fault_count,
-            "fault": f"{place}{first.id}: {first.detail}" if first else None,
+            "fault": f"{location}{first.id}: {first.detail}" if first else None,
             "items_readable": answer.items and answer.items.readable,
             "items_device_bound": answer.items and answer.items.device_bound,
             "items_damaged": answer.items and answer.items.damaged,
@@ -57,26 +57,34 @@ def columns(answer: Inspection | Verification | Plan) -> dict[str, Any]:
     return found
 
 
-def items(answer: Plan, path: str, now: str | None, names: bool) -> pa.Table:
+def items(answer: Plan, path: str, current_stamp: str | None, names: bool) -> pa.Table:
+    """Return the rows of a plan's items."""
     rows: list[dict[str, Any]] = []
     for item in answer.items:
-        row = {"path": path, "stamp": now, "index": item.index, "kind": item.kind, "protection": item.protection}
+        row = {
+            "path": path,
+            "stamp": current_stamp,
+            "index": item.index,
+            "kind": item.kind,
+            "protection": item.protection,
+        }
         if names:
             row |= {name: getattr(item, name) for name in NAMES}
         if isinstance(answer, MigrationPlan):
             row |= {name: getattr(item, name) for name in ("outcome", "reason", "change", "warning")}
         else:
             for prospect in getattr(item, "outcomes", ()):
-                end = "_same_device" if prospect.same_device else ""
+                suffix = "_same_device" if prospect.same_device else ""
                 outcome = "expected" if prospect.expected else prospect.outcome
-                row |= {f"outcome{end}": outcome, f"reason{end}": prospect.reason}
+                row |= {f"outcome{suffix}": outcome, f"reason{suffix}": prospect.reason}
                 if not prospect.same_device:
                     row["warning"] = prospect.warning
         rows.append(row)
     return table(rows, items_schema(names))
 
 
-def ending(error: KeyhaulError) -> dict[str, Any]:
+def error_columns(error: KeyhaulError) -> dict[str, Any]:
+    """Return the columns that an error fills."""
     return {
         "code": error.code,
         "id": error.id,
@@ -86,15 +94,15 @@ def ending(error: KeyhaulError) -> dict[str, Any]:
     }
 
 
-def partial(answer: Inspection | Verification | Plan) -> dict[str, Any]:
-    """Returns the ending for a result without an error. If it is incomplete, the document says what is missing."""
+def partial_columns(answer: Inspection | Verification | Plan) -> dict[str, Any]:
+    """Return the columns for a result without an error. If it is incomplete, they have the first missing part."""
     if answer.code == 0:
         return {"code": 0, "id": "ok"}
     details = [fault.detail for fault in getattr(answer, "faults", ())]
     details += [str(finding.get("detail")) for finding in answer.raw.get("findings") or () if isinstance(finding, dict)]
     return {
         "code": answer.code,
-        "id": name_of(answer.code),
+        "id": id_of_code(answer.code),
         "error": "done, but something is damaged or missing",
         "why": details[0] if details else None,
     }

@@ -1,4 +1,4 @@
-"""Runs a fleet: sends out jobs and collects one row for each backup."""
+"""Run a fleet: send out jobs, and collect one row for each backup."""
 
 from __future__ import annotations
 
@@ -14,31 +14,31 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from .._verbs import Verb
+from .._commands import Command
 from ..passwords import PasswordCommand, PasswordFile, PasswordName, Sendable
 from . import _tables
 from ._paths import Paths, listed
-from ._task import Found, Job, Known, Settings, examine, examine_alone, failed, portions
+from ._task import Job, JobResult, Known, Settings, batches, failed_result, run_jobs, run_single_job
 
 if TYPE_CHECKING:
     from distributed import Client, Future
 
 Passwords: TypeAlias = "Sendable | Mapping[str, Sendable | None] | Callable[[str], Sendable | None] | None"
 
-# The exit codes that are results about the backup. The next run tries the others again, such as a wrong password.
-SETTLED = frozenset({0, 2, 3, 13, 14})
-# The exit codes of rows whose password opened the backup.
-OPENED = frozenset({0, 2, 3})
-# How often a backup is sent to workers that are lost before they start on it.
-UNBEGUN = 16
+# The exit codes that depend only on the backup. The next run repeats the others, such as a wrong password.
+FINAL_CODES = frozenset({0, 2, 3, 13, 14})
+# The exit codes of rows whose password decrypted the backup.
+DECRYPTED_CODES = frozenset({0, 2, 3})
+# The number of times that a backup is sent to workers that are lost before they start it.
+MAX_UNSTARTED_ATTEMPTS = 16
 
 
 @dataclass(frozen=True)
 class Outcome:
     """The tables, in the order of the paths, and counts of the run.
 
-    `kept` rows come from the earlier run; `looked_at` rows are new. `again` counts the backups that this run sent out once
-    more. It does not include those that Dask moved from a lost worker to another.
+    `kept` rows are from the earlier run, `looked_at` rows are new. `again` is the number of backups that this run sent
+    out once more, without those that Dask moved from a lost worker to another.
     """
 
     backups: pa.Table
@@ -49,12 +49,12 @@ class Outcome:
     seconds: float
 
     def rows(self) -> list[dict[str, Any]]:
-        """Returns the rows of the backups."""
+        """Return the rows of the backups."""
         rows: list[dict[str, Any]] = self.backups.to_pylist()
         return rows
 
     def failures(self) -> list[dict[str, Any]]:
-        """Returns the rows whose code is not 0."""
+        """Return the rows whose code is not 0."""
         return [row for row in self.rows() if row["code"] != 0]
 
 
@@ -62,7 +62,7 @@ def run(
     paths: Paths,
     client: Client,
     *,
-    verbs: Sequence[Verb] = ("verify", "plan"),
+    verbs: Sequence[Command] = ("verify", "plan"),
     passwords: Passwords = None,
     out: str | os.PathLike[str] | None = None,
     resume: bool = True,
@@ -77,38 +77,44 @@ def run(
     checkpoint: float = 60.0,
     progress: Callable[[int, int], None] | None = None,
 ) -> Outcome:
-    """Runs `verbs` on every backup, on the workers of `client`, and returns one row for each, in the order of the paths.
+    """Run `verbs` on every backup, on the workers of `client`, and return one row for each, in the order of the paths.
 
-    - `paths`: a folder, an address, or a list of paths and addresses, as the workers see them. Repeated paths count once.
-    - `passwords`: one source for all backups, a source for each path pattern (the first match is used), or a function of the
-      path. A `Password` is rejected, because it would pass through the scheduler.
-    - `out`: the folder for `backups.parquet` and `items.parquet`. They are written every `checkpoint` seconds and at the end,
+    - `paths`: a folder, an address, or a list of paths and addresses, as the workers see them. Repeated paths count
+    once. - `passwords`: one source for all backups, a source for each path pattern (the first match is used), or a
+    function of the
+      path. A `Password` is rejected, because the scheduler would receive it.
+    - `out`: the folder for `backups.parquet` and `items.parquet`. They are written every `checkpoint` seconds and at
+    the end,
       even if an exception ends the run.
-    - `resume`: keep the rows in `out` that have the same question, whose backup has the same stamp, and whose password still
-      opens a backup that it opened before.
+    - `resume`: keep the rows in `out` that have the same question, whose backup has the same stamp, and whose password
+    still
+      decrypts a backup that it decrypted before.
     - `names`: write each item's label, account, service, server and access group. Otherwise no name leaves the worker.
-    - `to`, `device_key`, `home`, `program`, `timeout`: as in `keyhaul.plan`, on the worker. `timeout` is in seconds for each
+    - `to`, `device_key`, `home`, `program`, `timeout`: as in `keyhaul.plan`, on the worker. `timeout` is in seconds for
+    each
       command.
-    - `retries`: how often to start a backup again, alone, after Dask gave it up because several workers were lost with it. A
-      backup without a result gets a row with the id `worker-lost`. A worker that is lost before it starts does not count.
-    - `batch`: the number of backups in a task and in a call of the program. By default, tasks start large and end with one.
-    - `progress`: called with the number of finished backups and the total.
+    - `retries`: the number of times to start a backup again, alone, after Dask gave it up because several workers were
+    lost
+      with it. A backup without a result gets a row with the id `worker-lost`. A worker that is lost before it starts
+      does not count.
+    - `batch`: the number of backups in a task and in a call of the program. By default, tasks start large and end with
+    one. - `progress`: called with the number of finished backups and the total.
     """
     started = time.monotonic()
     settings = Settings(tuple(verbs), names, program, home, to, device_key, timeout, uuid.uuid4().hex)
     if not settings.verbs or set(settings.verbs) - {"inspect", "verify", "plan"}:
         raise ValueError("verbs are inspect, verify and plan, and at least one of them")
     names_of_paths = listed(paths)
-    known = _Known(out, names) if out is not None and resume else None
+    known = _EarlierRows(out, names) if out is not None and resume else None
     jobs = [
-        Job(index, path, _source(passwords, path), known.answer(path) if known else None)
+        Job(index, path, _source(passwords, path), known.known_row(path) if known else None)
         for index, path in enumerate(names_of_paths)
     ]
     results = _Results(jobs, names, known)
     again = 0
     saved = time.monotonic()
     try:
-        with contextlib.closing(_answers(client, jobs, settings, retries, batch)) as answers:
+        with contextlib.closing(_collect_results(client, jobs, settings, retries, batch)) as answers:
             for found, times in answers:
                 again += times
                 for each in found:
@@ -119,7 +125,7 @@ def run(
                     _tables.write(out, *results.tables(complete=False))
                     saved = time.monotonic()
     except BaseException:
-        # An interrupted run writes the rows it has. A run without any rows keeps the earlier tables.
+        # An interrupted run writes its rows. A run without rows keeps the earlier tables.
         if out is not None and len(results):
             _tables.write(out, *results.tables(complete=False))
         raise
@@ -139,20 +145,20 @@ def _source(passwords: Passwords, path: str) -> Sendable | None:
         source = passwords
     if source is None or isinstance(source, (PasswordFile, PasswordCommand, PasswordName)):
         return source
-    # Without its value, which may be the password.
+    # The message omits the value, which may be the password.
     raise TypeError(
         f"a fleet's password comes from a PasswordFile, PasswordCommand or PasswordName, not {type(source)}"
     )
 
 
-def _answers(
+def _collect_results(
     client: Client, jobs: Sequence[Job], settings: Settings, retries: int, batch: int | None
-) -> Generator[tuple[list[Found], int], None, None]:
-    """Yields results as they arrive, each with how many backups were sent out again for it.
+) -> Generator[tuple[list[JobResult], int], None, None]:
+    """Yield results as they arrive, each with the number of backups that were sent out again for it.
 
-    Dask moves the tasks of a lost worker to another one. It gives up a task if several workers were lost with it, although
-    another task of the same worker may be the cause. Such backups are sent out again at the end, one at a time and with
-    nothing else running.
+    Dask moves the tasks of a lost worker to another one. It gives up a task if several workers were lost with it,
+    although another task of the same worker may be the cause. Such backups are sent out again at the end, one at a time
+    and with no other task running.
     """
     from distributed import as_completed
 
@@ -160,65 +166,67 @@ def _answers(
     sent: dict[Future, Sequence[Job]] = {}
     suspects: list[Job] = []
 
-    def send(some: Sequence[Job]) -> Future:
-        future = client.submit(examine, some, settings, key=f"{name}-{some[0].index}", pure=False)
-        sent[future] = some
+    def submit(group: Sequence[Job]) -> Future:
+        future = client.submit(run_jobs, group, settings, key=f"{name}-{group[0].index}", pure=False)
+        sent[future] = group
         return future
 
     try:
         for future, result in as_completed(
-            map(send, portions(jobs, sum(client.nthreads().values()), batch)), with_results=True, raise_errors=False
+            map(submit, batches(jobs, sum(client.nthreads().values()), batch)), with_results=True, raise_errors=False
         ):
-            some = sent.pop(future)
+            group = sent.pop(future)
             if future.status == "finished":
                 yield result, 0
             else:
-                suspects += some
+                suspects += group
             future.release()
         for job in suspects:
-            yield _alone(client, job, settings, retries, name)
+            yield _run_alone(client, job, settings, retries, name)
     finally:
         # If the run ends early, tasks that have not started are canceled.
         if sent:
             client.cancel(list(sent))
 
 
-def _alone(client: Client, job: Job, settings: Settings, retries: int, name: str) -> tuple[list[Found], int]:
-    """Runs one backup with nothing else running. Returns the result, and how often the backup was sent out.
+def _run_alone(client: Client, job: Job, settings: Settings, retries: int, name: str) -> tuple[list[JobResult], int]:
+    """Run one backup while no other task runs. Return the result, and the number of times that the backup was sent out.
 
-    A backup can only have ended a worker that started on it. If the worker was already ending because of another backup,
-    this one is sent out once more, whatever `retries` is.
+    Only a worker that started a backup can have been ended by it. If the worker was already ending because of another
+    backup, this one is sent out once more, regardless of `retries`.
     """
     from distributed import Event
 
     cause: BaseException | None = None
-    begun = sent = 0
-    while begun < retries and sent - begun < UNBEGUN:
+    started_count = sent = 0
+    while started_count < retries and sent - started_count < MAX_UNSTARTED_ATTEMPTS:
         sent += 1
-        mark = f"{name}-{job.index}-{sent}"
-        future = client.submit(examine_alone, job, settings, mark, key=mark, pure=False)
+        key = f"{name}-{job.index}-{sent}"
+        future = client.submit(run_single_job, job, settings, key, key=key, pure=False)
         try:
             cause = future.exception()
             if cause is None:
                 return future.result(), sent
         finally:
             future.cancel()
-            event = Event(mark, client=client)
-            begun += event.is_set()
+            event = Event(key, client=client)
+            started_count += event.is_set()
             event.clear()
-    why = f"{type(cause).__name__}: it ends the process that looks at it" if cause else "its worker was lost"
-    if cause and not begun:
-        why = f"{type(cause).__name__}: no worker lived until it began"
-    return [failed(job, 1, "worker-lost", "no worker has an answer", why)], sent
+    why = (
+        f"{type(cause).__name__}: the worker process ended while it ran this backup" if cause else "its worker was lost"
+    )
+    if cause and not started_count:
+        why = f"{type(cause).__name__}: each worker ended before it started this backup"
+    return [failed_result(job, 1, "worker-lost", "no worker returned a result", why)], sent
 
 
-class _Known:
-    """The rows of an earlier run that are results about their backups."""
+class _EarlierRows:
+    """The rows of an earlier run that depend only on their backups."""
 
     def __init__(self, folder: str | os.PathLike[str], names: bool) -> None:
         self._rows: dict[str, dict[str, Any]] = {}
         self._items: dict[str, pa.Table] = {}
-        # A backup and its stamp for each mark of a password that opened it.
+        # A backup and its stamp for each mark of a password that decrypted it.
         self._proofs: dict[str, tuple[str, str]] = {}
         found = _tables.read(folder, names)
         if found is None:
@@ -229,29 +237,30 @@ class _Known:
             start, count = places.get(row["path"], (0, 0))
             own = items.slice(start, count)
             stamps = set(own["stamp"].unique().to_pylist())
-            settled = row["code"] in SETTLED and row["stamp"] is not None
+            settled = row["code"] in FINAL_CODES and row["stamp"] is not None
             if settled and stamps <= {row["stamp"]} and count == (row["items"] or 0):
                 self._rows[row["path"]], self._items[row["path"]] = row, own
-                # A name with escaped bytes is not the path itself.
-                if row["password_mark"] and row["code"] in OPENED and "\\" not in row["path"]:
+                # A path with escaped bytes cannot be opened.
+                if row["password_mark"] and row["code"] in DECRYPTED_CODES and "\\" not in row["path"]:
                     self._proofs.setdefault(row["password_mark"], (row["path"], row["stamp"]))
 
-    def answer(self, path: str) -> Known | None:
-        row = self._rows.get(_tables.plain(path))
+    def known_row(self, path: str) -> Known | None:
+        """Return the known row of a path, or None."""
+        row = self._rows.get(_tables.escape(path))
         if row is None:
             return None
-        mark = row["password_mark"]
-        return Known(row["stamp"], row["asked"], mark, self._proofs.get(mark) if mark else None)
+        key = row["password_mark"]
+        return Known(row["stamp"], row["asked"], key, self._proofs.get(key) if key else None)
 
-    def found(self, job: Job) -> Found | None:
-        """Returns the known row."""
-        path = _tables.plain(job.path)
+    def result_of(self, job: Job) -> JobResult | None:
+        """Return the result that the known row of a job stands for."""
+        path = _tables.escape(job.path)
         row = self._rows.get(path)
-        return Found(job.index, row, self._items[path]) if row else None
+        return JobResult(job.index, row, self._items[path]) if row else None
 
 
 def _slices(items: pa.Table) -> dict[str, tuple[int, int]]:
-    """Returns the position of each path's items. They are adjacent, as they were written."""
+    """Return the position and the number of each path's items. They are adjacent, as they were written."""
     if items.num_rows == 0:
         return {}
     encoded = pc.run_end_encode(items["path"].combine_chunks())
@@ -266,37 +275,40 @@ def _slices(items: pa.Table) -> dict[str, tuple[int, int]]:
 class _Results:
     """The results so far, by the index of their path."""
 
-    def __init__(self, jobs: Sequence[Job], names: bool, known: _Known | None) -> None:
+    def __init__(self, jobs: Sequence[Job], names: bool, known: _EarlierRows | None) -> None:
         self._jobs = jobs
         self._schema = _tables.items_schema(names)
         self._known = known
-        self._found: dict[int, Found] = {}
+        self._found: dict[int, JobResult] = {}
         self.kept = 0
 
     def __len__(self) -> int:
         return len(self._found)
 
-    def add(self, found: Found) -> None:
+    def add(self, found: JobResult) -> None:
         if found.index in self._found:
             return
         if found.row is None:
-            before = self._known.found(self._jobs[found.index]) if self._known else None
+            before = self._known.result_of(self._jobs[found.index]) if self._known else None
             if before is None:
-                raise AssertionError("a worker kept a row that nobody has")
+                raise AssertionError("a worker kept a row that does not exist")
             found, self.kept = before, self.kept + 1
         self._found[found.index] = found
 
     def tables(self, complete: bool) -> tuple[pa.Table, pa.Table]:
-        """Returns the rows in the order of the paths. If not complete, missing rows come from the earlier run."""
-        chosen: list[Found] = []
+        """Return the rows in the order of the paths.
+
+        If the run is not complete, missing rows are from the earlier run.
+        """
+        selected: list[JobResult] = []
         for job in self._jobs:
             found = self._found.get(job.index)
             if found is None and not complete and self._known:
-                found = self._known.found(job)
+                found = self._known.result_of(job)
             if found is not None:
-                chosen.append(found)
+                selected.append(found)
             elif complete:
-                raise AssertionError(f"there is no row of {job.path}")
-        backups = _tables.table([found.row or {} for found in chosen], _tables.BACKUPS)
-        parts = [found.items for found in chosen if found.items is not None]
+                raise AssertionError(f"there is no row for {job.path}")
+        backups = _tables.table([found.row or {} for found in selected], _tables.BACKUPS)
+        parts = [found.items for found in selected if found.items is not None]
         return backups, pa.concat_tables([self._schema.empty_table(), *parts])

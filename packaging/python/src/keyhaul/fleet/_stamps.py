@@ -1,4 +1,4 @@
-"""Detects whether a backup has changed, without reading it."""
+"""Detect whether a backup has changed, without reading it."""
 
 from __future__ import annotations
 
@@ -10,13 +10,14 @@ from .._streams import is_address
 
 
 def stamp(path: str) -> str | None:
-    """Returns a digest of the sizes and times of a backup's files. For an address, it covers the storage's metadata (the ETag).
+    """Return a digest of the sizes and times of a backup's files.
 
-    The digest changes after any write, even if no byte changed. It is None if there is nothing to read.
+    For an address, it is a digest of the metadata of the storage (such as the ETag). The digest changes after any
+    write, even if no byte changed. It is None if the path cannot be read.
     """
     try:
         lines = [_at_address(path)] if is_address(path) else list(_lines(path))
-    except Exception:  # noqa: BLE001 - whatever a file system raises; the program says what is wrong
+    except Exception:  # noqa: BLE001 - a file system can raise any error, and the program reports the reason
         return None
     return "sha256:" + hashlib.sha256("\n".join(lines).encode("utf-8", "surrogateescape")).hexdigest()
 
@@ -33,12 +34,12 @@ def _lines(path: str) -> Iterator[str]:
                     pending.append(entry.path)
 
 
-def _line(name: str, found: os.stat_result) -> str:
-    return f"{name}\0{found.st_mode}\0{found.st_size}\0{found.st_mtime_ns}\0{found.st_ctime_ns}"
+def _line(name: str, status: os.stat_result) -> str:
+    return f"{name}\0{status.st_mode}\0{status.st_size}\0{status.st_mtime_ns}\0{status.st_ctime_ns}"
 
 
 def _at_address(address: str) -> str:
     import fsspec
 
-    system, place = fsspec.core.url_to_fs(address)
-    return str(system.ukey(place))
+    system, path_in_system = fsspec.core.url_to_fs(address)
+    return str(system.ukey(path_in_system))

@@ -1,4 +1,4 @@
-"""The columns of the two tables. Reads and writes the tables."""
+"""The columns of the two tables, and functions that read and write them."""
 
 from __future__ import annotations
 
@@ -56,8 +56,8 @@ BACKUPS = pa.schema(
     ]
 )
 
-# One row for each item. `outcome` and `reason` are for a new device, or for the device that was named. On the same device, an
-# item is `expected` if its class says that it comes back and the key to check it is not available.
+# One row for each item. `outcome` and `reason` are for a new device, or for the device in `to`. On the same device, an
+# item is `expected` if its class allows it and the key to check it is not available.
 ITEMS = pa.schema(
     [
         ("path", pa.string()),
@@ -74,53 +74,53 @@ ITEMS = pa.schema(
     ]
 )
 
-# Only with `names=True`: account names are private, and tables are shared more widely than backups.
+# Only with `names=True`, because account names are private, and tables are shared more widely than backups.
 NAMES = ("label", "account", "service", "server", "access_group")
 
 
 def items_schema(names: bool) -> pa.Schema:
-    """Returns the columns of the items."""
+    """Return the columns of the items."""
     return pa.schema([*ITEMS, *(pa.field(name, pa.string()) for name in NAMES)]) if names else ITEMS
 
 
-def plain(value: Any) -> Any:
-    """Returns text that Parquet accepts. Bytes that are not Unicode, as in file names, are escaped."""
+def escape(value: Any) -> Any:
+    """Return text that Parquet accepts. Bytes that are not Unicode, such as in file names, are escaped."""
     return value.encode("utf-8", "backslashreplace").decode("utf-8") if isinstance(value, str) else value
 
 
 def table(rows: Sequence[Mapping[str, Any]], schema: pa.Schema) -> pa.Table:
-    """Returns the rows as a table. Missing members are null."""
-    return pa.table({name: [plain(row.get(name)) for row in rows] for name in schema.names}, schema=schema)
+    """Return the rows as a table. Missing members are null."""
+    return pa.table({name: [escape(row.get(name)) for row in rows] for name in schema.names}, schema=schema)
 
 
 def read(folder: str | os.PathLike[str], names: bool) -> tuple[pa.Table, pa.Table] | None:
-    """Reads the tables of a folder. Returns None if there are none in this format."""
+    """Read the tables of a folder. Return None if there are none in this format."""
     try:
         backups, items = (pq.read_table(pathlib.Path(folder, name)) for name in ("backups.parquet", "items.parquet"))
     except (OSError, pa.ArrowException):
         return None
-    same = backups.schema.equals(BACKUPS) and items.schema.equals(items_schema(names))
-    known = (backups.schema.metadata or {}).get(b"format") == FORMAT.encode()
-    return (backups, items) if same and known else None
+    has_schema = backups.schema.equals(BACKUPS) and items.schema.equals(items_schema(names))
+    has_format = (backups.schema.metadata or {}).get(b"format") == FORMAT.encode()
+    return (backups, items) if has_schema and has_format else None
 
 
 def write(folder: str | os.PathLike[str], backups: pa.Table, items: pa.Table) -> None:
-    """Writes both tables durably: each goes to a temporary file, which is synced and then renamed."""
+    """Write both tables durably: each is written to a temporary file, synced and renamed."""
     pathlib.Path(folder).mkdir(parents=True, exist_ok=True)
-    # The items first, so that no backup's row is there without its items.
+    # Items are written first, so that no backup's row exists without its items.
     for name, content in (("items.parquet", items), ("backups.parquet", backups)):
-        _replace(pathlib.Path(folder, name), content.replace_schema_metadata({"format": FORMAT}))
+        _write_atomically(pathlib.Path(folder, name), content.replace_schema_metadata({"format": FORMAT}))
 
 
-def _replace(target: pathlib.Path, content: pa.Table) -> None:
-    beside = target.with_name(f".{target.name}.{os.getpid()}.tmp")
+def _write_atomically(target: pathlib.Path, content: pa.Table) -> None:
+    temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
     try:
-        # Other users of the machine must not read it.
-        with open(os.open(beside, os.O_CREAT | os.O_TRUNC | os.O_WRONLY, 0o600), "wb") as file:
+        # Other users of the machine must not read the file.
+        with open(os.open(temporary, os.O_CREAT | os.O_TRUNC | os.O_WRONLY, 0o600), "wb") as file:
             pq.write_table(content, file, compression="zstd")
             file.flush()
             os.fsync(file.fileno())
-        os.replace(beside, target)
+        os.replace(temporary, target)
         folder = os.open(target.parent, os.O_RDONLY)
         try:
             os.fsync(folder)
@@ -128,5 +128,5 @@ def _replace(target: pathlib.Path, content: pa.Table) -> None:
             os.close(folder)
     except BaseException:
         with contextlib.suppress(OSError):
-            beside.unlink()
+            temporary.unlink()
         raise

@@ -1,4 +1,4 @@
-"""What a backup is to be like: layout, keybag, items and files. Each field is a way in which real backups differ."""
+"""The options of a test backup: layout, keybag, items and files. Each field is a way in which real backups differ."""
 
 import plistlib
 from dataclasses import dataclass, field
@@ -16,7 +16,10 @@ STORE = (CHAT, "Library/store.sqlite")
 
 @dataclass
 class File:
-    """A file, folder (no content) or link (a target). `size` is what the list says; None says the truth."""
+    """A file, a folder (no content) or a link (with a target).
+
+    `size` is the size that the manifest records; None is the actual size.
+    """
 
     domain: str
     path: str
@@ -51,7 +54,7 @@ class File:
 
 
 def ordinary_files():
-    """What apps leave in a backup, with each shape a file can have."""
+    """Return the files that apps leave in a backup, with each shape that a file can have."""
     settings = plistlib.dumps({"theme": "dark", "launches": 42}, fmt=plistlib.FMT_BINARY)
     return [
         File(HOME, ""), File(HOME, "Library"), File(HOME, "Library/Preferences"), File(*SETTINGS, settings),
@@ -62,41 +65,42 @@ def ordinary_files():
         File(CHAT, "Documents/absent.txt", b"", protection_class=4, is_stored=False, has_digest=False),
         File(CHAT, "Documents/long.bin", bytes(index * 31 % 251 for index in range(70_000)), has_digest=False),
         File(CHAT, "Library"),
-        File(*STORE, b"a database that grew after its size was taken", protection_class=1, size=17),
-    ]
+        File(*STORE, b"a database that grew after its size was taken", protection_class=1, size=17)]
 
 
 @dataclass
-class Recipe:
+class BackupOptions:
+    """The options of one test backup. A password of None makes an unencrypted backup."""
+
     password: Optional[bytes] = b"correct horse"
     layout: str = DATABASE
     product_version: str = "18.1"
     udid: str = "00008120-001A2B3C4D5E6F70"
     keybag_version: int = 4
-    double_rounds: int = 7
-    rounds: int = 5
+    sha256_iterations: int = 7
+    sha1_iterations: int = 5
     class_order: Tuple[int, ...] = tuple(range(11, 0, -1))
     curve_classes: frozenset = frozenset()
     header_extra: List[Tuple[bytes, bytes]] = field(default_factory=list)
     class_extra: List[Tuple[bytes, bytes]] = field(default_factory=list)
     unbound_classes: Tuple[int, ...] = ()
-    """Classes whose keys lack the device's layer that every device gives them: the password alone opens them."""
+    """Classes whose keys are wrapped with the password alone, although every device also wraps them with its key."""
     has_key_types: bool = True
-    names_keybag: bool = True
+    has_keybag_uuid: bool = True
     blob_versions: Tuple[int, ...] = (3,)
-    static_iv: Tuple[bool, ...] = (False,)
-    row_references: bool = False
-    with_bookkeeping: bool = True
+    uses_static_iv: Tuple[bool, ...] = (False,)
+    has_row_references: bool = False
+    has_bookkeeping: bool = True
     keychain_class: int = 3
     manifest_class: int = 3
     files: List[File] = field(default_factory=ordinary_files)
     has_keychain: bool = True
     encrypts_database: bool = True
     pads_database: bool = True
-    says_encrypted: bool = True
-    formats: Dict[str, str] = field(default_factory=lambda: {"Info.plist": "xml"})
-    left_out: Tuple[str, ...] = ()
-    added: Dict[str, bytes] = field(default_factory=dict)
+    has_is_encrypted: bool = True
+    plist_formats: Dict[str, str] = field(default_factory=lambda: {"Info.plist": "xml"})
+    omitted_files: Tuple[str, ...] = ()
+    extra_files: Dict[str, bytes] = field(default_factory=dict)
 
     @property
     def is_encrypted(self):
@@ -104,10 +108,11 @@ class Recipe:
 
     @property
     def device_classes(self):
-        """The classes that need the device's key as well."""
+        """The classes whose keys are also wrapped with the device's key."""
         bound = {5, 9, 10, 11} if self.is_encrypted else {5, 6, 7, 8, 9, 10, 11}
         return bound - set(self.unbound_classes)
 
     @property
-    def shown_rounds(self):
-        return [self.double_rounds if self.is_encrypted and self.double_rounds else 0, self.rounds]
+    def iteration_counts(self):
+        """The SHA-256 and SHA-1 iteration counts that `inspect` reports."""
+        return [self.sha256_iterations if self.is_encrypted and self.sha256_iterations else 0, self.sha1_iterations]

@@ -1,0 +1,68 @@
+#!/usr/bin/env python3
+"""Measure the memory of every command for a keychain with very many items, and the time of a plan of a device.
+
+    bench_commands.py PROGRAM [--items 100000] [--rounds 1] [--before PROGRAM]
+
+A command that reads items one by one has a limit that does not grow with their number. A command that needs all of them
+in memory has a limit for each item. The other commands have no limit. Exit 1 if a goal is missed.
+"""
+
+import statistics
+import sys
+import tempfile
+
+from bench_data import EXPORT_FORMATS, MAX_ITEM_BYTES, Workspace, parser
+from bench_files import timed
+from figures import Figures
+
+# Commands that read items one by one, with their limit in megabytes, and commands that hold all items, with their limit
+# in bytes for each item.
+STREAMING_COMMANDS = ("verify", "backup", *(f"export --format {export_format}" for export_format in EXPORT_FORMATS))
+MAX_STREAMING_MEGABYTES = 64 + 2 * MAX_ITEM_BYTES / 1e6
+IN_MEMORY_COMMANDS = (
+    "device create", "inspect --list", "inspect --list --json", "plan", "plan --compare", "plan --compare --json",
+    "plan DEVICE", "restore", "diff")
+MAX_BYTES_PER_ITEM = 1_500
+TIMED_COMMAND = "plan DEVICE --compare"
+MAX_SECONDS, MAX_MEGABYTES = 4, 200
+
+
+def measure(program, items, rounds):
+    """Return the runs of each command, by name."""
+    runs = {}
+    with tempfile.TemporaryDirectory(prefix="keyhaul-bench-") as folder:
+        workspace = Workspace(program, folder)
+        workspace.write_description(items)
+        for round_number in range(rounds):
+            for name, command in workspace.item_commands(round_number):
+                runs.setdefault(name, []).append(timed(workspace.command(*command), settle=False))
+    return runs
+
+
+def main():
+    arguments = parser("Measure the memory of every command for very many items.", rounds=1, items=100_000).parse_args()
+    runs = measure(arguments.program, arguments.items, arguments.rounds)
+    before = measure(arguments.before, arguments.items, arguments.rounds) if arguments.before else {}
+    figures = Figures()
+    for name, command_runs in runs.items():
+        processor, peak = (
+            statistics.median(run.processor for run in command_runs), max(run.megabytes for run in command_runs))
+        comparison = f"{processor:.2f} s of CPU time"
+        if name in before:
+            comparison += (f"; before {max(run.megabytes for run in before[name]):.0f} MB, "
+                           f"{statistics.median(run.processor for run in before[name]):.2f} s")
+        title = f"{name}, {arguments.items:,} items"
+        if name == TIMED_COMMAND:
+            figures.at_most(f"{title}: CPU time", processor, MAX_SECONDS, "s")
+            figures.at_most(f"{title}: peak memory", peak, MAX_MEGABYTES, "MB", comparison)
+        elif name in STREAMING_COMMANDS:
+            figures.at_most(f"{title}: peak memory", peak, MAX_STREAMING_MEGABYTES, "MB", comparison)
+        elif name in IN_MEMORY_COMMANDS:
+            figures.at_most(f"{title}: peak memory", peak, MAX_BYTES_PER_ITEM * arguments.items / 1e6, "MB", comparison)
+        else:
+            figures.without_goal(f"{title}: peak memory", peak, "MB", comparison)
+    return figures.finish()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

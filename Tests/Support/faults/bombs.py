@@ -1,0 +1,64 @@
+"""Faults that once made a reader crash or run out of memory: small files that expand enormously, and unusual names."""
+
+import os
+import struct
+
+from . import DAMAGED, REFUSED, SUCCESS, Fault
+
+LEVELS, WIDTH = 23, 10
+SPARSE_BYTE_COUNT = 40 << 30
+
+
+def nested_arrays():
+    """Return a property list of 343 bytes with 10²³ values: each array has ten references to the next one."""
+    objects = [bytes([0xA0 | WIDTH]) + bytes([level] * WIDTH) for level in range(1, LEVELS + 1)] + [b"\x51a"]
+    offsets, body = [], b"bplist00"
+    for encoded in objects:
+        offsets.append(len(body))
+        body += encoded
+    table = b"".join(struct.pack(">H", offset) for offset in offsets)
+    return body + table + bytes(6) + bytes([2, 1]) + struct.pack(">QQQ", len(objects), 0, len(body))
+
+
+def property_list_fault(name, summary, exit_codes, file_name, edit, *messages, base="encrypted"):
+    """Return a fault of one of the property lists."""
+    return Fault(name, summary, exit_codes, messages or (file_name.lower(),), base,
+                 edits={"parts": lambda parts: parts.update({file_name: edit(parts[file_name])})})
+
+
+def bomb_faults():
+    for base in ("encrypted", "plain"):
+        name_suffix = "" if base == "encrypted" else f"-{base}"
+        yield property_list_fault(
+            f"info-nested-arrays{name_suffix}", "Info.plist is 343 bytes of arrays that share their elements",
+            {"inspect": SUCCESS, "verify": REFUSED, "plan": SUCCESS}, "Info.plist", lambda data: nested_arrays(),
+            base=base)
+        yield property_list_fault(
+            f"status-nested-arrays{name_suffix}", "Status.plist is 343 bytes of arrays that share their elements",
+            {"inspect": SUCCESS, "verify": REFUSED, "plan": REFUSED}, "Status.plist", lambda data: nested_arrays(),
+            base=base)
+    yield property_list_fault(
+        "manifest-nested-arrays", "Manifest.plist is 343 bytes of arrays that share their elements",
+        {"inspect": REFUSED, "verify": REFUSED, "plan": REFUSED}, "Manifest.plist", lambda data: nested_arrays())
+    yield property_list_fault(
+        "info-cut", "half of Info.plist is absent", {"inspect": SUCCESS, "verify": DAMAGED, "plan": SUCCESS},
+        "Info.plist", lambda data: data[: len(data) // 2])
+    yield Fault("info-sparse", "Info.plist has forty gigabytes that take no room",
+                {"inspect": SUCCESS, "verify": REFUSED, "plan": SUCCESS}, ("info.plist",),
+                edit_on_disk=lambda path: os.truncate(path / "Info.plist", SPARSE_BYTE_COUNT))
+
+
+def with_folder_name(name):
+    """Return an edit that renames the folder of the entries."""
+    return lambda edit_entries: [(f"{name}/{path.split('/', 1)[1]}", content) for path, content in edit_entries]
+
+
+def folder_name_faults():
+    for suffix in ("tar", "zip"):
+        for name_suffix, name in (("composed", "B\u00e4ckup"), ("decomposed", "Ba\u0308ckup"), ("emoji", "\U0001F4F1")):
+            yield Fault(f"{suffix}-folder-{name_suffix}", f"nothing: the folder in the {suffix} is named {name}",
+                        {"inspect": SUCCESS, "verify": SUCCESS}, suffix=suffix, edit_entries=with_folder_name(name))
+
+
+def faults():
+    return [*bomb_faults(), *folder_name_faults()]

@@ -1,0 +1,62 @@
+"""Faults of a Manifest.db whose records are encrypted one by one. Only iOS 10.0 wrote them."""
+
+from backup_cases import SALT, in_base64, ios_10_0_properties, ios_10_0_rows
+from keychain_backup.options import KEYCHAIN, NOTES
+
+from . import DAMAGED, SUCCESS, Fault, flip_bit, verify_and_plan
+
+
+def encrypted_row_fault(
+    name, summary, exit_codes, *messages, change=None, file_name=KEYCHAIN, encode=in_base64, salt=SALT, properties=None
+):
+    """Return a fault of one file's record, which is changed after encryption.
+
+    `properties` fills the table that has the salt.
+    """
+
+    def edit(rows):
+        ios_10_0_rows(encode)(rows)
+        if change is not None:
+            row = next(row for row in rows if tuple(row[1:3]) == file_name)
+            row[4] = change(row[4])
+    return Fault(f"ios-10.0-{name}", summary, exit_codes, messages, "ios-10.0",
+                 edits={"rows": edit, "sql": properties or ios_10_0_properties(salt=salt)})
+
+
+def salt_faults():
+    all_commands = {"inspect": SUCCESS, **verify_and_plan(DAMAGED)}
+    yield encrypted_row_fault("no-salt", "the rows are sealed and there is no salt", all_commands, "no salt",
+                              properties=lambda connection: None)
+    yield encrypted_row_fault("salt-empty", "the salt has no byte", all_commands, "a salt of 0 bytes", salt=b"")
+    yield encrypted_row_fault(
+        "salt-number", "the salt is a number", all_commands, "a salt", "neither data nor text", salt=7
+    )
+    yield encrypted_row_fault("salt-long", "the salt has a million bytes", all_commands, "1,000,000",
+                              salt=bytes(1_000_000))
+    # `inspect` succeeds, because names of files are not encrypted.
+    yield encrypted_row_fault(
+        "salt-flip", "one bit of the salt is flipped, so that no record opens",
+        {"inspect": SUCCESS, **verify_and_plan(DAMAGED)}, "password and salt do not decrypt it", salt=flip_bit(SALT, 3))
+
+
+def record_faults():
+    yield encrypted_row_fault(
+        "record-cut", "the keychain's record is not a whole number of blocks", verify_and_plan(DAMAGED),
+        "not a multiple of 16", change=lambda record: record[:-5], encode=bytes)
+    yield encrypted_row_fault(
+        "record-padding", "the keychain's record does not end in its padding", verify_and_plan(DAMAGED),
+        "password and salt do not decrypt it", change=lambda record: flip_bit(record, -17, 7), encode=bytes)
+    yield encrypted_row_fault(
+        "record-no-base64", "the keychain's record is not base64", verify_and_plan(DAMAGED), "not a multiple of 16",
+        change=lambda record: "*" + record[1:-1])
+    yield encrypted_row_fault(
+        "record-empty", "the keychain's record is empty", verify_and_plan(DAMAGED), change=lambda record: b""
+    )
+    yield encrypted_row_fault(
+        "notes-record-cut", "an ordinary file's record is not a whole number of blocks",
+        {"verify": DAMAGED, "plan": SUCCESS}, "not a multiple of 16", change=lambda record: record[:-5], encode=bytes,
+        file_name=NOTES)
+
+
+def faults():
+    return [*salt_faults(), *record_faults()]

@@ -1,0 +1,339 @@
+"""Faults of the manifest: Manifest.db's rows, records, schema and pages, and Manifest.mbdb's records."""
+
+import struct
+
+from keychain_backup import mbfile
+from keychain_backup.options import KEYCHAIN, NOTES
+
+from . import DAMAGED, PARTIAL, REFUSED, SUCCESS, Fault, flip_bit, partial_loss, verify_and_plan
+
+
+def exit_codes_for(exit_code, commands):
+    """Return the expected exit codes of those commands that the fault affects."""
+    return {command: exit_code for command, exit_code in verify_and_plan(exit_code).items() if command in commands}
+
+
+def row_fault(
+    name, summary, exit_code, change, *messages, file_name=KEYCHAIN, base="encrypted", commands=("verify", "plan")
+):
+    """Return a fault of one row: [fileID, domain, relativePath, flags, file]."""
+    def edit(rows):
+        change(next(row for row in rows if tuple(row[1:3]) == file_name))
+    return Fault(f"list-{name}", summary, exit_codes_for(exit_code, commands), messages, base, edits={"rows": edit})
+
+
+def entry_fault(name, summary, exit_code, change, file_name=KEYCHAIN, base="encrypted", commands=("verify", "plan")):
+    """Return a fault of one file's entry in the manifest: [file, key field, digest]."""
+    def edit(entries):
+        position = next(i for i, entry in enumerate(entries) if (entry[0].domain, entry[0].path) == file_name)
+        entry = list(entries[position])
+        change(entry)
+        entries[position] = tuple(entry)
+    return Fault(f"list-{name}", summary, exit_codes_for(exit_code, commands), (), base, edits={"listed": edit})
+
+
+def set_name(domain, path):
+    """Return an edit that renames a row, with the fileID of the new name."""
+    def change(row):
+        row[:3] = mbfile.file_id(domain, path), domain, path
+    return change
+
+
+def name_faults():
+    for name, summary, domain, path in (
+        ("path-escape", "climbs out of its domain", NOTES[0], "../../.ssh/authorized_keys"),
+        ("path-escape-inside", "climbs out from further in", NOTES[0], "Documents/../../../evil"),
+        ("path-escape-end", "ends in ..", NOTES[0], "Documents/.."),
+        ("path-absolute", "is absolute", NOTES[0], "/etc/passwd"),
+        ("path-dot", "has a component .", NOTES[0], "Documents/./notes.txt"),
+        ("path-empty-component", "has an empty component", NOTES[0], "Documents//notes.txt"),
+        ("path-nul", "holds a NUL", NOTES[0], "Documents/no\x00tes.txt"),
+        ("domain-escape", "has a domain that climbs out", "../HomeDomain", "notes.txt"),
+        ("domain-slash", "has a domain that is a path", "/etc", "passwd")
+    ):
+        messages = (path.split("\x00")[0],) if "escape" in name and domain == NOTES[0] else ()
+        yield row_fault(
+            name, f"a file's name {summary}", REFUSED, set_name(domain, path), *messages, file_name=NOTES,
+            commands=("verify",))
+        if name in ("path-escape", "path-absolute", "path-nul", "domain-escape"):
+            yield record_fault(
+                name, f"a file's name {summary}", REFUSED, set_record_name(domain, path), file_name=NOTES,
+                commands=("verify",))
+
+
+def row_faults():
+    def identifier(value):
+        return lambda row: row.__setitem__(0, value)
+
+    def column(index, value):
+        return lambda row: row.__setitem__(index, value)
+
+    yield row_fault(
+        "file-id-of-another", "the keychain's fileID is not the hash of its name", REFUSED, identifier("ab" * 20)
+    )
+    yield row_fault(
+        "file-id-of-another-notes", "a file's fileID is not the hash of its name", REFUSED, identifier("ab" * 20),
+        file_name=NOTES, commands=("verify",))
+    yield row_fault("file-id-upper-case", "a fileID is written in upper case", REFUSED,
+                    lambda row: row.__setitem__(0, row[0].upper()), file_name=NOTES, commands=("verify",))
+    yield row_fault("file-id-escape", "a fileID is a path", REFUSED, identifier("../" + "a" * 37), file_name=NOTES,
+                    commands=("verify",))
+    yield row_fault("file-id-short", "a fileID has 39 digits", REFUSED, lambda row: row.__setitem__(0, row[0][:-1]),
+                    file_name=NOTES, commands=("verify",))
+    yield row_fault("record-null", "the keychain's record is NULL", DAMAGED, column(4, None))
+    yield row_fault("record-text", "the keychain's record is a string", DAMAGED, column(4, "text"))
+    yield row_fault("record-empty", "the keychain's record is empty", DAMAGED, column(4, b""))
+    yield row_fault("record-cut", "half of the keychain's record is absent", DAMAGED,
+                    lambda row: row.__setitem__(4, row[4][:len(row[4]) // 2]))
+    yield row_fault("record-magic-flip", "the keychain's record doesn't start as a property list", DAMAGED,
+                    lambda row: row.__setitem__(4, flip_bit(row[4], 0)))
+    yield entry_fault("key-absent", "the keychain file has no key", DAMAGED, lambda entry: entry.__setitem__(1, None))
+    yield entry_fault("key-43", "the keychain file's key has 43 bytes", DAMAGED, lambda e: e.__setitem__(1, e[1][:-1]))
+    yield entry_fault("key-flip", "one bit of the keychain file's key is flipped", DAMAGED,
+                      lambda entry: entry.__setitem__(1, flip_bit(entry[1], 20)))
+    yield entry_fault("key-class-99", "the keychain file's key names class 99", DAMAGED,
+                      lambda entry: entry.__setitem__(1, struct.pack("<I", 99) + entry[1][4:]))
+    for base in ("encrypted", "plain", "mbdb", "mbdb-plain"):
+        name_suffix = "" if base == "encrypted" else f"-{base}"
+        yield entry_fault(f"digest-flip{name_suffix}", "one bit of an ordinary file's digest is flipped", DAMAGED,
+                          lambda entry: entry.__setitem__(2, flip_bit(entry[2], 7)), NOTES, base, ("verify",))
+    yield entry_fault("digest-flip-keychain", "one bit of the keychain file's digest is flipped", DAMAGED,
+                      lambda entry: entry.__setitem__(2, flip_bit(entry[2], 7)), commands=("verify",))
+
+
+def sql_fault(name, summary, exit_code, *statements, base="encrypted", exit_codes=None):
+    """Return a fault that SQL statements make in Manifest.db."""
+    def edit(connection):
+        for statement in statements:
+            connection.execute(statement)
+    return Fault(f"database-{name}", summary, exit_codes or verify_and_plan(exit_code), (), base, edits={"sql": edit})
+
+
+def page_fault(name, summary, exit_code, change, base="encrypted", exit_codes=None):
+    """Return a fault of the bytes of Manifest.db before encryption."""
+    return Fault(
+        f"database-{name}", summary, exit_codes or verify_and_plan(exit_code), (), base, edits={"database": change}
+    )
+
+
+def stored_fault(name, summary, change, exit_codes=None):
+    """Return a fault of the stored bytes of Manifest.db."""
+    return Fault(f"database-{name}", summary, exit_codes or verify_and_plan(DAMAGED), edits={"database-stored": change})
+
+
+def corrupt_index():
+    """Return a fault that makes the root page of an index invalid."""
+    root_page = []
+
+    def find_root_page(connection):
+        row = connection.execute("SELECT rootpage FROM sqlite_master WHERE name = 'FilesFlagsIdx'").fetchone()
+        root_page[:] = row
+
+    def corrupt(data):
+        return data[:(root_page[0] - 1) * 4096] + b"\xff" + data[(root_page[0] - 1) * 4096 + 1:]
+
+    return Fault("database-index-garbled", "an index's page is of no kind", {"verify": DAMAGED},
+                 edits={"sql": find_root_page, "database": corrupt})
+
+
+def schema_faults():
+    for base in ("encrypted", "plain"):
+        name_suffix = "" if base == "encrypted" else f"-{base}"
+        yield sql_fault(f"trigger{name_suffix}", "Manifest.db has a trigger", REFUSED,
+                        "CREATE TRIGGER hostile AFTER INSERT ON Files BEGIN DELETE FROM Files; END", base=base)
+        yield sql_fault(f"view{name_suffix}", "Files is a view", REFUSED, "ALTER TABLE Files RENAME TO Others",
+                        "CREATE VIEW Files AS SELECT * FROM Others", base=base)
+    yield sql_fault("extra-view", "Manifest.db has a view beside its tables", REFUSED, "CREATE VIEW More AS SELECT 1")
+    yield sql_fault("temp-trigger", "Manifest.db has a trigger on its properties", REFUSED,
+                    "CREATE TRIGGER hostile AFTER INSERT ON Properties BEGIN DELETE FROM Files; END")
+    yield sql_fault("no-files", "there is no Files table", DAMAGED, "DROP TABLE Files")
+    yield sql_fault(
+        "column-renamed", "Files has no column file", DAMAGED, "ALTER TABLE Files RENAME COLUMN file TO film"
+    )
+    yield sql_fault(
+        "keychain-unlisted", "the keychain file is stored and not listed", DAMAGED,
+        "DELETE FROM Files WHERE relativePath = 'keychain-backup.plist'", exit_codes=verify_and_plan(DAMAGED))
+
+
+def database_faults():
+    for base in ("encrypted", "plain"):
+        name_suffix = "" if base == "encrypted" else f"-{base}"
+        yield page_fault(f"magic-flip{name_suffix}", "one bit of the database's first byte is flipped", DAMAGED,
+                         lambda data: flip_bit(data, 0), base)
+        yield page_fault(f"page-size-3{name_suffix}", "the database says pages of 3 bytes", DAMAGED,
+                         lambda data: data[:16] + b"\x00\x03" + data[18:], base)
+        yield page_fault(f"page-size-0{name_suffix}", "the database says pages of 0 bytes", DAMAGED,
+                         lambda data: data[:16] + b"\x00\x00" + data[18:], base)
+        yield page_fault(f"cut{name_suffix}", "the database's second half is absent", DAMAGED,
+                         lambda data: data[:len(data) // 8192 * 4096], base)
+        yield page_fault(f"first-page{name_suffix}", "the database's first page is random after its header", DAMAGED,
+                         lambda data: data[:100] + bytes(i * 89 + 7 & 0xFF for i in range(3996)) + data[4096:], base)
+    yield page_fault("empty-inside", "the database has no byte", DAMAGED, lambda data: b"")
+    yield page_fault("free-list", "the database says that it has five free pages", DAMAGED,
+                     lambda data: data[:36] + struct.pack(">I", 5) + data[40:], exit_codes=partial_loss())
+    yield corrupt_index()
+    yield stored_fault("empty", "Manifest.db is empty", lambda data: b"")
+    # These two keep every page. Only the padding after the last page is invalid.
+    yield stored_fault("cut-by-one", "Manifest.db's last byte is absent", lambda data: data[:-1], partial_loss())
+    yield stored_fault("cut-by-32", "Manifest.db's last two blocks are absent", lambda data: data[:-32])
+    yield stored_fault(
+        "cut-by-half", "Manifest.db's second half is absent", lambda data: data[: len(data) // 2 // 16 * 16]
+    )
+    yield stored_fault("block-more", "Manifest.db has a block more", lambda data: data + bytes(16), partial_loss())
+    yield stored_fault("first-block", "one bit of Manifest.db's first block is flipped", lambda data: flip_bit(data, 3))
+    for base in ("encrypted", "plain", "mbdb"):
+        name = "Manifest.mbdb" if base == "mbdb" else "Manifest.db"
+        yield Fault(
+            f"database-absent-{base}", f"there is no {name}", {"inspect": PARTIAL, **verify_and_plan(DAMAGED)},
+            (name.lower()[:11],), base, edits={"parts": lambda parts, name=name: parts.pop(name) and None})
+
+    def add_journals(path):
+        (path / "Manifest.db-wal").write_bytes(b"\x37\x7f\x06\x82" + bytes(4096))
+        (path / "Manifest.db-journal").write_bytes(b"\xd9\xd5\x05\xf9\x20\xa1\x63\xd7" + bytes(512))
+
+    yield Fault("database-journals-planted", "Manifest.db has a log and a journal that do not fit it", partial_loss(),
+                ("manifest.db-journal",), "plain", edit_on_disk=add_journals)
+
+
+# Manifest.mbdb
+
+def record_fault(
+    name, summary, exit_code, change, *messages, file_name=KEYCHAIN, base="mbdb", commands=("verify", "plan"),
+    is_readable=True
+):
+    """Return a fault of one record in Manifest.mbdb.
+
+    A record that is not readable ends the manifest, which shows only when all of it is read.
+    """
+    def edit(records):
+        change(find_record(records, file_name))
+    exit_codes = exit_codes_for(exit_code, commands) if is_readable else {command: exit_code for command in commands}
+    return Fault(f"mbdb-{name}", summary, exit_codes, messages, base, edits={"records": edit})
+
+
+def find_record(records, name):
+    """Return the record of a domain and path."""
+    return next(record for record in records if (record.domain.decode(), record.path.decode()) == name)
+
+
+def set_record_name(domain, path):
+    def change(record):
+        record.domain, record.path = domain.encode(), path.encode()
+    return change
+
+
+def set_fields(**values):
+    """Return an edit that sets attributes of a record. A function is called with the record, and returns the value."""
+    def change(record):
+        for name, value in values.items():
+            setattr(record, name, value(record) if callable(value) else value)
+    return change
+
+
+def mbdb_fault(name, summary, exit_code, change, *messages, base="mbdb"):
+    """Return a fault of the bytes of Manifest.mbdb."""
+    return Fault(f"mbdb-{name}", summary, verify_and_plan(exit_code), messages, base, edits={"mbdb": change})
+
+
+def truncated_in(part, name, summary):
+    """Return a fault that ends Manifest.mbdb in the middle of one part of its last record, the keychain file's."""
+    parts = []
+
+    def record_parts(records):
+        records[-1].target = b"/var/Keychains/elsewhere"
+        records[-1].properties = [(b"com.example.attribute", b"an attribute's value")]
+        parts[:] = records[-1].encoded_parts()
+
+    def cut(content):
+        position = len(content) - sum(len(encoded) for _, encoded in parts)
+        for name_of_part, encoded in parts:
+            if name_of_part == part:
+                return content[:position + (1 if name.endswith("-length") else len(encoded) // 2 + 1)]
+            position += len(encoded)
+        raise ValueError(f"a record has no part {part}")
+
+    return Fault(
+        f"mbdb-cut-in-{name}", f"Manifest.mbdb ends inside {summary}", verify_and_plan(DAMAGED), ("manifest.mbdb",),
+        "mbdb", edits={"records": record_parts, "mbdb": cut})
+
+
+def oversized_string(part):
+    """Return a fault in which a string of the last record is longer than the file."""
+    parts = []
+
+    def record_parts(records):
+        parts[:] = records[-1].encoded_parts()
+
+    def cut(content):
+        position = len(content) - sum(len(encoded) for _, encoded in parts)
+        for name_of_part, encoded in parts:
+            if name_of_part == part:
+                return content[:position] + b"\xff\xfe" + content[position + 2:]
+            position += len(encoded)
+        raise ValueError(f"a record has no part {part}")
+
+    return Fault(
+        f"mbdb-{part}-too-long", f"a record's {part} says 65,534 bytes", verify_and_plan(DAMAGED), ("manifest.mbdb",),
+        "mbdb", edits={"records": record_parts, "mbdb": cut})
+
+
+def mbdb_faults():
+    parts = {"domain": "a domain", "path": "a path", "target": "a link's target", "digest": "a digest",
+             "key": "a file's key", "name": "an attribute's name", "value": "an attribute's value"}
+    for part, summary in parts.items():
+        yield truncated_in(part, part, summary)
+        yield truncated_in(part, f"{part}-length", f"the length of {summary}")
+    yield truncated_in("numbers", "numbers", "a record's numbers")
+    for part in ("domain", "path", "digest", "key"):
+        yield oversized_string(part)
+    yield mbdb_fault("magic-flip", "one bit of Manifest.mbdb's first byte is flipped", DAMAGED,
+                     lambda data: flip_bit(data, 0))
+    yield mbdb_fault("version-6", "Manifest.mbdb says version 6", REFUSED, lambda data: b"mbdb\x06\x00" + data[6:])
+    yield mbdb_fault("empty", "Manifest.mbdb is empty", DAMAGED, lambda data: b"")
+    yield mbdb_fault("cut-in-magic", "Manifest.mbdb ends inside its mark", DAMAGED, lambda data: data[:5])
+    yield mbdb_fault("byte-more", "Manifest.mbdb has a byte more", DAMAGED, lambda data: data + b"\x00")
+
+
+def record_faults():
+    # The manifest is readable, but no file is stored under the hash of the new name.
+    yield Fault(
+        "mbdb-path-not-utf-8", "a path was changed to one that is not UTF-8", {"verify": PARTIAL, "plan": SUCCESS},
+        ("documents/%ff%fe.txt", "listed but not stored"), "mbdb",
+        edits={"records": lambda records: set_fields(path=b"Documents/\xff\xfe.txt")(find_record(records, NOTES))})
+    yield record_fault("key-absent", "the keychain file has no key", DAMAGED, set_fields(key=None))
+    yield record_fault(
+        "key-43", "the keychain file's key has 43 bytes", DAMAGED, set_fields(key=lambda record: record.key[:-1]),
+        is_readable=False)
+    yield record_fault("key-flip", "one bit of the keychain file's key is flipped", DAMAGED,
+                       set_fields(key=lambda record: flip_bit(record.key, 20)))
+    yield record_fault("key-class-99", "the keychain file's key names class 99", DAMAGED,
+                       set_fields(key=lambda record: struct.pack("<I", 99) + record.key[4:]))
+    yield record_fault(
+        "digest-short", "a digest has 19 bytes", DAMAGED, set_fields(digest=lambda record: record.digest[:-1]),
+        file_name=NOTES, commands=("verify",))
+    yield Fault("mbdb-attribute-count", "the last record says one attribute and has none", verify_and_plan(DAMAGED),
+                ("manifest.mbdb",), "mbdb", edits={"mbdb": lambda data: data[:-1] + b"\x01"})
+
+
+def journal_faults():
+    def add_file(name, contents):
+        return lambda path: (path / name).write_bytes(contents)
+
+    for base in ("encrypted", "plain"):
+        name_suffix = "" if base == "encrypted" else f"-{base}"
+        for name in ("wal", "journal"):
+            yield Fault(
+                f"list-{name}{name_suffix}", f"a Manifest.db-{name} that is not SQLite's lies beside Manifest.db",
+                {"inspect": SUCCESS, **partial_loss()}, (f"manifest.db-{name}",), base,
+                edit_on_disk=add_file(f"Manifest.db-{name}", b"once upon a time" * 300))
+        # SQLite leaves such a journal after a finished transaction (journal_mode PERSIST).
+        yield Fault(
+            f"list-journal-finished{name_suffix}", "nothing is lost: a Manifest.db-journal has a header of zeros",
+            {"inspect": SUCCESS, **verify_and_plan(SUCCESS)}, (), base,
+            edit_on_disk=add_file("Manifest.db-journal", bytes(5_000)))
+
+
+def faults():
+    return [
+        *name_faults(), *row_faults(), *journal_faults(), *schema_faults(), *database_faults(), *mbdb_faults(),
+        *record_faults()]
