@@ -5,7 +5,7 @@ import Testing
 
 @testable import KeychainCrypto
 
-@Suite("A damaged item of a database")
+@Suite("Damaged database items")
 struct DatabaseItemDamageTests {
   private let vector: DatabaseItemVector
   private let blob: [UInt8]
@@ -17,7 +17,7 @@ struct DatabaseItemDamageTests {
     keys = try vector.keys()
   }
 
-  /// The bytes of which a changed bit may change nothing, by why.
+  /// The bytes in which some flipped bits have no effect, by reason.
   private func harmless() throws -> [String: Set<Int>] {
     let item = try DatabaseItemBlob(parsing: blob)
     var unused: Set<Int> = []
@@ -29,7 +29,7 @@ struct DatabaseItemDamageTests {
       func begin(_ object: Int) -> Int {
         archive[(table + object * width)..<(table + (object + 1) * width)].reduce(0) { $0 << 8 | Int($1) }
       }
-      // "$null", the key "$classes", the list of classes and its three names: nothing is looked up by them.
+      // "$null", the key "$classes", the list of classes and its three names: the reader ignores them.
       for object in [7, 22, 24, 25, 26, 27] {
         unused.formUnion((begin(object)..<begin(object + 1)).map { start + $0 })
         unused.formUnion((0..<width).map { start + table + object * width + $0 })
@@ -52,7 +52,7 @@ struct DatabaseItemDamageTests {
     (0...(blob.count - part.count)).first { blob[$0..<($0 + part.count)].elementsEqual(part) }
   }
 
-  @Test("with any bit changed is refused, or opens to the same where the bit says nothing (15,824; 400 as a rule)")
+  @Test("An item with a flipped bit is rejected, or unchanged if the bit has no meaning (15,824; 400 in a quick run)")
   func everyBit() throws {
     let harmless = try harmless().values.reduce(into: Set<Int>()) { $0.formUnion($1) }
     let before = try keys.open(row: blob, kind: .genericPassword)
@@ -67,7 +67,7 @@ struct DatabaseItemDamageTests {
       opened += 1
       #expect(harmless.contains(bit / 8), "bit \(bit) of byte \(bit / 8)")
     }
-    // Were everything refused, the list above would prove nothing.
+    // Without accepted items, the list above would prove nothing.
     #expect(opened > 0)
   }
 
@@ -77,18 +77,18 @@ struct DatabaseItemDamageTests {
     return item
   }
 
-  @Test("cut anywhere is malformed, and nothing in it can be decrypted (1,977; 100 as a rule)")
+  @Test("A truncated item is malformed, and nothing in it can be decrypted (1,977; 100 in a quick run)")
   func everyLength() throws {
     for count in Cases.chosen(0..<blob.count, quick: 100) {
       let opened = try keys.open(row: Array(blob.prefix(count)), kind: .genericPassword)
-      // Without its last field, the class, the message is whole and the class is 12, which has no key here.
+      // Without its last field, the class, the message is valid and has class 12, whose key is missing.
       let verdict: DatabaseItemVerdict = count == blob.count - 2 ? .noClassKey : .malformed
       #expect(opened.verdict == verdict, "\(count) bytes")
       #expect(opened.item == nil)
     }
   }
 
-  @Test("its errors quote neither a key nor the secret")
+  @Test("The errors of a damaged item contain neither a key nor the secret")
   func reasons() throws {
     let other = try DatabaseKeys(wrappedMetadataKeys: [
       .whenUnlocked: SensitiveBytes(copying: Array(repeating: 7, count: 40))
@@ -99,11 +99,13 @@ struct DatabaseItemDamageTests {
   }
 }
 
-@Suite("Items of a database that are sealed here")
+@Suite("Encrypting database items")
 struct DatabaseItemSealingTests {
   private static let wrappings: [DatabaseKeyWrapping] = [.simulator(.upToIOS12), .simulator(.sinceIOS13), .classKey]
 
-  @Test("of every class, secret length and key store open to the same (280 each; 30 as a rule)", arguments: wrappings)
+  @Test(
+    "Items of every class, secret length and key store survive a round trip (280 each; 30 in a quick run)",
+    arguments: wrappings)
   func roundTrip(_ wrapping: DatabaseKeyWrapping) throws {
     let random = SeededRandomSource(seed: "database items")
     var numbers = SeededRandom(seed: 20)
@@ -131,7 +133,7 @@ struct DatabaseItemSealingTests {
     }
   }
 
-  @Test("a key that something else has unwrapped opens the secret, and one of another length does not")
+  @Test("An unwrapped key decrypts the secret, and a key of another length does not")
   func givenKey() throws {
     let vector = try #require(DatabaseItemVector.all().first { $0.wrapping == .classKey })
     let inputs = try vector.vector["inputs"]
@@ -148,13 +150,13 @@ struct DatabaseItemSealingTests {
     #expect(short.fault?.place == .secretKey && short.verdict == .malformed)
   }
 
-  @Test("of the padding the last byte alone counts, as Apple's reader has it")
+  @Test("Only the last byte determines the length of the padding, as in Apple's reader")
   func padding() throws {
     let plain: [UInt8] = [1, 2, 3]
     func count(_ padding: [UInt8]) -> Int? {
       (plain + padding).withUnsafeBytes { DatabaseKeys.countWithoutPadding($0) }
     }
-    // `int8_t paddingLength` is the last byte; the plaintext is what stands before so many bytes.
+    // `int8_t paddingLength` is the last byte; the plaintext ends that many bytes before the end.
     #expect(count([UInt8](repeating: 17, count: 17)) == 3)
     #expect(count([9, 8, 3]) == 3 && count([1]) == 3 && count([2, 0, 3]) == 3)
     #expect(count([0, 0, 4]) == 2 && count([0, 6]) == nil && count([0]) == 4)
@@ -165,7 +167,7 @@ struct DatabaseItemSealingTests {
   }
 
   @Test(
-    "an item whose padding has other bytes or another length than a device writes opens, and one without is refused")
+    "An item with unusual padding is decrypted, and one without padding is rejected")
   func paddedOtherwise() throws {
     let vector = try #require(DatabaseItemVector.all().first)
     let (keys, item) = (try vector.keys(), try DatabaseItemBlob(parsing: vector.blob))
@@ -189,7 +191,7 @@ struct DatabaseItemSealingTests {
     }
   }
 
-  @Test("an access control of another class than the item's is not sealed")
+  @Test("An item whose access control has another class cannot be encrypted")
   func otherClass() throws {
     let vector = try #require(DatabaseItemVector.all().first)
     let error = #expect(throws: ItemSealError.self) {

@@ -8,7 +8,7 @@ extension SensitiveBytes {
   convenience init(_ vector: TestVectors) throws { self.init(copying: try vector.bytes) }
 }
 
-/// One item of the vectors, as whoever makes it knows it.
+/// An item in the vectors with all inputs of its encryption.
 struct DatabaseItemVector {
   let vector: TestVectors
   let name: String
@@ -68,7 +68,7 @@ struct DatabaseItemVector {
   }
 }
 
-/// Whether two items say the same, their secrets too.
+/// Returns whether two items have equal attributes and secrets.
 func isSame(_ left: KeychainItem?, _ right: KeychainItem?) -> Bool {
   guard let left, let right else { return left == nil && right == nil }
   return left.kind == right.kind && left.attributes == right.attributes

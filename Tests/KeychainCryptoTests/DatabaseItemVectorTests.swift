@@ -5,9 +5,9 @@ import Testing
 
 @testable import KeychainCrypto
 
-@Suite("The items of a database, against vectors of other code")
+@Suite("Database items and vectors of other code")
 struct DatabaseItemVectorTests {
-  @Test("item_blobs: every item seals to its bytes, part by part")
+  @Test("item_blobs: encrypting every item gives its bytes, part by part")
   func sealing() throws {
     let all = try DatabaseItemVector.all()
     #expect(all.count == 6)
@@ -34,7 +34,7 @@ struct DatabaseItemVectorTests {
     }
   }
 
-  @Test("item_blobs: every item opens to what was sealed, its digest right")
+  @Test("item_blobs: every item is decrypted, with the right digest")
   func opening() throws {
     for vector in try DatabaseItemVector.all() {
       let opened = try vector.keys().open(row: vector.blob, kind: vector.item.kind)
@@ -49,7 +49,7 @@ struct DatabaseItemVectorTests {
     }
   }
 
-  @Test("v3_rows: items of version 3 in the same tables open")
+  @Test("v3_rows: items of version 3 in the same tables are decrypted")
   func olderRows() throws {
     let rows = try TestVectors.databaseItems()["v3_rows"].elements
     #expect(rows.count == 4)
@@ -64,11 +64,11 @@ struct DatabaseItemVectorTests {
     }
   }
 
-  /// Versions 4 to 6, which a reader may refuse, and which are not opened here. The dictionary of keys in the first has two
-  /// bytes more than the blob says, so that it is none.
+  /// Rows of versions 4 to 6, which Keyhaul does not decrypt. The first one's dictionary of keys is two bytes longer
+  /// than the blob's length field, and so malformed.
   private static let notOpened = ["v6-device", "v6-simulator"]
 
-  @Test("an item of version 6 opens on its device alone")
+  @Test("An item of version 6 can be decrypted only on its device")
   func accessControlled() throws {
     let blob = try AccessControlBlob(
       hasStaticIV: true, protection: "ak", wrappedKey: [UInt8](repeating: 1, count: 40), referenceKey: [2, 3],
@@ -77,7 +77,7 @@ struct DatabaseItemVectorTests {
     #expect(opened.verdict == .accessControl && opened.item == nil)
   }
 
-  @Test("faults: each ends in its verdict, and opens as far as it says and no further")
+  @Test("faults: every damaged item gives its verdict, and only the intact parts are decrypted")
   func faults() throws {
     let faults = try TestVectors.databaseItems()["faults"].elements
     #expect(faults.count == 71)
@@ -101,7 +101,7 @@ struct DatabaseItemVectorTests {
         #expect(opened.verdict == .unsupportedVersion && opened.item == nil)
         continue
       }
-      // A padding of which the last byte alone is right: what Apple reads is read.
+      // Like Apple's reader, Keyhaul accepts a padding if its last byte is right.
       if fault.has("note"), try fault["note"].string.hasSuffix("Apple reads it") {
         #expect(opened.isOpen && opened.verdict == .open, "\(name): \(String(describing: opened.fault))")
         continue

@@ -3,9 +3,9 @@ import KeychainCrypto
 import Synchronization
 import Testing
 
-@Suite("How long unlocking will take")
+@Suite("Estimating the time of a key derivation")
 struct DerivationEstimateTests {
-  /// A clock that goes on by itself each time it is read.
+  /// A clock that advances each time it is read.
   final class TickingClock: Clock, Sendable {
     typealias Duration = Swift.Duration
 
@@ -19,7 +19,7 @@ struct DerivationEstimateTests {
     private let ticks: Mutex<[Duration]>
     private let total = Mutex(Duration.zero)
 
-    /// - Parameter ticks: How far the clock goes on at each reading, the last for all further ones.
+    /// - Parameter ticks: The advance for each reading; the last one is repeated.
     init(_ ticks: Duration...) { self.ticks = Mutex(ticks) }
 
     var now: Instant {
@@ -40,7 +40,7 @@ struct DerivationEstimateTests {
       first: first.map { .init(salt: [UInt8](repeating: 2, count: 20), iterations: $0) })
   }
 
-  @Test("is the time of a sample, as often as the rounds hold it")
+  @Test("The estimate is the time of a sample, multiplied by the ratio of the iterations")
   func scaled() throws {
     // 20,000 rounds in 2 ms; the last 10,000 rounds are their own sample.
     let estimate = try parameters(10_000_000, 10_000).estimatedDuration(by: TickingClock(.milliseconds(2)))
@@ -49,14 +49,14 @@ struct DerivationEstimateTests {
     #expect(try parameters(nil, 7).estimatedDuration(by: TickingClock(.milliseconds(3))) == .milliseconds(3))
   }
 
-  @Test("goes by the fastest of its samples, because nothing makes a machine faster than it is")
+  @Test("The estimate uses the fastest sample")
   func fastest() throws {
     let clock = TickingClock(
       .zero, .milliseconds(9), .zero, .milliseconds(4), .zero, .milliseconds(6))
     #expect(try parameters(nil, 20_000).estimatedDuration(by: clock) == .milliseconds(4))
   }
 
-  @Test("is little where there is little to do, and can be said of any count that a file may claim")
+  @Test("The estimate is short for few iterations, and defined for any number in a file")
   func extremes() throws {
     #expect(try parameters(nil, 0).estimatedDuration(by: TickingClock(.milliseconds(3))) == .zero)
     let most = try parameters(.max, .max).estimatedDuration(by: TickingClock(.seconds(3600)))

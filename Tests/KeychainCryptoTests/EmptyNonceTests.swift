@@ -5,13 +5,13 @@ import Testing
 
 @testable import KeychainCrypto
 
-@Suite("AES-GCM with an IV of length zero")
+@Suite("AES-GCM with an empty IV")
 final class EmptyNonceTests {
   private let workspace: SealingWorkspace
 
   init() throws { workspace = try SealingWorkspace() }
 
-  @Test("the vectors of a plain GHASH seal and open")
+  @Test("Encryption and decryption match the vectors of a plain GHASH implementation")
   func vectors() throws {
     let entries = try TestVectors.section("gcm_zero_length_iv")["entries"].elements
     #expect(entries.count == 7)
@@ -25,7 +25,7 @@ final class EmptyNonceTests {
     }
   }
 
-  @Test("every flipped bit of ciphertext, tag and key is refused")
+  @Test("Every flipped bit of ciphertext, tag and key is detected")
   func flips() throws {
     for entry in try TestVectors.section("gcm_zero_length_iv")["entries"].elements {
       let key = try entry["key"].bytes
@@ -46,7 +46,7 @@ final class EmptyNonceTests {
     }
   }
 
-  @Test("every length up to 200 agrees with GCM written out bit by bit (NIST SP 800-38D)")
+  @Test("Every length up to 200 agrees with a bitwise GCM implementation (NIST SP 800-38D)")
   func naive() throws {
     var random = SeededRandom(seed: 7)
     for count in 0...200 {
@@ -58,7 +58,7 @@ final class EmptyNonceTests {
     }
   }
 
-  @Test("the empty IV is not the zero IV of twelve bytes")
+  @Test("The empty IV differs from the IV of twelve zero bytes")
   func notZero() throws {
     let key = [UInt8](repeating: 3, count: 32)
     let plaintext = SensitiveBytes(copying: [1, 2, 3])
@@ -70,7 +70,7 @@ final class EmptyNonceTests {
   }
 }
 
-/// GCM with an empty IV as the standard's text has it, one bit at a time; only AES itself is OpenSSL's.
+/// GCM with an empty IV, implemented bit by bit like the standard's text; only AES itself is OpenSSL's.
 struct NaiveGCM: ~Copyable {
   private let context: CipherContext
 

@@ -6,13 +6,13 @@ import Testing
 
 @Suite("Keys that a chip wraps")
 struct EnclaveKeyTests {
-  /// By Python: HMAC-SHA-256 under the UID 00…1F over `secure enclave key 1 aku`, and RFC 3394 of `cryptography` under that
-  /// over 20…3F.
+  /// The wrap of 20…3F by Python: HMAC-SHA-256 of `secure enclave key 1 aku` with the UID 00…1F gives the key for RFC
+  /// 3394 of `cryptography`.
   private static let wrapped = "79d341d45595e998c63a4a271ea726d5a7e4e69d4e4a41f839368f1c339097305bb61dda042be32f"
 
   private func chip() throws -> HardwareUID { try HardwareUID(Secret(copying: Array(0..<32))) }
 
-  @Test("are wrapped as a second implementation wraps them")
+  @Test("Wrapping a key gives the bytes of a second implementation")
   func known() throws {
     let wrapped = try chip().wrapEnclaveKey(Secret(copying: Array(0x20..<0x40)), for: .whenUnlockedThisDeviceOnly)
     #expect(wrapped.hex == Self.wrapped)
@@ -24,7 +24,7 @@ struct EnclaveKeyTests {
     #expect(bytes == Array(0x20..<0x40))
   }
 
-  @Test("open for no other chip or class, and not with a bit changed or a byte more or less")
+  @Test("A wrapped key cannot be unwrapped by another chip, for another class, or after a change")
   func bound() throws {
     let wrapped = try [UInt8](hex: Self.wrapped)
     func opens(_ bytes: [UInt8], _ protection: ProtectionClass = .whenUnlockedThisDeviceOnly) throws -> Bool {

@@ -4,7 +4,7 @@ import Testing
 
 @testable import KeychainCrypto
 
-@Suite("What a failure tells the person")
+@Suite("Texts of errors")
 struct ErrorTextTests {
   private static let codes: [DataProtectionError.Code] = [
     .wrongPassword, .wrongPasscode, .roundsOverLimit, .cancelled, .damagedKeybag, .missingField, .unsupported,
@@ -17,7 +17,7 @@ struct ErrorTextTests {
     .failed(DataProtectionError(.cryptoFailed, "OpenSSL refused HMAC")),
   ]
 
-  @Test("every text is lower case, without a full stop, and short enough for a line")
+  @Test("Every error text is in lower case, without a full stop, and fits in a line")
   func shape() {
     let errors: [any ExplainedError] =
       Self.codes.map { DataProtectionError($0, "a fact") }
@@ -32,7 +32,7 @@ struct ErrorTextTests {
     }
   }
 
-  @Test("the kinds of failure that a program acts on are told apart")
+  @Test("The error categories that programs use are distinct")
   func categories() {
     func category(_ code: DataProtectionError.Code) -> ErrorCategory { DataProtectionError(code, "").category }
     #expect(category(.wrongPassword) == .wrongPassword)
@@ -46,7 +46,7 @@ struct ErrorTextTests {
     #expect(ItemSealError(.unsupportedVersion(7)).category == .refused)
   }
 
-  @Test("an item's reason names the class it asked for")
+  @Test("The reason of an item's error contains its class")
   func naming() {
     #expect(
       ItemSealError(.keyUnwrapFailed, keyClass: .whenUnlocked).reason
@@ -55,7 +55,7 @@ struct ErrorTextTests {
   }
 
   @Test(
-    "numbers are grouped by threes",
+    "Digits of numbers are grouped by threes",
     arguments: [
       (0, "0"), (999, "999"), (1000, "1,000"), (20_000_000, "20,000,000"), (-1, "-1"), (-1000, "-1,000"),
       (-100, "-100"),

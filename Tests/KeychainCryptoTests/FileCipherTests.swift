@@ -5,13 +5,14 @@ import Testing
 
 @testable import KeychainCrypto
 
-@Suite("The files of a backup")
+@Suite("File encryption in backups")
 struct FileCipherTests {
   private func key() -> Secret { Secret(copying: (0..<32).map { UInt8($0) }) }
 
-  @Test("AES-256-CBC with a zero IV: the first block of NIST SP 800-38A, F.2.5, moved to that IV")
+  @Test("AES-256-CBC with a zero IV matches the first block of NIST SP 800-38A, F.2.5")
   func knownAnswer() throws {
-    // F.2.5 has IV 00 01 ... 0f; its first plaintext block xored with that IV gives the same ciphertext under a zero IV.
+    // F.2.5 has IV 00 01 ... 0f; its first plaintext block xored with that IV gives the same ciphertext under a zero
+    // IV.
     let key = try Secret(hex: "603deb1015ca71be2b73aef0857d77811f352c073b6108d72d9810a30914dff4")
     let block = zip(try [UInt8](hex: "6bc1bee22e409f96e93d7e117393172a"), 0..<16).map { $0 ^ UInt8($1) }
     let encrypted = try FileCipher.encrypt(block, key: key)
@@ -19,7 +20,7 @@ struct FileCipherTests {
     #expect(Array(encrypted.prefix(16)).hex == "f58c4c04d6e5f1ba779eabfb5f7bfbd6")
   }
 
-  @Test("every length comes back, a whole number of blocks grows by a block of padding")
+  @Test("Files of every length survive a round trip, and whole blocks get a block of padding")
   func roundTrip() throws {
     for count in 0...70 {
       let plain = (0..<count).map { UInt8($0) }
@@ -30,7 +31,7 @@ struct FileCipherTests {
     }
   }
 
-  @Test("portions of any size give the same bytes")
+  @Test("Portions of any size give the same bytes")
   func portions() throws {
     let plain = (0..<1000).map { UInt8(truncatingIfNeeded: $0 * 7) }
     let whole = try FileCipher.encrypt(plain, key: key())
@@ -53,11 +54,11 @@ struct FileCipherTests {
     }
   }
 
-  @Test("the end alone says of every length and padding what decrypting all of it does")
+  @Test("The end of a file shows the same length and padding as decrypting all of it")
   func ending() throws {
     let plain = (0..<70).map { UInt8($0) }
     let padded = try (0...70).map { try FileCipher.encrypt(Array(plain.prefix($0)), key: key()) }
-    // Whole blocks that end in no padding, lengths that are no whole blocks, and nothing.
+    // Also files with invalid padding, with incomplete blocks and without bytes.
     let odd = padded.map { Array($0.dropLast(16)) } + padded.map { Array($0.dropLast(3)) } + [[]]
     for stored in padded + odd {
       let whole = stored.count % 16 == 0 && !stored.isEmpty ? try FileCipher.decrypt(stored, key: key()) : nil
@@ -73,9 +74,9 @@ struct FileCipherTests {
     }
   }
 
-  @Test("without valid padding everything is given, and said so")
+  @Test("A file with invalid padding is decrypted completely and reported")
   func unpadded() throws {
-    // CBC of whole blocks without padding is the padded form less its last block.
+    // Without its last block, a padded file of whole blocks is unpadded CBC.
     let plain = [UInt8](repeating: 0x41, count: 64)
     let unpadded = Array(try FileCipher.encrypt(plain, key: key()).dropLast(16))
     #expect(try FileCipher.decrypt(unpadded, key: key()) == .init(bytes: plain, hasValidPadding: false))
@@ -86,7 +87,7 @@ struct FileCipherTests {
     }
   }
 
-  @Test("a length that is not a multiple of 16, or zero, is damaged", arguments: [0, 1, 15, 17, 31])
+  @Test("A file is malformed if its length is zero or not a multiple of 16", arguments: [0, 1, 15, 17, 31])
   func lengths(count: Int) {
     let error = #expect(throws: DataProtectionError.self) {
       _ = try FileCipher.decrypt([UInt8](repeating: 0, count: count), key: key())
@@ -94,22 +95,22 @@ struct FileCipherTests {
     #expect(error?.code == .malformed)
   }
 
-  @Test("a file key has 32 bytes")
+  @Test("A file key must have 32 bytes")
   func keySize() {
     #expect(throws: DataProtectionError.self) { _ = try FileEncryptor(key: Secret(copying: [1])) }
     #expect(throws: DataProtectionError.self) { _ = try FileDecryptor(key: .empty) }
   }
 
-  @Test("an encrypted size that no number holds is no size")
+  @Test("An encrypted size that does not fit into 64 bits is nil")
   func overflow() {
     #expect(FileCipher.encryptedSize(of: .max) == nil)
     #expect(FileCipher.encryptedSize(of: .max - 16) == UInt64.max - 15)
   }
 }
 
-@Suite("The key of a file")
+@Suite("File keys")
 struct FileKeyTests {
-  @Test("the synthetic manifest's key opens")
+  @Test("The key of the synthetic manifest is unwrapped")
   func manifest() throws {
     let backup = try SyntheticBackup()
     let keys = try backup.unlock(withDeviceKey: false)
@@ -117,7 +118,7 @@ struct FileKeyTests {
     #expect(try key.revealed == backup.vectors["manifest_key_hex"].bytes)
   }
 
-  @Test("what was wrapped opens, for both types of class key")
+  @Test("A wrapped file key is unwrapped for both types of class key")
   func roundTrip() throws {
     let backup = try SyntheticBackup()
     let keys = try backup.unlock(withDeviceKey: false)
@@ -128,7 +129,7 @@ struct FileKeyTests {
     #expect(try keys.unwrapFileKey(field).revealed == key.revealed)
   }
 
-  @Test("every fault of the field has its code")
+  @Test("Every fault of a file key has its own error code")
   func faults() throws {
     let backup = try SyntheticBackup()
     let keys = try backup.unlock(withDeviceKey: false)

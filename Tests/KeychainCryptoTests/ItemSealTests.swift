@@ -5,11 +5,11 @@ import Testing
 
 @testable import KeychainCrypto
 
-@Suite("Opening the items of a backup")
+@Suite("Decrypting the items of a backup")
 struct ItemOpeningTests {
   private func kind(_ item: TestVectors) throws -> ItemKind { try #require(ItemKind(rawValue: item["table"].string)) }
 
-  @Test("every item of the synthetic backup opens with password and device key, in both forms")
+  @Test("Every item of the synthetic backup is decrypted with password and device key, in both modes")
   func synthetic() throws {
     let backup = try SyntheticBackup()
     let keys = try backup.unlock(withDeviceKey: true)
@@ -28,7 +28,7 @@ struct ItemOpeningTests {
     }
   }
 
-  @Test("without the device key the this-device-only item is device-bound, the others open")
+  @Test("Without the device key, only the this-device-only item is device-bound")
   func deviceBound() throws {
     let backup = try SyntheticBackup()
     let keys = try backup.unlock(withDeviceKey: false)
@@ -52,7 +52,7 @@ struct ItemOpeningTests {
     return blob
   }
 
-  @Test("with another device's key the item's own key does not unwrap")
+  @Test("With another device's key, the key of the item cannot be unwrapped")
   func otherDevice() throws {
     let backup = try SyntheticBackup()
     let other = try DeviceKey(Secret(copying: [UInt8](repeating: 1, count: 16)))
@@ -63,7 +63,7 @@ struct ItemOpeningTests {
     #expect(keys[9] == .availableThroughDevice)
   }
 
-  @Test("the item wrapped to a Curve25519 class opens, with the published intermediate values")
+  @Test("The item of a Curve25519 class is decrypted, with the published intermediate values")
   func asymmetric() throws {
     let vector = try TestVectors.section("synthetic_backup")["asym"]
     let privateKey = try Secret(vector["class_private_hex"])
@@ -87,7 +87,7 @@ struct ItemOpeningTests {
     #expect(try keys.open(again).revealed == vector["plaintext_der_hex"].bytes)
   }
 
-  @Test("the real file of class 2 gives its key")
+  @Test("The key of the real file of class 2 is unwrapped")
   func curve25519File() throws {
     let vector = try TestVectors.section("curve25519_class_file_key")
     let attribute = try vector["cprotect_xattr"].bytes
@@ -112,7 +112,7 @@ struct ItemOpeningTests {
     #expect(!isOpen)
   }
 
-  @Test("the real item of iOS 5 (version 2) opens with its key, and its property list is read")
+  @Test("The real iOS 5 item (version 2) is decrypted with its key, and its property list is read")
   func versionTwo() throws {
     let vector = try TestVectors.section("item_blob_v2")
     let blob = try ItemBlob(parsing: vector["blob"].bytes)
@@ -143,7 +143,7 @@ struct ItemOpeningTests {
   }
 }
 
-@Suite("Sealing an item and opening it again")
+@Suite("Encrypting and decrypting items")
 final class ItemSealingTests {
   private let keys: ClassKeys
   private let random = SeededRandomSource(seed: "items")
@@ -160,7 +160,7 @@ final class ItemSealingTests {
   }
 
   @Test(
-    "what was sealed opens to the same item, in both forms and every class",
+    "An item survives a round trip in both modes and every class",
     arguments: ProtectionClass.allCases.filter { $0 != .whenPasscodeSetThisDeviceOnly }, [ItemForm.backup, .device])
   func roundTrip(protection: ProtectionClass, form: ItemForm) throws {
     for secret in [[], [7], [0, 0xFF, 0x80, 0], [UInt8](repeating: 9, count: 100_000)] {
@@ -175,7 +175,7 @@ final class ItemSealingTests {
     }
   }
 
-  @Test("what comes out again is known without the ciphers: the same item, and the same refusals")
+  @Test("The plaintext for encryption predicts the decrypted item and the errors")
   func plaintextToSeal() throws {
     for protection in ProtectionClass.allCases where protection != .whenPasscodeSetThisDeviceOnly {
       let item = item(protection, secret: [0, 0xFF, 7])
@@ -207,7 +207,7 @@ final class ItemSealingTests {
     return "none"
   }
 
-  @Test("sealing twice gives two keys and two ciphertexts")
+  @Test("Encrypting an item twice gives different keys and ciphertexts")
   func fresh() throws {
     let first = try keys.seal(item(), as: .backup)
     let second = try keys.seal(item(), as: .backup)
@@ -216,7 +216,7 @@ final class ItemSealingTests {
   }
 
   @Test(
-    "every flipped bit of a sealed item is refused or leaves a blob that does not read",
+    "Every flipped bit of an encrypted item is detected or makes the blob invalid",
     arguments: [ItemForm.backup, .device])
   func flips(form: ItemForm) throws {
     let bytes = try keys.seal(item(), as: form, random: random).serialized()
@@ -227,7 +227,7 @@ final class ItemSealingTests {
     }
   }
 
-  @Test("the faults have their names")
+  @Test("Every fault of an item has its own name")
   func faults() throws {
     let blob = try keys.seal(item(), as: .backup, random: random)
     func changed(
@@ -250,7 +250,7 @@ final class ItemSealingTests {
   }
 
   @Test(
-    "a blob of a version that is not read is named by its number",
+    "An error about an unsupported version contains its number",
     arguments: [UInt32(0), 1, 4, 5, 6, 7, 8, 9, 0x7FFF_FFFF])
   func versions(version: UInt32) throws {
     let bytes = try keys.seal(item(), as: .backup, random: random).serialized()
@@ -259,7 +259,7 @@ final class ItemSealingTests {
     #expect(error?.fault == .unsupportedVersion(version))
   }
 
-  @Test("bytes after the dictionary, and a pdmn that is not the blob's class, are refused")
+  @Test("Bytes after the dictionary, and a pdmn that differs from the blob's class, are rejected")
   func plaintextFaults() throws {
     let der = try item(.afterFirstUnlock).derDictionary().revealed
     let trailing = try keys.seal(
@@ -275,7 +275,7 @@ final class ItemSealingTests {
     }
   }
 
-  @Test("a key generation in the class number counts only where the caller says the blob is a device's own")
+  @Test("A key generation in the class number is dropped only for a device's own blobs")
   func generations() throws {
     let der = try item().derDictionary()
     let blob = try keys.seal(der, keyClass: .whenUnlocked, as: .backup, random: random)
@@ -288,7 +288,7 @@ final class ItemSealingTests {
     #expect(opened.protection == .whenUnlocked)
   }
 
-  @Test("after a lock the item is locked, not damaged")
+  @Test("After a lock, an item is locked instead of damaged")
   func locked() throws {
     let blob = try keys.seal(item(), as: .device, random: random)
     var locked = try ClassKeys(importing: keys.exported())
@@ -308,14 +308,14 @@ final class ItemSealingTests {
     }
   }
 
-  @Test("an item without a protection class cannot be sealed")
+  @Test("An item without a protection class cannot be encrypted")
   func noProtection() {
     var item = item()
     item.protection = nil
     #expect(throws: ItemSealError.self) { _ = try keys.seal(item, as: .backup, random: random) }
   }
 
-  @Test("several threads may open items with the same keys")
+  @Test("Several threads can decrypt items with the same keys")
   func concurrent() async throws {
     let blobs = try (0..<8).map { try keys.seal(item(secret: [UInt8($0)]), as: .backup, random: random) }
     let shared = SharedKeys(try ClassKeys(importing: keys.exported()))
@@ -350,7 +350,7 @@ final class AccessControlTests {
     return item
   }
 
-  @Test("it comes back with its constraints, as version 6 with the fixed IV")
+  @Test("An item with constraints survives a round trip as version 6 with the fixed IV")
   func roundTrip() throws {
     let blob = try keys.sealAccessControlled(item(), constraints: constraints)
     #expect(blob.hasStaticIV)
@@ -364,7 +364,7 @@ final class AccessControlTests {
     #expect(opened.constraints.entries.count == 2)
   }
 
-  @Test("every flipped bit, of the constraints too, is refused")
+  @Test("Every flipped bit, including those of the constraints, is detected")
   func flips() throws {
     let bytes = try keys.sealAccessControlled(item(), constraints: constraints).serialized()
     for bit in 0..<bytes.count * 8 {
@@ -374,7 +374,7 @@ final class AccessControlTests {
     }
   }
 
-  @Test("another key store's reference key is not ours to open")
+  @Test("An item with another key store's reference key cannot be decrypted")
   func foreign() throws {
     let blob = try keys.sealAccessControlled(item(), constraints: constraints)
     let foreign = try AccessControlBlob(
@@ -385,9 +385,9 @@ final class AccessControlTests {
   }
 }
 
-@Suite("The identity of an item")
+@Suite("Derived UUIDs of items")
 struct ItemDigestTests {
-  @Test("Apple's published UUIDs follow from the primary key")
+  @Test("The primary keys give Apple's published UUIDs")
   func published() throws {
     for entry in try TestVectors.list("primary_key_uuid") {
       let bytes = try entry["der"].bytes

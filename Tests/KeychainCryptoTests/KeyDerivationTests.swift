@@ -7,11 +7,11 @@ import Testing
 
 @testable import KeychainCrypto
 
-@Suite("Stretching a password with PBKDF2")
+@Suite("PBKDF2")
 struct StretchingTests {
   static let engines: [PBKDF2.Engine] = PBKDF2.isAccelerated ? [.openSSL, .shaExtensions] : [.openSSL]
 
-  /// Both hashes by both engines, compared with OpenSSL's own PBKDF2.
+  /// Compares both hashes and both engines with OpenSSL's own PBKDF2.
   private func compare(
     _ password: [UInt8], _ salt: [UInt8], _ rounds: Int, _ count: Int, sourceLocation: SourceLocation = #_sourceLocation
   ) throws {
@@ -29,7 +29,7 @@ struct StretchingTests {
   }
 
   @Test(
-    "both engines agree with OpenSSL for every length of password and salt and every small count",
+    "Both engines agree with OpenSSL for every length of password and salt and every small count",
     arguments: [0, 1, 19, 20, 21, 31, 32, 55, 56, 63, 64, 65, 128, 1000])
   func grid(passwordCount: Int) throws {
     var random = SeededRandom(seed: UInt64(passwordCount))
@@ -40,23 +40,23 @@ struct StretchingTests {
     }
   }
 
-  @Test("every length of salt around the ends of a block agrees")
+  @Test("Both engines agree for every salt length around the end of a block")
   func saltLengths() throws {
     for saltCount in 0...200 { try compare([1, 2, 3], (0..<saltCount).map { UInt8($0) }, 2, 32) }
   }
 
-  @Test("keys of any length agree", arguments: [1, 19, 20, 21, 31, 32, 33, 40, 60, 64, 65, 100, 1000])
+  @Test("Both engines agree for keys of any length", arguments: [1, 19, 20, 21, 31, 32, 33, 40, 60, 64, 65, 100, 1000])
   func outputLengths(count: Int) throws {
     try compare(
       Array("passwordPASSWORDpassword".utf8), Array("saltSALTsaltSALTsaltSALTsaltSALTsalt".utf8), 50, count)
   }
 
-  @Test("a count of rounds around the ends of a portion agrees", arguments: [-1, 0, 1, 2])
+  @Test("Both engines agree for counts around the end of a portion", arguments: [-1, 0, 1, 2])
   func portions(difference: Int) throws {
     try compare([7], [8, 9], PBKDF2.portion + difference, 32)
   }
 
-  @Test("the examples of RFC 6070 come out with SHA-1")
+  @Test("SHA-1 gives the results of RFC 6070")
   func rfc6070() throws {
     let examples: [(password: String, salt: String, rounds: Int, key: String)] = [
       ("password", "salt", 1, "0c60c80f961f0e71f3a9b524af6012062fe037a6"),
@@ -80,7 +80,7 @@ struct StretchingTests {
     }
   }
 
-  @Test("the examples of RFC 7914 §11 come out with SHA-256, two blocks each")
+  @Test("SHA-256 gives the results of RFC 7914 §11, with two blocks each")
   func sha256Examples() throws {
     let examples: [(password: String, salt: String, rounds: Int, key: String)] = [
       (
@@ -106,7 +106,7 @@ struct StretchingTests {
     }
   }
 
-  @Test("progress rises to the end with either engine, and an answer of no stops the work")
+  @Test("Progress increases to the end with either engine, and a false result stops the derivation")
   func progress() throws {
     let rounds = PBKDF2.portion * 2 + 10
     let password = Secret(utf8: "long")
@@ -129,7 +129,7 @@ struct StretchingTests {
     }
   }
 
-  @Test("an answer of no stops either hash with either engine within a portion", arguments: engines)
+  @Test("A false result stops either hash with either engine within a portion", arguments: engines)
   func stopped(engine: PBKDF2.Engine) throws {
     let most = Int(Int32.max)
     var calls = 0
@@ -152,7 +152,7 @@ struct StretchingTests {
     }
   }
 
-  @Test("a derivation of one round is reported too, and one of none is refused")
+  @Test("A derivation with one iteration reports progress, and one without iterations is rejected")
   func fewest() throws {
     for engine in Self.engines {
       var seen: [Int] = []
@@ -170,9 +170,9 @@ struct StretchingTests {
   }
 }
 
-@Suite("A backup's password")
+@Suite("Passwords of backups")
 struct BackupPasswordTests {
-  /// All entries but the slow ones.
+  /// All entries except the slow ones.
   static func quick() throws -> [TestVectors] {
     try TestVectors.list("backup_password").filter { try $0["DPIC"].isNull || $0["DPIC"].integer < 10_000_000 }
   }
@@ -195,14 +195,14 @@ struct BackupPasswordTests {
     #expect(try classKey == entry["expect_class_key"].bytes)
   }
 
-  @Test("the published passwords open their class keys, with one round and with two")
+  @Test("The published passwords unlock their keybags, with one round and with two")
   func published() throws {
     let entries = try Self.quick()
     #expect(entries.count == 8)
     for entry in entries { try Self.check(entry) }
   }
 
-  @Test("another password does not open the class key")
+  @Test("Another password does not unlock the keybag")
   func wrong() throws {
     for entry in try Self.quick() {
       let password = try entry["password"].string
@@ -215,7 +215,7 @@ struct BackupPasswordTests {
     }
   }
 
-  @Test("bytes are taken as they are: composed and decomposed accents, other encodings and a trailing newline differ")
+  @Test("Passwords are used byte for byte: accents, encodings and a trailing newline matter")
   func bytesAsTheyAre() throws {
     let parameters = PasswordDerivation.Parameters(salt: [1], iterations: 1)
     let forms: [[UInt8]] = [
@@ -227,7 +227,7 @@ struct BackupPasswordTests {
     #expect(Set(keys).count == forms.count)
   }
 
-  @Test("a password and a salt of a million bytes are accepted")
+  @Test("A password and a salt of a million bytes are accepted")
   func huge() throws {
     let password = [UInt8](repeating: 0x61, count: 1_000_000)
     let salt = [UInt8](repeating: 0x62, count: 1_000_000)
@@ -238,9 +238,9 @@ struct BackupPasswordTests {
   }
 }
 
-@Suite("A derivation that is told to stop")
+@Suite("Canceled derivations")
 struct StoppedDerivationTests {
-  /// The reports until the answer is no, which it is as soon as more rounds than these are done.
+  /// Returns the progress reports of a derivation that is canceled after more than the given iterations.
   private func reports(_ iterations: UInt32, _ first: UInt32?, stopsAfter most: Int) -> [Int] {
     let parameters = PasswordDerivation.Parameters(
       salt: [1], iterations: iterations, first: first.map { .init(salt: [2], iterations: $0) })
@@ -258,7 +258,7 @@ struct StoppedDerivationTests {
     return reports
   }
 
-  @Test("ends in the one round of an old keybag, and in either of two")
+  @Test("A derivation can be canceled in the only round of an old keybag, and in either of two")
   func forms() {
     // With SHA-1, a report counts half of the rounds: 32 bytes are two blocks.
     #expect(reports(.max, nil, stopsAfter: 0) == [(PBKDF2.portion + 1) / 2])
@@ -266,7 +266,7 @@ struct StoppedDerivationTests {
     #expect(reports(.max, 1, stopsAfter: 1) == [1, 1 + (PBKDF2.portion + 1) / 2])
   }
 
-  @Test("ends in the tangling of a passcode, within a portion")
+  @Test("The passcode derivation can be canceled within a portion")
   func tangle() throws {
     let hardware = try HardwareUID(Secret(copying: [UInt8](repeating: 1, count: 32)))
     var reports: [Int] = []
@@ -290,7 +290,7 @@ struct StoppedDerivationTests {
 
 @Suite("Slow derivations")
 struct SlowDerivationTests {
-  @Test("four backups with ten million rounds, or one in a quick run, open with their passwords")
+  @Test("Four backups with 10,000,000 iterations, or one in a quick run, are unlocked with their passwords")
   func tenMillion() throws {
     let slow = try TestVectors.list("backup_password").filter {
       try !$0["DPIC"].isNull && $0["DPIC"].integer == 10_000_000
@@ -300,7 +300,7 @@ struct SlowDerivationTests {
   }
 }
 
-@Suite("The hardware of a device")
+@Suite("Hardware keys of a device")
 struct HardwareTests {
   private func hardware() throws -> HardwareUID {
     try HardwareUID(Secret(copying: (0..<32).map { UInt8($0) }))
@@ -310,7 +310,7 @@ struct HardwareTests {
   // passcode, salt, 1, 32); for n = 1...rounds, the eight little-endian words of P xored with n, through AES-256-CBC
   // under the UID 00 01 ... 1f as one chain from a zero IV; all 32-byte results xored. Salt a0 a1 ... b3.
   @Test(
-    "the passcode's tangling is frozen",
+    "The passcode derivation gives the recorded results",
     arguments: [
       ("", 1, "ea32229e6ab6431c6f27e9566c85094f829220ade197746e92494f8999eb58fb"),
       ("1234", 1, "506b4e9b7255db9777792f9d99c6ab04585883c79966531ea2f02a3a11af6108"),
@@ -327,7 +327,7 @@ struct HardwareTests {
     #expect(key.revealed.hex == expected)
   }
 
-  @Test("key 0x835 is the UID's encryption of sixteen bytes 01")
+  @Test("Key 0x835 is the encryption of sixteen bytes 01 with the UID")
   func key835() throws {
     let key = try hardware().deviceKey()
     // `openssl enc -aes-256-ecb` of the same block, through Python's `cryptography`.
@@ -335,7 +335,7 @@ struct HardwareTests {
     #expect(revealed.hex == "75e20829172112bbf2a04d3d2b12433d")
   }
 
-  @Test("a UID of 32 bytes and a device key of 16 are the only ones")
+  @Test("A UID must have 32 bytes, and a device key 16")
   func sizes() {
     for count in [0, 16, 31, 33] {
       #expect(throws: DataProtectionError.self) {

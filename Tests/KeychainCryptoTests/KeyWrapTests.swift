@@ -5,9 +5,9 @@ import Testing
 
 @testable import KeychainCrypto
 
-@Suite("Wrapping keys (RFC 3394)")
+@Suite("Key wrapping (RFC 3394)")
 struct KeyWrapTests {
-  @Test("the RFC's examples wrap and unwrap")
+  @Test("The RFC's examples are wrapped and unwrapped")
   func examples() throws {
     for entry in try TestVectors.list("rfc3394") {
       let kek = try Secret(entry["kek"])
@@ -18,7 +18,7 @@ struct KeyWrapTests {
     }
   }
 
-  @Test("every flipped bit of the wrapped key and of the wrapping key is refused")
+  @Test("Every flipped bit of the wrapped key and of the wrapping key is detected")
   func flips() throws {
     for entry in try TestVectors.list("rfc3394") {
       let wrapped = try entry["wrapped"].bytes
@@ -34,14 +34,14 @@ struct KeyWrapTests {
     }
   }
 
-  @Test("lengths that no wrapped key has are refused, not read", arguments: [0, 1, 8, 15, 16, 23, 25, 39, 41])
+  @Test("Wrapped keys of impossible lengths are rejected", arguments: [0, 1, 8, 15, 16, 23, 25, 39, 41])
   func lengths(count: Int) throws {
     let kek = Secret(copying: [UInt8](repeating: 1, count: 32))
     let isOpen = try KeyWrap.unwrap([UInt8](repeating: 0xA6, count: count), with: kek) != nil
     #expect(!isOpen)
   }
 
-  @Test("wrapping refuses keys and wrapping keys of other lengths")
+  @Test("Keys and wrapping keys of other lengths are rejected")
   func wrongSizes() {
     #expect(throws: DataProtectionError.self) {
       _ = try KeyWrap.wrap(Secret(copying: [1, 2, 3]), with: Secret(copying: [UInt8](repeating: 1, count: 32)))
@@ -52,7 +52,7 @@ struct KeyWrapTests {
     }
   }
 
-  @Test("it agrees with OpenSSL's own key wrap", arguments: [16, 24, 32, 40, 64, 128])
+  @Test("The key wrap agrees with OpenSSL's own", arguments: [16, 24, 32, 40, 64, 128])
   func openSSL(count: Int) throws {
     var random = SeededRandom(seed: UInt64(count))
     for _ in 0..<20 {
@@ -64,7 +64,7 @@ struct KeyWrapTests {
   }
 }
 
-/// OpenSSL's one-call answers, which share no code with ours.
+/// Key wrapping with OpenSSL's one-call functions, which share no code with Keyhaul's.
 enum OpenSSLOracle {
   static func wrap(_ plain: [UInt8], with kek: [UInt8]) -> [UInt8]? {
     guard let context = EVP_CIPHER_CTX_new() else { return nil }

@@ -5,7 +5,7 @@ import Testing
 
 @testable import KeychainCrypto
 
-@Suite("Which class keys of a backup's keybag are bound to its device")
+@Suite("Device wraps in a backup's keybag")
 struct KeybagHardwareTests {
   private func deviceKey() throws -> DeviceKey { try DeviceKey(Secret(copying: [UInt8](repeating: 9, count: 16))) }
 
@@ -27,7 +27,7 @@ struct KeybagHardwareTests {
     BackupKeybag.classesWithoutHardware(of: bag, hasPassword: hasPassword).map(\.rawValue)
   }
 
-  @Test("none lacks the hardware's layer as a device makes it; the bag of a password passes for none without one")
+  @Test("A device's keybag has all device wraps, but one with a password lacks those of a keybag without")
   func made() throws {
     #expect(numbers(try bag("pw"), hasPassword: true) == [])
     #expect(numbers(try bag(nil), hasPassword: false) == [])
@@ -35,7 +35,7 @@ struct KeybagHardwareTests {
     #expect(numbers(try bag("pw"), hasPassword: false) == [6, 7, 8])
   }
 
-  @Test("every class with every value of WRAP", arguments: [true, false])
+  @Test("Every combination of class and WRAP is classified", arguments: [true, false])
   func everyWrap(hasPassword: Bool) throws {
     let password = hasPassword ? "pw" : nil
     let bound: [UInt32] = hasPassword ? [5, 9, 10, 11] : [5, 6, 7, 8, 9, 10, 11]
@@ -49,7 +49,7 @@ struct KeybagHardwareTests {
     }
   }
 
-  @Test("a class that occurs twice counts once, the passcode's class too, and one without WRAP is damaged instead")
+  @Test("A duplicate class counts once, including the passcode's class, and one without WRAP is damaged instead")
   func records() throws {
     var bag = try bag(nil)
     let key = try #require(bag.classKeys.first)
@@ -64,7 +64,7 @@ struct KeybagHardwareTests {
     #expect(numbers(bag, hasPassword: false) == [])
   }
 
-  @Test("a bag that lacks it is given no password, under which it would look like any other")
+  @Test("A password is not added to a keybag that lacks device wraps")
   func protecting() throws {
     for number in UInt32(5)...11 {
       let bag = try changed(number, to: 2, nil)
@@ -78,7 +78,7 @@ struct KeybagHardwareTests {
     }
   }
 
-  @Test("a bag whose classes of this device only lack it does not lose its password")
+  @Test("The password of a keybag whose this-device-only classes lack device wraps is not removed")
   func unprotecting() throws {
     for number: UInt32 in [5, 9, 10, 11] {
       let bag = try changed(number, to: 2, "pw")

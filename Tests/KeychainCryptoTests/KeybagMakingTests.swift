@@ -5,7 +5,7 @@ import Testing
 
 @testable import KeychainCrypto
 
-@Suite("Making a backup's keybag")
+@Suite("Creating keybags of backups")
 struct BackupKeybagTests {
   private let random = SeededRandomSource(seed: "a backup")
 
@@ -18,7 +18,7 @@ struct BackupKeybagTests {
 
   private func tags(_ records: [Keybag.Record]) -> [String] { records.map(\.tag.description) }
 
-  @Test("with a password it has the fields, the order and the wraps of a real one")
+  @Test("A keybag with a password has the fields, order and wraps of a real one")
   func encrypted() throws {
     let keybag = try make("secret").keybag
     #expect(
@@ -44,7 +44,7 @@ struct BackupKeybagTests {
     #expect(BackupKeybag.standardRounds == 10_000_000)
   }
 
-  @Test("without a password every keychain class needs the device, and there is no second round")
+  @Test("In a keybag without a password, every keychain class requires the device, and there is no second round")
   func unencrypted() throws {
     let keybag = try make(nil).keybag
     #expect(tags(keybag.header) == ["VERS", "TYPE", "UUID", "HMCK", "WRAP", "SALT", "ITER"])
@@ -58,7 +58,7 @@ struct BackupKeybagTests {
   }
 
   @Test(
-    "what was made opens with the same password and device after a trip through its bytes",
+    "A new keybag is unlocked with its password and device after a round trip",
     arguments: [nil, "secret", "\u{1F511} caf\u{E9}"])
   func opens(password: String?) throws {
     let made = try make(password)
@@ -71,7 +71,7 @@ struct BackupKeybagTests {
     #expect(keys.keybagUUID == read.uuid)
   }
 
-  @Test("another device's key opens the this-device-only classes to other bytes, and nothing says so")
+  @Test("Another device's key silently unwraps other bytes for the this-device-only classes")
   func otherDevice() throws {
     let made = try make("secret")
     let other = try DeviceKey(Secret(copying: [UInt8](repeating: 8, count: 16)))
@@ -81,7 +81,7 @@ struct BackupKeybagTests {
     #expect(keys.revealed(6) == made.classKeys.revealed(6))
   }
 
-  @Test("an empty password, one of NUL bytes and counts that readers refuse are refused")
+  @Test("An empty password, one of NUL bytes, and counts that readers reject are rejected")
   func refusals() throws {
     for password in ["", "\0", "\0\0"] {
       let error = #expect(throws: DataProtectionError.self) { _ = try make(password) }
@@ -94,7 +94,7 @@ struct BackupKeybagTests {
     _ = try make("x", rounds: 1)
   }
 
-  @Test("the same seed makes the same bag, the system's randomness never")
+  @Test("The same seed gives the same keybag, and the system's random source never does")
   func reproducible() throws {
     func seeded() throws -> [UInt8] {
       try BackupKeybag.make(
@@ -107,7 +107,7 @@ struct BackupKeybagTests {
     #expect(first.uuid != second.uuid)
   }
 
-  @Test("a new password changes salts and wraps and nothing else; the class keys stay")
+  @Test("Changing the password changes only salts and wraps, not the class keys")
   func rewrap() throws {
     let made = try make("old")
     let changed = try BackupKeybag.rewrap(
@@ -128,7 +128,7 @@ struct BackupKeybagTests {
     }
   }
 
-  @Test("a new password needs the old one, and a bag whose class keys all open")
+  @Test("Changing the password requires the old one, and that every class key can be unwrapped")
   func rewrapRefusals() throws {
     let made = try make("old")
     let wrong = #expect(throws: DataProtectionError.self) {
@@ -144,7 +144,7 @@ struct BackupKeybagTests {
     #expect(error?.reason == "10 of 11 class keys can be unwrapped, class 8 cannot")
   }
 
-  @Test("a bag of an old iOS keeps its one round")
+  @Test("A keybag of an old iOS version keeps its single round")
   func rewrapOneRound() throws {
     var bag = try make(nil).keybag
     bag = try BackupKeybag.rewrap(bag, from: .empty, to: Secret(utf8: "new"), random: random)
@@ -154,7 +154,7 @@ struct BackupKeybagTests {
   }
 }
 
-@Suite("The keybag of a device")
+@Suite("Keybags of devices")
 struct SystemKeybagTests {
   private let random = SeededRandomSource(seed: "a device")
   private let passcodeClasses: [UInt32] = [1, 2, 3, 5, 6, 7, 9, 10]
@@ -168,7 +168,7 @@ struct SystemKeybagTests {
     try SystemKeybag.make(passcode: Secret(utf8: passcode), hardware: hardware(), rounds: 100, random: random)
   }
 
-  @Test("it has twelve classes with a passcode and eleven without, under hardware and passcode")
+  @Test("A keybag has twelve classes with a passcode and eleven without, with the right wraps")
   func shape() throws {
     for (passcode, count) in [("1234", 12), ("", 11)] {
       let made = try make(passcode)
@@ -189,7 +189,7 @@ struct SystemKeybagTests {
     #expect(SystemKeybag.standardRounds == 50_000)
   }
 
-  @Test("after boot the classes that need the hardware alone are there, the others locked")
+  @Test("After a start, only the classes that need no passcode are available, and the others are locked")
   func beforeFirstUnlock() throws {
     let made = try make("1234")
     let bag = try SystemKeybag(parsing: made.keybag.serialized())
@@ -204,7 +204,7 @@ struct SystemKeybagTests {
     }
   }
 
-  @Test("the passcode opens everything, a wrong one nothing")
+  @Test("The passcode unlocks all classes, and a wrong one none")
   func unlock() throws {
     let made = try make("1234")
     let bag = try SystemKeybag(parsing: made.keybag.serialized())
@@ -220,7 +220,7 @@ struct SystemKeybagTests {
     }
   }
 
-  @Test("without a passcode the empty one opens it")
+  @Test("A keybag without a passcode is unlocked with the empty one")
   func noPasscode() throws {
     let made = try make("")
     let keys = try made.keybag.unlock(passcode: .empty, hardware: hardware())
@@ -228,7 +228,7 @@ struct SystemKeybagTests {
     #expect(keys[12] == .absent)
   }
 
-  @Test("other hardware does not open it, whatever the passcode")
+  @Test("Other hardware cannot unlock a keybag, with any passcode")
   func otherHardware() throws {
     let bag = try make("1234").keybag
     let error = #expect(throws: DataProtectionError.self) {
@@ -238,7 +238,7 @@ struct SystemKeybagTests {
     #expect(throws: DataProtectionError.self) { _ = try bag.unlockBeforeFirstUnlock(hardware: hardware(2)) }
   }
 
-  @Test("every changed byte is noticed by the signature or by the reader")
+  @Test("Every changed byte is detected by the signature or by the reader")
   func tampering() throws {
     let bytes = try make("1234").keybag.serialized()
     for index in bytes.indices {
@@ -251,7 +251,7 @@ struct SystemKeybagTests {
     }
   }
 
-  @Test("the signature is HMAC-SHA1 over DATA with the key that HMCK holds under key 0x835")
+  @Test("The signature is the HMAC-SHA1 of DATA with the key in HMCK, unwrapped with key 0x835")
   func signature() throws {
     let bag = try make("1234").keybag
     let wrapped = try #require(bag.keybag.hmacKey)
@@ -262,13 +262,13 @@ struct SystemKeybagTests {
     #expect(bag.signed.signature == expected)
   }
 
-  /// HMAC written out (RFC 2104) over the tests' own SHA-1.
+  /// Computes HMAC (RFC 2104) with the tests' own SHA-1.
   private func hmacSHA1(key: [UInt8], message: [UInt8]) -> [UInt8] {
     let padded = key + [UInt8](repeating: 0, count: 64 - key.count)
     return SHA1.hash(padded.map { $0 ^ 0x5C } + SHA1.hash(padded.map { $0 ^ 0x36 } + message))
   }
 
-  @Test("a changed passcode keeps every class key, and the old one no longer opens")
+  @Test("Changing the passcode keeps every class key, and the old passcode no longer works")
   func change() throws {
     let made = try make("1234")
     let changed = try made.keybag.changingPasscode(
@@ -284,7 +284,7 @@ struct SystemKeybagTests {
     #expect(keys.revealed(12) == made.classKeys.revealed(12))
   }
 
-  @Test("removing the passcode destroys class 12, and setting one again makes a new key")
+  @Test("Removing the passcode destroys class 12, and setting one again creates a new key")
   func removeAndSet() throws {
     let first = try make("1234")
     let without = try first.keybag.changingPasscode(
@@ -300,7 +300,7 @@ struct SystemKeybagTests {
     #expect(again.classKeys.revealed(9) == first.classKeys.revealed(9))
   }
 
-  @Test("changing needs the old passcode, and one of NUL bytes is refused")
+  @Test("Changing the passcode requires the old one, and a passcode of NUL bytes is rejected")
   func refusals() throws {
     let made = try make("1234")
     let error = #expect(throws: DataProtectionError.self) {
@@ -316,11 +316,11 @@ struct SystemKeybagTests {
   }
 }
 
-@Suite("Keys in a device's memory")
+@Suite("Unlocked keys in a device's memory")
 struct ClassKeyMemoryTests {
   private func keys() throws -> ClassKeys { try SyntheticBackup().unlock(withDeviceKey: true) }
 
-  @Test("what is written comes back, keys, availability and the keybag they belong to")
+  @Test("A round trip preserves keys, availability and the keybag's UUID")
   func roundTrip() throws {
     let keys = try keys()
     let back = try ClassKeys(importing: keys.exported())
@@ -334,7 +334,7 @@ struct ClassKeyMemoryTests {
     #expect(uuids[0] == uuids[1])
   }
 
-  @Test("locking drops keys: they are in neither the value nor what is written from then on")
+  @Test("Locking drops keys from the value and from later exports")
   func drop() throws {
     var keys = try keys()
     let revealed = [keys.revealed(6), keys.revealed(7)]
@@ -354,7 +354,7 @@ struct ClassKeyMemoryTests {
     #expect(back.revealed(7) == kept)
   }
 
-  @Test("a Curve25519 class comes back with its public key")
+  @Test("A Curve25519 class keeps its public key in a round trip")
   func curve25519() throws {
     let vector = try TestVectors.section("curve25519_class_file_key")
     let entry = ClassKeys.Entry(
@@ -368,7 +368,7 @@ struct ClassKeyMemoryTests {
     #expect(try publicKey == vector["class_public"].bytes)
   }
 
-  @Test("a torn or changed memory is refused")
+  @Test("Incomplete or changed memory is rejected")
   func damage() throws {
     let memory = try keys().exported().revealed
     for count in [0, 1, 31, 63, 64, memory.count - 1] {

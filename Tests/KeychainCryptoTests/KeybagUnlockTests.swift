@@ -5,9 +5,9 @@ import Testing
 
 @testable import KeychainCrypto
 
-@Suite("Opening a backup's keybag")
+@Suite("Unlocking keybags of backups")
 struct KeybagUnlockTests {
-  @Test("with password and device key all eleven class keys of the synthetic backup are there")
+  @Test("Password and device key unwrap all eleven class keys of the synthetic backup")
   func both() throws {
     let backup = try SyntheticBackup()
     let keys = try backup.unlock(withDeviceKey: true)
@@ -24,7 +24,7 @@ struct KeybagUnlockTests {
     #expect(texts == ["11 of 11 class keys can be unwrapped", nil])
   }
 
-  @Test("without the device key the this-device-only classes are device-bound and hold no key")
+  @Test("Without the device key, the this-device-only classes are device-bound and have no key")
   func passwordAlone() throws {
     let backup = try SyntheticBackup()
     let keys = try backup.unlock(withDeviceKey: false)
@@ -35,7 +35,7 @@ struct KeybagUnlockTests {
     for number: UInt32 in [1, 2, 3, 4, 6, 7, 8] { #expect(keys[number] == .available) }
   }
 
-  @Test("without a password nothing is derived and nothing opens, with a device key or without")
+  @Test("Without a password, nothing is derived or unwrapped, with a device key or without")
   func noPassword() throws {
     let backup = try SyntheticBackup()
     var worked = false
@@ -49,7 +49,7 @@ struct KeybagUnlockTests {
     for number: UInt32 in 1...11 { #expect(neither[number] == .locked) }
   }
 
-  @Test("the passcode key opens the bag again without the password")
+  @Test("The passcode key unlocks the keybag again without the password")
   func cachedKey() throws {
     let backup = try SyntheticBackup()
     let key = try backup.keybag.passcodeKey(password: Secret(utf8: backup.password))
@@ -62,7 +62,7 @@ struct KeybagUnlockTests {
     #expect(keys[6] == .available)
   }
 
-  @Test("a wrong password opens nothing and says so")
+  @Test("A wrong password unlocks nothing and is reported")
   func wrongPassword() throws {
     let backup = try SyntheticBackup()
     for password in ["", "correct horse\n", "Correct horse", "correct horse battery"] {
@@ -77,7 +77,7 @@ struct KeybagUnlockTests {
     }
   }
 
-  @Test("real bags of backups without a password open with the empty one, and every keychain class stays device-bound")
+  @Test("Real keybags without a password are unlocked with the empty one, and every keychain class stays device-bound")
   func unencrypted() throws {
     for entry in try TestVectors.list("unencrypted_backup_keybag") {
       let keybag = try Keybag(parsing: entry["keybag"].bytes)
@@ -104,7 +104,7 @@ struct KeybagUnlockTests {
     }
   }
 
-  @Test("every flipped bit of a wrapped class key costs that class alone, and is named")
+  @Test("A flipped bit of a wrapped class key damages only that class, which is reported")
   func flippedClassKey() throws {
     let backup = try SyntheticBackup()
     for index in backup.keybag.classKeys.indices {
@@ -123,7 +123,7 @@ struct KeybagUnlockTests {
     }
   }
 
-  @Test("the order of the classes does not matter")
+  @Test("The order of the classes does not matter")
   func shuffled() throws {
     let backup = try SyntheticBackup()
     var keybag = backup.keybag
@@ -134,13 +134,13 @@ struct KeybagUnlockTests {
   }
 }
 
-@Suite("A keybag whose records are not as they should be")
+@Suite("Unusual keybags")
 struct KeybagFaultTests {
   private static let passcodeKey = [UInt8](repeating: 0x11, count: 32)
   private static let deviceKey = [UInt8](repeating: 0x22, count: 16)
   private static let classKey = [UInt8](repeating: 0x33, count: 32)
 
-  /// A bag of class 6 as it should be, and class 7 as given.
+  /// Returns a keybag with a valid class 6 and the given class 7.
   private func bag(_ record: Keybag.ClassKey) throws -> Keybag {
     let sound = try Keybag.ClassKey(
       uuid: [UInt8](repeating: 6, count: 16), keyClass: .whenUnlocked, wrap: .password,
@@ -175,7 +175,7 @@ struct KeybagFaultTests {
     try DeviceKey(Secret(copying: Self.deviceKey)).wrap(Secret(copying: key)).revealed
   }
 
-  @Test("WRAP 1, 2 and 3 open in the order password, device")
+  @Test("WRAP 1, 2 and 3 are unwrapped in the order password, device")
   func soundWraps() throws {
     let key = [UInt8](repeating: 0x44, count: 32)
     for (wrap, wrapped, availability) in [
@@ -192,7 +192,7 @@ struct KeybagFaultTests {
   }
 
   @Test(
-    "a WRAP that names no layer, or an unknown one, makes the class unusable", arguments: [UInt32(0), 4, 5, 6, 7, .max])
+    "An empty or unknown WRAP makes the class unusable", arguments: [UInt32(0), 4, 5, 6, 7, .max])
   func unknownWraps(wrap: UInt32) throws {
     let keys = try unlock(bag(record(wrap: wrap, wrappedKey: Self.classKey)))
     #expect(keys[7] == .damaged)
@@ -203,7 +203,7 @@ struct KeybagFaultTests {
   }
 
   @Test(
-    "a wrapped key of another length than its WRAP asks for makes the class unusable",
+    "A wrapped key whose length does not match its WRAP makes the class unusable",
     arguments: [(UInt32(1), 40), (1, 31), (1, 33), (2, 32), (2, 39), (2, 41), (2, 72), (3, 32), (3, 0)])
   func lengths(wrap: UInt32, count: Int) throws {
     let keys = try unlock(bag(record(wrap: wrap, wrappedKey: [UInt8](repeating: 0, count: count))))
@@ -213,7 +213,7 @@ struct KeybagFaultTests {
     #expect(report?.hasSuffix("class 7: its WPKY has \(count) bytes, not \(wrap == 1 ? 32 : 40)") == true)
   }
 
-  @Test("a Curve25519 class needs its public key, and the one that belongs to it")
+  @Test("A Curve25519 class requires its own public key")
   func curve25519() throws {
     let vector = try TestVectors.section("curve25519_class_file_key")
     let wrapped = try passwordWrapped(vector["class_private"].bytes)
@@ -229,7 +229,7 @@ struct KeybagFaultTests {
     #expect(unknown[7] == .damaged)
   }
 
-  @Test("through the device's layer a Curve25519 class proves the device: another's hardware key leaves it bound")
+  @Test("The public key of a Curve25519 class reveals another device's key")
   func curve25519ThroughDevice() throws {
     let vector = try TestVectors.section("curve25519_class_file_key")
     let wrapped = try passwordWrapped(deviceWrapped(vector["class_private"].bytes))
@@ -241,7 +241,7 @@ struct KeybagFaultTests {
     #expect(other.revealed(7) == nil)
   }
 
-  @Test("a class that occurs twice is not guessed at")
+  @Test("A duplicate class is not used")
   func twice() throws {
     let keys = try unlock(bag(record(6, wrap: 2, wrappedKey: passwordWrapped(Self.classKey))))
     #expect(keys[6] == .damaged)
@@ -250,7 +250,7 @@ struct KeybagFaultTests {
   }
 
   @Test(
-    "class numbers are taken as they stand: 0, 12, 15 and 16 are classes of their own",
+    "Class numbers are used whole: 0, 12, 15 and 16 are separate classes",
     arguments: [UInt32(0), 12, 15, 0x16])
   func numbers(number: UInt32) throws {
     let keys = try unlock(bag(record(number, wrap: 2, wrappedKey: passwordWrapped(Self.classKey))))
@@ -258,7 +258,7 @@ struct KeybagFaultTests {
     #expect(keys[6] == .available)
   }
 
-  @Test("a bag without a class that the password wraps never counts as opened")
+  @Test("A keybag without a class that the password wraps is never unlocked")
   func noPasswordClass() throws {
     var keybag = try bag(record(wrap: 1, wrappedKey: Self.classKey))
     keybag.classKeys.removeFirst()
@@ -271,7 +271,7 @@ struct KeybagFaultTests {
     #expect(throws: DataProtectionError.self) { _ = try unlock(keybag) }
   }
 
-  @Test("a bag whose only password class has a wrong length is damaged, and the password not blamed")
+  @Test("A keybag whose only password class has a wrong length is damaged, and the password is not blamed")
   func nothingToTry() throws {
     var keybag = try bag(record(wrap: 2, wrappedKey: [1, 2, 3]))
     keybag.classKeys.removeFirst()
@@ -279,7 +279,7 @@ struct KeybagFaultTests {
     #expect(error?.code == .damagedKeybag)
   }
 
-  @Test("missing header fields are named, before any work")
+  @Test("Missing header fields are reported before any work")
   func missingFields() throws {
     let sound = try bag(record(wrap: 2, wrappedKey: passwordWrapped(Self.classKey)))
     var noSalt = sound
@@ -298,7 +298,7 @@ struct KeybagFaultTests {
     #expect(throws: DataProtectionError.self) { _ = try unlock(noUUID) }
   }
 
-  @Test("two rounds are decided by both DPIC and DPSL being there, and DPIC above zero")
+  @Test("There are two rounds only if DPIC and DPSL exist and DPIC is above zero")
   func presence() throws {
     var keybag = try bag(record(wrap: 2, wrappedKey: passwordWrapped(Self.classKey)))
     #expect(try keybag.derivationParameters().first == nil)
@@ -310,7 +310,7 @@ struct KeybagFaultTests {
     #expect(try keybag.derivationParameters().first == nil)
   }
 
-  @Test("a bag that asks for too much is refused before any work")
+  @Test("A keybag that requires too many iterations is rejected before any work")
   func tooMuch() throws {
     var keybag = try SyntheticBackup().keybag
     keybag.dpic = .max

@@ -5,18 +5,18 @@ import Testing
 
 @testable import KeychainCrypto
 
-@Suite("An item as iOS 4 sealed it")
+@Suite("Items of iOS 4")
 struct LegacyItemTests {
   private let secret = Array("hunter2".utf8)
 
-  /// Version, class, wrapped key, ciphertext, written by hand.
+  /// A blob from its parts: version, class, wrapped key, ciphertext.
   private func blob(_ keys: ClassKeys) throws -> [UInt8] {
     let key = try Secret(count: 32, from: SeededRandomSource(seed: "legacy"))
     let field = try keys.wrapFileKey(key, keyClass: .whenUnlocked)
     return [0, 0, 0, 0] + field + (try FileCipher.encrypt(secret, key: key))
   }
 
-  @Test("gives its secret, and nothing else is in it")
+  @Test("An item gives its secret and nothing else")
   func opens() throws {
     let keys = try SyntheticBackup().unlock(withDeviceKey: false)
     let bytes = try blob(keys)
@@ -27,7 +27,7 @@ struct LegacyItemTests {
     #expect(opened == secret)
   }
 
-  @Test("is damaged where its key or its padding is, and stays closed without its class")
+  @Test("An item is damaged if its key or padding is, and cannot be decrypted without its class")
   func faults() throws {
     let keys = try SyntheticBackup().unlock(withDeviceKey: false)
     let bytes = try blob(keys)
@@ -48,7 +48,7 @@ struct LegacyItemTests {
     #expect(try fault(bytes.flipping(bit: 8 * 4 + 7)) == .noClassKey)
   }
 
-  @Test("is read by its own format alone")
+  @Test("An item is read only by its own format")
   func parsing() throws {
     let keys = try SyntheticBackup().unlock(withDeviceKey: false)
     let bytes = try blob(keys)
@@ -68,10 +68,10 @@ struct LegacyItemTests {
   }
 }
 
-@Suite("A backup's keybag of any age")
+@Suite("Keybags of any version")
 struct KeybagVarietyTests {
   @Test(
-    "opens whatever its version, with its classes in any order and records that no one knows",
+    "A keybag is unlocked with any version, with its classes in any order and with unknown records",
     arguments: [2, 3, 4, 5, 9])
   func versions(version: UInt32) throws {
     let backup = try SyntheticBackup()
@@ -80,7 +80,7 @@ struct KeybagVarietyTests {
     for turn in 0..<3 {
       var random = SeededRandom(seed: UInt64(turn))
       keybag.classKeys.shuffle(using: &random)
-      // An unknown record in the header, one in the last class, and a class that has no number known.
+      // An unknown record in the header, one in the last class, and a class with an unknown number.
       let unknown: [UInt8] = Array("XYZW".utf8) + [0, 0, 0, 3, 1, 2, 3]
       let bytes = unknown + keybag.serialized() + unknown
       let parsed = try Keybag(parsing: bytes)
@@ -93,7 +93,7 @@ struct KeybagVarietyTests {
     }
   }
 
-  @Test("has no good key where WRAP is 3 and the device's key is missing: what unwraps is still sealed")
+  @Test("A class with WRAP 3 has no usable key without the device key")
   func wrapThree() throws {
     let backup = try SyntheticBackup()
     let keys = try backup.unlock(withDeviceKey: false)
@@ -105,7 +105,7 @@ struct KeybagVarietyTests {
     }
   }
 
-  @Test("of a backup without a password opens with the empty one, and every keychain class stays device-bound")
+  @Test("A keybag without a password is unlocked with the empty one, and every keychain class stays device-bound")
   func emptyPassword() throws {
     for bag in try TestVectors.section("unencrypted_backup_keybag").elements {
       let keybag = try Keybag(parsing: try bag["keybag"].bytes)

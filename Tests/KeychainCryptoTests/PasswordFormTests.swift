@@ -5,19 +5,19 @@ import Testing
 
 @testable import KeychainCrypto
 
-@Suite("A password in another Unicode form")
+@Suite("Unicode forms of passwords")
 struct PasswordFormTests {
   private func form(_ form: PasswordForm, of text: String) -> String? {
     guard let other = Secret(utf8: text).inForm(form) else { return nil }
     return String(decoding: other.revealed, as: UTF8.self)
   }
 
-  /// By scalars: Swift holds texts equal that differ in form alone.
+  /// Compares scalars, because Swift treats the forms of a text as equal.
   private func expect(_ text: String?, _ scalars: [UInt32]) {
     #expect(text?.unicodeScalars.map(\.value) == scalars)
   }
 
-  @Test("is composed and decomposed as the annex's own examples are")
+  @Test("Composing and decomposing match the examples of Unicode Annex #15")
   func examples() {
     expect(form(.decomposed, of: "\u{E9}"), [0x65, 0x301])
     expect(form(.composed, of: "e\u{301}"), [0xE9])
@@ -32,7 +32,7 @@ struct PasswordFormTests {
     expect(form(.decomposed, of: "\u{D4DB}"), [0x1111, 0x1171, 0x11B6])
     expect(form(.composed, of: "\u{1111}\u{1171}\u{11B6}"), [0xD4DB])
     expect(form(.composed, of: "\u{AC00}\u{11A8}"), [0xAC01])
-    // The place before the first trailing consonant is none of them, and stays.
+    // The scalar before the first trailing consonant is not a consonant, and stays.
     #expect(form(.composed, of: "\u{AC00}\u{11A7}") == nil)
     expect(form(.composed, of: "e\u{301}\u{AC00}\u{11A7}\u{11A8}e\u{301}"), [0xE9, 0xAC00, 0x11A7, 0x11A8, 0xE9])
     // Excluded from composition, and blocked by a letter between.
@@ -40,7 +40,7 @@ struct PasswordFormTests {
     #expect(form(.composed, of: "ea\u{301}x") == "e\u{E1}x")
   }
 
-  @Test("agrees with Swift's own equality for every letter that has two forms")
+  @Test("Both forms are equal in Swift for every letter that has two forms")
   func agreesWithEquality() {
     for value in (0xA0...0x2FFF as ClosedRange<UInt32>).compactMap(Unicode.Scalar.init) {
       let text = "a\(value)b"
@@ -53,7 +53,7 @@ struct PasswordFormTests {
     }
   }
 
-  @Test("has none where it is all ASCII, in that form already, or not UTF-8")
+  @Test("There is no other form of ASCII text, of text in that form, or of bytes that are not UTF-8")
   func none() {
     for form in PasswordForm.allCases {
       #expect(self.form(form, of: "correct horse") == nil)
@@ -66,7 +66,7 @@ struct PasswordFormTests {
     #expect(form(.asGiven, of: "\u{E9}") == nil)
   }
 
-  @Test("A byte order mark is left out once, and not of a password that is the mark alone")
+  @Test("A byte order mark is removed once, but not from a password that consists only of it")
   func mark() {
     #expect(form(.withoutMark, of: "\u{FEFF}test") == "test")
     expect(form(.withoutMark, of: "\u{FEFF}\u{FEFF}x"), [0xFEFF, 0x78])
@@ -76,7 +76,7 @@ struct PasswordFormTests {
     #expect(form(.withoutMark, of: "\u{FEFF}") == nil && form(.withoutMark, of: "x\u{FEFF}") == nil)
   }
 
-  @Test("opens a keybag that was made with the other one, and says which fitted")
+  @Test("A keybag is unlocked with another form of its password, which is reported")
   func opens() throws {
     let hardware = try HardwareUID(from: SeededRandomSource(seed: "form"))
     let texts: [(made: String, given: String, form: PasswordForm)] = [
@@ -105,7 +105,7 @@ struct PasswordFormTests {
   }
 
   @Test(
-    "a password of 64 characters, one with \"!\", a space or a newline at its end is taken as it is",
+    "A password of 64 characters with \"!\", a space or a newline at its end is used unchanged",
     arguments: [
       String(repeating: "0123456789abcdef", count: 4), String(repeating: "x", count: 65), "hunter2!", "hunter2 ",
       " hunter2",

@@ -5,11 +5,11 @@ import Testing
 
 @testable import KeychainCrypto
 
-@Suite("The key of a record that iOS 10.0 sealed")
+@Suite("The record key of iOS 10.0 manifests")
 struct RecordKeyTests {
   private let salt = [UInt8](0..<8)
   private let plain = "bplist00 a record of 29 bytes"
-  /// Made with `openssl enc -aes-128-cbc`, the key with `hashlib`.
+  /// A record from `openssl enc -aes-128-cbc`, with a key from Python's `hashlib`.
   private let sealed =
     "e8eeec875936ccd174011b9a4a9391ae9f47e7d741208e32d7bd713ee46f99cf"
 
@@ -17,12 +17,12 @@ struct RecordKeyTests {
     try RecordKey(password: Secret(utf8: password), salt: salt ?? self.salt)
   }
 
-  @Test("opens what OpenSSL's own program sealed")
+  @Test("A record that OpenSSL's program encrypted is decrypted")
   func knownAnswer() throws {
     #expect(try key().open([UInt8](hex: sealed)) == Array(plain.utf8))
   }
 
-  @Test("is another one with another password or another salt, and says that the record does not open")
+  @Test("Another password or salt gives another key, which cannot decrypt the record")
   func others() throws {
     for other in [try key("correct hors"), try key(salt: [1] + salt.dropFirst()), try key("", salt: [])] {
       let error = #expect(throws: DataProtectionError.self) { try other.open([UInt8](hex: sealed)) }
@@ -30,7 +30,7 @@ struct RecordKeyTests {
     }
   }
 
-  @Test("takes whole blocks alone", arguments: [0, 1, 15, 17, 31])
+  @Test("A record must consist of whole blocks", arguments: [0, 1, 15, 17, 31])
   func wholeBlocks(count: Int) throws {
     let bytes = try [UInt8](hex: sealed).prefix(count)
     let error = #expect(throws: DataProtectionError.self) { try key().open(Array(bytes)) }

@@ -4,9 +4,9 @@ import Testing
 
 @testable import KeychainCrypto
 
-@Suite("How much work a file may ask for")
+@Suite("The limit on iterations")
 struct RoundLimitTests {
-  /// Runs a derivation that stops at its first progress call, and tells whether that call came.
+  /// Runs a derivation that is canceled at its first progress call, and returns whether that call was made.
   private func run(_ iterations: UInt32, _ first: UInt32?, limit: Int) -> (
     code: DataProtectionError.Code?, reason: String?, worked: Bool
   ) {
@@ -26,7 +26,7 @@ struct RoundLimitTests {
     }
   }
 
-  @Test("at the limit it works, one over it is refused before any work")
+  @Test("A derivation at the limit works, and one above it is rejected before any work")
   func bothSides() {
     #expect(run(400, 600, limit: 1000) == (nil, nil, true))
     let over = run(401, 600, limit: 1000)
@@ -36,7 +36,7 @@ struct RoundLimitTests {
     #expect(run(1001, nil, limit: 1000) == (.roundsOverLimit, run(1001, nil, limit: 1000).reason, false))
   }
 
-  @Test("the standard limit is twenty million, both counts together")
+  @Test("The standard limit is 20,000,000, for both counts together")
   func standard() throws {
     #expect(RoundLimit.standard == 20_000_000)
     try RoundLimit.check([10_000, 19_990_000], acceptingAtMost: RoundLimit.standard)
@@ -45,7 +45,7 @@ struct RoundLimitTests {
     }
   }
 
-  @Test("counts of 2^32 - 1 are refused at once, without wrapping around")
+  @Test("Counts of 2^32 - 1 are rejected at once, without overflow")
   func largest() {
     let answer = run(.max, .max, limit: RoundLimit.standard)
     #expect(answer.code == .roundsOverLimit)
@@ -58,19 +58,19 @@ struct RoundLimitTests {
         == "it asks for 4,294,967,295 iterations, over the limit of 20,000,000; a real backup asks for 10,010,000")
   }
 
-  @Test("a derivation with no iterations is no derivation")
+  @Test("A derivation without iterations is rejected")
   func none() {
     #expect(run(0, nil, limit: 1000).code == .damagedKeybag)
     #expect(run(10, 0, limit: 1000).code == .damagedKeybag)
     #expect(!run(0, 10, limit: 1000).worked)
   }
 
-  @Test("a limit below zero accepts nothing")
+  @Test("A limit below zero accepts nothing")
   func negative() {
     #expect(run(1, nil, limit: -1).code == .roundsOverLimit)
   }
 
-  @Test("the tangled derivation of a device has the same limit")
+  @Test("The passcode derivation of a device has the same limit")
   func tangle() throws {
     let hardware = try HardwareUID(Secret(copying: [UInt8](repeating: 1, count: 32)))
     _ = try hardware.passcodeKey(passcode: .empty, salt: [1], rounds: 100, acceptingAtMost: 100)
@@ -82,7 +82,7 @@ struct RoundLimitTests {
   }
 }
 
-@Suite("A count of rounds far above the usual")
+@Suite("Excessive iteration counts")
 struct UnusualRoundsTests {
   private func unusual(_ iterations: UInt32, _ first: UInt32? = nil) -> UnusualRounds? {
     PasswordDerivation.Parameters(
@@ -90,7 +90,7 @@ struct UnusualRoundsTests {
     ).unusualRounds
   }
 
-  @Test("is more than five times what real keybags of its form ask for")
+  @Test("A count is excessive above five times that of real keybags")
   func bothSides() {
     #expect(RoundLimit.usualMultiple == 5)
     #expect(unusual(10_000) == nil && unusual(50_000) == nil && unusual(1) == nil)
@@ -100,7 +100,7 @@ struct UnusualRoundsTests {
     #expect(unusual(10_000, 50_000_001)?.usual == 10_000_000)
   }
 
-  @Test("is told by how many times, of the round where that is more")
+  @Test("The larger of two excessive counts is reported, with its factor")
   func multiples() {
     #expect(unusual(4_000_000)?.multiple == 400)
     #expect(unusual(59_999)?.multiple == 5)
@@ -110,7 +110,7 @@ struct UnusualRoundsTests {
     #expect(unusual(.max, .max)?.usual == 10_000)
   }
 
-  @Test("is no error of its own: within the limit it derives")
+  @Test("An excessive count within the limit is accepted")
   func accepted() throws {
     let parameters = PasswordDerivation.Parameters(salt: [1], iterations: 50_001)
     _ = try PasswordDerivation.passcodeKey(password: .empty, parameters: parameters)

@@ -5,11 +5,11 @@ import Testing
 
 @testable import KeychainCrypto
 
-@Suite("A secret")
+@Suite("Secrets")
 struct SecretTests {
   private struct Refusal: Error, Equatable {}
 
-  @Test("lends its bytes and gives back what the closure returns or throws")
+  @Test("A secret lends its bytes, and passes on the closure's result or error")
   func lending() throws {
     let secret = Secret(copying: [1, 2, 3])
     #expect(secret.withBytes { $0.reduce(0, { $0 + Int($1) }) } == 6)
@@ -18,7 +18,7 @@ struct SecretTests {
     #expect(isEmpty)
   }
 
-  @Test("starts zeroed, and ends with the error where its initialiser throws")
+  @Test("A new secret is zeroed, and an error of its initializer is rethrown")
   func throwingInitialiser() throws {
     var seen: [UInt8] = [9]
     let error = #expect(throws: Refusal.self) {
@@ -32,7 +32,7 @@ struct SecretTests {
     #expect(seen == [0, 0, 0, 0])
   }
 
-  @Test("matches equal bytes and nothing else")
+  @Test("A secret matches equal bytes only")
   func matching() {
     let secret = Secret(copying: [1, 2, 3])
     for (bytes, expected) in [
@@ -46,22 +46,22 @@ struct SecretTests {
     #expect(empties)
   }
 
-  @Test("a copy is a second owner that outlives the first")
+  @Test("A copy is a second owner that outlives the first")
   func copying() {
     func copyOfLocal() -> Secret { Secret(copying: [4, 5]).copy() }
     let copy = copyOfLocal()
     #expect(copy.revealed == [4, 5])
   }
 
-  @Test("text becomes its UTF-8 bytes, with nothing normalised or trimmed")
+  @Test("Text becomes UTF-8 without normalization or trimming")
   func text() {
     #expect(Secret(utf8: "e\u{301} \n").revealed == [0x65, 0xCC, 0x81, 0x20, 0x0A])
   }
 }
 
-@Suite("Randomness")
+@Suite("Random sources")
 struct RandomnessTests {
-  @Test("the seeded source gives the same stream however it is cut, and another one for another seed")
+  @Test("The seeded source gives the same stream in any portions, and another stream for another seed")
   func seeded() throws {
     let whole = try SeededRandomSource(seed: "a").bytes(100)
     let source = SeededRandomSource(seed: "a")
@@ -72,7 +72,7 @@ struct RandomnessTests {
     #expect(Array(whole.prefix(32)) == firstBlock)
   }
 
-  @Test("the system's source fills the buffer and does not repeat")
+  @Test("The system's source fills the buffer and does not repeat itself")
   func system() throws {
     let first = try SystemRandomSource().bytes(32)
     let second = try SystemRandomSource().bytes(32)
@@ -87,7 +87,7 @@ struct RandomnessTests {
     }
   }
 
-  @Test("where it fails nothing is made")
+  @Test("Nothing is created if the random source fails")
   func failing() throws {
     let made = #expect(throws: DataProtectionError.self) {
       _ = try HardwareUID(from: FailingSource())
@@ -103,7 +103,7 @@ struct RandomnessTests {
 
 @Suite("Digests")
 struct DigestTests {
-  @Test("the examples of FIPS 180 come out, in one go and in portions")
+  @Test("The examples of FIPS 180 are hashed at once and in portions")
   func examples() throws {
     let message = Array("abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq".utf8)
     let sha256 = "248d6a61d20638b8e5c026930c3e6039a33ce45964ff2167f6ecedd419db06c1"
@@ -117,7 +117,7 @@ struct DigestTests {
       try stream.update(Array(message[cut...]))
       #expect(try stream.finish().hex == sha256)
       let other = try DigestStream(.sha1)
-      // A second message begins where the first has ended.
+      // The stream must start a second message after the first.
       for _ in 0..<2 {
         try message[..<cut].withUnsafeBytes { try other.update($0) }
         try message[cut...].withUnsafeBytes { try other.update($0) }

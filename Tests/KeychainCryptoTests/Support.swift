@@ -8,18 +8,18 @@ extension Secret {
   init(hex text: String) throws { self.init(copying: try [UInt8](hex: text)) }
   init(_ vector: TestVectors) throws { self.init(copying: try vector.bytes) }
 
-  /// The bytes in clear, to compare them.
+  /// A copy of the secret bytes, for comparison.
   var revealed: [UInt8] { withBytes { Array($0) } }
 }
 
 extension ClassKeys {
-  /// A class key in clear, to compare it.
+  /// Returns a copy of a class key, for comparison.
   func revealed(_ number: UInt32) -> [UInt8]? { entries[KeyClass(rawValue: number)]?.key?.secret.revealed }
 
   subscript(number: UInt32) -> ClassKeyAvailability { availability(of: KeyClass(rawValue: number)) }
 }
 
-/// The backup of the vectors that was made by other code.
+/// The synthetic backup in the vectors, which other code created.
 struct SyntheticBackup {
   let vectors: TestVectors
   let keybag: Keybag

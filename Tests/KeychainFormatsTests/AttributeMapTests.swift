@@ -8,9 +8,9 @@ private struct Number: AttributeMapValue, ExpressibleByIntegerLiteral, Equatable
   init(integerLiteral value: Int) { self.value = value }
 }
 
-@Suite("A map of attributes")
+@Suite("Attribute maps")
 struct AttributeMapTests {
-  /// A number that follows from the one before, for steps that are the same in every run.
+  /// A reproducible sequence of numbers.
   private struct Steps {
     var state: UInt64
     mutating func next(_ limit: Int) -> Int {
@@ -19,7 +19,8 @@ struct AttributeMapTests {
     }
   }
 
-  @Test("holds what a dictionary holds, after any changes, few codes and very many", arguments: [4, 30, 200])
+  @Test(
+    "An attribute map equals a dictionary after any changes, with few codes and with many", arguments: [4, 30, 200])
   func changes(codeCount: Int) {
     var (map, dictionary): (AttributeMap<Number>, [AttributeCode: Number]) = ([:], [:])
     var steps = Steps(state: UInt64(codeCount))
@@ -41,7 +42,7 @@ struct AttributeMapTests {
         == dictionary.count { $0.value.value.isMultiple(of: 2) })
   }
 
-  /// Of every type that an item's attribute has, now and then of one that only a property list has.
+  /// Returns a value of any attribute type, or sometimes of a type that only property lists have.
   private func value(_ steps: inout Steps) -> PropertyValue {
     let number = steps.next(1000)
     switch steps.next(24) {
@@ -57,7 +58,7 @@ struct AttributeMapTests {
   }
 
   @Test(
-    "holds the same whether its values are packed or not, and whatever is changed of packed ones", arguments: [14, 90])
+    "A packed map has the same values as an unpacked one, and stays equal after changes", arguments: [14, 90])
   func packing(codeCount: Int) {
     var (map, dictionary): (AttributeMap<PropertyValue>, [AttributeCode: PropertyValue]) = ([:], [:])
     var steps = Steps(state: 7)
@@ -75,13 +76,13 @@ struct AttributeMapTests {
     #expect(packedCount > 20)
   }
 
-  @Test("keeps the text of a date, a number that is none, and an empty value, where they are packed")
+  @Test("Packing preserves the text of a date, a date that is not a number, and empty values")
   func packedExactly() throws {
     let dates: [KeychainDate] = [
       KeychainDate(secondsSinceReferenceDate: 0.25, encodedText: "20010101000000.25Z"),
       KeychainDate(secondsSinceReferenceDate: 0.25), KeychainDate(secondsSinceReferenceDate: .nan),
       KeychainDate(secondsSinceReferenceDate: -.infinity, encodedText: ""),
-      // Whole ones, one with a zone, one in a form that nobody writes, and texts that say another moment or nothing.
+      // Dates in whole seconds, with a time zone and in an unusual form, and texts that do not match the date.
       try DERDate.date(of: "20240309122640Z"), try DERDate.date(of: "20240309122640.125Z"),
       try DERDate.date(of: "20240309122640.5-0730"), try DERDate.date(of: "00010101000000.123456789012345678Z"),
       KeychainDate(secondsSinceReferenceDate: 1, encodedText: "20010101000000Z"),
@@ -111,7 +112,7 @@ struct AttributeMapTests {
     let numbers = bits + bits.map { 0 &- $0 } + [.min, .max]
     let integers = try #require(PackedPropertyValues(numbers.map(PropertyValue.integer)))
     #expect(numbers.indices.allSatisfy { integers[$0] == .integer(numbers[$0]) })
-    // A place of two bytes before and behind each, and its type: what is larger is not copied for each look at it.
+    // The largest packed value has two offsets of two bytes and its type.
     let room = (16 << 10) - 3 * 2 - 2 - 1
     #expect(PackedPropertyValues([.integer(1), .data(Array(repeating: 7, count: room))]) != nil)
     let others: [PropertyValue] = [
@@ -123,7 +124,7 @@ struct AttributeMapTests {
     }
   }
 
-  @Test("says where each value lies in one byte or in two, whichever side of the boundary they end on")
+  @Test("A packed map finds its values with offsets of one byte and of two bytes")
   func packedPlaces() throws {
     for count in 230...270 {
       let values: [PropertyValue] = [.data(Array(repeating: 7, count: count)), .string("end"), .integer(-3)]
@@ -132,7 +133,7 @@ struct AttributeMapTests {
     }
   }
 
-  @Test("is equal where codes and values are, and in no other case")
+  @Test("Two maps are equal only if they have the same codes and values")
   func equality() {
     let map: AttributeMap<Number> = ["acct": 1, "svce": 2]
     #expect(map == ["svce": 2, "acct": 1])
@@ -140,7 +141,7 @@ struct AttributeMapTests {
     #expect(map.mapValues { Number(integerLiteral: $0.value * 2) } == ["acct": 2, "svce": 4])
   }
 
-  @Test("merges as it is told")
+  @Test("Merging two maps combines the values of common codes")
   func merging() {
     var map: AttributeMap<Number> = ["acct": 1]
     map.merge(["acct": 2, "svce": 3]) { old, _ in old }
@@ -149,7 +150,7 @@ struct AttributeMapTests {
     #expect(map["acct"] == 2)
   }
 
-  @Test("tells codes apart that begin with the same seven letters")
+  @Test("Codes with the same first seven letters are different codes")
   func longCodes() {
     let map: AttributeMap<Number> = ["abcdefg": 1, "abcdefgh": 2, "abcdefgi": 3]
     #expect(map.count == 3 && map["abcdefg"] == 1 && map["abcdefgh"] == 2 && map["abcdefgi"] == 3)

@@ -4,9 +4,9 @@ import Testing
 
 @testable import KeychainFormats
 
-@Suite("Reading base64")
+@Suite("Base64 decoding")
 struct Base64ReadingTests {
-  @Test("gives back every length, as Foundation writes it")
+  @Test("Base64 of every length that Foundation encodes is decoded")
   func roundTrip() {
     for count in 0...50 {
       let bytes = (0..<count).map { UInt8(truncatingIfNeeded: $0 * 37 + 5) }
@@ -14,13 +14,13 @@ struct Base64ReadingTests {
     }
   }
 
-  @Test("may have ends of lines between its digits")
+  @Test("Base64 may contain line ends between its digits")
   func lines() {
     #expect(Base64Digits.bytes(of: "TWls\r\nay E\n=".utf8) == Array("Milk!".utf8))
   }
 
   @Test(
-    "is refused where it is cut, where something follows its padding, and where a digit is none",
+    "Base64 is rejected if it is truncated, continues after its padding or has an invalid digit",
     arguments: ["T", "TW", "TWl", "TWlsa", "TW=s", "====", "T===", "=TWl", "TWl*", "bplist00\u{0}"])
   func refused(text: String) {
     #expect(Base64Digits.bytes(of: text.utf8) == nil)

@@ -3,7 +3,7 @@ import KeychainFormats
 import TestSupport
 import Testing
 
-/// A binary property list put together by hand.
+/// A binary property list that is assembled from its parts.
 struct PlistRecipe {
   var header = Array("bplist00".utf8)
   var objects: [[UInt8]]
@@ -101,12 +101,14 @@ struct BinaryPlistFaultTests {
     object("a dictionary without values", [0xD1, 0], .truncated),
   ]
 
-  @Test("the error names the fault and its place", arguments: trailerFaults + objectFaults)
+  @Test(
+    "A binary property list with a fault is rejected with the reason and the offset",
+    arguments: trailerFaults + objectFaults)
   func fault(_ fault: Fault) {
     fault.check(.binaryPlist) { bytes throws(FormatError) in try BinaryPlist.decode(bytes) }
   }
 
-  @Test("integers of sixteen bytes are read where they fit in sixty-four bits")
+  @Test("An integer of 16 bytes is read if its value fits into 64 bits")
   func wideIntegers() throws {
     let negative = PlistRecipe([0x14] + [UInt8](repeating: 0xFF, count: 16)).bytes
     #expect(try BinaryPlist.decode(negative) == .integer(-1))
@@ -115,7 +117,7 @@ struct BinaryPlistFaultTests {
     #expect(try BinaryPlist.decode(PlistRecipe([0x22, 0x3F, 0x80, 0, 0]).bytes) == .real(1))
   }
 
-  @Test("as many levels as the limit are read, one more is not")
+  @Test("A property list with the maximum number of levels is read, and one more level is rejected")
   func depth() throws {
     func nested(_ levels: Int) -> PropertyValue { (1..<levels).reduce(.array([])) { value, _ in .array([value]) } }
     let limit = BinaryPlist.Limits.standard.maximumDepth
@@ -127,7 +129,7 @@ struct BinaryPlistFaultTests {
     #expect { try BinaryPlist.decode(deepest, limits: limits) } throws: { ($0 as? FormatError)?.code == .overLimit }
   }
 
-  @Test("a file of as many bytes as the limit is read, a byte more is not")
+  @Test("A property list with the maximum number of bytes is read, and one more byte is rejected")
   func byteCount() throws {
     let bytes = Self.list.bytes
     let exact = BinaryPlist.Limits(maximumByteCount: bytes.count, maximumDepth: 2, valuesPerByte: 1)
@@ -137,7 +139,7 @@ struct BinaryPlistFaultTests {
     #expect { try BinaryPlist.decode(bytes, limits: limits) } throws: { ($0 as? FormatError)?.code == .overLimit }
   }
 
-  @Test("shared containers that stand for a billion values are refused, and sharing one a few times is not")
+  @Test("Shared containers that expand to a billion values are rejected, but a few shared containers are read")
   func sharedContainers() throws {
     func doubling(_ levels: Int) -> [UInt8] {
       var recipe = PlistRecipe([0x51, 0x61]).with { $0.objects = [] }
@@ -149,7 +151,7 @@ struct BinaryPlistFaultTests {
     #expect(try BinaryPlist.decode(doubling(3)).arrayValue?.count == 2)
   }
 
-  @Test("objects that lie on top of each other are not copied again and again")
+  @Test("Overlapping objects of a property list are not copied repeatedly")
   func overlappingObjects() throws {
     // Objects 1 to 40 are all the same data of 100 bytes.
     let data: [UInt8] = [0x4F, 0x10, 100] + [UInt8](repeating: 7, count: 100)
@@ -164,7 +166,7 @@ struct BinaryPlistFaultTests {
     #expect { try BinaryPlist.decode(list(40)) } throws: { ($0 as? FormatError)?.code == .overLimit }
   }
 
-  @Test("as many values as the file has bytes are read where the limit is one for each, one more is not")
+  @Test("A property list with the maximum number of values per byte is read, and one more value is rejected")
   func valuesPerByte() throws {
     let shared = [0xAA] + [UInt8](repeating: 1, count: 10)
     let inner = [0xAA] + [UInt8](repeating: 2, count: 10)
@@ -177,7 +179,7 @@ struct BinaryPlistFaultTests {
     #expect { try BinaryPlist.decode(short, limits: limits) } throws: { ($0 as? FormatError)?.code == .overLimit }
   }
 
-  @Test("no prefix and no flipped bit brings the reader down")
+  @Test("Truncating a property list or flipping any of its bits does not crash the reader")
   func damage() throws {
     let bytes = try BinaryPlist.encode(
       .dictionary(["a": .array([.integer(70_000), .string("é"), .uid(1)]), "b": .data([1]), "c": .real(1)]))

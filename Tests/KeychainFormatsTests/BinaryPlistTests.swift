@@ -17,7 +17,7 @@ struct BinaryPlistTests {
     "decomposed": .string("e\u{301}"), "composed": .string("\u{E9}"),
   ])
 
-  @Test("Foundation reads what is written, value for value")
+  @Test("Foundation reads every value that the writer writes")
   func foundationReads() throws {
     let bytes = try BinaryPlist.encode(Self.everything)
     let read = try PropertyListSerialization.propertyList(from: Data(bytes), format: nil)
@@ -37,7 +37,7 @@ struct BinaryPlistTests {
     #expect((root["empty"] as? [Any])?.count == 4)
   }
 
-  @Test("what Foundation writes is read, value for value")
+  @Test("The reader reads every value that Foundation writes")
   func foundationWrites() throws {
     let source: [String: Any] = [
       "true": true, "numbers": [0, 255, 65_536, 4_294_967_296, -1, Int64.min], "real": 1.5, "text": "日本語 🔑",
@@ -57,7 +57,7 @@ struct BinaryPlistTests {
     #expect(root.entries.count == 9)
   }
 
-  @Test("every type is read back as it was written, references and sets among them")
+  @Test("Every type of value survives a round trip, including references and sets")
   func roundTrip() throws {
     let values: [PropertyValue] = [
       Self.everything, .uid(0), .uid(255), .uid(65_536), .uid(.max), .set([.integer(1)]), .string("\u{7F}\u{80}"),
@@ -66,7 +66,7 @@ struct BinaryPlistTests {
     for value in values { #expect(try BinaryPlist.decode(BinaryPlist.encode(value)) == value) }
   }
 
-  @Test("equal texts are stored once, texts that differ in bytes alone are not")
+  @Test("Equal texts are stored once, but texts with different bytes separately")
   func sharedTexts() throws {
     let text = String(repeating: "long text ", count: 20)
     let once = try BinaryPlist.encode(.array([.string(text)])).count
@@ -75,7 +75,7 @@ struct BinaryPlistTests {
     #expect(forms.arrayValue?.compactMap { $0.stringValue?.unicodeScalars.count } == [2, 1])
   }
 
-  @Test("the bytes of a small list are those of the published format")
+  @Test("The bytes of a small property list match the published format")
   func bytes() throws {
     let expected = try [UInt8](
       hex: "62706c6973743030 5161 1001 d1 00 01 08 0a 0c 000000000000 01 01"
@@ -83,7 +83,7 @@ struct BinaryPlistTests {
     #expect(try BinaryPlist.encode(.dictionary(["a": .integer(1)])) == expected)
   }
 
-  @Test("a null cannot be written")
+  @Test("A null cannot be written to a binary property list")
   func unencodable() {
     #expect { try BinaryPlist.encode(.array([.null])) } throws: { ($0 as? FormatError)?.code == .unencodable }
   }

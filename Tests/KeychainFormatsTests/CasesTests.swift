@@ -2,9 +2,11 @@ import Basics
 import TestSupport
 import Testing
 
-@Suite("The cases that a quick run takes")
+@Suite("The selection of test cases for a quick run")
 struct CasesTests {
-  @Test("are the first, the last and one of each stretch between them, in their order", arguments: [2, 3, 7, 99])
+  @Test(
+    "A quick run takes the first case, the last case and one case of each part between them, in order",
+    arguments: [2, 3, 7, 99])
   func part(count: Int) {
     let part = Cases.part(of: 0..<100, count: count, seed: 5)
     #expect(part.count == count && Set(part).count == count)
@@ -13,7 +15,7 @@ struct CasesTests {
     #expect(gaps.allSatisfy { $0 <= 2 * (98 / max(count - 2, 1) + 1) })
   }
 
-  @Test("are all where there are no more, and the first alone where it is one")
+  @Test("A quick run takes all cases if there are few, and the first one if it takes only one")
   func edges() {
     #expect(Cases.part(of: [1, 2, 3], count: 3, seed: 1) == [1, 2, 3])
     #expect(Cases.part(of: [1, 2, 3], count: 9, seed: 1) == [1, 2, 3])
@@ -21,14 +23,14 @@ struct CasesTests {
     #expect(Cases.part(of: [Int](), count: 4, seed: 1) == [])
   }
 
-  @Test("are the same in every run, and others with another seed")
+  @Test("A quick run with the same seed takes the same cases, and with another seed other cases")
   func seeded() {
     let part = Cases.part(of: 0..<1000, count: 10, seed: 1)
     #expect(part == Cases.part(of: 0..<1000, count: 10, seed: 1))
     #expect(part != Cases.part(of: 0..<1000, count: 10, seed: 2))
   }
 
-  @Test("are a part, unless the run is exhaustive")
+  @Test("An exhaustive run takes all cases")
   func exhaustive() {
     #expect(Cases.count(50, quick: 10) == (Cases.areAllRun ? 50 : 10))
     #expect(Cases.count(5, quick: 10) == 5)

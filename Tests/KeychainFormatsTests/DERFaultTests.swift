@@ -46,10 +46,10 @@ struct DERFaultTests {
     Fault("a UTCTime with a fraction", date("200106140001.5Z", tag: 0x17), .malformed, at: 0),
   ]
 
-  @Test("the error names the fault and its place", arguments: faults)
+  @Test("A DER property list with a fault is rejected with the reason and the offset", arguments: faults)
   func fault(_ fault: Fault) { fault.check(.der, DERPropertyList.decode) }
 
-  @Test("sixty-four levels are read and written, sixty-five are not")
+  @Test("64 levels of DER are read and written, and 65 are rejected")
   func depth() throws {
     func nested(_ levels: Int) -> PropertyValue { (1..<levels).reduce(.array([])) { value, _ in .array([value]) } }
     func bytes(_ levels: Int) -> [UInt8] {
@@ -66,7 +66,7 @@ struct DERFaultTests {
     Fault("too deep", bytes(limit + 1), .overLimit, at: 127 + 2).check(.der, DERPropertyList.decode)
   }
 
-  @Test("a hundred thousand values are read, one more is not")
+  @Test("100,000 DER values are read, and one more is rejected")
   func valueCount() throws {
     func list(_ elements: Int) -> [UInt8] {
       let count = elements * 2
@@ -78,7 +78,7 @@ struct DERFaultTests {
     Fault("too many", list(limit), .overLimit, at: 5 + 2 * (limit - 1)).check(.der, DERPropertyList.decode)
   }
 
-  @Test("72 mebibytes are read, one byte more is not")
+  @Test("72 MiB of DER are read, and one more byte is rejected")
   func byteCount() throws {
     func data(_ total: Int) -> [UInt8] {
       let count = total - 6
@@ -92,7 +92,7 @@ struct DERFaultTests {
     Fault("too large", data(limit + 1), .overLimit, at: nil).check(.der, DERPropertyList.decode)
   }
 
-  @Test("no prefix and no flipped bit of a decrypted item brings the reader down")
+  @Test("Truncating a decrypted item or flipping any of its bits does not crash the reader")
   func damage() throws {
     let bytes = try TestVectors.section("synthetic_backup")["items"].elements[2]["plaintext_der_hex"].bytes
     readEveryDamage(of: bytes) { damaged in

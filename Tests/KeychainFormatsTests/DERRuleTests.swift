@@ -15,7 +15,7 @@ struct DERRuleTests {
       as: UTF8.self)
   }
 
-  @Test("a date's zone is taken off, and two-digit years turn at 50")
+  @Test("The time zone of a date is applied, and two-digit years from 50 on belong to the 20th century")
   func zonesAndShortYears() throws {
     #expect(try date("20010101010000+0100") == 0)
     #expect(try date("20001231190000-0500") == 0)
@@ -24,7 +24,7 @@ struct DERRuleTests {
     #expect(try date("490101000000Z", tag: 0x17) == 1_514_764_800)
   }
 
-  @Test("leap seconds count into the next minute, and leap days exist where the calendar has them")
+  @Test("A leap second counts into the next minute, and leap days follow the calendar")
   func leaps() throws {
     #expect(try date("20001231235960Z") == 0)
     #expect(try date("20001231235961Z") == 1)
@@ -32,7 +32,7 @@ struct DERRuleTests {
     #expect(throws: FormatError.self) { try date("19000229000000Z") }
   }
 
-  @Test("a moment before 2001 has the complement of its digits as the fraction")
+  @Test("A date before 2001 has the complement of its digits as its fraction")
   func negativeFractions() throws {
     #expect(try text(-0.25) == "20001231235959.75Z")
     #expect(try text(-1.5) == "20001231235958.5Z")
@@ -41,7 +41,7 @@ struct DERRuleTests {
     #expect(try text(-1e-7) == "20001231235959.9999999Z")
   }
 
-  @Test("dates outside four-digit years, and what is not a number, have no text")
+  @Test("Dates outside the years 0 to 9999 and dates that are not numbers have no text")
   func datesWithoutText() throws {
     #expect(try text(-63_145_526_400) == "00000101000000Z")
     #expect(try text(252_423_993_599) == "99991231235959Z")
@@ -50,7 +50,7 @@ struct DERRuleTests {
     }
   }
 
-  @Test("a date that was read is written with its own text, unless it was changed to another moment")
+  @Test("A decoded date is encoded with its original text, unless its value has changed")
   func keptText() throws {
     let zoned: [UInt8] = [0x18, 19] + "20010101010000+0100".utf8
     let decoded = try #require(try DERPropertyList.decode(zoned).dateValue)
@@ -59,7 +59,7 @@ struct DERRuleTests {
     #expect(try DERPropertyList.encode(.date(changed)) == [0x18, 15] + "20010101000001Z".utf8)
   }
 
-  @Test("the text of a date can be had and read on its own")
+  @Test("The text of a date can be formatted and parsed separately")
   func textAlone() throws {
     #expect(DERDate.text(of: KeychainDate(secondsSinceReferenceDate: 0.5)) == "20010101000000.5Z")
     #expect(DERDate.text(of: KeychainDate(secondsSinceReferenceDate: .nan)) == nil)
@@ -68,13 +68,13 @@ struct DERRuleTests {
     #expect(throws: FormatError.self) { try DERDate.date(of: "20010132000000Z") }
   }
 
-  @Test("any byte but zero is true, and true is written as 01")
+  @Test("Every byte except zero decodes as true, and true is encoded as 01")
   func booleans() throws {
     #expect(try DERPropertyList.decode([0x01, 0x01, 0xFF]) == .boolean(true))
     #expect(try DERPropertyList.encode(.boolean(true)) == [0x01, 0x01, 0x01])
   }
 
-  @Test("the first of two equal keys wins, and keys that differ in bytes alone are two keys")
+  @Test("The first of two equal keys counts, and keys with different bytes are different keys")
   func duplicateKeys() throws {
     let twice = try [UInt8](hex: "310e 3005 0c0161 0500 3005 0c0161 0c00")
     #expect(try DERPropertyList.decode(twice) == .dictionary(["a": .null]))
@@ -83,7 +83,7 @@ struct DERRuleTests {
     #expect(try DERPropertyList.encode(DERPropertyList.decode(composed)) == composed)
   }
 
-  @Test("pairs and elements are sorted by their encoded bytes")
+  @Test("Pairs and elements are sorted by their encoded bytes")
   func sorting() throws {
     #expect(
       try DERPropertyList.encode(.dictionary(["b": .string("x"), "a": .string("long"), "c": .integer(1)])).hex
@@ -92,7 +92,7 @@ struct DERRuleTests {
       try DERPropertyList.encode(.set([.integer(2), .string(""), .integer(1)])).hex == "d108" + "0201010201020c00")
   }
 
-  @Test("whole real numbers become integers; fractions, large numbers and references have no form")
+  @Test("Whole real numbers are encoded as integers; fractions, large numbers and references cannot be encoded")
   func numbers() throws {
     #expect(try DERPropertyList.encode(.real(5)) == [0x02, 0x01, 0x05])
     #expect(try DERPropertyList.encode(.unsignedInteger(7)) == [0x02, 0x01, 0x07])
@@ -103,7 +103,7 @@ struct DERRuleTests {
     }
   }
 
-  @Test("lengths around 128 and 256 take the shortest form")
+  @Test("Lengths around 128 and 256 have the shortest encoding")
   func lengths() throws {
     for (count, head) in [(127, "047f"), (128, "048180"), (255, "0481ff"), (256, "04820100"), (65_536, "0483010000")] {
       let data = [UInt8](repeating: 7, count: count)
@@ -113,7 +113,7 @@ struct DERRuleTests {
     }
   }
 
-  @Test("NumericString reads as text and entitlements as data")
+  @Test("A NumericString decodes as text, and entitlements decode as data")
   func readOnlyTypes() throws {
     #expect(try DERPropertyList.decode([0x12, 0x02, 0x34, 0x32]) == .string("42"))
     #expect(try DERPropertyList.decode([0x70, 0x01, 0x09]) == .data([9]))

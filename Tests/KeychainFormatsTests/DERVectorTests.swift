@@ -6,7 +6,7 @@ import Testing
 
 @Suite("Apple's published DER property lists")
 struct DERVectorTests {
-  @Test("every value of der_plist is written with Apple's bytes and read back")
+  @Test("Every value of der_plist is encoded to Apple's bytes and decoded again")
   func propertyLists() throws {
     for vector in try TestVectors.list("der_plist") {
       let value = try Self.value(of: vector)
@@ -17,7 +17,7 @@ struct DERVectorTests {
     }
   }
 
-  @Test("every moment of der_date has Apple's text, and the text says the moment")
+  @Test("Every date of der_date has Apple's text, and the text gives the date")
   func dates() throws {
     for vector in try TestVectors.list("der_date") {
       let seconds = try vector["seconds_since_2001"].double

@@ -4,7 +4,7 @@ import Testing
 
 @testable import KeychainFormats
 
-@Suite("Hostile messages and archives of a database's items")
+@Suite("Malicious messages and archives in database items")
 struct DatabaseItemFormatTests {
   private func read(_ message: [UInt8]) -> FormatError.Code? {
     do throws(FormatError) {
@@ -15,10 +15,10 @@ struct DatabaseItemFormatTests {
     }
   }
 
-  /// Every field that an item must have, each empty.
+  /// All required fields of an item, each empty.
   private let message: [UInt8] = [0x0A, 8, 0x0A, 0, 0x12, 2, 0x0A, 0, 0x1A, 0, 0x12, 6, 0x0A, 0, 0x12, 0, 0x1A, 0]
 
-  @Test("a message that has all of its fields is read, and its class is 12 where none stands there")
+  @Test("A message with all fields is read, and a missing class means class 12")
   func least() throws {
     let blob = try DatabaseItemBlob(parsing: [7, 0, 0, 0] + message)
     #expect(blob.version == .v7)
@@ -45,7 +45,7 @@ struct DatabaseItemFormatTests {
     }
   }
 
-  @Test("so many fields are read and one more is not")
+  @Test("A message with the maximum number of fields is read, and one more field is rejected")
   func fieldCount() {
     let more = ProtobufReader.maximumFieldCount - 2
     #expect(read(message + (0..<more).flatMap { _ in [0x38, 1] as [UInt8] }) == nil)
@@ -75,7 +75,7 @@ struct DatabaseItemFormatTests {
     }?.code
   }
 
-  @Test("an archive is followed by its names, however its objects are stored")
+  @Test("An archive is read by the names of its references, in any order of its objects")
   func names() throws {
     #expect(try archive { _, _ in } == nil, "texts stored once")
     #expect(try archive { root, _ in root["$top"] = .dictionary(["other": .uid(0), "root": .uid(1)]) } == nil)
@@ -97,12 +97,12 @@ struct DatabaseItemFormatTests {
     #expect(try archive { _, objects in objects[4] = .data([UInt8](repeating: 0, count: 129)) }?.code == .malformed)
   }
 
-  @Test("an archive of deep containers, or of ones that hold themselves, is refused")
+  @Test("An archive with deeply nested or cyclic containers is rejected")
   func deep() throws {
     var value = PropertyValue.array([])
     for _ in 0..<40 { value = .array([value]) }
     #expect(try archive { _, objects in objects[5] = value }?.code == .overLimit)
-    // An array whose one element is itself: object 0, one byte for a reference.
+    // An array that contains itself: object 0, with references of one byte.
     let circle: [UInt8] =
       Array("bplist00".utf8) + [0xA1, 0, 8] + [0, 0, 0, 0, 0, 0, 1, 1]
       + [0, 0, 0, 0, 0, 0, 0, 1] + [0, 0, 0, 0, 0, 0, 0, 0] + [0, 0, 0, 0, 0, 0, 0, 10]
@@ -110,7 +110,7 @@ struct DatabaseItemFormatTests {
     #expect(error?.reason.contains("contains itself") == true)
   }
 
-  @Test("an access control keeps members that are not known, and has a class")
+  @Test("An access control keeps unknown members, and requires a class")
   func accessControl() throws {
     let simple = try ItemAccessControl(parsing: [UInt8](hex: "310c300a0c0470726f740c02616b"))
     #expect(simple == ItemAccessControl(protection: .whenUnlocked))

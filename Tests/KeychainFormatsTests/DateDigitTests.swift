@@ -3,19 +3,19 @@ import KeychainFormats
 import TestSupport
 import Testing
 
-@Suite("The digits of a date's second")
+@Suite("Decimal places of dates")
 struct DateDigitTests {
   private static let day: Int64 = 86_400_000_000
   /// 2001-01-01T00:00:00Z in microseconds since 1970.
   private static let epoch: Int64 = 978_307_200_000_000
 
-  /// The digits behind the point.
+  /// The decimal places.
   private static func fraction(of text: String) -> Substring {
     guard let point = text.firstIndex(of: ".") else { return "" }
     return text[text.index(after: point)...].dropLast()
   }
 
-  @Test("a clock's moment has the very microseconds it was read with, and six digits at most, for 100,000 moments")
+  @Test("100,000 dates of a clock keep their exact microseconds and have at most six decimal places")
   func moments() throws {
     var random = SeededRandom(seed: 44)
     for turn in 0..<100_000 {
@@ -37,7 +37,7 @@ struct DateDigitTests {
     }
   }
 
-  @Test("a moment that is put off by a part of a second has six digits at most, and is later, for 100,000 moments")
+  @Test("100,000 dates that are moved by a part of a second are later and have at most six decimal places")
   func putOff() throws {
     var random = SeededRandom(seed: 45)
     for turn in 0..<100_000 {
@@ -52,7 +52,7 @@ struct DateDigitTests {
     }
   }
 
-  @Test("moments that no calendar holds stay what they are")
+  @Test("Dates that no calendar can represent stay unchanged")
   func far() {
     #expect(KeychainDate(microsecondsSince1970: .min).secondsSinceReferenceDate == Double(Int64.min) / 1_000_000)
     #expect(KeychainDate(microsecondsSince1970: .max).secondsSinceReferenceDate < Double(Int64.max) / 1_000_000)

@@ -3,9 +3,9 @@ import Testing
 
 @testable import KeychainFormats
 
-@Suite("A CryptoKit key of the Secure Enclave in a password")
+@Suite("CryptoKit keys of the Secure Enclave in passwords")
 struct EnclaveKeyBlobTests {
-  /// A value of the printed form, with members of the same names, types and lengths, and bytes that no chip made.
+  /// A value like the published one, with members of the same names, types and lengths, but artificial bytes.
   private static let whole: [UInt8] = {
     func data(_ count: Int, from first: UInt8) -> [UInt8] {
       element(0x04, [first] + [UInt8](repeating: 0x5A, count: count - 1))
@@ -34,17 +34,17 @@ struct EnclaveKeyBlobTests {
     return item
   }
 
-  @Test("is recognized by its form, in a password of either kind")
+  @Test("A Secure Enclave key is recognized by its format in both kinds of password")
   func recognized() {
-    // That of the printed value: 0x11F bytes in the OCTET STRING, 0x11B in the dictionary.
+    // The sizes of the published value: 0x11F bytes in the OCTET STRING, 0x11B in the dictionary.
     #expect(Self.whole.count == 291 && Self.whole.prefix(8) == [0x04, 0x82, 0x01, 0x1F, 0x31, 0x82, 0x01, 0x1B])
     #expect(item(Self.whole).holdsEnclaveKey)
     #expect(item(Self.whole, .internetPassword).holdsEnclaveKey)
-    // A key has its token for this; a certificate is public.
+    // Key items refer to a token instead, and a certificate is public.
     #expect(!item(Self.whole, .key).holdsEnclaveKey && !item(Self.whole, .certificate).holdsEnclaveKey)
   }
 
-  @Test("a password is none, nor is an empty value, none at all, or an OCTET STRING of something else")
+  @Test("A password, an empty or missing value, and another OCTET STRING are not recognized as a key")
   func others() {
     #expect(!item(Array("hunter2".utf8)).holdsEnclaveKey)
     #expect(!item([]).holdsEnclaveKey && !item(nil).holdsEnclaveKey)
@@ -52,7 +52,7 @@ struct EnclaveKeyBlobTests {
     #expect(!item([0x31, 0x00]).holdsEnclaveKey)
   }
 
-  @Test("each of its names is needed", arguments: ["ed", "acl", "rk", "bid", "kid", "pub", "rkm"])
+  @Test("A key is recognized only with all of its members", arguments: ["ed", "acl", "rk", "bid", "kid", "pub", "rkm"])
   func names(_ name: String) throws {
     var bytes = Self.whole
     let coded = [0x0C, UInt8(name.utf8.count)] + Array(name.utf8)
@@ -61,14 +61,14 @@ struct EnclaveKeyBlobTests {
     #expect(!item(bytes).holdsEnclaveKey)
   }
 
-  @Test("cut anywhere, or with a byte behind it, it is none")
+  @Test("A truncated key, or one with an extra byte, is not recognized")
   func cut() {
     let whole = Self.whole
     for count in 0..<whole.count { #expect(!item(Array(whole.prefix(count))).holdsEnclaveKey) }
     #expect(!item(whole + [0]).holdsEnclaveKey)
   }
 
-  @Test("a name that stands twice, a public key of another form and too deep a value are refused")
+  @Test("A key with a duplicate member, another public key format or deep nesting is not recognized")
   func strict() {
     func made(pub: [UInt8], more: [UInt8] = []) -> [UInt8] {
       let parts = ["bid", "kid", "rkm"].flatMap { Self.member($0, Self.element(0x04, [1])) }

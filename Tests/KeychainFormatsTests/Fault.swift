@@ -3,7 +3,7 @@ import KeychainFormats
 import TestSupport
 import Testing
 
-/// Bytes with one thing wrong, and the error that names it.
+/// Bytes with one fault, and the expected error.
 struct Fault: CustomTestStringConvertible, Sendable {
   let name: String
   let bytes: [UInt8]
@@ -23,7 +23,7 @@ struct Fault: CustomTestStringConvertible, Sendable {
 
   var testDescription: String { name }
 
-  /// Runs a reader on the bytes and compares the error it throws.
+  /// Runs a reader on the bytes and compares its error with the expected one.
   func check<Value>(_ format: FormatError.Format, _ read: ([UInt8]) throws(FormatError) -> Value) {
     do throws(FormatError) {
       _ = try read(bytes)
@@ -36,7 +36,8 @@ struct Fault: CustomTestStringConvertible, Sendable {
   }
 }
 
-/// Runs a reader on every prefix of some bytes and on every variant with one bit flipped. Reaching the end is the test.
+/// Runs a reader on every prefix of some bytes and on every variant with one flipped bit. The test succeeds if nothing
+/// crashes.
 func readEveryDamage(of bytes: [UInt8], _ read: ([UInt8]) -> Void) {
   for count in bytes.indices { read(Array(bytes[..<count])) }
   for index in bytes.indices {

@@ -4,12 +4,12 @@ import KeychainFormats
 import TestSupport
 import Testing
 
-@Suite("A file's record with another key")
+@Suite("Replacing the key of a file record")
 struct FileRecordEditingTests {
   private let key = ClassWrappedKey(keyClass: .fileComplete, wrappedKey: [UInt8](repeating: 7, count: 40))
   private let digest = [UInt8](repeating: 9, count: 20)
 
-  @Test("synthetic_backup: says the same but for key and digest, and the first again when they are put back")
+  @Test("synthetic_backup: only the key and the digest change, and restoring them gives the original record")
   func thereAndBack() throws {
     for vector in try TestVectors.section("synthetic_backup")["files"].elements {
       let bytes = try vector["file_blob_hex"].bytes
@@ -26,9 +26,10 @@ struct FileRecordEditingTests {
     }
   }
 
-  @Test("keeps names that are not UTF-8 or UTF-16, byte for byte", arguments: [false, true])
+  @Test("Names that are not UTF-8 or UTF-16 are preserved byte for byte", arguments: [false, true])
   func undecodedNames(isUTF16: Bool) throws {
-    // A record with "name!" and "aim" in it, which are then made what no text is: the byte F5, half a surrogate pair.
+    // A record with "name!" and "aim" in it, which are replaced with malformed text: the byte F5 and an unpaired
+    // surrogate.
     let stand = isUTF16 ? "n\u{E000}me!" : "name!"
     let record = FileRecord(
       relativePath: stand, target: "aim", digest: [1], mode: 0o120644, protectionClass: .fileNone)
@@ -47,7 +48,7 @@ struct FileRecordEditingTests {
     let bytes = try undecoded(record.archived(), pairs)
     let before = try FileRecord(archive: bytes)
     #expect(before.undecodedPath != nil && before.undecodedTarget == [0x61, 0xFF, 0x6D])
-    // A new record of it would have another name.
+    // A record that is created from its fields would have another name.
     #expect(throws: FormatError(.fileRecord, .unencodable, "a name in it is not UTF-8")) { try before.archived() }
     #expect(throws: FormatError.self) { try BinaryPlist.decode(bytes) }
     let changed = try FileRecord.replacing(encryptionKey: key, digest: digest, in: bytes)
@@ -59,7 +60,7 @@ struct FileRecordEditingTests {
     #expect(try FileRecord(archive: bare).undecodedPath == before.undecodedPath)
   }
 
-  @Test("keeps what nobody here knows, as Foundation reads it")
+  @Test("Unknown content of a record is preserved, according to Foundation")
   func unknown() throws {
     let first = FileRecord(relativePath: "a", mode: 0o100644, protectionClass: .fileNone)
     var root = try #require(try BinaryPlist.decode(first.archived()).dictionaryValue)
@@ -77,7 +78,7 @@ struct FileRecordEditingTests {
     #expect(file["Mode"] as? Int == 0o100644 && file["EncryptionKey"] != nil)
   }
 
-  @Test("is made of nothing else than a record")
+  @Test("Bytes that are not a record are rejected")
   func malformed() throws {
     for plist: PropertyValue in [
       .dictionary([:]), .dictionary(["$objects": .array([]), "$top": .dictionary(["root": .uid(5)])]), .string("x"),
@@ -89,11 +90,11 @@ struct FileRecordEditingTests {
   }
 }
 
-@Suite("Digits and protocols")
+@Suite("Base64 digits and internet protocols")
 struct Base64DigitTests {
-  /// RFC 4648, section 10.
+  /// Source: RFC 4648, section 10.
   @Test(
-    "are those of the RFC",
+    "Base64 digits match the examples of RFC 4648",
     arguments: [
       ("", ""), ("f", "Zg=="), ("fo", "Zm8="), ("foo", "Zm9v"), ("foob", "Zm9vYg=="), ("fooba", "Zm9vYmE="),
       ("foobar", "Zm9vYmFy"),
@@ -102,7 +103,7 @@ struct Base64DigitTests {
     #expect(Base64Digits.text(of: Array(text.utf8)) == expected)
   }
 
-  @Test("of any bytes are what Foundation makes of them")
+  @Test("Base64 digits of any bytes match Foundation's")
   func random() {
     var source = SeededRandom(seed: 64)
     for count in 0..<200 {
@@ -111,7 +112,7 @@ struct Base64DigitTests {
     }
   }
 
-  @Test("go by name in any case, and have the code, the scheme and the port that Apple and IANA give")
+  @Test("Protocols are found by name in any case, with the code, scheme and port of Apple and IANA")
   func protocols() {
     #expect(InternetProtocol(name: "HTTPS")?.rawValue == "htps")
     #expect(InternetProtocol(name: "telnet")?.rawValue == "teln")

@@ -4,9 +4,9 @@ import KeychainFormats
 import TestSupport
 import Testing
 
-@Suite("What a manifest says about a file")
+@Suite("File records in a manifest")
 struct FileRecordTests {
-  @Test("synthetic_backup: every record is read, and says the same after it was written again")
+  @Test("synthetic_backup: every record is read, and unchanged after a round trip")
   func synthetic() throws {
     for vector in try TestVectors.section("synthetic_backup")["files"].elements {
       let bytes = try vector["file_blob_hex"].bytes
@@ -28,7 +28,7 @@ struct FileRecordTests {
     inode: .max, userID: -2, groupID: 0, lastModified: 1, lastStatusChange: 2, birth: -3, size: 1 << 40,
     protectionClass: .fileNone, extendedAttributes: [9], flags: 32)
 
-  @Test("Foundation reads the archive with the device's keys, in the device's order")
+  @Test("Foundation reads the archive of a record with the keys of a device, in the same order")
   func foundationReads() throws {
     let bytes = try Self.full.archived()
     let root = try #require(
@@ -58,7 +58,7 @@ struct FileRecordTests {
       ]))
   }
 
-  @Test("values may be bare, behind references, or wrapped with a reference inside")
+  @Test("A field's value may be bare, behind references, or wrapped with a reference inside")
   func tolerances() throws {
     let key = [UInt8](repeating: 0, count: 44)
     let bare = try FileRecord(archive: archive(["RelativePath": .string("a"), "EncryptionKey": .data(key)]))
@@ -81,7 +81,7 @@ struct FileRecordTests {
     #expect(try FileRecord(archive: archive(["RelativePath": .string("")])).size == 0)
   }
 
-  @Test("records with one fault are refused")
+  @Test("Records with one fault are rejected")
   func faults() throws {
     let records: [(name: String, record: PropertyDictionary)] = [
       ("no path", [:]), ("a null path", ["RelativePath": .uid(0)]), ("a number as path", ["RelativePath": .integer(1)]),
@@ -105,7 +105,7 @@ struct FileRecordTests {
     }
   }
 
-  @Test("a wrapped key has 44 or 76 bytes, its class little-endian")
+  @Test("A wrapped key has 44 or 76 bytes, with a little-endian class")
   func wrappedKeys() throws {
     let bytes: [UInt8] = [3, 0, 0, 0] + [UInt8](repeating: 5, count: 40)
     let key = try ClassWrappedKey(parsing: bytes)
@@ -120,7 +120,7 @@ struct FileRecordTests {
     #expect(try ClassWrappedKey(parsing: field).serialized() == field)
   }
 
-  @Test("sixteen references lead to a value, seventeen do not")
+  @Test("A field is read through 16 references, and rejected with 17")
   func hops() throws {
     func record(_ references: Int) throws -> [UInt8] {
       let chain = (1..<references).map { PropertyValue.uid(UInt64($0 + 2)) }
@@ -130,7 +130,7 @@ struct FileRecordTests {
     Fault("seventeen", try record(17), .malformed, at: nil).check(.fileRecord, FileRecord.init(archive:))
   }
 
-  @Test("keys may be UTF-16, the first of two alike counts, and a wrapper without a value is none")
+  @Test("Keys may be UTF-16, the first of two equal keys counts, and a wrapper without a value is ignored")
   func oddKeys() throws {
     func record(_ first: [UInt8], _ second: [UInt8]) throws -> FileRecord {
       let texts = ["$top", "$objects", "root", "NS.string"].map { [0x50 | UInt8($0.utf8.count)] + Array($0.utf8) }
@@ -151,7 +151,7 @@ struct FileRecordTests {
     ).check(.fileRecord, FileRecord.init(archive:))
   }
 
-  @Test("the type bits of a mode say what the file is")
+  @Test("The type bits of a mode determine the type of the file")
   func fileTypes() {
     let types: [(UInt32, FileRecord.FileType)] = [
       (0o100644, .regular), (0o040755, .directory), (0o120777, .symbolicLink), (0o010644, .other), (0, .other),
@@ -161,7 +161,7 @@ struct FileRecordTests {
     }
   }
 
-  @Test("no prefix and no flipped bit brings the reader down")
+  @Test("Truncating a record or flipping any of its bits does not crash the reader")
   func damage() throws {
     readEveryDamage(of: try Self.full.archived()) { _ = try? FileRecord(archive: $0) }
   }

@@ -3,7 +3,7 @@ import KeychainFormats
 import TestSupport
 import Testing
 
-@Suite("Encrypted items with one fault")
+@Suite("Item blobs with one fault")
 struct ItemBlobFaultTests {
   private static func word(_ value: UInt32) -> [UInt8] { (0..<4).map { UInt8(truncatingIfNeeded: value >> (8 * $0)) } }
   private static func zeros(_ count: Int) -> [UInt8] { [UInt8](repeating: 0, count: count) }
@@ -35,16 +35,16 @@ struct ItemBlobFaultTests {
       Fault("version \(version)", blob(version: version), .unsupportedVersion, at: 0)
     }
 
-  @Test("the error names the fault and its place", arguments: faults)
+  @Test("An item blob with a fault is rejected with the reason and the offset", arguments: faults)
   func fault(_ fault: Fault) { fault.check(.itemBlob, ItemBlob.init(parsing:)) }
 
-  @Test("the smallest blob has no ciphertext, the largest 72 mebibytes in all")
+  @Test("The smallest blob has no ciphertext, and the largest has 72 MiB in total")
   func sizes() throws {
     #expect(try ItemBlob(parsing: Self.blob(rest: 16)).ciphertext.isEmpty)
     #expect(try ItemBlob(parsing: Self.blob(rest: ItemBlob.maximumByteCount - 52)).tag.count == 16)
   }
 
-  @Test("the flag of the fixed vector, the class with its generation and version 2 are written as they were read")
+  @Test("The flag of the fixed vector, the class with its generation, and version 2 survive a round trip")
   func header() throws {
     let bytes = Self.blob(version: 0x8000_0002, keyClass: 0x17)
     let blob = try ItemBlob(parsing: bytes)
@@ -58,7 +58,7 @@ struct ItemBlobFaultTests {
     #expect(ItemBlob.versionNumber(of: [2, 0, 0]) == nil)
   }
 
-  @Test("a blob cannot be built with a wrapped key of 41 bytes or a tag of 15")
+  @Test("A blob cannot be created with a wrapped key of 41 bytes or a tag of 15 bytes")
   func building() throws {
     func make(key: Int, tag: Int) throws(FormatError) -> ItemBlob {
       try ItemBlob(
@@ -69,7 +69,9 @@ struct ItemBlobFaultTests {
     #expect(try make(key: 72, tag: 16).serialized() == [3, 0, 0, 0, 8, 0, 0, 0, 72, 0, 0, 0] + Self.zeros(88))
   }
 
-  @Test("no prefix and no flipped bit brings the reader down, and what reads is written byte for byte")
+  @Test(
+    "Truncating a blob or flipping any of its bits does not crash the reader, and every valid blob survives a round trip"
+  )
   func damage() {
     readEveryDamage(of: Self.blob()) { damaged in
       if let blob = try? ItemBlob(parsing: damaged) { #expect(blob.serialized() == damaged) }
@@ -77,7 +79,7 @@ struct ItemBlobFaultTests {
   }
 }
 
-@Suite("Items with an access-control list")
+@Suite("Item blobs with an access-control list")
 struct AccessControlBlobTests {
   /// Version 6, `ak` as DER, `{d1: 01 02, d2: 03}` as DER, two bytes of ciphertext, the tag.
   private static func bytes(
@@ -87,7 +89,8 @@ struct AccessControlBlobTests {
     try [UInt8](hex: version + protection + keys + "aabb" + String(repeating: "cc", count: 16))
   }
 
-  @Test("its parts are read, its header ends behind the second length, and it is written byte for byte")
+  @Test(
+    "All parts of the blob are read, its header ends after the second length, and the round trip preserves its bytes")
   func reading() throws {
     let bytes = try Self.bytes()
     let blob = try AccessControlBlob(parsing: bytes)
@@ -106,7 +109,7 @@ struct AccessControlBlobTests {
       ).serialized() == bytes)
   }
 
-  @Test("the error names the fault and its place")
+  @Test("A blob with an access-control list and a fault is rejected with the reason and the offset")
   func faults() throws {
     let faults = [
       Fault("version 3", try Self.bytes(version: "03000000"), .unsupportedVersion, at: 0),

@@ -3,7 +3,7 @@ import KeychainFormats
 import TestSupport
 import Testing
 
-@Suite("Reading sealed items")
+@Suite("Item blobs")
 struct ItemBlobTests {
   @Test("item_blob_v2: the real iOS 5 item has class 11, a wrapped key of 40 bytes and no fixed vector")
   func realVersion2() throws {
@@ -18,7 +18,7 @@ struct ItemBlobTests {
     #expect(blob.serialized() == bytes)
   }
 
-  @Test("synthetic_backup: every sealed item is read and written byte for byte")
+  @Test("synthetic_backup: every item blob survives a round trip byte for byte")
   func synthetic() throws {
     let backup = try TestVectors.section("synthetic_backup")
     for vector in try backup["items"].elements {

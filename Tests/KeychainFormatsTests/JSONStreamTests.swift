@@ -4,14 +4,14 @@ import Testing
 
 @testable import KeychainFormats
 
-@Suite("JSON that is written in portions, and its texts")
+@Suite("JSON in portions")
 struct JSONStreamTests {
   private static let examples = [
     "", "plain", "a\"b", "\\", "ends in ü", "ü begins", "\u{1B}[2J", "tab\tand\r\n", "\u{202E}x", "\u{7F}", "日本❤️/",
     "x\u{E0041}y",
   ]
 
-  @Test("has a text as another reader reads it, also out of wiped memory", arguments: examples)
+  @Test("Another reader reads every text, including texts from wiped memory", arguments: examples)
   func texts(text: String) throws {
     let document: JSONValue = [
       "text": .string(text), "secret": .sensitive(SensitiveBytes(copying: Array(text.utf8)), .text),
@@ -21,7 +21,7 @@ struct JSONStreamTests {
     #expect(document.bytes().allSatisfy { $0 >= 0x20 && $0 != 0x7F || $0 == 0x0A })
   }
 
-  @Test("has bytes in base64 as Foundation writes them", arguments: 0..<20)
+  @Test("Bytes are written in the base64 of Foundation", arguments: 0..<20)
   func base64(count: Int) throws {
     let bytes = (0..<count).map { UInt8(truncatingIfNeeded: $0 * 37 + 200) }
     let text = JSONValue.sensitive(SensitiveBytes(copying: bytes), .base64).compactText()
@@ -29,7 +29,7 @@ struct JSONStreamTests {
     #expect(Base64Digits.text(of: bytes) == Data(bytes).base64EncodedString())
   }
 
-  @Test("is the same where a long array is written element by element", arguments: [0, 1, 3, 4000])
+  @Test("A long array that is written element by element gives the same document", arguments: [0, 1, 3, 4000])
   func portions(count: Int) throws {
     let elements: [JSONValue] = (0..<count).map { .object([("number", .count($0)), ("half", ["x"])]) }
     for others: [(String, JSONValue)] in [[], [("end", ["a": [1, 2]]), ("last", .null)]] {
@@ -47,7 +47,7 @@ struct JSONStreamTests {
     }
   }
 
-  @Test("is the same where the elements are made when they are written", arguments: [0, 1, 3, 4000])
+  @Test("An array whose elements are created on demand gives the same document", arguments: [0, 1, 3, 4000])
   func made(count: Int) throws {
     let parts = (0..<count).map { JSONValue.object([("number", .count($0)), ("half", .each(["x"]) { .string($0) })]) }
     let (made, whole): (JSONValue, JSONValue) = (
@@ -66,7 +66,7 @@ struct JSONStreamTests {
     #expect((read["a"] as? [[String: Any]])?.map { $0["number"] as? Int } == Array(0..<count))
   }
 
-  @Test("makes nothing more where its taker has enough")
+  @Test("No further element is created after the receiver throws")
   func enough() {
     struct Enough: Error {}
     let asked = Locked(0)
@@ -78,7 +78,7 @@ struct JSONStreamTests {
     #expect(asked.withLock { $0 } < 10_000)
   }
 
-  @Test("is the same where the array is inside of others, the last of each", arguments: [0, 1, 3])
+  @Test("A nested array that is written element by element gives the same document", arguments: [0, 1, 3])
   func nested(count: Int) {
     let elements: [JSONValue] = (0..<count).map { .object([("number", .count($0)), ("half", ["x"])]) }
     func document(_ parts: [JSONValue]) -> JSONValue {

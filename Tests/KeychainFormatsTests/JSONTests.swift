@@ -5,11 +5,11 @@ import Testing
 
 @testable import KeychainFormats
 
-@Suite("JSON that is read")
+@Suite("Reading JSON")
 struct JSONReadingTests {
   private func parse(_ text: String) throws -> JSONValue { try JSONValue(parsing: Array(text.utf8)) }
 
-  @Test("is again what was written, with whole numbers whole and objects in their order")
+  @Test("A round trip preserves a document, with exact integers and the order of members")
   func roundTrip() throws {
     let value = JSONValue.object([
       ("b", .array([.integer(1), .integer(.min), .number(2.5), .number(1e300), .boolean(true), .null, .object([])])),
@@ -19,13 +19,13 @@ struct JSONReadingTests {
       let again = try parse(text)
       #expect(again == value)
       #expect(again.fields?.map(\.0) == ["b", "a", ""])
-      // By another reader.
+      // Foundation reads the same value.
       let foundation = try JSONSerialization.jsonObject(with: Data(text.utf8)) as? [String: Any]
       #expect(foundation?["a"] as? String == value["a"]?.stringValue)
     }
   }
 
-  @Test("keeps the value of every form that the standard has")
+  @Test("Every form of value in the standard is read")
   func forms() throws {
     let text = #" { "\u0041\/\b\f\n\r\t\"\\" : [ -0 , 1E2, 0.5e-1, "\ud83d\udd11", 9223372036854775808, [ ], { } ] } "#
     #expect(
@@ -37,7 +37,7 @@ struct JSONReadingTests {
   }
 
   @Test(
-    "is nothing that is not JSON",
+    "Text that is not JSON is rejected",
     arguments: [
       "", "{", "[1 2]", "01", "+1", ".5", "1.", "1e", "-", "nul", "nulls", "\"\\x\"", "\"\\ud83d\"", "\"\\udd11\"",
       "\"\\ud83d\\u0041\"", "\"\\u00g0\"", "\"\\u00\"", "\"", "\"\n\"", "[1] 2", "{1:2}", "{\"a\" 1}", "{\"a\":1,}",
@@ -47,14 +47,14 @@ struct JSONReadingTests {
     ])
   func refused(_ text: String) { #expect(throws: JSONFault.self) { try parse(text) } }
 
-  @Test("is UTF-8, also where a byte is cut off")
+  @Test("A document that is not UTF-8 is rejected, including a truncated character")
   func notUTF8() {
     for bytes in [[0x22, 0xFF, 0x22], [0x22, 0xC3, 0x22], [0x22, 0xED, 0xA0, 0x80, 0x22]] as [[UInt8]] {
       #expect(throws: JSONFault.self) { try JSONValue(parsing: bytes) }
     }
   }
 
-  @Test("A byte order mark before a document is passed over, and not counted as a column")
+  @Test("A byte order mark before a document is skipped, and does not count as a column")
   func byteOrderMark() throws {
     #expect(try parse("\u{FEFF} [1]") == [1])
     let fault = #expect(throws: JSONFault.self) { try parse("\u{FEFF}[?]") }
@@ -62,7 +62,7 @@ struct JSONReadingTests {
     #expect(JSONValue.line(of: [.element(0)], in: Array("\u{FEFF}[\n1]".utf8)) == 2)
   }
 
-  @Test("is nested as deep as is accepted, and not one deeper")
+  @Test("A document with the maximum nesting is read, and one more level is rejected")
   func depth() throws {
     func nested(_ depth: Int) -> String {
       String(repeating: "[", count: depth) + String(repeating: "]", count: depth)
@@ -72,7 +72,7 @@ struct JSONReadingTests {
     #expect(fault?.reason == "it is nested more than 100 deep")
   }
 
-  @Test("says where it is none, by line and by character")
+  @Test("An error contains the line and the column")
   func place() throws {
     for (text, place) in [
       ("", "line 1, column 1"), ("x", "line 1, column 1"), ("{\n  \"é\": ?}", "line 2, column 8"),
@@ -84,7 +84,7 @@ struct JSONReadingTests {
     }
   }
 
-  @Test("has as many values as are accepted, and not one more")
+  @Test("A document with the maximum number of values is read, and one more value is rejected")
   func count() throws {
     let bytes = Array("[1,[2],{\"a\":3}]".utf8)
     _ = try JSONValue(parsing: bytes, acceptingAtMost: 6)
@@ -96,7 +96,7 @@ struct JSONReadingTests {
     try JSONValue(parsing: Array(text.utf8), acceptingAtMost: limit, rereading: "items")
   }
 
-  @Test("is the same where a member's elements are not held, but read again whenever they are asked for")
+  @Test("Elements that are parsed on demand give the same document")
   func rereading() throws {
     let text =
       #"{"a": {"items": [1]}, "items": [ 1, "é\n\u0041" ,{"b":[[2]]},[],{"items":[3]} ], "c": {"items":[4]}}"#
@@ -107,7 +107,7 @@ struct JSONReadingTests {
       return
     }
     #expect(element(2) == ["b": [[2]]] && element(1) == "é\nA" && element(2) == ["b": [[2]]])
-    // The document's own alone, and only an array.
+    // Only an array that is a member of the root object is parsed on demand.
     for other in [value["a"], value["c"], element(4)] {
       guard case .array? = other?["items"] else {
         Issue.record("the items of another are not held")
@@ -120,7 +120,7 @@ struct JSONReadingTests {
   }
 
   @Test(
-    "is refused for the same and in the same place then",
+    "A document with on-demand elements is rejected for the same reason at the same offset",
     arguments: [
       #"{"items": [1, ?]}"#, #"{"items": [1,]}"#, #"{"items": [1"#, #"{"items": [1], "items": [2]}"#,
       #"{"items": [{"a":1,"a":2}]}"#,
@@ -131,7 +131,7 @@ struct JSONReadingTests {
     #expect(throws: fault) { try reread(text) }
   }
 
-  @Test("counts elements that are not held, and is nested as deep as others")
+  @Test("Elements that are parsed on demand count towards the limits of values and nesting")
   func rereadingLimits() throws {
     let text = #"{"items": [[1], 2]}"#
     #expect(try reread(text, atMost: 5) == parse(text))
@@ -145,7 +145,7 @@ struct JSONReadingTests {
     #expect(throws: JSONFault.self) { try reread(nested(JSONValue.maximumDepth + 1), atMost: 1000) }
   }
 
-  @Test("agrees with Foundation about two thousand documents made of the letters of JSON")
+  @Test("The reader agrees with Foundation about 2,000 documents of random JSON characters")
   func random() throws {
     var random = SeededRandom(seed: 21)
     let letters = Array("[]{},:\"\\\\u0041ed83truefalsnl-+.19 \n")
@@ -159,7 +159,7 @@ struct JSONReadingTests {
           }) + "]"
       let ours = try? parse(text)
       let theirs = try? JSONSerialization.jsonObject(with: Data(text.utf8))
-      // The other one takes a comma before a bracket, which the standard does not.
+      // Foundation accepts a comma before a bracket, which the standard does not.
       #expect((ours == nil) == (theirs == nil) || ours == nil && text.contains(/,\s*[\]}]/), "\(text)")
       if ours != nil { accepted += 1 }
     }
@@ -167,9 +167,9 @@ struct JSONReadingTests {
   }
 }
 
-@Suite("JSON that is written")
+@Suite("Writing JSON")
 struct JSONWritingTests {
-  @Test("says a secret as text and as base64 as it says any other string")
+  @Test("A secret is written like any other string, as text or base64")
   func sensitive() throws {
     for text in ["", "f", "fo", "foo", "päss\"w\\ord\n\u{1B}\u{202E}\u{1F511}", String(repeating: "x", count: 10_000)] {
       let bytes = Array(text.utf8)
@@ -181,7 +181,7 @@ struct JSONWritingTests {
     }
   }
 
-  @Test("is the same in a buffer that is wiped, with a newline")
+  @Test("Writing to a wiped buffer gives the same bytes with a newline")
   func buffer() {
     let value: JSONValue = ["a": [1, nil, true, .number(.infinity)], "b": .object([]), "c": "ü"]
     var buffer = SensitiveBuffer()
@@ -205,7 +205,7 @@ struct JSONWritingTests {
     #expect(value.compactText() == "{\"a\":[1,null,true,null],\"b\":{},\"c\":\"ü\"}")
   }
 
-  @Test("has the members of an object without an order in the order of their names")
+  @Test("Members without an order are written in the order of their names")
   func order() {
     var members = JSONObject()
     members["b"] = 2

@@ -3,9 +3,9 @@ import Testing
 
 @testable import KeychainFormats
 
-@Suite("The number of a class")
+@Suite("Names of key classes")
 struct KeyClassTests {
-  @Test("is named by what it stands for, whatever key generation is in its upper bits")
+  @Test("A class is named by its meaning, independently of its key generation")
   func generations() {
     for (number, protection, words) in [
       (6, ProtectionClass.whenUnlocked, "6 (when unlocked)"),
@@ -21,7 +21,7 @@ struct KeyClassTests {
 
   static let numbers: [UInt32] = [0, 5, 13, 15, 0x10, 0x15, 0x1D, 0xFFFF_FFFF]
 
-  @Test("of no known class has no name in any generation", arguments: numbers)
+  @Test("An unknown class has no name in any key generation", arguments: numbers)
   func unknown(number: UInt32) {
     let keyClass = KeyClass(rawValue: number)
     #expect(ProtectionClass(keyClass: keyClass) == nil && keyClass.words == "\(number) (unknown use)")

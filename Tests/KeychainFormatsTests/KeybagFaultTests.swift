@@ -3,7 +3,7 @@ import KeychainFormats
 import TestSupport
 import Testing
 
-/// A small bag as records, so that a test can spoil one of them.
+/// A small keybag as records, so that a test can damage one of them.
 struct BagRecipe {
   var records: [(tag: String, value: [UInt8])]
 
@@ -103,12 +103,14 @@ struct KeybagFaultTests {
   static let repeatedFields = [0, 1, 3, 4, 5, 6, 7, 8, 9, 11, 12, 13, 14].map(repeated)
   static let shortenedFields = (0...14).map(shortened)
 
-  @Test("the error names the field and its place", arguments: faults + absentFields + repeatedFields + shortenedFields)
+  @Test(
+    "A keybag with a fault is rejected with the name of the field and the offset",
+    arguments: faults + absentFields + repeatedFields + shortenedFields)
   func fault(_ fault: Fault) {
     fault.check(.keybag) { bytes throws(FormatError) in try Keybag(parsing: bytes).validate() }
   }
 
-  @Test("the bag the faults are made from has none, and is written byte for byte")
+  @Test("The keybag without a fault is valid and survives a round trip byte for byte")
   func whole() throws {
     let bag = try Keybag(parsing: Self.bytes)
     try bag.validate()
@@ -117,7 +119,7 @@ struct KeybagFaultTests {
     #expect(bag.secondRound == Keybag.SecondRound(rounds: 1000, salt: [UInt8](repeating: 0x33, count: 20)))
   }
 
-  @Test("64 kB are read, a byte more is not; 64 class keys are read, 65 are not")
+  @Test("64 kB and 64 class keys are read; one more byte or class key is rejected")
   func limits() throws {
     let limit = Keybag.maximumByteCount
     #expect(
@@ -132,7 +134,9 @@ struct KeybagFaultTests {
       .check(.keybag, Keybag.init(parsing:))
   }
 
-  @Test("no prefix and no flipped bit brings the reader down, and what reads is written byte for byte")
+  @Test(
+    "Truncating a keybag or flipping any of its bits does not crash the reader, and every valid one survives a round trip"
+  )
   func damage() {
     readEveryDamage(of: Self.bytes) { damaged in
       guard let bag = try? Keybag(parsing: damaged) else { return }
@@ -142,12 +146,12 @@ struct KeybagFaultTests {
   }
 }
 
-@Suite("Changing a keybag")
+@Suite("Editing keybags")
 struct KeybagChangeTests {
   private let recipe = BagRecipe(
     records: BagRecipe.header + [("GRCE", [1, 2, 3])] + BagRecipe.group + [("XXXX", []), ("XXXX", [9])])
 
-  @Test("a wrapped key is replaced in place, and the unknown records around it stay")
+  @Test("A wrapped key is replaced in place, and the unknown records around it are preserved")
   func replacingKey() throws {
     var bag = try Keybag(parsing: recipe.bytes)
     #expect(bag.serialized() == recipe.bytes)
@@ -157,7 +161,7 @@ struct KeybagChangeTests {
     #expect(bag.classKey(.whenUnlocked)?.wrappedKey == key)
   }
 
-  @Test("taking the second round away removes its three records alone")
+  @Test("Removing the second round removes only its three records")
   func removingSecondRound() throws {
     var bag = try Keybag(parsing: recipe.bytes)
     bag.secondRound = nil
@@ -169,7 +173,7 @@ struct KeybagChangeTests {
     try bag.validate()
   }
 
-  @Test("a bag without a second round gets the records of one at the header's end")
+  @Test("Adding a second round appends its records to the header")
   func addingSecondRound() throws {
     var records = BagRecipe.header + BagRecipe.group
     records.removeSubrange(7...9)
@@ -178,7 +182,7 @@ struct KeybagChangeTests {
     #expect(bag.serialized() == BagRecipe.whole.bytes)
   }
 
-  @Test("fields that are absent or have another length read as nil; iOS 4's absent KTYP is a symmetric key")
+  @Test("Fields that are absent or have the wrong length are nil; a missing KTYP of iOS 4 means a symmetric key")
   func absentFields() throws {
     let bag = try Keybag(
       parsing: BagRecipe(records: [("VERS", [1]), ("UUID", [2]), ("UUID", []), ("CLAS", [])]).bytes)
@@ -196,7 +200,7 @@ struct KeybagChangeTests {
     #expect(classKey.publicKey == nil)
   }
 
-  @Test("a class number of a backup's bag is taken as it is, and the flags of a device bag's type are not")
+  @Test("The class number of a backup's keybag is used whole, and the flag bits of a device's keybag type are dropped")
   func rawNumbers() throws {
     var recipe = BagRecipe.whole
     recipe.records[1].value = [0x40, 0, 0, 0]
@@ -207,7 +211,7 @@ struct KeybagChangeTests {
     #expect(bag.classKey(.whenUnlocked) == nil)
   }
 
-  @Test("a bag cannot be built with a salt of nineteen bytes or a class twice")
+  @Test("A keybag cannot be created with a salt of 19 bytes or a duplicate class")
   func refusedFields() throws {
     func bag(salt: Int, classes: [KeyClass]) throws(FormatError) -> Keybag {
       try Keybag(
@@ -223,7 +227,7 @@ struct KeybagChangeTests {
     #expect(try bag(salt: 20, classes: [.always]).classKeys.count == 1)
   }
 
-  @Test("printing a record shows no byte of its value")
+  @Test("The description of a record contains no byte of its value")
   func quietDescriptions() throws {
     let bag = try Keybag(parsing: BagRecipe.whole.bytes)
     var text = ""
@@ -233,11 +237,11 @@ struct KeybagChangeTests {
   }
 }
 
-@Suite("The signed bag of a device")
+@Suite("Signed keybags of devices")
 struct SignedKeybagTests {
   private let signature = [UInt8](repeating: 0xAB, count: 20)
 
-  @Test("a bag and its signature are written as DATA and SIGN and read back")
+  @Test("A keybag and its signature are written as DATA and SIGN, and read again")
   func roundTrip() throws {
     let bag = try Keybag(parsing: BagRecipe.whole.bytes)
     let signed = try SignedKeybag(bag, signature: signature)
@@ -247,7 +251,7 @@ struct SignedKeybagTests {
     #expect(signed.signedBytes == BagRecipe.whole.bytes)
   }
 
-  @Test("an envelope with one fault is refused with its name and place")
+  @Test("A signed keybag with a fault is rejected with the name of the record and the offset")
   func faults() throws {
     let data: (tag: String, value: [UInt8]) = ("DATA", BagRecipe.whole.bytes)
     let sign: (tag: String, value: [UInt8]) = ("SIGN", signature)

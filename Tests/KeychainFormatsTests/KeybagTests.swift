@@ -3,9 +3,9 @@ import KeychainFormats
 import TestSupport
 import Testing
 
-@Suite("Reading real keybags")
+@Suite("Real keybags")
 struct KeybagTests {
-  @Test("asymmetric_backup_keybag: Apple's own bag reads as published and is written byte for byte")
+  @Test("asymmetric_backup_keybag: Apple's keybag has the published content and survives a round trip byte for byte")
   func asymmetricBag() throws {
     let vector = try TestVectors.section("asymmetric_backup_keybag")
     let bytes = try vector["keybag"].bytes
@@ -31,7 +31,7 @@ struct KeybagTests {
     try bag.validate()
   }
 
-  @Test("unencrypted_backup_keybag: two bags of unencrypted backups keep every keychain class device-wrapped")
+  @Test("unencrypted_backup_keybag: every keychain class of two unencrypted backups has the device wrap")
   func unencryptedBags() throws {
     for vector in try TestVectors.list("unencrypted_backup_keybag") {
       let bytes = try vector["keybag"].bytes
@@ -48,7 +48,7 @@ struct KeybagTests {
     }
   }
 
-  @Test("synthetic_backup: a bag with both rounds reads, and building it again from its fields gives the same bytes")
+  @Test("synthetic_backup: a keybag with two rounds is read, and creating it from its fields gives the same bytes")
   func syntheticBag() throws {
     let bytes = try TestVectors.section("synthetic_backup")["keybag_hex"].bytes
     let bag = try Keybag(parsing: bytes)

@@ -4,7 +4,7 @@ import KeychainFormats
 import TestSupport
 import Testing
 
-@Suite("The keychain file of a backup")
+@Suite("Keychain files of backups")
 struct KeychainBackupFileTests {
   private func file(_ root: PropertyValue) throws -> KeychainBackupFile {
     try KeychainBackupFile(parsing: BinaryPlist.encode(root))
@@ -14,7 +14,7 @@ struct KeychainBackupFileTests {
     .dictionary(["v_Data": .data([number]), "v_PersistentRef": .data([number, number])])
   }
 
-  @Test("synthetic_backup: the sealed items go into a file that Foundation reads, and come back with their places")
+  @Test("synthetic_backup: Foundation reads the file of the encrypted items, and reading it gives their offsets")
   func synthetic() throws {
     var entries: [KeychainBackupFile.Entry] = []
     for vector in try TestVectors.section("synthetic_backup")["items"].elements {
@@ -45,7 +45,7 @@ struct KeychainBackupFileTests {
     #expect(Set(read.entries.map(\.blob)) == Set(entries.map(\.blob)))
   }
 
-  @Test("items are numbered genp, inet, cert, keys, in whatever order the file has them")
+  @Test("Items are numbered in the order genp, inet, cert, keys, independently of the order in the file")
   func order() throws {
     let read = try file(
       .dictionary([
@@ -57,7 +57,7 @@ struct KeychainBackupFileTests {
     #expect(read.entries.map(\.persistentReference) == [[0, 0], [1, 1], [2, 2], [3, 3], [4, 4]])
   }
 
-  @Test("a single dictionary stands for an array of one, and a UUID that is not text for none")
+  @Test("A dictionary counts as an array of one item, and a UUID that is not text is ignored")
   func tolerances() throws {
     let read = try file(.dictionary(["genp": item(7), "keybag-uuid": .integer(5)]))
     #expect(read.entries.map(\.blob) == [[7]])
@@ -65,14 +65,14 @@ struct KeychainBackupFileTests {
     #expect(read.ignoredKeys.isEmpty)
   }
 
-  @Test("unknown classes and values of another type are passed over by name")
+  @Test("Unknown classes and values of another type are skipped and listed")
   func ignored() throws {
     let read = try file(.dictionary(["wlan": .array([.integer(1)]), "cert": .string("x"), "genp": .array([item(1)])]))
     #expect(read.entries.count == 1)
     #expect(read.ignoredKeys == ["wlan", "cert"])
   }
 
-  @Test("an item without v_Data, or with text in its place, is an entry without a blob")
+  @Test("An item without v_Data, or with text instead of data, is an entry without a blob")
   func missingBlob() throws {
     let read = try file(
       .dictionary([
@@ -86,7 +86,7 @@ struct KeychainBackupFileTests {
     #expect(read.entries.map { $0.blobOffset == nil } == [true, true, false, true])
   }
 
-  @Test("what makes a device refuse the whole file is refused")
+  @Test("A file that a device would reject as a whole is rejected")
   func refused() throws {
     let faults = [
       Fault("an array", PlistRecipe([0xA0]).bytes, .malformed, at: 8),
@@ -101,7 +101,7 @@ struct KeychainBackupFileTests {
     }
   }
 
-  @Test("as many items as there may be are read and written, one more is not")
+  @Test("A file with the maximum number of items is read and written, and one more item is rejected")
   func entryCount() throws {
     func bytes(_ count: Int) throws -> [UInt8] {
       let head = PlistRecipe([0xD1, 1, 2], [0x54] + Array("genp".utf8), [0xD0])
@@ -128,13 +128,13 @@ struct KeychainBackupFileTests {
     #expect { try more.serialized() } throws: { ($0 as? FormatError)?.code == .overLimit }
   }
 
-  @Test("a file without items has no kind's key")
+  @Test("A file without items has no keys for kinds")
   func empty() throws {
     let bytes = try KeychainBackupFile(keybagUUID: nil, entries: []).serialized()
     #expect(try BinaryPlist.decode(bytes) == .dictionary([:]))
   }
 
-  @Test("no prefix and no flipped bit brings the reader down")
+  @Test("Truncating a keychain file or flipping any of its bits does not crash the reader")
   func damage() throws {
     let bytes = try BinaryPlist.encode(
       .dictionary(["genp": .array([item(1), item(2)]), "keybag-uuid": .string("x"), "inet": item(3)]))
@@ -144,7 +144,7 @@ struct KeychainBackupFileTests {
 
 @Suite("Persistent references")
 struct PersistentReferenceTests {
-  @Test("the three forms are read and written byte for byte, the row's number big-endian")
+  @Test("All three forms survive a round trip byte for byte, with a big-endian row number")
   func forms() throws {
     let row = try [UInt8](hex: "67656e70 0000000000000102")
     #expect(try PersistentReference(parsing: row) == .rowID(.genericPassword, 258))
@@ -155,7 +155,7 @@ struct PersistentReferenceTests {
     for bytes in [row, uuid, token] { #expect(try PersistentReference(parsing: bytes).serialized() == bytes) }
   }
 
-  @Test("other lengths, classes and tokens are refused")
+  @Test("Persistent references with another length, class or token are rejected")
   func faults() throws {
     let faults = [
       Fault("nothing", [], .truncated, at: 0),

@@ -2,11 +2,11 @@ import Basics
 import KeychainFormats
 import Testing
 
-@Suite("A keychain file written entry by entry")
+@Suite("Writing keychain files in portions")
 struct KeychainFileWriterTests {
   private typealias Entry = KeychainBackupFile.Entry
 
-  /// Entries of all kinds in turn, of lengths that change, some without a blob or a reference.
+  /// Returns entries of all kinds and of different lengths, some without a blob or a reference.
   private func entries(_ count: Int) -> [Entry] {
     (0..<count).map { number in
       Entry(
@@ -16,7 +16,7 @@ struct KeychainFileWriterTests {
     }
   }
 
-  /// The same file as a value, written by the writer of values.
+  /// Returns the file's bytes, encoded from a property list value.
   private func expected(_ uuid: String?, _ entries: [Entry]) throws -> [UInt8] {
     var root = PropertyDictionary()
     root["keybag-uuid"] = uuid.map { .string($0) }
@@ -32,16 +32,16 @@ struct KeychainFileWriterTests {
     return try BinaryPlist.encode(.dictionary(root))
   }
 
-  /// Around 14 items a count takes another form, around 85 and 22,000 a reference another width.
+  /// The form of counts changes at about 14 items, and the size of references at about 85 and 22,000.
   @Test(
-    "is byte for byte what its values are, whatever its size",
+    "A file in portions has the same bytes as a whole file, for any size",
     arguments: [0, 1, 14, 15, 16, 84, 85, 86, 87, 3000, 22_100], ["3e13c52c-7f6c-7dfe-4789-6ec6af9328d0", "genp", nil])
   func same(count: Int, uuid: String?) throws {
     let entries = entries(count)
     #expect(try KeychainBackupFile(keybagUUID: uuid, entries: entries).serialized() == expected(uuid, entries))
   }
 
-  @Test("comes in portions, asks for each entry once in the file's order, and needs their places alone")
+  @Test("The writer outputs portions, requests each entry once in order, and needs only the ranges of entries")
   func portions() throws {
     let entries = entries(5000)
     var places: [Entry] = []
@@ -71,7 +71,7 @@ struct KeychainFileWriterTests {
     #expect(kinds == ItemKind.allCases.flatMap { kind in entries.map(\.kind).filter { $0 == kind } })
   }
 
-  @Test("ends where an entry cannot be read, or a portion cannot be taken", arguments: [0, 1, 2999])
+  @Test("The writer stops if an entry cannot be read or a portion cannot be written", arguments: [0, 1, 2999])
   func failing(good: Int) throws {
     let writer = try KeychainFileWriter(KeychainBackupFile(keybagUUID: nil, entries: entries(3000)))
     let failure = FormatError(.keychainFile, .truncated, "as told")

@@ -4,7 +4,7 @@ import KeychainFormats
 import TestSupport
 import Testing
 
-@Suite("An item's attributes and secrets")
+@Suite("Attributes and secrets of items")
 struct KeychainItemRuleTests {
   private func item(_ hex: String, _ kind: ItemKind = .genericPassword) throws -> KeychainItem {
     try KeychainItem(derDictionary: SensitiveBytes(copying: [UInt8](hex: hex)), kind: kind)
@@ -12,7 +12,7 @@ struct KeychainItemRuleTests {
 
   private func bytes(_ item: KeychainItem) throws -> String { try item.derDictionary().withBytes { Array($0).hex } }
 
-  @Test("attributes nobody knows survive, and a null is an absent attribute")
+  @Test("Unknown attributes are preserved, and a null means that an attribute is absent")
   func unknownAttributes() throws {
     let unknown = "310f" + "300d" + "0c047a7a7a7a" + "3005" + "020107" + "0500"
     let read = try item(unknown)
@@ -21,7 +21,7 @@ struct KeychainItemRuleTests {
     #expect(try item("310a 3008 0c0461636374 0500".filter { $0 != " " }).attributes.isEmpty)
   }
 
-  @Test("the extra data of internet passwords are secrets; in other kinds the code is just an attribute")
+  @Test("The extra data of internet passwords is secret, and in other kinds a plain attribute")
   func extraSecrets() throws {
     let extra = "310b" + "3009" + "0c0462696e30" + "040101"
     let internet = try item(extra, .internetPassword)
@@ -34,7 +34,7 @@ struct KeychainItemRuleTests {
     #expect(try bytes(generic) == extra)
   }
 
-  @Test("a secret written as text is read as its bytes, an empty one stays, and other types are refused")
+  @Test("A secret that is text is read as bytes, an empty secret is preserved, and other types are rejected")
   func secretTypes() throws {
     #expect(try item("310d 300b 0c06765f44617461 0c0161").secret?.withBytes { Array($0) } == [0x61])
     let empty = "310c" + "300a" + "0c06765f44617461" + "0400"
@@ -47,7 +47,7 @@ struct KeychainItemRuleTests {
     }
   }
 
-  @Test("a malformed date becomes 2001-03-24; one with a field out of range costs the item")
+  @Test("A malformed date becomes 2001-03-24, but a date with a field out of range makes the item invalid")
   func dateRepair() throws {
     let repaired = try item("310d 300b 0c0463646174 1803313233")
     #expect(repaired.creationDate?.secondsSinceReferenceDate == 7_084_800.0)
@@ -55,7 +55,7 @@ struct KeychainItemRuleTests {
     #expect(throws: FormatError.self) { try item("3119 3017 0c0463646174 180f" + Array("20011324000000Z".utf8).hex) }
   }
 
-  @Test("a date with a zone is written as it was read, and counts in digests by its moment")
+  @Test("A date with a time zone keeps its text, and digests use its seconds")
   func dateText() throws {
     let zoned = "311d" + "301b" + "0c0463646174" + "1813" + Array("20010101010000+0100".utf8).hex
     let read = try item(zoned)
@@ -64,7 +64,7 @@ struct KeychainItemRuleTests {
     #expect(digest.contains("0c0463646174" + "180f" + Array("20010101000000Z".utf8).hex))
   }
 
-  @Test("items with one fault are refused with its place")
+  @Test("Items with one fault are rejected with the offset")
   func faults() throws {
     let faults = [
       try Fault("an array", hex: "3000", .malformed, at: 0),
@@ -80,13 +80,13 @@ struct KeychainItemRuleTests {
     }
   }
 
-  @Test("the first of two equal keys wins, for secrets too")
+  @Test("The first of two equal keys counts, also for secrets")
   func duplicates() throws {
     let twice = "311a" + "300b" + "0c06765f44617461" + "040101" + "300b" + "0c06765f44617461" + "040102"
     #expect(try item(twice).secret?.withBytes { Array($0) } == [1])
   }
 
-  @Test("a secret among the attributes, and a value without a form, cannot be written")
+  @Test("An item with a secret among its attributes, or a value that DER cannot represent, cannot be encoded")
   func unencodable() throws {
     let values: AttributeMap<PropertyValue> = [.valueData: .data([1]), .port: .real(0.5), "zzzz": .uid(1)]
     for (code, value) in values {
@@ -95,7 +95,7 @@ struct KeychainItemRuleTests {
     }
   }
 
-  @Test("the digest counts the secret and the defaults, and none of musr, UUID, persistref, sha1 and clip")
+  @Test("The digest covers the secret and the defaults, but not musr, UUID, persistref, sha1 and clip")
   func digestContents() throws {
     let item = KeychainItem(
       kind: .genericPassword,
@@ -110,7 +110,7 @@ struct KeychainItemRuleTests {
     #expect(try item.digestEncoding().withBytes { Array($0).hex } == "3142" + parts.joined())
   }
 
-  @Test("a key's dates and numbers default to 2001 and 0, its view hint is left out")
+  @Test("The dates and numbers of a key default to 2001 and 0, and a missing view hint is omitted")
   func keyDefaults() throws {
     let encoding = try KeychainItem(kind: .key).primaryKeyEncoding().hex
     #expect(encoding.contains("0c0473646174" + "180f" + Array("20010101000000Z".utf8).hex))
@@ -119,7 +119,7 @@ struct KeychainItemRuleTests {
     for absent in ["vwht", "tkid", "ggrp", "perm"] { #expect(!encoding.contains(Array(absent.utf8).hex)) }
   }
 
-  @Test("an item of iOS 5 is read from its property list, its secret apart from its attributes")
+  @Test("An iOS 5 item is read from its property list, with its secret separate from its attributes")
   func version2() throws {
     let plist: [String: Any] = [
       "acct": "bob", "v_Data": Data([1, 2]), "cdat": Date(timeIntervalSinceReferenceDate: 5), "zzzz": [1],
@@ -136,7 +136,7 @@ struct KeychainItemRuleTests {
     }
   }
 
-  @Test("item_blob_v2: the plaintext of the real iOS 5 item, as OpenSSL decrypts it, has the published attributes")
+  @Test("item_blob_v2: the real iOS 5 item, decrypted by OpenSSL, has the published attributes")
   func realVersion2() throws {
     let plaintext = try [UInt8](
       hex: """
@@ -157,7 +157,7 @@ struct KeychainItemRuleTests {
     #expect(item.protection == .alwaysThisDeviceOnly)
   }
 
-  @Test("an iOS 5 item that is not a dictionary, has a number as a key or as its secret is refused")
+  @Test("An iOS 5 item is rejected if it is not a dictionary or has a number as a key or secret")
   func version2Faults() throws {
     let faults = [
       Fault("an array", PlistRecipe([0xA0]).bytes, .malformed, at: 8),
@@ -173,7 +173,7 @@ struct KeychainItemRuleTests {
     }
   }
 
-  @Test("printing an item or its encoding shows no value")
+  @Test("The descriptions of an item and its encoding contain no value")
   func quietDescriptions() throws {
     let item = KeychainItem(
       kind: .genericPassword, attributes: [.account: .string("visible")],

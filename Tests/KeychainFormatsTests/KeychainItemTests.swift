@@ -5,7 +5,9 @@ import Testing
 
 @Suite("Decrypted items")
 struct KeychainItemTests {
-  @Test("synthetic_backup: every plaintext is read and written byte for byte, its secret apart from its attributes")
+  @Test(
+    "synthetic_backup: every plaintext survives a round trip byte for byte, with its secret separate from its attributes"
+  )
   func plaintexts() throws {
     for vector in try TestVectors.section("synthetic_backup")["items"].elements {
       let bytes = try vector["plaintext_der_hex"].bytes
@@ -17,7 +19,7 @@ struct KeychainItemTests {
     }
   }
 
-  @Test("synthetic_backup: SHA-1 of the digest encoding is the sha1 that the item carries")
+  @Test("synthetic_backup: the SHA-1 of the digest encoding equals the item's sha1")
   func digests() throws {
     for vector in try TestVectors.section("synthetic_backup")["items"].elements {
       let kind = try #require(ItemKind(rawValue: vector["table"].string))
@@ -41,7 +43,7 @@ struct KeychainItemTests {
     }
   }
 
-  @Test("an item without anything has the primary key of its defaults: empty data, empty text, zero")
+  @Test("An item without attributes has the primary key of its defaults: empty data, empty text, zero")
   func primaryKeyDefaults() throws {
     let encoding = try KeychainItem(kind: .genericPassword).primaryKeyEncoding()
     let pairs = ["30080c04616363740400", "30080c04616772700c00", "30080c046d7573720400", "30080c04737663650400"]

@@ -3,7 +3,7 @@ import KeychainFormats
 import TestSupport
 import Testing
 
-@Suite("The manifest of iOS 4 to 9")
+@Suite("Manifests of iOS 4 to 9")
 struct OldManifestTests {
   /// A directory's root record: domain, an empty path, no target, no digest, no key.
   private static let root =
@@ -28,7 +28,7 @@ struct OldManifestTests {
     return entries
   }
 
-  @Test("gives every field of its records")
+  @Test("Every field of a record is read")
   func fields() throws {
     let entries = try entries(try Self.bytes(Self.header, Self.root, Self.file))
     #expect(entries.count == 2)
@@ -49,7 +49,7 @@ struct OldManifestTests {
     #expect(entries[1].extendedAttributes == [.init(name: "nam", value: [1, 2])])
   }
 
-  @Test("A name that is not UTF-8 is escaped beside its bytes, and the next record is read")
+  @Test("A name that is not UTF-8 is escaped with its bytes available, and the next record is read")
   func undecodedNames() throws {
     let odd =
       "0002 48ff 0003 61f562 0001 ba ffff ffff a1ff 0000000000000007 000001f5 000001f6"
@@ -65,7 +65,7 @@ struct OldManifestTests {
     #expect(entries[1].domain == "Home" && entries[1].undecodedDomain == nil)
   }
 
-  @Test("A keyed record with a text that is not well formed is read, with the text escaped")
+  @Test("A keyed record with malformed text is read, with the text escaped")
   func undecodedRecord() throws {
     let record = FileRecord(relativePath: "pathQ", target: "\u{E9}\u{5151}", mode: 0o120777, protectionClass: .fileNone)
     var bytes = try record.archived()
@@ -75,11 +75,11 @@ struct OldManifestTests {
     bytes[half] = 0xD8
     let read = try FileRecord(archive: bytes)
     #expect(read.relativePath == "path%F5" && read.undecodedPath == Array("path".utf8) + [0xF5])
-    // U+D851 as UTF-8 would spell it.
+    // U+D851 encoded like UTF-8.
     #expect(read.target == "\u{E9}%ED%A1%91" && read.undecodedTarget == [0xC3, 0xA9, 0xED, 0xA1, 0x91])
   }
 
-  @Test("is refused for what it does not begin with")
+  @Test("A manifest with a wrong header is rejected")
   func header() throws {
     #expect(try entries(try Self.bytes(Self.header)).isEmpty)
     Fault("nothing", [], .malformed, at: 0).check(.oldManifest, entries)
@@ -88,7 +88,7 @@ struct OldManifestTests {
     try Fault("another version", hex: "6d6264620600", .unsupportedVersion, at: 4).check(.oldManifest, entries)
   }
 
-  @Test("is damaged with the place of the field that is wrong")
+  @Test("A damaged manifest is reported with the offset of the wrong field")
   func faults() throws {
     func check(_ name: String, _ code: FormatError.Code, at offset: Int, _ parts: String...) throws {
       let hex = ([Self.header] + parts).joined().replacing(" ", with: "")
@@ -103,7 +103,7 @@ struct OldManifestTests {
     try check("an attribute that is missing", .truncated, at: 60, String(Self.root.dropLast(2)) + "01")
   }
 
-  @Test("with any prefix and any bit changed gives an error or records, and never traps")
+  @Test("Truncating a manifest or flipping any of its bits gives an error or records, and never a crash")
   func damage() throws {
     readEveryDamage(of: try Self.bytes(Self.header, Self.root, Self.file)) { _ = try? entries($0) }
   }

@@ -3,7 +3,7 @@ import KeychainFormats
 import TestSupport
 import Testing
 
-@Suite("Bytes that are read a page at a time")
+@Suite("Bytes that are read page by page")
 struct PagedBytesTests {
   private func paged(_ bytes: [UInt8], noting note: @escaping (Int) -> Void = { _ in }) -> PagedBytes {
     PagedBytes(count: bytes.count) { offset, page in
@@ -13,7 +13,7 @@ struct PagedBytesTests {
     }
   }
 
-  @Test("are the same wherever they are asked for, and read once while few are looked at")
+  @Test("Paged bytes are the same in any order of access, and each page is read once if few are used")
   func same() throws {
     var numbers = SeededRandom(seed: 3)
     for count in [1, 16_383, 16_384, 16_385, 5 << 20] {
@@ -29,7 +29,7 @@ struct PagedBytesTests {
     }
   }
 
-  @Test("are zeros where they cannot be read, and nothing is read after that")
+  @Test("Unreadable paged bytes are zeros, and nothing is read after a failure")
   func failing() {
     var reads = 0
     let pages = PagedBytes(count: 40_000) { _, page in
@@ -72,14 +72,16 @@ struct PagedBytesTests {
     return try KeychainBackupFile(keybagUUID: "3e13c52c-7f6c-7dfe-4789-6ec6af9328d0", entries: entries).serialized()
   }
 
-  @Test("give a keychain file the same items as it has in memory", arguments: [(0, 1), (5, 20), (3000, 3000)])
+  @Test("A keychain file in paged bytes has the same items as in memory", arguments: [(0, 1), (5, 20), (3000, 3000)])
   func keychain(count: Int, bytes: Int) throws {
     let bytes = try file(of: count, bytes: bytes)
     let places = try readPlaces(bytes).get()
     #expect(places == (try read(bytes).get()) && places.entries.count == count)
   }
 
-  @Test("give one with any fault the same error, or the same items: 40,000 faults, or 4,000 in a quick run")
+  @Test(
+    "A damaged keychain file in paged bytes gives the same error or items as in memory: 40,000 faults, or 4,000 in a quick run"
+  )
   func faults() throws {
     let whole = try file(of: 9, bytes: 6)
     var numbers = SeededRandom(seed: 11)
@@ -92,7 +94,7 @@ struct PagedBytesTests {
       if Int.random(in: 0..<8, using: &numbers) == 0 {
         bytes.removeLast(Int.random(in: 1...bytes.count, using: &numbers))
       }
-      // One in XML is read as a whole.
+      // An XML file is read as a whole.
       guard bytes.first != UInt8(ascii: "<") else { continue }
       let (held, placed) = (read(bytes), readPlaces(bytes))
       switch (held, placed) {

@@ -3,7 +3,7 @@ import KeychainFormats
 import TestSupport
 import Testing
 
-@Suite("An item that is read straight into the form in which it is held")
+@Suite("Fast reading of items in DER")
 struct PlainDERTests {
   private enum Outcome: Equatable {
     case item(KeychainItem)
@@ -21,7 +21,7 @@ struct PlainDERTests {
       }
     }
 
-    /// To the text of each date, and to the order.
+    /// Compares also the texts of dates and the order.
     static func == (left: Self, right: Self) -> Bool {
       switch (left, right) {
       case (.fault(let left), .fault(let right)): left == right
@@ -37,7 +37,7 @@ struct PlainDERTests {
     var isPackedItem: Bool { if case .item(let item) = self { item.isPacked } else { false } }
   }
 
-  /// Reads the bytes on both ways, and says whether they give an item that is held packed.
+  /// Reads the bytes with both readers, and returns whether they give a packed item.
   @discardableResult
   private static func compare(_ bytes: [UInt8], _ kind: ItemKind) -> Bool {
     var isPacked = false
@@ -95,7 +95,8 @@ struct PlainDERTests {
     return integers.map { element(0x02, $0) } + texts.map(text) + dates.map(date) + others
   }()
 
-  @Test("is the one that is read value by value, whatever a value is", arguments: ItemKind.allCases)
+  @Test(
+    "The fast reader and the strict reader give the same item for every type of value", arguments: ItemKind.allCases)
   func values(_ kind: ItemKind) {
     var packedCount = 0
     for value in Self.values {
@@ -107,11 +108,11 @@ struct PlainDERTests {
         Self.compare(Array(alone.dropLast()), kind)
       }
     }
-    // What devices write is held packed.
+    // Items as devices write them are packed.
     #expect(packedCount > Self.values.count)
   }
 
-  @Test("is read so, where it is as devices write it", arguments: ItemKind.allCases)
+  @Test("An item with the encoding of devices is read by the fast reader", arguments: ItemKind.allCases)
   func straight(_ kind: ItemKind) throws {
     let codes = AttributeTable.definitions(of: kind).filter { !$0.flags.contains(.returnedAsData) }.map(\.code)
     var item = KeychainItem(kind: kind)
@@ -129,7 +130,7 @@ struct PlainDERTests {
     #expect(Self.compare(bytes, kind))
   }
 
-  @Test("is the one that is read value by value, however its pairs are made")
+  @Test("The fast reader and the strict reader give the same item for every kind of malformed pair")
   func pairs() {
     let (key, value) = (Self.text("acct"), Self.text("x"))
     let shapes: [[UInt8]] = [
@@ -150,7 +151,7 @@ struct PlainDERTests {
     #expect(Self.compare(Self.element(0x31, (0..<42).flatMap { Self.pair("a\($0)", value) }), .genericPassword))
   }
 
-  @Test("is the one that is read value by value, with bytes changed at random", arguments: UInt64(0)..<60)
+  @Test("The fast reader and the strict reader give the same item after random changes", arguments: UInt64(0)..<60)
   func changed(_ seed: UInt64) throws {
     var random = SeededRandom(seed: seed)
     var item = KeychainItem(kind: .internetPassword)

@@ -4,7 +4,7 @@ import KeychainFormats
 import TestSupport
 import Testing
 
-@Suite("Values nobody thought of")
+@Suite("Random values")
 struct RandomValueTests {
   private static func value(_ random: inout SeededRandom, depth: Int) -> PropertyValue {
     switch Int.random(in: 0..<(depth > 0 ? 8 : 6), using: &random) {
@@ -37,7 +37,8 @@ struct RandomValueTests {
   }
 
   @Test(
-    "come back from a binary property list as they went in, and Foundation reads them too", arguments: UInt64(0)..<100)
+    "Random values survive a round trip through a binary property list, and Foundation reads them",
+    arguments: UInt64(0)..<100)
   func binaryPlist(_ seed: UInt64) throws {
     var random = SeededRandom(seed: seed)
     let value = PropertyValue.array([Self.value(&random, depth: 4)])
@@ -48,7 +49,7 @@ struct RandomValueTests {
     #expect(try DERPropertyList.encode(BinaryPlist.decode(Array(again))) == DERPropertyList.encode(value))
   }
 
-  @Test("come back from DER as they went in, apart from the order of pairs", arguments: UInt64(0)..<100)
+  @Test("Random values survive a round trip through DER, except for the order of pairs", arguments: UInt64(0)..<100)
   func der(_ seed: UInt64) throws {
     var random = SeededRandom(seed: seed)
     let value = Self.value(&random, depth: 4)
@@ -56,7 +57,7 @@ struct RandomValueTests {
     #expect(try DERPropertyList.encode(DERPropertyList.decode(bytes)) == bytes)
   }
 
-  @Test("an item that is said to have an encoding has one, no longer than was said", arguments: UInt64(0)..<100)
+  @Test("An item that reports an encoding within a size has one of at most that size", arguments: UInt64(0)..<100)
   func certainEncodings(_ seed: UInt64) throws {
     var random = SeededRandom(seed: seed)
     var item = KeychainItem(kind: .genericPassword)
@@ -64,7 +65,7 @@ struct RandomValueTests {
       item[AttributeCode(rawValue: "\(number) \(Self.text(&random))")] = Self.value(
         &random, depth: number.isMultiple(of: 7) ? 1 : 0)
     }
-    // The text of a moment in the year 10,000, and the smallest fraction there is.
+    // A date in the year 10,000 in UTC, and the smallest fraction.
     let far = try DERDate.date(of: "99991231235959-0001")
     let fine = KeychainDate(secondsSinceReferenceDate: .leastNonzeroMagnitude)
     item[.creationDate] = .date([far, fine, .reference][Int.random(in: 0..<3, using: &random)])
@@ -82,7 +83,7 @@ struct RandomValueTests {
     }
   }
 
-  @Test("an item that is said to come out of its DER as it went in does", arguments: UInt64(0)..<100)
+  @Test("An item that reports an exact round trip survives one", arguments: UInt64(0)..<100)
   func certainSurvival(_ seed: UInt64) throws {
     var random = SeededRandom(seed: seed)
     var written = KeychainItem(kind: .genericPassword)
@@ -91,12 +92,12 @@ struct RandomValueTests {
     }
     written[.protection] = .string("DEADBEEF-0000-1111-2222-0123456789AB")
     written.secret = SensitiveBytes(copying: random.bytes(.random(in: 0...300, using: &random)))
-    // What was read has the texts of its dates, and in the order of DER.
+    // A decoded item has the texts of its dates and the order of DER.
     let item = try KeychainItem(derDictionary: written.derDictionary(), kind: .genericPassword)
     let again = try KeychainItem(derDictionary: item.derDictionary(), kind: .genericPassword)
     #expect(item.certainlySurvivesEncoding == item.isPacked)
     #expect(!item.isPacked || again.wasReadAlike(item))
-    // In another order as well.
+    // Another order gives the same result.
     let pairs = item.attributes.map { ($0.key, $0.value) }.shuffled(using: &random)
     var shuffled = KeychainItem(kind: .genericPassword, secrets: item.secrets)
     for (code, value) in pairs { shuffled[code] = value }
@@ -106,7 +107,7 @@ struct RandomValueTests {
     #expect(!item.isPacked || sorted.wasReadAlike(item))
   }
 
-  @Test("an item that might not come out of its DER as it went in is not said to", arguments: Doubt.allCases)
+  @Test("An item that may not survive a round trip does not report an exact one", arguments: Doubt.allCases)
   func doubtfulSurvival(_ doubt: Doubt) throws {
     var plain = KeychainItem(kind: .genericPassword)
     plain[.account] = .string("alice@example.org")
@@ -138,7 +139,7 @@ struct RandomValueTests {
     case large
   }
 
-  @Test("an item as devices have them is known to have an encoding")
+  @Test("An item like those of devices reports that it has an encoding")
   func plainItem() {
     var item = KeychainItem(kind: .internetPassword)
     item[.account] = .string("alice@example.org")
@@ -150,7 +151,7 @@ struct RandomValueTests {
     #expect(!item.certainlyEncodes(within: 30))
   }
 
-  @Test("bytes at random are refused by every reader without a trap", arguments: UInt64(0)..<50)
+  @Test("Every reader rejects random bytes without a crash", arguments: UInt64(0)..<50)
   func noise(_ seed: UInt64) {
     var random = SeededRandom(seed: seed)
     for _ in 0..<50 {

@@ -3,11 +3,11 @@ import Testing
 
 @testable import KeychainFormats
 
-@Suite("Text out of bytes")
+@Suite("Text from bytes")
 struct UTF8Tests {
-  /// RFC 3629: overlong forms, surrogates, what is above U+10FFFF and cut sequences are no UTF-8.
+  /// Source: RFC 3629. Overlong forms, surrogates, values above U+10FFFF and truncated sequences are invalid.
   @Test(
-    "is what the bytes say, or nothing at all",
+    "UTF-8 bytes become text, and other bytes are rejected",
     arguments: [
       ([], ""), (Array("acct".utf8), "acct"), ([0x41, 0], "A\0"), ([0xC3, 0xA4], "ä"), ([0xF0, 0x9F, 0x94, 0x91], "🔑"),
       ([0xC0, 0x80], nil), ([0xED, 0xA0, 0x80], nil), ([0xF4, 0x90, 0x80, 0x80], nil), ([0x41, 0xC3], nil),
@@ -18,7 +18,7 @@ struct UTF8Tests {
     #expect(decoded.map { Array($0.utf8) } == text.map { Array($0.utf8) })
   }
 
-  @Test("as hexadecimal digits is lower-case, two for each byte")
+  @Test("Hexadecimal text has two lower-case digits for each byte")
   func hexadecimal() {
     #expect(String(hexadecimal: [0x00, 0x0F, 0xA0, 0xFF]) == "000fa0ff")
     #expect(String(hexadecimal: [UInt8]()) == "")

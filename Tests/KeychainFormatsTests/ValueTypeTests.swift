@@ -3,13 +3,13 @@ import KeychainFormats
 import TestSupport
 import Testing
 
-@Suite("The table of attributes")
+@Suite("The attribute table")
 struct AttributeTableTests {
   private func codes(_ kind: ItemKind, _ flag: AttributeFlags) -> [String] {
     AttributeTable.definitions(of: kind).filter { $0.flags.contains(flag) }.map(\.code.rawValue)
   }
 
-  @Test("the primary keys are those of Apple's UNIQUE clauses")
+  @Test("The primary keys are those of Apple's UNIQUE clauses")
   func primaryKeys() {
     let tail = ["agrp", "sync", "vwht", "tkid", "musr", "ggrp"]
     #expect(codes(.genericPassword, .primaryKey) == ["acct", "svce"] + tail)
@@ -21,13 +21,13 @@ struct AttributeTableTests {
         == ["kcls", "klbl", "atag", "crtr", "type", "bsiz", "esiz", "sdat", "edat"] + tail)
   }
 
-  @Test("secrets are v_Data, and of internet passwords the six extra pieces")
+  @Test("The secrets are v_Data and the six extra values of internet passwords")
   func secrets() {
     #expect(codes(.internetPassword, .returnedAsData) == ["v_Data", "binn", "bini", "bin0", "bin1", "bin2", "bin3"])
     for kind in [ItemKind.genericPassword, .certificate, .key] { #expect(codes(kind, .returnedAsData) == ["v_Data"]) }
   }
 
-  @Test("only attributes that may not be absent have a default, of their kind's type")
+  @Test("Only required attributes have a default, of the type of their kind")
   func defaults() {
     for kind in ItemKind.allCases {
       for definition in AttributeTable.definitions(of: kind) {
@@ -40,14 +40,14 @@ struct AttributeTableTests {
     #expect(AttributeTable.definition(of: .port, in: .genericPassword) == nil)
   }
 
-  @Test("codes that differ in bytes are different, even where their letters look the same")
+  @Test("Codes with different bytes are different, even if their letters look the same")
   func exactCodes() {
     #expect(AttributeCode(rawValue: "\u{E9}") != AttributeCode(rawValue: "e\u{301}"))
     #expect(Set<AttributeCode>(["\u{E9}", "e\u{301}", "acct", "acct"]).count == 3)
   }
 
   @Test(
-    "a code of any length is read as it was given",
+    "A code of any length is preserved",
     arguments: [
       "", "a", "acct", "acct\0", "é", "sevenby", "é67é1", "eightbyt", "é67é12", String(repeating: "x", count: 300),
     ])
@@ -60,9 +60,9 @@ struct AttributeTableTests {
   }
 }
 
-@Suite("Texts of identifiers")
+@Suite("UUID texts")
 struct UUIDTextTests {
-  @Test("sixteen bytes are written in either case, and no other number of them")
+  @Test("16 bytes are formatted in upper and lower case, and other sizes are rejected")
   func texts() throws {
     let bytes = try [UInt8](hex: "50184A35 4480 E8BA 769B 567CF72F1EC0")
     #expect(UUIDText.uppercase(bytes) == "50184A35-4480-E8BA-769B-567CF72F1EC0")
@@ -71,25 +71,25 @@ struct UUIDTextTests {
   }
 }
 
-@Suite("Bytes that must not be printed")
+@Suite("Sensitive bytes")
 struct SensitiveBytesTests {
   private struct Refused: Error {}
 
-  @Test("what fills them is what is lent")
+  @Test("Sensitive bytes contain what the closure wrote")
   func lending() {
     let bytes = SensitiveBytes(count: 3) { $0[1] = 9 }
     #expect(bytes.withBytes { Array($0) } == [0, 9, 0])
     #expect(SensitiveBytes(copying: []).isEmpty)
   }
 
-  @Test("an error of the filler comes through")
+  @Test("An error of the closure that fills sensitive bytes is rethrown")
   func failing() {
     #expect(throws: Refused.self) {
       try SensitiveBytes(count: 3) { (_: UnsafeMutableRawBufferPointer) throws(Refused) in throw Refused() }
     }
   }
 
-  @Test("they are compared byte for byte")
+  @Test("Sensitive bytes are compared byte for byte")
   func comparing() {
     let bytes = SensitiveBytes(copying: [1, 2, 3])
     #expect(bytes.constantTimeEquals(SensitiveBytes(copying: [1, 2, 3])))
@@ -98,7 +98,7 @@ struct SensitiveBytesTests {
     }
   }
 
-  @Test("printing and dumping show their number alone")
+  @Test("The description and dump of sensitive bytes contain only their number")
   func printing() {
     let bytes = SensitiveBytes(copying: Array("hunter2".utf8))
     var text = "\(bytes) \(String(reflecting: bytes))"
@@ -108,9 +108,9 @@ struct SensitiveBytesTests {
   }
 }
 
-@Suite("Errors of a format")
+@Suite("Format errors")
 struct FormatErrorTests {
-  @Test("an error says its format, its fault and its place, and what to do")
+  @Test("A format error contains the format, the kind of error, the offset and a suggestion")
   func wording() {
     let error = FormatError(.keybag, .truncated, "VERS of 4 bytes does not fit", offset: 8)
     #expect("\(error)" == "the keybag is cut short: VERS of 4 bytes does not fit, at byte 8")

@@ -3,7 +3,7 @@ import KeychainFormats
 import TestSupport
 import Testing
 
-@Suite("Bytes that stand for more than they hold")
+@Suite("Small inputs that expand to much work")
 struct WorkLimitTests {
   private func code(_ body: () throws -> Void) -> FormatError.Code? {
     do {
@@ -18,7 +18,7 @@ struct WorkLimitTests {
     .init(maximumByteCount: 1000, maximumDepth: 10, valuesPerByte: 2, maximumValueCount: values)
   }
 
-  @Test("are read with as many values as the limit says, and not with one more")
+  @Test("A list with the maximum number of values is read, and one more value is rejected")
   func values() throws {
     // An array of three references to one text: four values.
     let bytes = PlistRecipe([0xA3, 1, 1, 1], [0x51, 0x61]).bytes
@@ -26,7 +26,7 @@ struct WorkLimitTests {
     #expect(code { _ = try BinaryPlist.decode(bytes, limits: limits(values: 3)) } == .overLimit)
   }
 
-  @Test("A long text may be reused for up to 16 bytes per byte of the file, and one more use is refused")
+  @Test("A long text may be reused for up to 16 bytes per byte of the file, and one more use is rejected")
   func sharedBytes() throws {
     // The text has 1 MiB. An array with 17 references to it reuses it 16 times.
     let text: [UInt8] = [0x5F, 0x12, 0x00, 0x10, 0x00, 0x00] + Array(repeating: 0x61, count: 1 << 20)
@@ -37,14 +37,14 @@ struct WorkLimitTests {
     #expect(code { _ = try BinaryPlist.decode(list(18)) } == .overLimit)
   }
 
-  @Test("are read with as many objects as the limit says, whether anything refers to them or not")
+  @Test("A list with the maximum number of objects is read, even if nothing refers to them, and one more is rejected")
   func objects() throws {
     let bytes = PlistRecipe([9], [9], [9], [9], [9]).bytes
     #expect(try BinaryPlist.decode(bytes, limits: limits(values: 5)) == .boolean(true))
     #expect(code { _ = try BinaryPlist.decode(bytes, limits: limits(values: 4)) } == .overLimit)
   }
 
-  @Test("are refused by the limits of every reader: 343 bytes of nested arrays")
+  @Test("343 bytes of nested arrays are rejected by the limits of every reader")
   func nestedArrays() {
     let bytes = CostlyPlists.nestedArrays
     #expect(bytes.count == 343)
@@ -57,15 +57,15 @@ struct WorkLimitTests {
       code { try bytes.withUnsafeBytes { _ = try KeychainItem(plistDictionary: $0, kind: .key) } } == .malformed)
   }
 
-  @Test("are refused before memory is taken for them: a million elements, of a byte each")
+  @Test("A million elements of one byte each are rejected before memory is allocated for them")
   func manyElements() throws {
-    // The dictionary, its key, its value and the elements.
+    // The values are the dictionary, its key, its value and the elements.
     let most = BinaryPlist.Limits.standard.maximumValueCount - 3
     #expect(try BinaryPlist.decode(CostlyPlists.manyElements(most)).dictionaryValue?["a"]?.arrayValue?.count == most)
     #expect(code { _ = try BinaryPlist.decode(CostlyPlists.manyElements(most + 1)) } == .overLimit)
   }
 
-  @Test("as a manifest with five thousand apps are none: it is read")
+  @Test("A manifest with 5,000 apps is within the limits")
   func realManifest() throws {
     var apps = PropertyDictionary()
     apps.entries = (0..<5_000).map { number in
@@ -82,7 +82,7 @@ struct WorkLimitTests {
 
   // MARK: The keychain's file
 
-  @Test("as a keychain with very many items are none, when each has its own bytes")
+  @Test("A keychain with very many items is within the limits if each has its own bytes")
   func realKeychain() throws {
     let entries = (0..<200_000).map { number in
       let bytes = (0..<20).map { UInt8(truncatingIfNeeded: number >> (8 * ($0 % 4))) }
@@ -92,16 +92,16 @@ struct WorkLimitTests {
     #expect(file.entries.count == entries.count && file.entries.last?.blob == entries.last?.blob)
   }
 
-  @Test("as 190,000 items that share one blob are refused before any of them is opened")
+  @Test("190,000 items that share one blob are rejected before any is decrypted")
   func sharedBlob() {
     let bytes = CostlyPlists.sharedBlob(entries: 190_000, blob: [UInt8](repeating: 7, count: 64 << 10))
     #expect(bytes.count < 260_000)
     #expect(code { _ = try KeychainBackupFile(parsing: bytes) } == .overLimit)
   }
 
-  @Test("as items that share one dictionary are refused before there are very many of them")
+  @Test("Items that share one dictionary are rejected before there are very many of them")
   func sharedEntry() throws {
-    // Sixteen bytes for each beside the byte that refers to it.
+    // Each item counts 16 bytes in addition to the byte of its reference.
     let most = (KeychainBackupFile.sharedByteAllowance + CostlyPlists.sharedBlob(entries: 0, blob: []).count) / 15
     let (fewer, more) = (
       CostlyPlists.sharedBlob(entries: most - 10, blob: []), CostlyPlists.sharedBlob(entries: most + 10, blob: [])
@@ -110,11 +110,11 @@ struct WorkLimitTests {
     #expect(code { _ = try KeychainBackupFile(parsing: more) } == .overLimit)
   }
 
-  @Test("may share as many bytes as the allowance says above the file's own, and not one more")
+  @Test("Items may share the allowed number of bytes beyond the file's size, and one more byte is rejected")
   func sharedByteAllowance() throws {
     let blob = [UInt8](repeating: 7, count: 500_000)
     let least = CostlyPlists.sharedBlob(entries: 4, blob: blob).count
-    // Four times the blob, and what four entries count for, is the file's length and the allowance together.
+    // Four blobs and the charge for four entries equal the file's size plus the allowance.
     let padding = 4 * (blob.count + 16) - KeychainBackupFile.sharedByteAllowance - least
     #expect(padding > 0)
     let exact = CostlyPlists.sharedBlob(entries: 4, blob: blob, padding: padding)
@@ -125,7 +125,7 @@ struct WorkLimitTests {
 
   // MARK: Records
 
-  @Test("as a record cost no more than its fields: what none of them leads to is not looked at")
+  @Test("A file record costs only its fields, because unreferenced objects are not read")
   func idleReferences() throws {
     let dense = CostlyPlists.record(idleReferences: 1_000_000)
     let took = try ProcessorTime.of {
@@ -134,11 +134,11 @@ struct WorkLimitTests {
         #expect(path == "a")
       }
     }
-    // One reading of all of it takes longer than all of these.
+    // A single complete reading would take longer than all of these.
     #expect(took < .seconds(10))
   }
 
-  @Test("as a record have as many keys as the limit says, and not one more")
+  @Test("A file record with the maximum number of keys is read, and one more key is rejected")
   func recordKeys() throws {
     let most = FileRecord.maximumKeyCount
     #expect(try FileRecord(archive: CostlyPlists.record(keys: most - 1)).relativePath == "a")

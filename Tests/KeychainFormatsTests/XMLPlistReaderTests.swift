@@ -21,7 +21,7 @@ struct XMLPlistReaderTests {
     }
   }
 
-  @Test("gives what the writer wrote")
+  @Test("A round trip preserves every value")
   func roundTrip() throws {
     let value = PropertyValue.dictionary([
       "text": .string("Ann & Bob's <phone>\r\n\t\u{1F4F1}"), "empty": .string(""), "data": .data([0, 1, 2, 253, 254]),
@@ -32,7 +32,7 @@ struct XMLPlistReaderTests {
     #expect(try XMLPlist.decode(try XMLPlist.encode(value)) == value)
   }
 
-  @Test("takes the forms that other programs write")
+  @Test("The forms that other programs write are read")
   func forms() throws {
     let text = """
       \u{FEFF}<?xml version='1.0'?> <!-- a > comment -->
@@ -49,7 +49,7 @@ struct XMLPlistReaderTests {
         ]))
   }
 
-  @Test("refuses entities and declarations, so that nothing expands and nothing is fetched")
+  @Test("Entities and declarations are rejected, so nothing is expanded or fetched")
   func entities() {
     #expect(code("<!DOCTYPE plist [<!ENTITY a \"aaaa\">]><plist><string>&a;</string></plist>") == .forbidden)
     #expect(
@@ -62,7 +62,7 @@ struct XMLPlistReaderTests {
   }
 
   @Test(
-    "refuses what is not complete or no property list",
+    "An incomplete document, or one that is not a property list, is rejected",
     arguments: [
       "<plist>", "<plist/>", "<dict/>", "<plist></plist>", "<plist><dict></plist>",
       "<plist><dict><key>a</key></dict></plist>",
@@ -81,7 +81,7 @@ struct XMLPlistReaderTests {
     #expect(code == .malformed || code == .truncated, "\(String(describing: code))")
   }
 
-  @Test("refuses bytes after the end and bytes that are not UTF-8")
+  @Test("Bytes after the end, and bytes that are not UTF-8, are rejected")
   func ends() {
     #expect(code("<plist><true/></plist>more") == .trailingBytes)
     #expect(throws: FormatError.self) {
@@ -89,7 +89,7 @@ struct XMLPlistReaderTests {
     }
   }
 
-  @Test("accepts as many levels as are written, and not one more")
+  @Test("As many levels are read as are written, and one more is rejected")
   func depth() throws {
     func nested(_ count: Int) -> String {
       String(repeating: "<array>", count: count) + String(repeating: "</array>", count: count)
@@ -98,9 +98,9 @@ struct XMLPlistReaderTests {
     #expect(code("<plist>\(nested(XMLPlist.maximumDepth + 1))</plist>") == .overLimit)
   }
 
-  @Test("accepts as many elements as its limit says, its root and keys among them, and not one more")
+  @Test("A document with the maximum number of elements is read, and one more element is rejected")
   func elements() throws {
-    // plist, dict, key, array and four values: eight.
+    // The eight elements are plist, dict, key, array and four values.
     let values = "<true/><true></true><string>b</string><integer>1</integer>"
     let list = Array("<plist><dict><key>a</key><array>\(values)</array></dict></plist>".utf8)
     _ = try XMLPlist.decode(list, maximumElementCount: 8)
@@ -109,7 +109,7 @@ struct XMLPlistReaderTests {
     #expect(XMLPlist.maximumElementCount == 1_000_000)
   }
 
-  @Test("with any prefix and any bit changed gives an error or a value, and never traps")
+  @Test("Truncating a document or flipping any of its bits gives an error or a value, and never a crash")
   func damage() throws {
     let value = PropertyValue.dictionary(["a": .array([.string("&x"), .data([1, 2]), .integer(-3), .boolean(true)])])
     readEveryDamage(of: try XMLPlist.encode(value)) { _ = try? XMLPlist.decode($0) }

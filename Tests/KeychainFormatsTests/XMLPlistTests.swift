@@ -3,9 +3,9 @@ import Foundation
 import KeychainFormats
 import Testing
 
-@Suite("XML property lists")
+@Suite("Writing XML property lists")
 struct XMLPlistTests {
-  @Test("the document is Apple's, with markup in texts escaped")
+  @Test("The document equals Apple's, with escaped markup in texts")
   func document() throws {
     let value = PropertyValue.dictionary([
       "Device Name": .string("Ann & Bob's <phone>"), "Empty": .array([]), "GUID": .data([0, 1, 2, 253]),
@@ -39,7 +39,7 @@ struct XMLPlistTests {
     #expect(String(decoding: try XMLPlist.encode(value), as: UTF8.self) == expected)
   }
 
-  @Test("Foundation reads every value back")
+  @Test("Foundation reads every value")
   func foundationReads() throws {
     let texts = ["", "]]>", "a\r\nb\tc", "\"'&lt;", "é🔑", " spaces "]
     for count in 0..<8 {
@@ -55,7 +55,7 @@ struct XMLPlistTests {
     }
   }
 
-  @Test("values and characters that XML has no form for are refused")
+  @Test("Values and characters that XML cannot represent are rejected")
   func unencodable() {
     let values: [PropertyValue] = [
       .null, .uid(1), .set([]), .real(.infinity), .string("\u{0}"), .string("\u{1B}"), .string("\u{FFFE}"),
@@ -67,7 +67,7 @@ struct XMLPlistTests {
     }
   }
 
-  @Test("a hundred and twenty-eight levels are written, one more is not")
+  @Test("128 levels are written, and one more is rejected")
   func depth() throws {
     func nested(_ levels: Int) -> PropertyValue { (1..<levels).reduce(.array([])) { value, _ in .array([value]) } }
     #expect(try !XMLPlist.encode(nested(XMLPlist.maximumDepth)).isEmpty)

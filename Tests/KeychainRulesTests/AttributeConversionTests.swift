@@ -3,12 +3,12 @@ import KeychainFormats
 import KeychainRules
 import Testing
 
-@Suite("What an attribute makes of a value")
+@Suite("Conversion of attribute values")
 struct AttributeConversionTests {
   private static let date = PropertyValue.date(.reference)
 
   @Test(
-    "a number takes whole numbers, booleans and canonical decimal text; other text stays text",
+    "A number attribute accepts integers, booleans and canonical decimal text, and keeps other text",
     arguments: [
       (PropertyValue.integer(7), PropertyValue.integer(7)), (.boolean(true), .integer(1)),
       (.boolean(false), .integer(0)),
@@ -24,7 +24,7 @@ struct AttributeConversionTests {
     #expect(AttributeConversion.convert(value, for: .sync) == expected)
   }
 
-  @Test("a blob keeps text, data and whole numbers as they are, and takes no boolean")
+  @Test("A blob attribute keeps text, data and integers, and rejects booleans")
   func blobs() {
     for value: PropertyValue in [.string("x"), .data([1]), .integer(5)] {
       #expect(AttributeConversion.convert(value, for: .blob) == value)
@@ -32,7 +32,7 @@ struct AttributeConversionTests {
     #expect(AttributeConversion.convert(.boolean(true), for: .blob) == nil)
   }
 
-  @Test("data takes text as UTF-8 and a 32-bit number as four little-endian bytes")
+  @Test("A data attribute converts text to UTF-8 and a 32-bit number to four little-endian bytes")
   func data() {
     #expect(AttributeConversion.convert(.string("é"), for: .data) == .data([0xC3, 0xA9]))
     #expect(AttributeConversion.convert(.integer(0x0102_0304), for: .data) == .data([4, 3, 2, 1]))
@@ -41,7 +41,7 @@ struct AttributeConversionTests {
     #expect(AttributeConversion.convert(.data([9]), for: .data) == .data([9]))
   }
 
-  @Test("text takes UTF-8 data and no number, a date takes dates alone")
+  @Test("A text attribute accepts UTF-8 data but no numbers, and a date attribute accepts only dates")
   func textAndDates() {
     #expect(AttributeConversion.convert(.data([0xC3, 0xA9]), for: .string) == .string("é"))
     #expect(AttributeConversion.convert(.data([0xFF]), for: .string) == nil)
@@ -51,7 +51,7 @@ struct AttributeConversionTests {
     #expect(AttributeConversion.convert(.string("2001"), for: .modificationDate) == nil)
   }
 
-  @Test("an identifier is data of zero or sixteen bytes")
+  @Test("A UUID attribute accepts 0 or 16 bytes")
   func identifiers() {
     for count in 0...33 {
       let value = PropertyValue.data([UInt8](repeating: 1, count: count))
@@ -60,14 +60,14 @@ struct AttributeConversionTests {
     #expect(AttributeConversion.convert(.string(""), for: .uuid) == nil)
   }
 
-  @Test("no kind takes a null, a fraction, a container or a reference")
+  @Test("Every kind of attribute rejects nulls, fractions, containers and references")
   func never() {
     let values: [PropertyValue] = [.null, .real(0.5), .array([]), .dictionary([:]), .set([]), .uid(1)]
     let kinds: [AttributeKind] = [.number, .sync, .blob, .data, .string, .access, .date, .uuid, .sha1, .rowID]
     for value in values { for kind in kinds { #expect(AttributeConversion.convert(value, for: kind) == nil) } }
   }
 
-  @Test("the error names the attribute and what it takes, and not the value")
+  @Test("A conversion error contains the attribute and the accepted types, but not the value")
   func error() throws {
     let account = try #require(AttributeTable.definition(of: .account, in: .genericPassword))
     #expect(throws: FormatError(.item, .unencodable, "acct needs text, data or a whole number, not a boolean")) {

@@ -7,7 +7,7 @@ import Testing
 private let low = [UInt8](repeating: 1, count: 20)
 private let high = [UInt8](repeating: 2, count: 20)
 
-@Suite("An item of a backup meets a row: the decision")
+@Suite("Import conflicts")
 struct ImportDecision {
   struct Case: Sendable, CustomTestStringConvertible {
     let name: String
@@ -56,7 +56,7 @@ struct ImportDecision {
       outcome: .blocked(.locked(.whenUnlocked)), dateAfter: nil),
   ]
 
-  @Test("follows the dates, then the digests", arguments: cases)
+  @Test("A conflict is decided by the dates, then by the digests", arguments: cases)
   func decision(_ row: Case) {
     let resolution = ImportConflict.resolve(
       modificationDate: row.incoming.date.map { .seconds($0) }, digest: { row.incoming.digest },
@@ -65,7 +65,7 @@ struct ImportDecision {
     #expect(resolution.modificationDate?.secondsSinceReferenceDate == row.dateAfter)
   }
 
-  @Test("a tombstone hands on its UUID and its persistent reference")
+  @Test("A tombstone passes on its UUID and its persistent reference")
   func inheritance() {
     let resolution = ImportConflict.resolve(
       modificationDate: .seconds(1), digest: { low },

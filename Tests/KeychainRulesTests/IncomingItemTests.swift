@@ -4,16 +4,16 @@ import KeychainRules
 import TestSupport
 import Testing
 
-@Suite("An item of a backup, as it would be stored")
+@Suite("Incoming items of a restore")
 struct IncomingItems {
-  @Test("an item without a group, without a known class or with an impossible value is refused as undecodable")
+  @Test("An item without an access group, with an unknown class or with an invalid value is rejected as undecodable")
   func impossible() {
     let item = KeychainItem.genericPassword()
     for broken in [
       item.without(.accessGroup), item.without(.protection), item.with([.protection: .string("zz")]),
       item.with([.account: .boolean(true)]), item.with(["future": .real(0.5)]),
       item.with([.modificationDate: .string("yesterday")]),
-      // Neither an item that a search finds nor the mark of one that was deleted.
+      // The item is neither one that a search finds nor a tombstone.
       item.with([.tombstone: .integer(2)]), item.with([.tombstone: .integer(-1)]),
       item.with([.tombstone: .boolean(true)]), item.with([.tombstone: .string("1")]),
     ] {
@@ -22,7 +22,7 @@ struct IncomingItems {
     }
   }
 
-  @Test("an item with a date without end is no item to store, and says so before anything is stored")
+  @Test("An item with an infinite date is rejected before anything is stored")
   func endless() throws {
     for seconds in [Double.infinity, -.infinity, .nan] {
       for code in [AttributeCode.modificationDate, .creationDate] {
@@ -33,7 +33,7 @@ struct IncomingItems {
     }
   }
 
-  @Test("Safari's old passwords become synchronised, others don't")
+  @Test("Safari's old passwords become synchronized, and other items do not")
   func inferredSync() throws {
     let safari = KeychainItem.internetPassword(group: "com.apple.cfnetwork")
     #expect(SyncInference.appliesTo(safari))

@@ -3,7 +3,7 @@ import KeychainFormats
 import KeychainRules
 import Testing
 
-@Suite("Changes that change nothing")
+@Suite("Changes without an effect")
 struct ItemChangesTests {
   private let item = KeychainItem(
     kind: .genericPassword,
@@ -14,7 +14,7 @@ struct ItemChangesTests {
     ],
     secrets: [.valueData: SensitiveBytes(copying: [1, 2, 3])])
 
-  @Test("are those to what an item has already; its date alone would be another")
+  @Test("Setting attributes and secrets to their current values has no effect")
   func same() {
     #expect(ItemChanges().changeNothing(of: item))
     #expect(ItemChanges(attributes: [.label: .string("Chat")]).changeNothing(of: item))
@@ -24,7 +24,7 @@ struct ItemChangesTests {
         .changeNothing(of: item))
   }
 
-  @Test("are no others: another value, one more, one less, another secret, and one that the item has not")
+  @Test("Another value, an additional or missing attribute, and another secret have an effect")
   func different() {
     #expect(!ItemChanges(attributes: [.label: .string("chat")]).changeNothing(of: item))
     #expect(!ItemChanges(attributes: [.comment: .string("x")]).changeNothing(of: item))
@@ -37,7 +37,7 @@ struct ItemChangesTests {
     #expect(ItemChanges(secrets: [.valueData: SensitiveBytes(copying: [1, 2, 4])]).attributesChangeNothing(of: item))
   }
 
-  @Test("are none to an item that could not be changed so, and to one without a date")
+  @Test("Invalid changes, and changes to an item without a date, count as having an effect")
   func impossible() {
     #expect(!ItemChanges(attributes: [.server: .string("x")]).changeNothing(of: item))
     #expect(!ItemChanges(attributes: [.protection: .null]).changeNothing(of: item))

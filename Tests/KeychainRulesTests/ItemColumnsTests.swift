@@ -5,15 +5,15 @@ import Testing
 
 @testable import KeychainRules
 
-@Suite("What an item looks like in the columns of its table")
+@Suite("Item columns")
 struct ItemColumnsTests {
   private func definition(_ code: AttributeCode, of kind: ItemKind) throws -> AttributeDefinition {
     try #require(ColumnDefinitions.all(of: kind).first { $0.code == code })
   }
 
-  /// Source: SQLite, "Datatypes in SQLite", section 3: what a column of type INTEGER makes of text.
+  /// Source: SQLite, "Datatypes in SQLite", section 3 (text in a column of type INTEGER).
   @Test(
-    "text in a column of numbers becomes the number that it spells",
+    "Text in a number column becomes the number that it spells",
     arguments: [
       ("htps", .text(Array("htps".utf8))), ("007", .integer(7)), (" 7 ", .integer(7)), ("7e2", .integer(700)),
       ("7e+2", .integer(700)), ("70e-1", .integer(7)), ("7E-1", .real(0.7)), (".5", .real(0.5)),
@@ -24,7 +24,7 @@ struct ItemColumnsTests {
     #expect(try ItemColumns.value(.string(text), for: column) == stored)
   }
 
-  @Test("a date without end is no date", arguments: [Double.infinity, -.infinity, .nan])
+  @Test("An infinite date is rejected", arguments: [Double.infinity, -.infinity, .nan])
   func endlessDate(seconds: Double) throws {
     let column = try definition(.creationDate, of: .genericPassword)
     let error = #expect(throws: KeychainRuleError.self) {
@@ -33,7 +33,7 @@ struct ItemColumnsTests {
     #expect(error == KeychainRuleError(.parameter, "cdat is a date that is out of range"))
   }
 
-  @Test("an item cannot be made where nothing random comes, and says so")
+  @Test("A new item is rejected if no random bytes are available")
   func noRandomness() throws {
     struct Nothing: RandomSource {
       func fill(_ buffer: UnsafeMutableRawBufferPointer) throws(DataProtectionError) {
@@ -48,7 +48,7 @@ struct ItemColumnsTests {
     #expect(error?.reason.contains("no randomness") == true)
   }
 
-  @Test("that nothing computes a digest is no fault of the item")
+  @Test("A digest that cannot be computed is not an error of the item")
   func noDigest() {
     #expect(
       KeychainRuleError(digesting: ItemSealError(.failed(DataProtectionError(.cryptoFailed, "no SHA-1")))).code

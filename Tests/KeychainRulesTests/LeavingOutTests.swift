@@ -4,7 +4,7 @@ import KeychainRules
 import TestSupport
 import Testing
 
-@Suite("What a backup leaves out")
+@Suite("Items that a backup excludes")
 struct ExportRuleTests {
   private func reason(
     _ item: KeychainItem, guarded: Bool = false, clip: Bool = false, syncs: Bool = false
@@ -15,7 +15,7 @@ struct ExportRuleTests {
 
   private let plain = KeychainItem.genericPassword("a")
 
-  @Test("an ordinary item of every class but one is taken")
+  @Test("Ordinary items are exported in every protection class except one")
   func ordinary() {
     for protection in ProtectionClass.allCases {
       let expected: Reason? = protection == .whenPasscodeSetThisDeviceOnly ? .passcodeOnly : nil
@@ -23,37 +23,37 @@ struct ExportRuleTests {
     }
   }
 
-  @Test("a token's item, but not one whose token is empty text")
+  @Test("An item on a token is excluded, unless its token identifier is empty")
   func token() {
     #expect(reason(plain.with([.tokenID: .string("com.apple.setoken")])) == .hardwareKey)
     #expect(reason(plain.with([.tokenID: .data([])])) == .hardwareKey)
     #expect(reason(plain.with([.tokenID: .string("")])) == nil)
   }
 
-  @Test("an App Clip's item, marked in its column alone")
+  @Test("An item whose row has the App Clip flag is excluded")
   func appClip() {
     #expect(reason(plain, clip: true) == .appClip)
     #expect(reason(plain.with([.appClip: .integer(1)])) == nil)
   }
 
-  @Test("a shared copy, but not an item whose group is empty or no text")
+  @Test("A shared copy is excluded, but not an item whose sharing group is empty or not text")
   func shared() {
     #expect(reason(plain.with([.sharingGroup: .string("g")])) == .sharedGroup)
     #expect(reason(plain.with([.sharingGroup: .string("")])) == nil)
     #expect(reason(plain.with([.sharingGroup: .data([1])])) == nil)
   }
 
-  @Test("an item of the system, and one that is marked as such")
+  @Test("A system-bound item is excluded, and so is one with the system-bound flag")
   func system() {
     #expect(reason(.genericPassword("a", group: "com.apple.security.sos")) == .systemBound)
     #expect(reason(.genericPassword("a", group: "com.apple.security.sos2")) == nil)
     #expect(reason(plain.with([.systemBound: .integer(1)])) == .systemBound)
   }
 
-  @Test("an item with an access control")
+  @Test("An item with an access control is excluded")
   func accessControl() { #expect(reason(plain, guarded: true) == .needsAuthentication) }
 
-  @Test("a tombstone, unless the device syncs")
+  @Test("A tombstone is excluded, unless the device syncs")
   func tombstone() {
     let tombstone = plain.with([.tombstone: .integer(1)])
     #expect(reason(tombstone) == .deleted)
@@ -61,7 +61,7 @@ struct ExportRuleTests {
     #expect(reason(plain.with([.tombstone: .integer(0)])) == nil)
   }
 
-  @Test("where several rules apply, the first gives the reason")
+  @Test("The first of several matching rules gives the reason")
   func order() {
     let order: [Reason] = [
       .passcodeOnly, .hardwareKey, .appClip, .sharedGroup, .systemBound, .needsAuthentication, .deleted,
@@ -82,7 +82,7 @@ struct ExportRuleTests {
   }
 }
 
-@Suite("The system's own items")
+@Suite("System-bound items")
 struct SystemBoundTests {
   private func generic(_ group: String, _ service: String, _ account: String = "x") -> KeychainItem {
     .genericPassword(account, service: service, group: group)
@@ -92,7 +92,7 @@ struct SystemBoundTests {
     KeychainItem(kind: kind, attributes: [.accessGroup: .string(group), .label: .string(label)])
   }
 
-  @Test("two groups are bound in every kind of item")
+  @Test("Every kind of item is system-bound in two access groups")
   func groups() {
     for kind in ItemKind.allCases {
       for group in ["com.apple.security.sos", "lockdown-identities"] {
@@ -105,7 +105,7 @@ struct SystemBoundTests {
     }
   }
 
-  @Test("four services of the group apple, each with its account where it has one")
+  @Test("Four services in the group apple are system-bound, with their account if they have one")
   func services() {
     for (service, account) in [
       ("com.apple.managedconfiguration", "Public"), ("com.apple.managedconfiguration", "Private"),
@@ -125,7 +125,7 @@ struct SystemBoundTests {
     #expect(!SystemBoundItems.contain(dataAccount))
   }
 
-  @Test("sysb decides alone, in both directions, where it is a number")
+  @Test("A numeric sysb alone decides whether an item is system-bound")
   func mark() {
     let bound = KeychainItem.genericPassword("a", group: "com.apple.security.sos")
     let free = KeychainItem.genericPassword("a")
@@ -140,7 +140,7 @@ struct SystemBoundTests {
     #expect(SystemBoundItems.contain(free.with([.systemBound: .integer(1)]).without(.accessGroup)))
   }
 
-  @Test("an item whose group is missing or no text is not bound")
+  @Test("An item whose access group is missing or not text is not system-bound")
   func groupless() {
     let bound = KeychainItem.genericPassword("a", group: "com.apple.security.sos")
     #expect(!SystemBoundItems.contain(bound.without(.accessGroup)))
@@ -148,13 +148,13 @@ struct SystemBoundTests {
     #expect(!SystemBoundItems.contain(bound.without(.accessGroup).with([.sharingGroup: .string("g")])))
   }
 
-  @Test("a shared copy is bound")
+  @Test("A shared copy is system-bound")
   func shared() {
     #expect(SystemBoundItems.contain(.genericPassword("a").with([.sharingGroup: .string("g")])))
     #expect(!SystemBoundItems.contain(.genericPassword("a").with([.sharingGroup: .string("")])))
   }
 
-  @Test("a Shared iPad has further rows, which count nowhere else")
+  @Test("A Shared iPad has additional system-bound items")
   func sharedIPad() {
     let account = "com.apple.account."
     let services: [(String, [String])] = [
@@ -191,7 +191,7 @@ struct SystemBoundTests {
   }
 }
 
-@Suite("What a restore leaves out although it opens")
+@Suite("Items that a restore excludes")
 struct RestoreRuleTests {
   private func reason(_ item: KeychainItem, syncs: Bool = false, iPad: Bool = false) -> Reason? {
     RestoreRules.reasonToLeaveOut(item, RestoreSurroundings(targetSyncs: syncs, onSharedIPad: iPad))
@@ -199,7 +199,7 @@ struct RestoreRuleTests {
 
   private let plain = KeychainItem.genericPassword("a")
 
-  @Test("each rule alone")
+  @Test("Each exclusion rule applies on its own")
   func alone() {
     #expect(reason(plain) == nil)
     #expect(reason(.genericPassword("a", as: .whenPasscodeSetThisDeviceOnly)) == .passcodeOnly)
@@ -215,7 +215,7 @@ struct RestoreRuleTests {
     #expect(reason(.genericPassword("a", group: "com.apple.rapport"), iPad: true) == .systemBound)
   }
 
-  @Test("what arrives where most is left out arrives everywhere")
+  @Test("An item that is restored in the strictest context is restored in every context")
   func strictest() {
     let services = ["ids", "com.apple.account.AppleAccount.token", "com.apple.account.CloudKit.token", "other"]
     let items =
@@ -233,7 +233,7 @@ struct RestoreRuleTests {
     }
   }
 
-  @Test("in this order")
+  @Test("The exclusion rules are checked in this order")
   func order() {
     let order: [Reason] = [.passcodeOnly, .hardwareKey, .sharedGroup, .systemBound, .needsAuthentication, .deleted]
     #expect(RestoreRules.all.map(\.reason) == order)

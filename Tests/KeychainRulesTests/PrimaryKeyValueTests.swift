@@ -4,9 +4,9 @@ import KeychainRules
 import TestSupport
 import Testing
 
-@Suite("A primary key without a database")
+@Suite("Primary keys")
 struct PrimaryKeyValues {
-  @Test("an empty value and an absent one have the same columns")
+  @Test("An empty value and an absent value have the same primary key")
   func absentIsEmpty() throws {
     let absent = KeychainItem(kind: .genericPassword, attributes: [.accessGroup: .string("g")])
     let empty = absent.with([
@@ -17,7 +17,7 @@ struct PrimaryKeyValues {
     #expect(try PrimaryKey(of: absent) == PrimaryKey(of: empty))
   }
 
-  @Test("a key prints nothing of its item")
+  @Test("The description of a primary key contains no value of the item")
   func printing() throws {
     let key = try PrimaryKey(of: .genericPassword("planted", group: "planted"))
     #expect(!"\(key)".contains("planted"))

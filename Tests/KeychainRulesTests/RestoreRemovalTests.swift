@@ -5,13 +5,13 @@ import Testing
 
 @testable import KeychainRules
 
-@Suite("What a restore removes")
+@Suite("Rows that a restore removes")
 struct RestoreRemovals {
   private let plain: [AttributeCode: ColumnValue] = [
     .synchronizable: .integer(0), .accessGroup: .text("keyhaul"), .sharingGroup: .text([]),
   ]
 
-  @Test("is a row that is not synchronised, not of a kept group and no shared copy")
+  @Test("A restore removes rows that are not synchronized, not in a preserved group and not shared copies")
   func rows() {
     #expect(RestoreRemoval.removes(plain))
     #expect(!RestoreRemoval.removes(plain.merging([.synchronizable: .integer(1)]) { $1 }))
@@ -22,7 +22,7 @@ struct RestoreRemovals {
     }
   }
 
-  @Test("is no row with a NULL in one of the columns that are asked")
+  @Test("A restore keeps rows with NULL in a column of the condition")
   func nulls() {
     for column in [AttributeCode.synchronizable, .sharingGroup] {
       #expect(!RestoreRemoval.removes(plain.merging([column: .null]) { $1 }))

@@ -3,9 +3,10 @@ import KeychainFormats
 import KeychainRules
 import Testing
 
-@Suite("The ways to another device")
+@Suite("Transfer assessments")
 struct TransferWaysTests {
-  /// Written by hand: "Yes", "No" or "?" of an encrypted backup, one without a password, a direct transfer, iCloud Keychain.
+  /// The expected assessments, written by hand: "Yes", "No" or "?" for an encrypted backup, an unencrypted backup, a
+  /// direct transfer and iCloud Keychain.
   struct Case: CustomTestStringConvertible {
     let name: String
     let reasons: (Reason?, Reason?)
@@ -59,7 +60,7 @@ struct TransferWaysTests {
       synchronizes: true, answers: "NNNN"),
   ]
 
-  @Test("are answered by what is published, and else not known", arguments: cases)
+  @Test("Every method is assessed by published rules, and otherwise as not known", arguments: cases)
   func answers(_ example: Case) {
     let ways = TransferWays(
       withPassword: example.reasons.0, withoutPassword: example.reasons.1, protection: example.protection,
@@ -74,7 +75,7 @@ struct TransferWaysTests {
     #expect(signs.joined() == example.answers)
   }
 
-  @Test("an answer names its ground")
+  @Test("An assessment contains its reason")
   func grounds() {
     let token = TransferWays(
       withPassword: .hardwareKey, withoutPassword: .hardwareKey, protection: .whenUnlocked, isSynchronizable: false)

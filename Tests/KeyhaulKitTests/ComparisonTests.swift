@@ -125,7 +125,7 @@ struct ComparisonTests {
         + "them; 1 cannot be read in this copy")
 
     let audit = KeychainAudit(comparison)
-    #expect(audit.unreadable.map(\.reason) == [.malformed])
+    #expect(audit.unreadable.map(\.reasonToStay) == [.malformed])
     #expect(audit.leaving.count + audit.staying.count + 1 == audit.items.count)
   }
 
@@ -159,10 +159,10 @@ struct ComparisonTests {
       try MigrationComparison(of: source, onto: desk.bundled("new-phone").held(.reading), hasPassword: true))
     #expect(audit.items.count == 22 && audit.leaving.count == 14 && audit.staying.count == 8)
     #expect(
-      Set(audit.deprecated.compactMap(\.item.identity.label))
+      Set(audit.deprecated.compactMap(\.identity.label))
         == ["Tracker", "Guest", "ftp.example.net", "Example Root CA"])
     #expect(audit.deprecated.count == 5)
-    #expect(audit.staying.allSatisfy { $0.reason != nil } && audit.leaving.allSatisfy { $0.reason == nil })
+    #expect(audit.staying.allSatisfy { $0.reasonToStay != nil } && audit.leaving.allSatisfy { $0.reasonToStay == nil })
   }
 }
 

@@ -94,8 +94,8 @@ struct EveryTermTests {
     let session = try source.held()
     defer { session.end() }
     let report = try BackupExporter.prepare(session, password: nil).report
-    let left = report.leftOut.filter { [$0.item.identity.account, $0.item.identity.label].contains(term.id) }
-    #expect(left.map(\.reason.rawValue) == [term.id])
+    let left = report.leftOut.filter { [$0.identity.account, $0.identity.label].contains(term.id) }
+    #expect(left.compactMap(\.outcome.reason?.rawValue) == [term.id])
     let other = try target.held(.reading)
     defer { other.end() }
     let plan = try Restorer.plan(BackupForecast(of: session, hasPassword: true), onto: other, policy: .merge)

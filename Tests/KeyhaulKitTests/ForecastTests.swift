@@ -25,7 +25,9 @@ struct ForecastTests {
         let held = try source.held(.reading)
         defer { held.end() }
         let forecast = try BackupForecast(of: held, hasPassword: password != nil)
-        let left = try BackupExporter.prepare(held, password: nil).report.leftOut.filter { $0.reason != .deleted }
+        let left = try BackupExporter.prepare(held, password: nil).report.leftOut.filter {
+          $0.outcome.reason != .deleted
+        }
         for device in [source, target] {
           let session = try device.held(.reading)
           defer { session.end() }
@@ -40,8 +42,9 @@ struct ForecastTests {
             }
             #expect(foreseen.removed == real.removed)
             #expect(foreseen.isSameDevice == real.isSameDevice)
-            #expect(foreseen.decisions.dropFirst(count).map(\.outcome) == left.map { .staysBehind($0.reason) })
-            #expect(foreseen.decisions.dropFirst(count).map(\.identity) == left.map(\.item.identity))
+            let rules = left.compactMap(\.outcome.reason)
+            #expect(foreseen.decisions.dropFirst(count).map(\.outcome) == rules.map { .staysBehind($0) })
+            #expect(foreseen.decisions.dropFirst(count).map(\.identity) == left.map(\.identity))
             #expect(foreseen.decisions.map(\.index) == Array(foreseen.decisions.indices))
           }
         }

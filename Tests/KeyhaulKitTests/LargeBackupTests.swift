@@ -61,7 +61,7 @@ struct LargeBackupTests {
     #expect(counted.exported.isEmpty)
     for report in [named, counted] {
       #expect(report.exportedCount == 11 && report.total == 12)
-      #expect(report.leftOut.map(\.reason) == [.passcodeOnly])
+      #expect(report.leftOut.map(\.outcome.reason) == [.passcodeOnly])
     }
   }
 

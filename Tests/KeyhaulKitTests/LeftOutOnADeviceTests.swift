@@ -28,13 +28,13 @@ struct LeftOutOnADeviceTests {
       """, on: phone)
     let report = try BackupExporter.prepare(session, password: nil).report
     #expect(report.exported.map(\.identity.account) == ["ordinary", "spared"])
-    let reasons = report.leftOut.map(\.reason)
+    let reasons = report.leftOut.compactMap(\.outcome.reason)
     #expect(
       reasons == [
         .passcodeOnly, .hardwareKey, .sharedGroup, .systemBound, .deleted, .needsAuthentication, .appClip, .malformed,
       ])
     #expect(report.leftOut.last?.detail?.isEmpty == false)
-    #expect(report.leftOut.last?.item.identity.account == nil)
+    #expect(report.leftOut.last?.identity.account == nil)
     // The tombstone is no item.
     #expect(report.total == 9)
     let archive = try desk.open(try desk.backUp(phoneAfter(session), password: nil), password: nil, on: nil)

@@ -145,7 +145,7 @@ struct Table {
     let prepared = try BackupExporter.prepare(session, password: secret(hasPassword ? "pw" : nil), rounds: 1)
     #expect(prepared.report.exported.count == 30)
     #expect(prepared.report.leftOut.count == 5)
-    #expect(prepared.report.leftOut.allSatisfy { $0.reason == .passcodeOnly && $0.detail == nil })
+    #expect(prepared.report.leftOut.allSatisfy { $0.outcome.reason == .passcodeOnly && $0.detail == nil })
     #expect(prepared.report.total == 35)
   }
 }

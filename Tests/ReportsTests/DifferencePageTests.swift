@@ -2,6 +2,7 @@ import Backups
 import Basics
 import KeychainFormats
 import KeychainRules
+import KeyhaulKit
 import Testing
 
 @testable import Reports
@@ -25,13 +26,13 @@ struct DifferencePageTests {
     return item
   }
 
-  private func open(_ items: [KeychainItem]) -> [ComparedItem] {
-    items.enumerated().map { ComparedItem(index: $0, item: $1) }
+  private func open(_ items: [KeychainItem]) -> [KeychainEntry] {
+    items.enumerated().map { KeychainEntry(index: $0, item: $1) }
   }
 
   private func side(
     _ name: String, _ kind: DifferencePage.Side.Kind = .archive, typed: String? = nil, hasKeychain: Bool = true,
-    leftOut: [DifferencePage.LeftOut] = []
+    leftOut: [MigrationPlan.Decision] = []
   ) -> DifferencePage.Side {
     DifferencePage.Side(
       kind: kind, name: name, argument: typed ?? name, deviceName: "old-phone", itemCount: 3, hasKeychain: hasKeychain,
@@ -39,7 +40,7 @@ struct DifferencePageTests {
   }
 
   private func page(
-    _ first: [ComparedItem], _ second: [ComparedItem], from one: DifferencePage.Side? = nil,
+    _ first: [KeychainEntry], _ second: [KeychainEntry], from one: DifferencePage.Side? = nil,
     to other: DifferencePage.Side? = nil
   ) throws -> DifferencePage {
     DifferencePage(
@@ -50,9 +51,9 @@ struct DifferencePageTests {
   @Test("says in one sentence what is new, changed, gone and the same")
   func verdicts() throws {
     let (anna, berta, carl) = (item("anna"), item("berta"), item("carl"))
-    let sealed = ComparedItem(
+    let sealed = KeychainEntry(
       index: 0, sealed: ItemIdentity(sealed: .key), protection: nil, persistentReference: nil, reason: .deviceBound)
-    let verdicts: [([ComparedItem], [ComparedItem], String)] = [
+    let verdicts: [([KeychainEntry], [KeychainEntry], String)] = [
       ([], [], "There is nothing to compare."),
       (open([anna, berta]), open([berta, anna]), "Nothing differs: 2 items on both sides."),
       ([sealed], [sealed], "None of the items can be compared."),
@@ -86,14 +87,18 @@ struct DifferencePageTests {
 
   @Test("tells what could not be compared, and what no backup holds, each with its reason")
   func left() throws {
-    let sealed = ComparedItem(
+    let sealed = KeychainEntry(
       index: 4, sealed: ItemIdentity(sealed: .key), protection: nil, persistentReference: nil, reason: .tagMismatch)
     var wallet = ItemIdentity(sealed: .genericPassword)
     wallet.service = "wallet"
     let words = try PageReader(
       page(
         [sealed], open([item("anna")]),
-        to: side("old-phone", .device, leftOut: [.init(wallet, because: .passcodeOnly)])
+        to: side(
+          "old-phone", .device,
+          leftOut: [
+            .init(index: 0, identity: wallet, protection: nil, outcome: .staysBehind(.passcodeOnly), detail: nil)
+          ])
       ).html()
     ).words
     #expect(words.contains("1 only in monday.backup"))
@@ -108,8 +113,8 @@ struct DifferencePageTests {
   /// An item that only its own device opens, and one as it is where that device's key is not available.
   private func bound(_ account: String) -> KeychainItem { item(account, .whenUnlockedThisDeviceOnly) }
 
-  private func sealed(_ index: Int) -> ComparedItem {
-    ComparedItem(
+  private func sealed(_ index: Int) -> KeychainEntry {
+    KeychainEntry(
       index: index, sealed: ItemIdentity(sealed: .genericPassword), protection: .whenUnlockedThisDeviceOnly,
       persistentReference: nil, reason: .deviceBound)
   }

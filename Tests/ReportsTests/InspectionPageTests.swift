@@ -20,7 +20,7 @@ struct InspectionPageTests {
   }
 
   static func facts(
-    _ items: [InspectionPage.Item]?, encrypted: Bool = true, name: String = "family.backup",
+    _ items: [KeychainEntry]?, encrypted: Bool = true, name: String = "family.backup",
     argument: String? = "family.backup", device: String? = "old-phone"
   ) throws -> InspectionPage.Facts {
     var facts = InspectionPage.Facts(
@@ -34,7 +34,7 @@ struct InspectionPageTests {
   }
 
   private func facts(
-    _ items: [InspectionPage.Item]?, encrypted: Bool = true, name: String = "family.backup",
+    _ items: [KeychainEntry]?, encrypted: Bool = true, name: String = "family.backup",
     argument: String? = "family.backup", device: String? = "old-phone"
   ) throws -> InspectionPage.Facts {
     try Self.facts(items, encrypted: encrypted, name: name, argument: argument, device: device)
@@ -45,11 +45,12 @@ struct InspectionPageTests {
   private func item(
     _ index: Int, _ protection: ProtectionClass?, _ reason: Reason? = nil, service: String? = "chat.example",
     isSecretOnly: Bool = false
-  ) -> InspectionPage.Item {
+  ) -> KeychainEntry {
     var identity = ItemIdentity(sealed: .genericPassword)
     identity.service = service
-    return InspectionPage.Item(
-      index: index, identity: identity, protection: protection, reason: reason, isSecretOnly: isSecretOnly)
+    guard !isSecretOnly else { return .secretOnly(index, protection) }
+    return KeychainEntry(
+      index: index, sealed: identity, protection: protection, persistentReference: nil, reason: reason)
   }
 
   @Test("names what was gone around, counts what is sealed, and says how long the unlock took")
@@ -230,5 +231,15 @@ struct InspectionPageTests {
     let (hostile, harmless) = (try structure(name), try structure("name"))
     #expect(hostile.elements.filter { $0 != "span" } == harmless.elements.filter { $0 != "span" })
     #expect(hostile.attributes == harmless.attributes)
+  }
+}
+
+extension KeychainEntry {
+  /// An item of which nothing but a secret is stored.
+  static func secretOnly(_ index: Int, _ protection: ProtectionClass?) -> KeychainEntry {
+    KeychainEntry(
+      opened: ArchivedItem(
+        index: index, kind: .genericPassword, protection: protection, classKey: nil,
+        opening: .opened(KeychainItem(kind: .genericPassword)), isSecretOnly: true))
   }
 }

@@ -143,14 +143,16 @@ struct NextStepTests {
   @Test("of an archive bring something in every situation")
   func archives() throws {
     func item(_ protection: ProtectionClass?, _ reason: Reason? = nil, isSecretOnly: Bool = false)
-      -> InspectionPage.Item
+      -> KeychainEntry
     {
-      InspectionPage.Item(
-        index: 0, identity: ItemIdentity(sealed: .genericPassword), protection: protection, reason: reason,
-        isSecretOnly: isSecretOnly)
+      isSecretOnly
+        ? .secretOnly(0, protection)
+        : KeychainEntry(
+          index: 0, sealed: ItemIdentity(sealed: .genericPassword), protection: protection, persistentReference: nil,
+          reason: reason)
     }
     func page(
-      _ items: [InspectionPage.Item]?, encrypted: Bool = true, hasKeychain: Bool = true
+      _ items: [KeychainEntry]?, encrypted: Bool = true, hasKeychain: Bool = true
     ) throws -> InspectionPage {
       var facts = try InspectionPageTests.facts(items, encrypted: encrypted)
       facts.hasKeychain = hasKeychain
@@ -195,10 +197,10 @@ struct NextStepTests {
   @Test("of a comparison bring something in every situation")
   func differences() throws {
     let anna = item("anna")
-    let sealed = ComparedItem(
+    let sealed = KeychainEntry(
       index: 0, sealed: ItemIdentity(sealed: .genericPassword), protection: .whenUnlockedThisDeviceOnly,
       persistentReference: nil, reason: .deviceBound)
-    let damaged = ComparedItem(
+    let damaged = KeychainEntry(
       index: 0, sealed: ItemIdentity(sealed: .key), protection: nil, persistentReference: nil, reason: .tagMismatch)
     func side(_ kind: DifferencePage.Side.Kind, _ name: String, _ count: Int, hasKeychain: Bool = true)
       -> DifferencePage.Side
@@ -208,36 +210,37 @@ struct NextStepTests {
     let (monday, family) = (side(.archive, "monday", 1), side(.archive, "family", 1))
     let (phone, other) = (side(.device, "phone", 1), side(.device, "other", 1))
     let empty = side(.archive, "family", 0, hasKeychain: false)
-    let one = [ComparedItem(index: 0, item: anna)]
-    let two = one + [ComparedItem(index: 1, item: item("berta"))]
-    let bound = [ComparedItem(index: 0, item: item("berta", .whenUnlockedThisDeviceOnly))]
+    let one = [KeychainEntry(index: 0, item: anna)]
+    let two = one + [KeychainEntry(index: 1, item: item("berta"))]
+    let bound = [KeychainEntry(index: 0, item: item("berta", .whenUnlockedThisDeviceOnly))]
     let plan: Steps = [("See what restoring family to a device would do", ["keyhaul plan family --to DEVICE"])]
-    let table: [(situation: String, DifferencePage.Side, [ComparedItem], DifferencePage.Side, [ComparedItem], Steps)] =
-      [
-        ("two backups are the same", monday, one, family, one, []),
-        ("two backups differ", monday, one, family, two, plan),
-        ("all is gone, and there is nothing to restore", monday, one, empty, [], []),
-        (
-          "a device has gone on", monday, one, phone, two,
-          [("Make a new backup", ["keyhaul backup phone -o new.backup"])]
-        ),
-        ("a device is as its backup", monday, one, phone, one, []),
-        ("a device has nothing any more", monday, one, side(.device, "phone", 0), [], []),
-        (
-          "a backup is held against a device", phone, one, family, two,
-          [("See what restoring family to phone would do", ["keyhaul plan family --to phone"])]
-        ),
-        ("two devices differ", phone, one, other, two, []),
-        ("damage on a device has no other copy", phone, one + [damaged], other, one, []),
-        (
-          "damage in a backup", monday, one + [damaged], phone, one,
-          [("Find out what is damaged", ["keyhaul verify monday"])]
-        ),
-        (
-          "what is sealed may be the same", monday, [sealed], family, bound,
-          [("To see which encrypted items are the same", ["keyhaul diff monday family --device-key-file PATH"])]
-        ),
-      ]
+    let table:
+      [(situation: String, DifferencePage.Side, [KeychainEntry], DifferencePage.Side, [KeychainEntry], Steps)] =
+        [
+          ("two backups are the same", monday, one, family, one, []),
+          ("two backups differ", monday, one, family, two, plan),
+          ("all is gone, and there is nothing to restore", monday, one, empty, [], []),
+          (
+            "a device has gone on", monday, one, phone, two,
+            [("Make a new backup", ["keyhaul backup phone -o new.backup"])]
+          ),
+          ("a device is as its backup", monday, one, phone, one, []),
+          ("a device has nothing any more", monday, one, side(.device, "phone", 0), [], []),
+          (
+            "a backup is held against a device", phone, one, family, two,
+            [("See what restoring family to phone would do", ["keyhaul plan family --to phone"])]
+          ),
+          ("two devices differ", phone, one, other, two, []),
+          ("damage on a device has no other copy", phone, one + [damaged], other, one, []),
+          (
+            "damage in a backup", monday, one + [damaged], phone, one,
+            [("Find out what is damaged", ["keyhaul verify monday"])]
+          ),
+          (
+            "what is sealed may be the same", monday, [sealed], family, bound,
+            [("To see which encrypted items are the same", ["keyhaul diff monday family --device-key-file PATH"])]
+          ),
+        ]
     for (situation, first, before, second, after, steps) in table {
       let page = DifferencePage(
         from: first, to: second, try KeychainDifference(from: before, to: after), program: "keyhaul 1.0")

@@ -114,6 +114,24 @@ ALTERNATIVES = "|".join(f"({phrase})" for phrase in DISCOURAGED_PHRASES).replace
 DISCOURAGED_PHRASE = re.compile(rf"\b(?:{ALTERNATIVES})\b", re.IGNORECASE)
 # The start of a line. Removing it finds phrases that are broken over two lines of a comment.
 LINE_START = re.compile(r"\n[ \t]*(?:#|//+)?[ \t]+")
+# Targets whose comments and test names are checked too. Add each target that is finished, so that it stays finished.
+PLAIN_TARGETS = [
+    "Sources/Library/Basics", "Sources/Library/KeychainFormats", "Sources/Library/KeychainCrypto",
+    "Sources/Library/KeychainRules", "Tests/BasicsTests", "Tests/KeychainFormatsTests", "Tests/KeychainCryptoTests",
+    "Tests/KeychainRulesTests",
+]
+PLAIN_SOURCES = re.compile(rf"^(?:{'|'.join(PLAIN_TARGETS)})/.*\.swift$")
+COMMENT = re.compile(r"\s*//")
+# Starts of doc comment lines, and what to write instead.
+DISCOURAGED_STARTS = {
+    r"(?:What|Why|Which|How|Where|Whose?)\b": "a noun phrase, or a verb such as Returns",
+    r"(?:The same|Of|As|Those|One)\b": "the name of the thing",
+    r"- (?:Parameter )?\w+: (?:Of|As|That|Those|What|Where)\b": "a noun phrase with its article",
+}
+DISCOURAGED_START = re.compile(r"\s*///\s+(?:" + "|".join(f"({start})" for start in DISCOURAGED_STARTS) + ")")
+# The name of a fixture or a table, such as `synthetic_backup:`, may come first.
+TEST_NAME = re.compile(r'@Test\(\s*"(?!\w+(?:_\w+|s): )[a-z]')
+SUITE_NAME = re.compile(r'@Suite\(\s*"(?:[a-z]|(?:What|Why|Which|How|Where|Who)\b)')
 # Quotations that contain a discouraged phrase: file, quotation, and reason. Remove entries that are no longer quoted.
 QUOTATIONS: list[tuple[str, str, str]] = [
 ]
@@ -140,6 +158,26 @@ def findings(name, content):
                 yield number, rule.reason
     if DOCUMENTS.search(name):
         yield from phrase_findings(name, content)
+    if PLAIN_SOURCES.search(name):
+        yield from comment_findings(name, lines)
+        yield from test_name_findings(content)
+
+
+def comment_findings(name, lines):
+    """Yield the line number and the reason of each discouraged phrase in the comments of Swift code."""
+    for number, line in enumerate(lines, start=1):
+        if match := DISCOURAGED_START.match(line):
+            replacement = list(DISCOURAGED_STARTS.values())[match.lastindex - 1]
+            yield number, f"a doc comment starts with {match[match.lastindex]!r}; write: {replacement}"
+    # Code becomes empty lines, so that line numbers stay and a phrase cannot continue in code.
+    yield from phrase_findings(name, "\n".join(line if COMMENT.match(line) else "" for line in lines))
+
+
+def test_name_findings(content):
+    """Yield the line number and the reason of each name of a test or suite that needs its context."""
+    for pattern, replacement in (TEST_NAME, "a sentence"), (SUITE_NAME, "a noun phrase"):
+        for match in pattern.finditer(content):
+            yield content.count("\n", 0, match.start()) + 1, f"this name needs its context; write: {replacement}"
 
 
 def phrase_findings(name, content):

@@ -545,6 +545,42 @@ class DiscouragedPhrases(unittest.TestCase):
         for text in self.REJECTED:
             self.assertEqual(list(check_sources.findings("Tests/Support/a.py", text)), [])
 
+    COMMENTED = "Sources/Library/KeychainRules/A.swift"
+
+    def test_phrases_are_found_in_comments_and_not_in_code(self):
+        for text in self.REJECTED:
+            with self.subTest(text):
+                comment = "  /// " + text.replace("\n# ", "\n").replace("\n", "\n  /// ")
+                found = list(check_sources.findings(self.COMMENTED, "let a = 1\n" + comment + "\nlet b = 2"))
+                self.assertEqual([line for line, _ in found], [2])
+                self.assertEqual(list(check_sources.findings(self.COMMENTED, f'let a = "{text}"')), [])
+                self.assertEqual(list(check_sources.findings("Sources/Library/Reports/A.swift", comment)), [])
+
+    def test_starts_of_doc_comments(self):
+        refused = [
+            "/// Wh" "at it holds.", "/// Th" "e same.", "/// O" "f a file.", "/// - Parameter path: O" "f the file.",
+            "///   - path: Wh" "at it reads.", "/// - Returns: Wh" "at is left.",
+        ]
+        for line in refused:
+            with self.subTest(line):
+                self.assertEqual(len(list(check_sources.findings(self.COMMENTED, line))), 1)
+        accepted = [
+            "/// Wh" "ether it is.", "/// Returns what is left.", "/// Often.", "// Of code.", "/// Whole files.",
+            "///   - path: The path.",
+        ]
+        for line in accepted:
+            with self.subTest(line):
+                self.assertEqual(list(check_sources.findings(self.COMMENTED, line)), [])
+
+    def test_names_of_tests_and_suites(self):
+        name = "Tests/BasicsTests/A.swift"
+        for line in '@Te' 'st("is read")', '@Te' 'st(\n    "is read")', '@Sui' 'te("What is read")', '@Sui' 'te("a file")':
+            with self.subTest(line):
+                self.assertEqual([number for number, _ in check_sources.findings(name, "\n" + line)], [2])
+        for line in '@Te' 'st("A file is read")', '@Te' 'st("item_blobs: it is read")', '@Te' 'st', '@Sui' 'te("Files")':
+            with self.subTest(line):
+                self.assertEqual(list(check_sources.findings(name, line)), [])
+
     def test_a_quotation_is_accepted_only_in_its_file_and_must_still_exist(self):
         for name, words, reason in check_sources.QUOTATIONS:
             self.assertTrue(reason)

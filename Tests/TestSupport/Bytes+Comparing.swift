@@ -2,12 +2,12 @@ public import Basics
 import KeychainFormats
 
 extension SensitiveBytes {
-  /// The bytes in clear, to compare them.
+  /// A copy of the secret bytes, for comparison.
   public var revealed: [UInt8] { withBytes { Array($0) } }
 }
 
 extension [UInt8] {
-  /// The bytes with one bit turned over; bit 0 is the lowest of the first byte.
+  /// Returns the bytes with one flipped bit; bit 0 is the lowest of the first byte.
   public func flipping(bit: Int) -> [UInt8] {
     var copy = self
     copy[bit / 8] ^= 1 << (bit % 8)

@@ -1,20 +1,21 @@
 import Foundation
 
-/// How many of very many cases a run takes: all of them where `KEYHAUL_EXHAUSTIVE=1`, as `make test-exhaustive` sets it,
-/// and a part that is the same in every run elsewhere.
+/// Selects the test cases of a run: all of them if `KEYHAUL_EXHAUSTIVE=1`, as in `make test-exhaustive`, and otherwise
+/// a part that is the same in every run.
 public enum Cases {
-  /// Whether this run takes them all.
+  /// Whether this run takes all cases.
   public static let areAllRun = ProcessInfo.processInfo.environment["KEYHAUL_EXHAUSTIVE"] == "1"
 
-  /// A number of cases that differ by their random numbers alone.
+  /// Returns the number of cases that differ only by random numbers.
   public static func count(_ all: Int, quick: Int) -> Int { areAllRun ? all : min(all, quick) }
 
-  /// The first and the last of a list, and between them one, chosen by the seed, out of each of equal stretches.
+  /// Returns the first and the last element of a list, and one element, chosen by the seed, of each equal part between
+  /// them.
   public static func chosen<All: Collection>(_ all: All, quick: Int, seed: UInt64 = 1) -> [All.Element] {
     areAllRun ? Array(all) : part(of: all, count: quick, seed: seed)
   }
 
-  /// What a quick run takes.
+  /// Returns the cases of a quick run.
   public static func part<All: Collection>(of all: All, count: Int, seed: UInt64) -> [All.Element] {
     let all = Array(all)
     guard count < all.count else { return all }

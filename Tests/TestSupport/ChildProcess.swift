@@ -7,12 +7,12 @@ public import Foundation
   import Darwin
 #endif
 
-/// A program that a test starts: in a session of its own, with its streams in files.
+/// A program that a test starts in a separate session, with its streams in files.
 public struct ChildProcess {
   public struct Outcome: Equatable, Sendable {
     public var output: Data
     public var errors: Data
-    /// What the program ended with; 128 and the number of a signal that ended it.
+    /// The exit status of the program; 128 plus the signal's number if a signal ended it.
     public var status: Int32
   }
 
@@ -21,7 +21,7 @@ public struct ChildProcess {
     case timedOut
   }
 
-  /// For a program that hangs, and no measure of one that works: other tests run beside it.
+  /// The limit for a program that hangs. It is generous, because other tests run at the same time.
   private static let patience: TimeInterval = 300
 
   /// `POSIX_SPAWN_SETSID`, which Glibc's module leaves out.
@@ -31,14 +31,14 @@ public struct ChildProcess {
     private static let startsSession = Int16(0x80)
   #endif
 
-  /// A path, or a name that is looked for along `PATH`.
+  /// The path of the program, or a name to search for in `PATH`.
   private let command: String
   private let arguments: [String]
   private let environment: [String: String]
   private let directory: String
 
   /// - Parameters:
-  ///   - environment: All of it; `nil` for the tests' own.
+  ///   - environment: The whole environment, or `nil` to inherit that of the tests.
   ///   - directory: The working directory.
   public init(
     _ command: String, _ arguments: [String], environment: [String: String]? = nil, in directory: String = "/"
@@ -49,14 +49,15 @@ public struct ChildProcess {
     self.directory = directory
   }
 
-  /// Runs it to its end.
+  /// Runs the program to its end.
   ///
   /// - Parameters:
-  ///   - input: What it reads from standard input.
-  ///   - terminal: The path of its terminal; `nil` for a program without any.
-  ///   - showsOutputOnTerminal: Whether its three streams are the terminal too.
-  ///   - meanwhile: What is done again and again until it ends, with its number; takes a few milliseconds.
-  ///   - whenStopped: What is done where `meanwhile` traces it and it is stopped, with its number and wait status.
+  ///   - input: The content of standard input.
+  ///   - terminal: The path of its terminal, or `nil` if it has none.
+  ///   - showsOutputOnTerminal: Whether its three streams are connected to the terminal.
+  ///   - meanwhile: Called repeatedly with the process identifier until the program ends; takes a few milliseconds.
+  ///   - whenStopped: Called with the process identifier and wait status if `meanwhile` traces the program and it is
+  ///     stopped.
   public func run(
     input: Data = Data(), terminal: String? = nil, showsOutputOnTerminal: Bool = false,
     meanwhile: (_ process: Int32) throws -> Void = { _ in usleep(2_000) },
@@ -72,7 +73,7 @@ public struct ChildProcess {
     posix_spawn_file_actions_init(&actions)
     defer { posix_spawn_file_actions_destroy(&actions) }
     if let terminal {
-      // The first terminal that the leader of a session opens becomes the session's own.
+      // The first terminal that a session leader opens becomes the session's controlling terminal.
       posix_spawn_file_actions_addopen(&actions, 3, terminal, O_RDWR, 0)
     }
     if showsOutputOnTerminal, terminal != nil {
@@ -103,7 +104,7 @@ public struct ChildProcess {
     #endif
     posix_spawnattr_init(&attributes)
     defer { posix_spawnattr_destroy(&attributes) }
-    // The threads that tests run on have signals blocked; a program from a shell has not.
+    // Test threads block signals, but a program that a shell starts does not.
     var signals = sigset_t()
     sigemptyset(&signals)
     posix_spawnattr_setsigmask(&attributes, &signals)
@@ -112,7 +113,7 @@ public struct ChildProcess {
     posix_spawnattr_setflags(
       &attributes, Self.startsSession | Int16(POSIX_SPAWN_SETSIGMASK) | Int16(POSIX_SPAWN_SETSIGDEF))
 
-    // Changing the directory is not a thing that every system can do while it starts a program.
+    // Not every system can change the directory while it starts a program.
     let shell = ["/bin/sh", "-c", #"cd "$0" && exec "$@""#, directory, command]
     var argumentPointers = (shell + arguments).map { (text: String) in strdup(text) } + [nil]
     var environmentPointers = environment.map { (name, value) in strdup("\(name)=\(value)") } + [nil]

@@ -1,19 +1,19 @@
-/// Binary property lists that are small, or pack small, and stand for far more than they hold. Put together by hand.
+/// Binary property lists that are small, or compress well, but expand to far more content.
 public enum CostlyPlists {
-  /// Arrays of ten references to the next one, twenty-three levels deep: 343 bytes for 10 to the power of 23 values.
+  /// Nested arrays, 23 levels deep, with ten references to the next one each: 343 bytes for 10^23 values.
   public static var nestedArrays: [UInt8] {
     let levels = (1...23).map { [0xAA] + [UInt8](repeating: UInt8($0), count: 10) }
     return list(levels + [[0x51, 0x61]], offsetWidth: 2)
   }
 
-  /// A dictionary whose one value is an array of so many references to the same empty array. A byte of the file for each.
+  /// Returns a dictionary with an array of `count` references to the same empty array, with one byte for each.
   public static func manyElements(_ count: Int) -> [UInt8] {
     list(
       [[0xD1, 1, 2], [0x51, 0x61], [0xAF] + integer(count) + [UInt8](repeating: 3, count: count), [0xA0]],
       offsetWidth: 4)
   }
 
-  /// A keychain's file with so many items that all are the same one.
+  /// Returns a keychain file with many references to the same item.
   ///
   /// - Parameter padding: Bytes that nothing refers to.
   public static func sharedBlob(entries: Int, blob: [UInt8], padding: Int = 0) -> [UInt8] {
@@ -24,7 +24,7 @@ public enum CostlyPlists {
       ], offsetWidth: 4, padding: padding)
   }
 
-  /// An `Info.plist` with so many apps that all have the same object as their metadata.
+  /// Returns an `Info.plist` with many apps that share one metadata object.
   public static func sharedMetadata(apps count: Int, metadata: [UInt8]) -> [UInt8] {
     let first = UInt8(6)
     let names = (0..<count).map { text("app\($0)") }
@@ -37,9 +37,9 @@ public enum CostlyPlists {
       ] + names, offsetWidth: 4)
   }
 
-  /// The archive of a file's record of which no field has anything to do with almost all of its objects.
+  /// Returns the archive of a file record with many objects that no field refers to.
   ///
-  /// - Parameter count: References in its list of objects.
+  /// - Parameter count: The number of references in its list of objects.
   public static func record(idleReferences count: Int) -> [UInt8] {
     let fields: [[UInt8]] = [[0xD1, 7, 8], text("RelativePath"), [0x51, 0x61]]
     return list(
@@ -49,7 +49,7 @@ public enum CostlyPlists {
       ] + fields + [[0x80, 1], [0xA0]], offsetWidth: 4)
   }
 
-  /// The archive of a file's record with so many keys besides its path.
+  /// Returns the archive of a file record with `count` keys in addition to its path.
   public static func record(keys count: Int) -> [UInt8] {
     let all = UInt8(count + 1)
     let record =
@@ -61,7 +61,7 @@ public enum CostlyPlists {
       ], offsetWidth: 4)
   }
 
-  /// Objects in order, the first one the root, with references of one byte.
+  /// Assembles objects in order, with the first one as the root and references of one byte.
   private static func list(_ objects: [[UInt8]], offsetWidth: Int, padding: Int = 0) -> [UInt8] {
     var bytes = Array("bplist00".utf8)
     var table: [UInt8] = []

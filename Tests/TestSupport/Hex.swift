@@ -1,10 +1,10 @@
-/// Hexadecimal text that is not text of whole bytes.
+/// An error for hexadecimal text that does not consist of whole bytes.
 public struct NotHexadecimal: Error {
   public let text: String
 }
 
 extension [UInt8] {
-  /// The bytes of hexadecimal text; blanks and line ends between them are skipped.
+  /// Creates the bytes of hexadecimal text; blanks and line ends are skipped.
   public init(hex text: String) throws {
     let digits = text.filter { !$0.isWhitespace }.map(\.hexDigitValue)
     guard digits.count.isMultiple(of: 2) else { throw NotHexadecimal(text: text) }
@@ -14,7 +14,7 @@ extension [UInt8] {
     }
   }
 
-  /// Lower case, without separators.
+  /// The bytes as lower-case hexadecimal text without separators.
   public var hex: String {
     let digits = [Character]("0123456789abcdef")
     return reduce(into: "") { text, byte in

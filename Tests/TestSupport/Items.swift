@@ -1,7 +1,7 @@
 public import Basics
 public import KeychainFormats
 
-/// Items by the few attributes that a test is about.
+/// Creates items from the few attributes that matter to a test.
 extension KeychainItem {
   public static func genericPassword(
     _ account: String = "anna", service: String = "mail", group: String = "keyhaul",

@@ -1,16 +1,16 @@
 import Basics
 import Synchronization
 
-/// Wants work to go on so many more times that it is asked, and then no longer: Ctrl-C at a place that a test chooses.
+/// Allows work to continue for a given number of checks, to simulate Ctrl-C at a chosen point.
 public final class Patience: Sendable {
   private let left: Atomic<Int>
 
-  /// - Parameter count: How often the answer is yes.
+  /// - Parameter count: The number of checks that return `true`.
   public init(of count: Int = .max) { left = Atomic(count) }
 
-  /// Whether it goes on. Each question counts.
+  /// Returns whether the work should continue. Each call counts.
   public var holds: Bool { left.subtract(1, ordering: .relaxed).newValue >= 0 }
 
-  /// Begins to count again.
+  /// Restarts the count.
   public func end(after count: Int) { left.store(count, ordering: .relaxed) }
 }

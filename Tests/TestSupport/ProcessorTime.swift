@@ -4,9 +4,9 @@
   import Darwin
 #endif
 
-/// What a piece of work costs, however busy the machine is.
+/// Measures the cost of work independently of the machine's load.
 public enum ProcessorTime {
-  /// The time that a processor spent on it, on this thread.
+  /// Returns the processor time of work on this thread.
   public static func of(_ work: () throws -> Void) rethrows -> Duration {
     let start = now
     try work()

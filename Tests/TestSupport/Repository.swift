@@ -1,7 +1,7 @@
 import Basics
 public import Foundation
 
-/// The files that are checked in, for tests that hold the program against them.
+/// The files in the repository, for tests that compare the program with them.
 public enum Repository {
   /// The directory of the package.
   public static let root = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "../..")

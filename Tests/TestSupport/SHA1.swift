@@ -1,4 +1,4 @@
-/// SHA-1 for comparing digests in the tests of modules below the one that has cryptography (FIPS 180-4).
+/// SHA-1 for tests of modules below the one with cryptography (FIPS 180-4).
 ///
 /// Tests run without optimization: what is done for every word is written without closures and collections.
 public enum SHA1 {
@@ -25,7 +25,7 @@ public enum SHA1 {
     return state.flatMap { word in (0..<4).reversed().map { UInt8(truncatingIfNeeded: word >> (8 * $0)) } }
   }
 
-  /// - Parameter words: Eighty, of which the block is the first sixteen.
+  /// - Parameter words: 80 words. The first 16 are the block.
   private static func compress(_ words: UnsafeMutablePointer<UInt32>, into state: inout [UInt32]) {
     var index = 16
     while index < 80 {

@@ -1,4 +1,4 @@
-/// A generator whose numbers depend on its seed alone (SplitMix64), so that a failing case can be repeated.
+/// A generator whose numbers depend only on its seed (SplitMix64), so that failures are reproducible.
 public struct SeededRandom: RandomNumberGenerator, Sendable {
   private var state: UInt64
 

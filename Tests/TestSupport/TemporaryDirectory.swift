@@ -1,7 +1,7 @@
 import Basics
 public import Foundation
 
-/// A new directory that is removed with everything in it when its last reference goes.
+/// A new directory that is removed with its contents when its last reference is released.
 public final class TemporaryDirectory: Sendable {
   public let url: URL
 
@@ -13,7 +13,7 @@ public final class TemporaryDirectory: Sendable {
 
   deinit { try? FileManager.default.removeItem(at: url) }
 
-  /// Removes it at the end of the process too, for one that is never let go of before.
+  /// Removes the directory at the end of the process, in case it is never released.
   public func removeAtExit() {
     let isFirst = Self.lasting.withLock { directories in
       directories.append(url)
@@ -35,7 +35,7 @@ public final class TemporaryDirectory: Sendable {
 
   public func path(_ name: String) -> String { url(name).path(percentEncoded: false) }
 
-  /// Writes a file below the directory, its parents too.
+  /// Writes a file in the directory, and creates its parent directories.
   @discardableResult
   public func write(_ bytes: [UInt8], to name: String) throws -> URL {
     let target = url(name)

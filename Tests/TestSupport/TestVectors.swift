@@ -24,28 +24,29 @@ public struct TestVectors {
     try load(file: "test-vectors.json")
   }
 
-  /// Keys and certificates in every form, made by `Tests/Support/make_certificate_vectors.py`.
+  /// Keys and certificates in every format, created by `Tests/Support/make_certificate_vectors.py`.
   public static func certificates() throws -> TestVectors {
     try load(file: "certificate-vectors.json")
   }
 
-  /// Signatures, ciphertexts and shared secrets of those keys, made by `Tests/Support/make_key_operation_vectors.py`.
+  /// Signatures, ciphertexts and shared secrets of those keys, created by
+  /// `Tests/Support/make_key_operation_vectors.py`.
   public static func keyOperations() throws -> TestVectors {
     try load(file: "key-operation-vectors.json")
   }
 
-  /// Chains with what is wrong in each, and PKCS#12 files, made by `Tests/Support/make_trust_vectors.py`.
+  /// Certificate chains with their faults, and PKCS#12 files, created by `Tests/Support/make_trust_vectors.py`.
   public static func trust() throws -> TestVectors {
     try load(file: "trust-vectors.json")
   }
 
-  /// Read from the checked-in file: embedded in code, 170 kB of them took the compiler 45 seconds.
+  /// Read from the checked-in file, because 170 kB of embedded code took the compiler 45 seconds.
   private static func load(file: String) throws -> TestVectors {
     let bytes = try Data(contentsOf: Repository.root.appending(path: "Tests/TestSupport").appending(path: file))
     return TestVectors(value: try JSONSerialization.jsonObject(with: bytes), path: "")
   }
 
-  /// Items of databases, versions 2 to 8: blobs, faults, and a dump of sealed entries.
+  /// Items of databases, versions 2 to 8: blobs, faults, and a dump of encrypted entries.
   public static func databaseItems() throws -> TestVectors {
     try load(file: "database-item-vectors.json")
   }
@@ -116,8 +117,8 @@ public struct TestVectors {
     }
   }
 
-  /// The value of an attribute: text and whole numbers as they are, `{"hex"}` data, `{"date"}` the text of a date,
-  /// `{"bool"}` a boolean, `{"dict"}` a dictionary.
+  /// The value of an attribute: text and integers as they are, `{"hex"}` for data, `{"date"}` for the text of a date,
+  /// `{"bool"}` for a boolean, `{"dict"}` for a dictionary.
   public var property: PropertyValue {
     get throws {
       if let text = value as? String { return .string(text) }

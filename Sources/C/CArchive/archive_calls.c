@@ -1,9 +1,9 @@
-// The calls of libarchive that are made here, each handed on to the library, which is opened when the first one is made.
-// Linked, it would come with every start of the program, and on Debian libxml2 and ICU with it: a quarter of a short one.
+// Forwards calls to libarchive, which is loaded at the first call. Linking it would load it in every run of the program, and
+// on Debian also libxml2 and ICU, which takes a quarter of the time of a short run.
 //
-// With KEYHAUL_LINKS_LIBARCHIVE (`Package.swift`) they are handed on to what the linker finds.
+// With KEYHAUL_LINKS_LIBARCHIVE (`Package.swift`), the calls are forwarded to the linked library.
 
-// Here the names are the library's own.
+// In this file, the names are those of the library.
 #define KEYHAUL_ARCHIVE_CALLS
 #include "CArchive.h"
 
@@ -12,13 +12,13 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
-// libarchive 3's, on every Linux: what it is built with says which calls there are and of which form (`archive.h`).
+// The name of libarchive 3 on every Linux. The header of the build (`archive.h`) determines the available calls.
 #if ARCHIVE_VERSION_NUMBER >= 4000000
 #error "the library of libarchive 4 has another name, and its calls may have other forms"
 #endif
 #define LIBRARY "libarchive.so.13"
 
-// Type, name, parameters, arguments; of those that return something what it is without the library.
+// Type, name, parameters, arguments, and the result if the library is missing.
 #define CALLS(CALL, SET)                                                                                               \
   CALL(int, archive_version_number, (void), (), 0)                                                                     \
   CALL(int, archive_errno, (struct archive *a), (a), 0)                                                                \
@@ -97,17 +97,17 @@ struct calls {
 #undef CALL
 #undef SET
 
-/// In the system's words, which stay until the thread asks for another library.
+/// Returns the system's error text, valid until the thread's next lookup.
 static const char *reason(void) {
   const char *const text = dlerror();
   return text ? text : "the system gave no reason";
 }
 
-/// The calls of a library that has them all; where not, why.
+/// Looks up all calls in a library. Returns NULL, or the reason why one is missing.
 static const char *find(const char *library, struct calls *calls) {
   void *const handle = dlopen(library, RTLD_NOW | RTLD_LOCAL);
   if (!handle) return reason();
-// The pointer to a function is written as one to data, as POSIX has it (`dlsym`).
+// POSIX specifies this conversion of a data pointer to a function pointer (`dlsym`).
 #define CALL(type, name, parameters, arguments, absent)                                                                \
   if (!(*(void **)&calls->name = dlsym(handle, #name))) return reason();
 #define SET(name, parameters, arguments) CALL(, name, , , )
@@ -121,7 +121,7 @@ static pthread_mutex_t looking = PTHREAD_MUTEX_INITIALIZER;
 static struct calls found;
 static atomic_bool is_there;
 
-/// That it was not found is not kept: it may have been for want of memory or of descriptors.
+/// A failure is not cached, because it may be caused by a lack of memory or descriptors.
 static bool is_found(void) {
   if (atomic_load_explicit(&is_there, memory_order_acquire)) return true;
   (void)pthread_mutex_lock(&looking);

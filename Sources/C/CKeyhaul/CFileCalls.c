@@ -32,7 +32,7 @@ int keyhaul_rename_new(int folder, const char *old, const char *new) {
 #endif
 }
 
-// The C library's name for it is hidden as well.
+// The C library hides the name of the flag as well.
 int keyhaul_sync_file_system(int file) {
 #if defined(__linux__) && defined(SYS_syncfs)
   return (int)syscall(SYS_syncfs, file);

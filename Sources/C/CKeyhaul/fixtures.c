@@ -1,7 +1,7 @@
 #include "CBundledFixtures.h"
 
-// The files go into the program as they are. The package manager's own embedding writes each byte out as an element of a
-// Swift array, which takes the compiler ten seconds for 50 kB.
+// The files are embedded as binary data. The package manager's embedding writes each byte as an element of a Swift array,
+// which takes the compiler ten seconds for 50 kB.
 #pragma clang diagnostic ignored "-Wc23-extensions"
 
 static const unsigned char every_rule[] = {

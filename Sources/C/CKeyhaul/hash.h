@@ -7,13 +7,13 @@
 
 enum { keyhaul_block_size = 64 };
 
-/// A hash by the processor's SHA extensions: what PBKDF2 needs of it.
+/// The functions of a hash that PBKDF2 requires, implemented with the processor's SHA extensions.
 typedef struct {
   size_t word_count;
   uint32_t initial_state[8];
-  /// The compression function over one block of a message.
+  /// Compresses one block of a message.
   void (*absorb)(uint32_t state[8], const uint8_t block[keyhaul_block_size]);
-  /// Rounds of PBKDF2 after the first one.
+  /// Runs iterations of PBKDF2 after the first one.
   void (*run)(keyhaul_pbkdf2 *state, uint64_t rounds);
 } keyhaul_hash_functions;
 

@@ -5,7 +5,7 @@
 #include "hash.h"
 
 // PBKDF2 (RFC 8018 §5.2) over HMAC (RFC 2104), for processors with the SHA extensions. The hash states after the padded
-// key are computed once; what a round does then stands beside its hash.
+// key are computed once; the iterations are in the files of the hashes.
 
 #if defined(__x86_64__)
 
@@ -13,16 +13,16 @@
 
 enum { length_size = 8, most_words = 8, digest_limit = 4 * most_words };
 
-/// More than the frames below a call of this file's functions take, as compilers lay them out.
+/// More bytes than the stack frames of this file's functions take with any compiler.
 enum { stack_size = 16384 };
 
-/// Overwrites memory that nothing reads again, which the compiler must not leave out.
+/// Overwrites memory that is not read again, in a way that the compiler does not remove.
 static void wipe(void *memory, size_t length) {
   memset(memory, 0, length);
   __asm__ volatile("" : : "r"(memory) : "memory");
 }
 
-/// Overwrites the stack where functions that have returned kept registers that they ran short of.
+/// Overwrites the part of the stack where returned functions may have spilled registers.
 static __attribute__((noinline)) void wipe_stack(void) {
   uint8_t frame[stack_size];
   wipe(frame, sizeof frame);
@@ -41,8 +41,8 @@ static void write_big_endian(uint8_t *target, const uint32_t *source, size_t wor
   }
 }
 
-/// Hashes `bytes` and then `tail` (shorter than a block) after `absorbed` bytes, a multiple of a block, that `state` has
-/// seen, and completes the hash with its padding.
+/// Hashes `bytes` and then `tail` (shorter than a block), and adds the padding. `state` has processed `absorbed` bytes
+/// before, a multiple of the block size.
 static void hash_to_end(
     const keyhaul_hash_functions *hash, uint32_t state[most_words], uint64_t absorbed, const uint8_t *bytes,
     size_t length, const uint8_t *tail, size_t tail_length) {
@@ -52,7 +52,7 @@ static void hash_to_end(
     bytes += keyhaul_block_size;
     length -= keyhaul_block_size;
   }
-  // What is left fills at most three blocks: under 64 bytes, under 64 of tail, the end bit and the length.
+  // The rest takes at most three blocks: under 64 bytes, under 64 of tail, the end bit and the length.
   uint8_t last[3 * keyhaul_block_size] = {0};
   size_t used = length + tail_length;
   if (length > 0) memcpy(last, bytes, length);

@@ -1,7 +1,7 @@
 #include "hash.h"
 
-// SHA-1 (FIPS 180-4) by the processor's SHA extensions, and rounds of PBKDF2 with it. A round is two compressions, and
-// both messages are a digest with fixed padding; so everything that a round needs stays in registers.
+// SHA-1 (FIPS 180-4) and iterations of PBKDF2 with the processor's SHA extensions. An iteration consists of two
+// compressions, whose messages are a digest with constant padding, so all of its data stays in registers.
 
 #if defined(__x86_64__)
 
@@ -12,8 +12,8 @@
 
 enum { digest_size = 20 };
 
-/// The five words of a hash state as SHA1RNDS4 takes them: the first in the highest lane, the fifth in the highest lane
-/// of its own register, over zeros.
+/// The five words of a hash state in the layout of SHA1RNDS4: the first in the highest lane, and the fifth in the highest
+/// lane of a separate register, with zeros below.
 typedef struct {
   __m128i abcd;
   __m128i e;
@@ -31,8 +31,8 @@ INLINE_WITH_SHA void store(uint32_t target[8], lanes s) {
   target[4] = (uint32_t)_mm_extract_epi32(s.e, 3);
 }
 
-/// Four rounds of FIPS 180-4 §6.1.2 step 3; `m` is the group's message words, `part` the twenty rounds that it is in.
-/// SHA1NEXTE makes the next E of the A that was there four rounds before.
+/// Runs four rounds of FIPS 180-4 §6.1.2 step 3 with the message words `m`; `part` is the group of twenty rounds.
+/// SHA1NEXTE computes the next E from the A of four rounds before.
 #define FOUR_ROUNDS(part, m)                          \
   do {                                                \
     __m128i e_and_words = _mm_sha1nexte_epu32(before, (m)); \
@@ -40,11 +40,11 @@ INLINE_WITH_SHA void store(uint32_t target[8], lanes s) {
     abcd = _mm_sha1rnds4_epu32(abcd, e_and_words, (part));  \
   } while (0)
 
-/// The next four message words (step 1), from the sixteen before them; replaces the oldest four.
+/// Computes the next four message words (step 1) from the previous sixteen, and replaces the oldest four.
 #define EXTEND(oldest, second, third, newest) \
   (oldest) = _mm_sha1msg2_epu32(_mm_xor_si128(_mm_sha1msg1_epu32((oldest), (second)), (third)), (newest))
 
-/// The compression function: sixteen message words, the first of each four in the highest lane, go into `start`.
+/// Compresses sixteen message words, the first of each four in the highest lane, into `start`.
 INLINE_WITH_SHA lanes compress(lanes start, __m128i m0, __m128i m1, __m128i m2, __m128i m3) {
   __m128i before = start.abcd;
   __m128i abcd = _mm_sha1rnds4_epu32(start.abcd, _mm_add_epi32(start.e, m0), 0);
@@ -86,8 +86,8 @@ INLINE_WITH_SHA lanes compress(lanes start, __m128i m0, __m128i m1, __m128i m2, 
   return (lanes){.abcd = _mm_add_epi32(abcd, start.abcd), .e = _mm_sha1nexte_epu32(before, start.e)};
 }
 
-/// The compression of a message that is one digest after one block of padded key: behind the digest stand the end bit,
-/// and 84 bytes in bits.
+/// Compresses a message of one digest after one block of padded key. The digest is followed by the end bit and the length
+/// of 84 bytes in bits.
 INLINE_WITH_SHA lanes compress_digest(lanes start, lanes digest) {
   const __m128i end = _mm_set_epi32(0, (int)0x80000000, 0, 0);
   const __m128i length = _mm_set_epi32(0, 0, 0, (keyhaul_block_size + digest_size) * 8);
@@ -118,7 +118,7 @@ WITH_SHA static void run(keyhaul_pbkdf2 *state, uint64_t rounds) {
 
 const keyhaul_hash_functions keyhaul_sha1_functions = {
     .word_count = 5,
-    // The initial hash value of FIPS 180-4 §5.3.1.
+    // Source: FIPS 180-4 §5.3.1 (initial hash value).
     .initial_state = {0x67452301, 0xefcdab89, 0x98badcfe, 0x10325476, 0xc3d2e1f0},
     .absorb = absorb,
     .run = run,

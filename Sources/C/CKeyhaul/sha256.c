@@ -1,7 +1,7 @@
 #include "hash.h"
 
-// SHA-256 (FIPS 180-4) by the processor's SHA extensions, and rounds of PBKDF2 with it. A round is two compressions, and
-// both messages are a digest with fixed padding; so everything that a round needs stays in registers.
+// SHA-256 (FIPS 180-4) and iterations of PBKDF2 with the processor's SHA extensions. An iteration consists of two
+// compressions, whose messages are a digest with constant padding, so all of its data stays in registers.
 
 #if defined(__x86_64__)
 
@@ -24,7 +24,7 @@ static const uint32_t round_constants[64] __attribute__((aligned(16))) = {
     0x748f82ee, 0x78a5636f, 0x84c87814, 0x8cc70208, 0x90befffa, 0xa4506ceb, 0xbef9a3f7, 0xc67178f2,
 };
 
-/// The eight working variables in the order in which SHA256RNDS2 takes them, highest lane first.
+/// The eight working variables in the order of SHA256RNDS2, highest lane first.
 typedef struct {
   __m128i abef;
   __m128i cdgh;
@@ -59,7 +59,7 @@ INLINE_WITH_SHA void store(uint32_t target[8], words w) {
   _mm_storeu_si128((__m128i *)(target + 4), w.high);
 }
 
-/// Four rounds of FIPS 180-4 §6.2.2 step 3; `m` is the group's message words.
+/// Runs four rounds of FIPS 180-4 §6.2.2 step 3 with the message words `m`.
 #define FOUR_ROUNDS(group, m)                                                                        \
   do {                                                                                               \
     __m128i wk = _mm_add_epi32((m), _mm_load_si128((const __m128i *)(round_constants + 4 * (group)))); \
@@ -67,13 +67,13 @@ INLINE_WITH_SHA void store(uint32_t target[8], words w) {
     s.abef = _mm_sha256rnds2_epu32(s.abef, s.cdgh, _mm_shuffle_epi32(wk, 0x0E));                     \
   } while (0)
 
-/// The next four message words (step 1), from the sixteen before them; replaces the oldest four.
+/// Computes the next four message words (step 1) from the previous sixteen, and replaces the oldest four.
 #define EXTEND(oldest, second, third, newest)                                                         \
   (oldest) = _mm_sha256msg2_epu32(                                                                    \
       _mm_add_epi32(_mm_sha256msg1_epu32((oldest), (second)), _mm_alignr_epi8((newest), (third), 4)), \
       (newest))
 
-/// The compression function: sixteen message words in two halves go into `start`.
+/// Compresses sixteen message words, in two halves, into `start`.
 INLINE_WITH_SHA lanes compress(lanes start, words first, words second) {
   lanes s = start;
   __m128i m0 = first.low, m1 = first.high, m2 = second.low, m3 = second.high;
@@ -110,7 +110,7 @@ INLINE_WITH_SHA lanes compress(lanes start, words first, words second) {
   return s;
 }
 
-/// The second half of a message that is one digest after one block of padded key: the end bit, and 96 bytes in bits.
+/// The second half of a message of one digest after one block of padded key: the end bit and the length of 96 bytes in bits.
 INLINE_WITH_SHA words digest_padding(void) {
   return (words){
       .low = _mm_set_epi32(0, 0, 0, (int)0x80000000),
@@ -145,7 +145,7 @@ WITH_SHA static void run(keyhaul_pbkdf2 *state, uint64_t rounds) {
 
 const keyhaul_hash_functions keyhaul_sha256_functions = {
     .word_count = 8,
-    // The initial hash value of FIPS 180-4 §5.3.3.
+    // Source: FIPS 180-4 §5.3.3 (initial hash value).
     .initial_state = {0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a, 0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19},
     .absorb = absorb,
     .run = run,

@@ -16,7 +16,7 @@ int keyhaul_start_thread(void *(*work)(void *), void *context, size_t stack_byte
 }
 
 #ifdef __linux__
-// libdispatch's own functions. Its headers need blocks, which C code has only with a flag.
+// Functions of libdispatch. Its headers require blocks, which C supports only with a flag.
 extern void *dispatch_get_current_queue(void);
 extern void dispatch_retain(void *object);
 
@@ -31,6 +31,6 @@ void keyhaul_keep_dispatch_queue(void) {}
 __attribute__((noinline)) void keyhaul_wipe_stack(void) {
   unsigned char below[64 * 1024];
   memset(below, 0, sizeof below);
-  // The bytes count as read, so that the compiler keeps the writes.
+  // Marks the bytes as read, so that the compiler keeps the writes.
   __asm__ volatile("" : : "r"(below) : "memory");
 }

@@ -9,11 +9,11 @@
 #include <malloc.h>
 #endif
 
-// Swift cannot call prctl, which takes any number of arguments.
+// Swift cannot call prctl, which is variadic.
 int keyhaul_refuse_dumps(void) {
   int result = 0;
 #ifdef __linux__
-  // Nobody but root may attach a debugger or read /proc/PID/mem then, and a program that dumps are piped to gets none.
+  // Then only root may attach a debugger or read /proc/PID/mem, and no core dump is piped to a program.
   if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) != 0) result = -1;
 #endif
   const struct rlimit none = {0, 0};
@@ -29,12 +29,12 @@ int keyhaul_memory_is_used_up(void) {
   return 0;
 }
 
-// The library moves its threshold up to the largest block that was ever given back, and has the next ones among the small
-// ones then, where they stay.
+// The library raises its threshold to the size of the largest freed block, and then allocates blocks of that size among the
+// small ones, which are not returned to the system.
 void keyhaul_give_back_large_blocks(void) {
 #ifdef __GLIBC__
   mallopt(M_MMAP_THRESHOLD, 1 << 20);
-  // What is smaller stays: a buffer for each of very many files would have the system asked for it and given it back each time.
+  // Smaller blocks are reused, because returning them would cost two system calls for the buffer of every file.
   mallopt(M_TRIM_THRESHOLD, 2 << 20);
 #endif
 }

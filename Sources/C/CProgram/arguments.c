@@ -1,18 +1,18 @@
 #include "CProgramArguments.h"
 
-// Any header of the C library defines what it calls itself.
+// Any header of the C library defines its name.
 #include <stdlib.h>
 
-// Swift's own list is read from /proc/self/cmdline, and is empty where /proc is not mounted: in a chroot, in a small
-// container, early at boot.
+// Swift reads its list from /proc/self/cmdline, which is empty if /proc is not mounted: in a chroot, in a small container,
+// or early at boot.
 
 static char *const *arguments = NULL;
 
 #if defined(__GLIBC__)
 
-/// The C library calls constructors with what it calls `main` with.
+/// Receives the arguments of `main`, which the C library also passes to constructors.
 ///
-/// Source: glibc, `csu/libc-start.c` (`call_init`); no standard says so, and musl passes nothing.
+/// Source: glibc, `csu/libc-start.c` (`call_init`). No standard requires this, and musl passes nothing.
 __attribute__((constructor)) static void remember(int count, char **values, char **environment) {
   (void)count, (void)environment;
   arguments = values;
@@ -22,7 +22,7 @@ __attribute__((constructor)) static void remember(int count, char **values, char
 
 char *const *keyhaul_program_arguments(void) { return arguments; }
 
-// No header declares it everywhere. Source: environ(7).
+// Not every C library declares it in a header. Source: environ(7).
 extern char **environ;
 
 char *const *keyhaul_program_environment(void) { return environ; }

@@ -1,6 +1,6 @@
 #include "CBuildCommit.h"
 
-// A define of this one file, so that another commit compiles nothing but it.
+// The commit is a macro only for this file, so that a new commit recompiles nothing else.
 #ifndef KEYHAUL_COMMIT
 #define KEYHAUL_COMMIT ""
 #endif

@@ -1,52 +1,52 @@
 public import Basics
 import KeychainFormats
 
-/// Why keys could not be derived, opened, made or used.
+/// An error in deriving, unlocking, creating or using keys.
 ///
-/// One item that cannot be opened is an `ItemSealError` instead. No case carries key material or a password.
+/// Errors of single items are `ItemSealError`. The error contains no key material and no password.
 public struct DataProtectionError: ExplainedError, Equatable {
-  /// What went wrong with the keys.
+  /// The kinds of errors.
   public enum Code: String, Sendable {
-    /// No class key unwraps with the password that was given.
+    /// No class key can be unwrapped with the password.
     case wrongPassword
-    /// No class key unwraps with the passcode that was given.
+    /// No class key can be unwrapped with the passcode.
     case wrongPasscode
-    /// The keybag asks for more work than the caller accepts. Thrown before any work is done.
+    /// The keybag requires more iterations than the caller accepts. Thrown before any work is done.
     case roundsOverLimit
-    /// The caller's progress closure asked to stop.
+    /// The caller's progress closure canceled the operation.
     case cancelled
-    /// A keybag whose fields contradict each other or whose signature is wrong.
+    /// The fields of a keybag contradict each other, or its signature is wrong.
     case damagedKeybag
-    /// A class key that every device wraps with its hardware, and that is not wrapped so.
+    /// A class key lacks the wrap with the device key that every device adds.
     case hardwareLayerMissing
-    /// A field is absent without which the keybag cannot be used.
+    /// A required field of the keybag is missing.
     case missingField
-    /// Something well-formed that this project does not do.
+    /// The data is well-formed but not supported.
     case unsupported
-    /// No key for this class: the bag has none, or it needs a device or a password that was not given.
+    /// No key is available for the class: the keybag has none, or it requires a device or a password.
     case keyUnavailable
-    /// A wrapped key that its class key does not open.
+    /// The class key does not unwrap a wrapped key.
     case keyUnwrapFailed
-    /// Encrypted bytes, a stored key or a device's memory that cannot be what they should.
+    /// Encrypted bytes, a stored key or a device's memory are not valid.
     case malformed
-    /// The source of randomness failed.
+    /// No random bytes are available.
     case randomFailed
-    /// OpenSSL refused a call that cannot fail with sound arguments.
+    /// OpenSSL rejected a call that cannot fail with valid arguments.
     case cryptoFailed
   }
 
-  /// What went wrong, for a program to switch on.
+  /// The kind of error.
   public let code: Code
-  /// The fact found, with counts and classes and without key material.
+  /// The reason, with counts and classes but without key material.
   public let reason: String
 
-  /// Creates an error of a code and a reason.
+  /// Creates an error with a code and a reason.
   public init(_ code: Code, _ reason: String) {
     self.code = code
     self.reason = reason
   }
 
-  /// One sentence and one advice for each code.
+  /// A description and a suggestion for each code.
   public var meaning: ErrorMeaning {
     switch code {
     case .wrongPassword:
@@ -81,7 +81,7 @@ public struct DataProtectionError: ExplainedError, Equatable {
 }
 
 extension DataProtectionError {
-  /// OpenSSL's own reason would add nothing a caller can act on, so only the call is named.
+  /// Creates an error that names the failed call; OpenSSL's own reason would not help a caller.
   static func crypto(_ call: String) -> DataProtectionError {
     DataProtectionError(.cryptoFailed, "OpenSSL refused \(call)")
   }

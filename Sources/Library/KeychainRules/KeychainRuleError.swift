@@ -2,32 +2,32 @@ public import Basics
 import KeychainCrypto
 import KeychainFormats
 
-/// Why an item or a value is none that a keychain can hold. Told without any database.
+/// An item or value that a keychain cannot store, found without any database.
 public struct KeychainRuleError: ExplainedError, Equatable {
-  /// What went wrong, with the name that Apple's `SecBase.h` gives its result code.
+  /// A kind of failure, with the name of its result code in Apple's `SecBase.h`.
   public enum Code: String, Sendable, CaseIterable {
-    /// A question or an item that makes no sense.
+    /// A query or an item is not valid.
     case parameter
     /// The kind of item has no such attribute.
     case noSuchAttribute
-    /// The item of a backup is none that can be stored.
+    /// An item of a backup cannot be stored.
     case decode
-    /// The cryptography itself failed.
+    /// A cryptographic operation failed.
     case notAvailable
   }
 
-  /// What a rule refuses, for a program to switch on.
+  /// The kind of failure.
   public let code: Code
-  /// The fact found; it quotes no value of an item.
+  /// The reason, which contains no value of an item.
   public let reason: String
 
-  /// Creates an error of a code and a reason.
+  /// Creates an error with a code and a reason.
   public init(_ code: Code, _ reason: String) {
     self.code = code
     self.reason = reason
   }
 
-  /// One sentence and one advice for each code.
+  /// A description and a suggestion for each code.
   public var meaning: ErrorMeaning { code.meaning }
 }
 
@@ -48,7 +48,7 @@ extension KeychainRuleError.Code {
 extension KeychainRuleError {
   init(_ error: DataProtectionError) { self.init(.notAvailable, error.description) }
 
-  /// Why an item has no digest: it has no encoding, or nothing computes one.
+  /// Creates an error for an item whose digest cannot be computed: it has no encoding, or SHA-1 is not available.
   init(digesting error: ItemSealError) {
     switch error.fault {
     case .malformed: self.init(.parameter, error.reason)

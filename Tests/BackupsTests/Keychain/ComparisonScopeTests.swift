@@ -18,11 +18,11 @@ struct ComparisonScopeTests {
   }
 
   private func difference(
-    _ first: KeychainItem, _ second: KeychainItem, _ scope: ComparedItem.Scope
+    _ first: KeychainItem, _ second: KeychainItem, _ scope: KeychainEntry.Scope
   ) throws -> KeychainDifference {
-    var told = ComparedItem(index: 0, item: second)
+    var told = KeychainEntry(index: 0, item: second)
     told.scope = scope
-    return try KeychainDifference(from: [ComparedItem(index: 0, item: first)], to: [told])
+    return try KeychainDifference(from: [KeychainEntry(index: 0, item: first)], to: [told])
   }
 
   @Test("a secret that it does not tell is no change, and is counted")
@@ -37,8 +37,8 @@ struct ComparisonScopeTests {
 
   @Test("dates that were cut to seconds are the same within one, and not beyond it")
   func dates() throws {
-    let scope = ComparedItem.Scope(hasWholeSeconds: true)
-    func changes(_ date: Double, _ scope: ComparedItem.Scope) throws -> [AttributeCode] {
+    let scope = KeychainEntry.Scope(hasWholeSeconds: true)
+    func changes(_ date: Double, _ scope: KeychainEntry.Scope) throws -> [AttributeCode] {
       try difference(item("l", date: 1.75, secret: "s"), item("l", date: date, secret: "s"), scope).changed
         .flatMap(\.attributes)
     }

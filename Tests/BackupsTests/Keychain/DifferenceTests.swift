@@ -8,16 +8,16 @@ import Testing
 
 @Suite("Two keychains that are compared")
 struct DifferenceTests {
-  private func open(_ items: KeychainItem..., from first: Int = 0) -> [ComparedItem] {
-    items.enumerated().map { ComparedItem(index: first + $0, item: $1) }
+  private func open(_ items: KeychainItem..., from first: Int = 0) -> [KeychainEntry] {
+    items.enumerated().map { KeychainEntry(index: first + $0, item: $1) }
   }
 
   private func reference(_ byte: UInt8) throws -> [UInt8] {
     try PersistentReference.uuid(.genericPassword, [UInt8](repeating: byte, count: 16)).serialized()
   }
 
-  private func sealed(_ index: Int, _ reference: [UInt8]?, _ reason: Reason = .deviceBound) -> ComparedItem {
-    ComparedItem(
+  private func sealed(_ index: Int, _ reference: [UInt8]?, _ reason: Reason = .deviceBound) -> KeychainEntry {
+    KeychainEntry(
       index: index, sealed: ItemIdentity(sealed: .genericPassword), protection: .whenUnlockedThisDeviceOnly,
       persistentReference: reference, reason: reason)
   }
@@ -132,7 +132,7 @@ struct DifferenceTests {
 
   @Test("do not call an item new that the other has sealed under the same reference")
   func sealedAndOpen() throws {
-    let onDevice = ComparedItem(index: 0, item: .password("token"), persistentReference: try reference(1))
+    let onDevice = KeychainEntry(index: 0, item: .password("token"), persistentReference: try reference(1))
     let difference = try KeychainDifference(from: [sealed(0, reference(1))], to: [onDevice])
     #expect(difference.added.isEmpty && difference.sealed == .init(inBoth: 1, openInSecond: 1))
     #expect(difference.isEmpty && !difference.isComplete)
@@ -141,7 +141,7 @@ struct DifferenceTests {
   @Test("do not pair sealed items by the numbers of their rows, which two devices share")
   func rowNumbers() throws {
     let number = try PersistentReference.rowID(.genericPassword, 7).serialized()
-    let other = ComparedItem(index: 0, item: .password("token"), persistentReference: number)
+    let other = KeychainEntry(index: 0, item: .password("token"), persistentReference: number)
     let difference = try KeychainDifference(from: [sealed(0, number)], to: [other])
     #expect(difference.added.count == 1 && difference.sealed == .init(onlyInFirst: 1))
   }
@@ -172,8 +172,8 @@ struct DifferenceTests {
     let bound = KeychainItem.password("token", .whenUnlockedThisDeviceOnly)
     let before = [sealed(0, try reference(1)), sealed(1, try reference(2))]
     let after = [
-      ComparedItem(index: 0, item: bound, persistentReference: try reference(1)),
-      ComparedItem(
+      KeychainEntry(index: 0, item: bound, persistentReference: try reference(1)),
+      KeychainEntry(
         index: 1, item: .password("another", .whenUnlockedThisDeviceOnly), persistentReference: try reference(3)),
     ]
     let difference = try KeychainDifference(from: before, to: after)
@@ -225,9 +225,9 @@ struct DifferenceTests {
     let shelf = try Shelf(items: [.password("anna"), .password("token", .whenUnlockedThisDeviceOnly)])
     let archive = try shelf.open()
     let opened = try archive.open(with: archive.unlock(password: Secret(utf8: Shelf.password)))
-    let difference = try KeychainDifference(from: opened.comparedItems, to: opened.comparedItems)
+    let difference = try KeychainDifference(from: opened.entries, to: opened.entries)
     #expect(difference.sameCount == 2 && difference.sealed == .init(alike: 1) && difference.isComplete)
-    #expect(opened.comparedItems.map(\.reason) == [nil, .deviceBound])
+    #expect(opened.entries.map(\.reason) == [nil, .deviceBound])
   }
 
   @Test("keep every secret to themselves, and its length")

@@ -12,8 +12,8 @@ struct SealedDifferenceTests {
   private func sealed(
     _ index: Int, stored bytes: [UInt8]? = nil, reference: UInt8? = nil, _ reason: Reason = .deviceBound,
     kind: ItemKind = .genericPassword, _ protection: ProtectionClass? = .whenUnlockedThisDeviceOnly
-  ) throws -> ComparedItem {
-    let item = ComparedItem(
+  ) throws -> KeychainEntry {
+    let item = KeychainEntry(
       index: index, sealed: ItemIdentity(sealed: kind), protection: protection,
       persistentReference: try reference.map {
         try PersistentReference.uuid(kind, [UInt8](repeating: $0, count: 16)).serialized()
@@ -21,8 +21,8 @@ struct SealedDifferenceTests {
     return item.stored(as: try bytes.map { try ItemFingerprint(of: $0) })
   }
 
-  private func open(_ index: Int, stored bytes: [UInt8]? = nil, _ account: String = "token") throws -> ComparedItem {
-    ComparedItem(index: index, item: .password(account, .whenUnlockedThisDeviceOnly))
+  private func open(_ index: Int, stored bytes: [UInt8]? = nil, _ account: String = "token") throws -> KeychainEntry {
+    KeychainEntry(index: index, item: .password(account, .whenUnlockedThisDeviceOnly))
       .stored(as: try bytes.map { try ItemFingerprint(of: $0) })
   }
 

@@ -8,9 +8,9 @@ import Testing
   import Darwin
 #endif
 
-@Suite("The name in a record of a folder")
+@Suite("Names in directory records")
 struct DirectoryEntryTests {
-  /// Lends a record of the length that its name needs, at the end of a page behind which nothing may be read.
+  /// Calls a closure with a record of minimal length, at the end of a page after which no memory is readable.
   private static func withRecord(
     of name: [UInt8], terminated: Bool = true, _ body: (UnsafePointer<dirent>) -> [UInt8]
   ) -> [UInt8]? {
@@ -21,7 +21,7 @@ struct DirectoryEntryTests {
     else { return nil }
     defer { munmap(memory, 2 * page) }
     guard mprotect(memory + page, page, PROT_NONE) == 0 else { return nil }
-    // Records begin at multiples of eight.
+    // Records start at multiples of eight.
     let needed = nameOffset + name.count + (terminated ? 1 : 0)
     let length = terminated ? (needed + 7) / 8 * 8 : needed
     let record = memory + page - length
@@ -30,16 +30,16 @@ struct DirectoryEntryTests {
     return body(UnsafePointer(record.assumingMemoryBound(to: dirent.self)))
   }
 
-  @Test("is read and nothing behind its record, however short or long", arguments: [1, 2, 5, 254, 255])
+  @Test("A name of any length is read without any byte after its record", arguments: [1, 2, 5, 254, 255])
   func lengths(count: Int) async {
-    // In a process of its own, which would not survive a byte too many.
+    // A separate process, because reading one byte too many crashes it.
     await #expect(processExitsWith: .exitCode(0)) { [count = count as Int] in
       let name = [UInt8](repeating: 0x61, count: count)
       exit(Self.withRecord(of: name) { DirectoryEntry.name(of: $0) } == name ? 0 : 1)
     }
   }
 
-  @Test("ends with its record where nothing else ends it")
+  @Test("A name without a terminator ends with its record")
   func unterminated() async {
     await #expect(processExitsWith: .exitCode(0)) {
       let name: [UInt8] = [0x61, 0xFF, 0x62, 0x63, 0x64]
@@ -47,7 +47,7 @@ struct DirectoryEntryTests {
     }
   }
 
-  @Test("is bytes, as many as the file system keeps", arguments: [1, 254, 255])
+  @Test("A name consists of as many bytes as the file system stores", arguments: [1, 254, 255])
   func directory(count: Int) throws {
     let directory = try TemporaryDirectory()
     let name = String(repeating: "n", count: count)

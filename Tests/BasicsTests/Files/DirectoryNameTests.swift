@@ -3,9 +3,9 @@ import Testing
 
 @testable import Basics
 
-@Suite("The names in a folder")
+@Suite("Names in a directory")
 struct DirectoryNameTests {
-  @Test("are read whole, however short or long, and are what the folder is removed by", arguments: [1, 254, 255])
+  @Test("Names of any length are read completely, and a directory with them can be removed", arguments: [1, 254, 255])
   func lengths(count: Int) throws {
     let directory = try TemporaryDirectory()
     let name = String(repeating: "n", count: count)

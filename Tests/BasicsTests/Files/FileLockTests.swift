@@ -5,7 +5,7 @@ import Testing
 
 @testable import Basics
 
-@Suite("A lock on a file")
+@Suite("File locks")
 struct FileLockTests {
   private let directory: TemporaryDirectory
   private let system = FileSystem.real
@@ -17,7 +17,7 @@ struct FileLockTests {
     return lock != nil
   }
 
-  @Test("keeps others away until its holder lets go, and readers from nobody but who writes")
+  @Test("An exclusive lock excludes all others, and a shared lock excludes only exclusive ones")
   func holding() throws {
     do {
       let held = try system.lock(try system.openLockFile(directory.path("lock")), .exclusive)
@@ -36,7 +36,7 @@ struct FileLockTests {
     #expect(try isFree(.exclusive))
   }
 
-  @Test("is free at once when its holder lets go, though a child that is being started has a copy of the descriptor")
+  @Test("A released lock is free at once, even if a starting child process has a copy of the descriptor")
   func copies() throws {
     let copy: FileDescriptor
     do {
@@ -54,7 +54,7 @@ struct FileLockTests {
     #expect(try isFree(.exclusive))
   }
 
-  @Test("is tried again where a signal came first, and fails with the system's reason")
+  @Test("Locking is repeated after a signal, and fails with the system's reason")
   func faults() throws {
     let signals = CallCounter(of: .lock, failing: 1, with: .failure(.interrupted))
     let lock = try signals.system.lock(try system.openDirectory(directory.path), .exclusive)
@@ -66,7 +66,7 @@ struct FileLockTests {
     }
   }
 
-  @Test("has a file for its owner alone, whose text its holder changes as a whole; a link is none")
+  @Test("A lock file is accessible to its owner alone, its content is replaced as a whole, and links are rejected")
   func file() throws {
     let lock = try system.lock(try system.openLockFile(directory.path("lock")), .exclusive)
     try lock?.replaceContents(with: Array("process 1234".utf8), system)

@@ -5,7 +5,7 @@ import Testing
 
 @testable import Basics
 
-@Suite("A file that takes the place of another")
+@Suite("Replacing files")
 struct FileReplacementTests {
   private let directory: TemporaryDirectory
   private let old = [UInt8](repeating: 1, count: 3000)
@@ -36,7 +36,7 @@ struct FileReplacementTests {
       })
   }
 
-  @Test("is its owner's alone, whatever the old one was, unless it shall stay as open")
+  @Test("A new file is accessible to its owner alone, unless it keeps the access of the replaced file")
   func access() throws {
     for (access, expected) in [(KeptAccess.none, UInt32(0o600)), (.owner, 0o600), (.all, 0o640)] {
       try directory.write(old, to: "file")
@@ -50,7 +50,7 @@ struct FileReplacementTests {
     }
   }
 
-  @Test("is the old one or the new one, with nothing beside it, whatever call fails")
+  @Test("After any failed call, the old or the new file exists, and no temporary file")
   func everyCall() throws {
     for fault in [FileSystem.Fault.failure(.noSpace), .failure(.interrupted), .short] {
       for call in 1...100 {
@@ -71,7 +71,7 @@ struct FileReplacementTests {
         #expect(try directory.read("file") == (isDone ? new : old), "call \(call)")
         #expect(try names == ["file"], "call \(call)")
         if failing.count < call {
-          // Opened, looked at, swept, created, written, looked at, synced, closed, renamed and synced, at the least.
+          // At least open, status, list, create, write, status, sync, close, rename and sync.
           #expect(call > 9)
           break
         }
@@ -79,14 +79,14 @@ struct FileReplacementTests {
     }
   }
 
-  @Test("says that its name may not last where the folder cannot be synced, and stands")
+  @Test("The new file is installed and a warning is returned if the directory cannot be synced")
   func nameFailure() throws {
     let syncs = CallCounter(of: .sync, failing: 2, with: .failure(.ioError))
     #expect(try write(try replacement(syncs.system), through: syncs.system).nameFailure == .ioError)
     #expect(try directory.read("file") == new)
   }
 
-  @Test("does not take the place of what it may not")
+  @Test("An entry that may not be replaced is kept")
   func occupied() throws {
     func refusal(_ target: FileReplacement.Target) throws -> FileStatus.Kind? {
       var replacement = try replacement()
@@ -113,7 +113,7 @@ struct FileReplacementTests {
     #expect(try refusal(.file) == .directory)
   }
 
-  @Test("clears up what killed runs left there, and nothing that another run still writes")
+  @Test("Temporary files of killed processes are removed, but not those of running ones")
   func leftovers() throws {
     try directory.write([1], to: ".file.1f.tmp")
     try directory.write([1], to: ".file.2a.tmp")
@@ -128,7 +128,7 @@ struct FileReplacementTests {
     #expect(try names == [".file.3.old", ".file.xyz.tmp", ".other.1f.tmp", "file"])
   }
 
-  @Test("is written under a name of its own where it has one, in the place of what has that name")
+  @Test("A fixed temporary name is used, and replaces an entry with that name")
   func ownName() throws {
     try directory.write(old, to: "file")
     try directory.write([9], to: "file.next")
@@ -141,14 +141,14 @@ struct FileReplacementTests {
   }
 }
 
-/// Counts calls and lets one of them fail.
+/// Counts calls and injects a fault into one of them.
 final class CallCounter: Sendable {
   private let calls = Locked(0)
   private let kind: FileSystem.Call?
   private let target: Int
   private let fault: FileSystem.Fault
 
-  /// - Parameter kind: Which calls are counted; all unless one is named.
+  /// - Parameter kind: The kind of calls to count, or `nil` to count all.
   init(of kind: FileSystem.Call? = nil, failing target: Int = .max, with fault: FileSystem.Fault = .short) {
     self.kind = kind
     self.target = target

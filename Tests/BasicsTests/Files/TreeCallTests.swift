@@ -5,9 +5,9 @@ import Testing
 
 @testable import Basics
 
-@Suite("What a tree of files takes")
+@Suite("Operations on file trees")
 struct TreeCallTests {
-  @Test("is names that move between directories, links that are not followed, times, and room")
+  @Test("Entries can be moved, links are not followed, times are set, and the free space is known")
   func calls() throws {
     let directory = try TemporaryDirectory()
     let system = FileSystem.real

@@ -5,9 +5,10 @@ import Testing
 
 @testable import Basics
 
-@Suite("A tree that is removed")
+@Suite("Removing file trees")
 struct TreeDepthTests {
-  @Test("may be 64 folders deep; of a deeper one nothing on the way to its end is removed", arguments: [64, 65])
+  @Test(
+    "A tree of 64 levels is removed, and a deeper one is kept unchanged along its deepest path", arguments: [64, 65])
   func depth(count: Int) throws {
     let directory = try TemporaryDirectory()
     let path = (0..<count).map { "d\($0)" }.joined(separator: "/")

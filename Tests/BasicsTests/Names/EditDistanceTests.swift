@@ -1,9 +1,9 @@
 import Basics
 import Testing
 
-@Suite("A mistyped word")
+@Suite("Suggestions for mistyped words")
 struct EditDistanceTests {
-  @Test("is guessed at only where the guess is near")
+  @Test("Only a similar word is suggested")
   func distance() {
     #expect(EditDistance.between("restore", "restroe") == 1)
     #expect(EditDistance.between("", "abc") == 3)
@@ -13,7 +13,7 @@ struct EditDistanceTests {
     #expect(EditDistance.nearest(to: String(repeating: "a", count: 10_000), among: ["plan"]) == nil)
   }
 
-  @Test("is no guess at a word of which not one letter is right")
+  @Test("A word without a common letter is not suggested")
   func nothingRight() {
     #expect(EditDistance.nearest(to: "x", among: ["n"]) == nil)
     #expect(EditDistance.nearest(to: "x", among: ["nx"]) == "nx")

@@ -1,10 +1,10 @@
 import Basics
 import Testing
 
-@Suite("Words that a shell takes as they are")
+@Suite("Shell quoting")
 struct ShellWordTests {
   @Test(
-    "a name in a command is one word for a shell",
+    "A quoted name is one word for a shell",
     arguments: [
       ("family.backup", "family.backup"), ("my phone", "'my phone'"), ("it's", #"'it'\''s'"#), ("$(rm)", "'$(rm)'"),
       ("", "''"), ("a\nb", #"'a\u{A}b'"#), ("~/x", "'~/x'"),
@@ -14,7 +14,7 @@ struct ShellWordTests {
   }
 
   @Test(
-    "what was typed is repeated where it can be copied; else a word in capitals stands for it",
+    "An argument is repeated if it can be copied, and otherwise replaced with a placeholder",
     arguments: [
       ("family.backup", "family.backup"), ("./old phone", "'./old phone'"), ("--help", "./--help"),
       ("-x/y.backup", "./-x/y.backup"), ("a\u{1B}b", "WORD"), ("gpj.\u{202E}exe", "WORD"), (#"a\u{1B}b"#, "WORD"),

@@ -3,12 +3,12 @@ import Testing
 
 @testable import Basics
 
-@Suite("The memory that secrets lie in", .serialized)
+@Suite("Memory for secrets", .serialized)
 struct SecretArenaTests {
   private static let counts =
     Array(0...300) + [319, 320, 321, 511, 512, 513, 4_095, 4_096, 4_097, 16_383, 16_384, 16_385, 65_536, 100_000]
 
-  @Test("is zeros for whoever gets it, on 16 bytes, and nobody else's, also when it was used before")
+  @Test("Allocated memory is zeroed, aligned to 16 bytes and exclusive, also if it is reused")
   func fresh() {
     let arena = SecretArena(mayLock: 0)
     for _ in 0..<3 {
@@ -27,7 +27,7 @@ struct SecretArenaTests {
     }
   }
 
-  @Test("is used again: a thousand times the same secrets take no more pages than once")
+  @Test("Released memory is reused: the same secrets a thousand times take no more pages than once")
   func reused() {
     let arena = SecretArena(mayLock: 0)
     func round() { for count in Self.counts { arena.release(arena.allocate(count)) } }
@@ -37,7 +37,7 @@ struct SecretArenaTests {
     #expect(arena.pageByteCounts.mapped == pages)
   }
 
-  @Test("shares pages: ten thousand secrets of 100 bytes take little more than their bytes")
+  @Test("Secrets share pages: 10,000 secrets of 100 bytes take little more than their bytes")
   func shared() {
     let arena = SecretArena(mayLock: 0)
     let held = (0..<10_000).map { _ in arena.allocate(100) }
@@ -46,11 +46,11 @@ struct SecretArenaTests {
   }
 
   #if os(Linux)
-    /// What the system says of the pages around an address: `lo` is locked, `dd` left out of core dumps.
+    /// Returns the system's flags for the pages at an address: `lo` means locked, `dd` excluded from core dumps.
     private func flags(at buffer: UnsafeMutableRawBufferPointer) throws -> Set<Substring> {
       let address = UInt(bitPattern: buffer.baseAddress)
       var isMeant = false
-      // The file has no size, so that what reads by size gets its beginning alone.
+      // The file has no size, so a reader that relies on the size would get only its start.
       let file = try #require(FileHandle(forReadingAtPath: "/proc/self/smaps"))
       for line in String(decoding: try file.readToEnd() ?? Data(), as: UTF8.self).split(separator: "\n") {
         if line.hasPrefix("VmFlags:"), isMeant { return Set(line.split(separator: " ")) }
@@ -60,9 +60,9 @@ struct SecretArenaTests {
       return []
     }
 
-    @Test("is kept from the swap file up to its limit, from core dumps beyond it, and a limit of nothing is no error")
+    @Test("Memory is locked up to its limit and excluded from core dumps beyond it, and a limit of zero is accepted")
     func locked() throws {
-      // A shell that was given less keeps less, and the address sanitizer takes mlock away.
+      // The limit may be lower in this shell, and the address sanitizer disables mlock.
       let isSanitized = ProcessInfo.processInfo.environment["ASAN_OPTIONS"] != nil
       guard !isSanitized, SecretPages.lockLimit >= 4 * SecretPages.byteCount else { return }
       let arena = SecretArena(mayLock: 2 * SecretPages.byteCount)
@@ -80,7 +80,7 @@ struct SecretArenaTests {
       none.release(buffer)
     }
 
-    @Test("a large one's pages go back to the system, and are zeros when they come again")
+    @Test("The pages of a large secret are returned to the system, and zeroed when they are reused")
     func large() throws {
       let arena = SecretArena(mayLock: 0)
       let first = arena.allocate(1 << 22)

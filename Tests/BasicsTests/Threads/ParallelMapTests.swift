@@ -3,9 +3,9 @@ import Testing
 
 @testable import Basics
 
-@Suite("Work on many things at once")
+@Suite("Parallel maps")
 struct ParallelMapTests {
-  /// A number that several threads count with.
+  /// A counter for several threads.
   private final class Counter: @unchecked Sendable {
     private let lock = NSLock()
     private var value = 0
@@ -33,7 +33,7 @@ struct ParallelMapTests {
 
   private struct Refusal: Error, Equatable { let number: Int }
 
-  /// The numbers from 0, one after the other.
+  /// Returns the numbers from 0 in order.
   private struct Numbers {
     var given = 0
     let count: Int
@@ -45,7 +45,7 @@ struct ParallelMapTests {
     }
   }
 
-  @Test("delivers in the order of the things, whichever is done first", arguments: [1, 2, 4, 9])
+  @Test("Results are delivered in the order of the elements", arguments: [1, 2, 4, 9])
   func order(jobs: Int) {
     var numbers = Numbers(count: 200)
     var delivered: [Int] = []
@@ -59,7 +59,7 @@ struct ParallelMapTests {
     #expect(delivered == (0..<200).map { $0 * 2 })
   }
 
-  @Test("is done by a job alone that asks for it itself")
+  @Test("A parallel map within a job works on the job's thread")
   func nested() {
     var numbers = Numbers(count: 6)
     var delivered: [Bool] = []
@@ -76,7 +76,7 @@ struct ParallelMapTests {
     #expect(delivered == [true, true, true, true, true, true])
   }
 
-  @Test("does a single job's own work alone, as that of each of several is")
+  @Test("A parallel map within a single job works on the caller's thread")
   func nestedInOne() {
     var (outer, ownThreads) = (Numbers(count: 1), 0)
     let caller = ObjectIdentifier(Thread.current)
@@ -91,7 +91,7 @@ struct ParallelMapTests {
       }, deliver: { ownThreads += $0 })
     #expect(ownThreads == 20)
 
-    // The thread is its caller's again afterwards, also after work that failed.
+    // Afterwards, the caller's thread no longer counts as a job, also if the work failed.
     var failing = Numbers(count: 1)
     #expect(throws: Refusal(number: 0)) {
       try ParallelMap.run(
@@ -106,7 +106,7 @@ struct ParallelMapTests {
     #expect(others == 8)
   }
 
-  @Test("never has more at once than there are jobs, nor far more waiting than they can do")
+  @Test("Running and waiting elements are limited by the number of jobs")
   func bound() {
     let running = Counter()
     var numbers = Numbers(count: 60)
@@ -129,7 +129,7 @@ struct ParallelMapTests {
     #expect(widest <= 3 * ParallelMap.leadOfJob)
   }
 
-  @Test("does several things at once: two that wait for each other come to an end")
+  @Test("Two elements that wait for each other are both processed")
   func together() {
     let arrived = NSCondition()
     let count = Counter()
@@ -149,7 +149,7 @@ struct ParallelMapTests {
     #expect(met == [true, true])
   }
 
-  @Test("stops where it is told to: nothing new is begun, and what ran is not delivered", arguments: [1, 4])
+  @Test("Cancellation starts no new work and delivers no running results", arguments: [1, 4])
   func cancellation(jobs: Int) {
     let begun = Counter()
     var numbers = Numbers(count: 1_000_000)
@@ -168,7 +168,7 @@ struct ParallelMapTests {
     #expect(begun.now == after)
   }
 
-  @Test("throws the failure of the first thing that failed, after all before it and nothing behind", arguments: [1, 5])
+  @Test("The error of the first failed element is thrown after all earlier results were delivered", arguments: [1, 5])
   func failingWork(jobs: Int) {
     var numbers = Numbers(count: 100)
     var delivered: [Int] = []
@@ -176,7 +176,7 @@ struct ParallelMapTests {
       try ParallelMap.run(
         jobs: jobs, next: { () throws(Refusal) in numbers.next() },
         work: { (number: Int) throws(Refusal) in
-          // The later one fails first.
+          // The later element fails first.
           if number == 20 { Thread.sleep(forTimeInterval: 0.01) }
           if number == 20 || number == 21 { throw Refusal(number: number) }
           return number
@@ -186,7 +186,8 @@ struct ParallelMapTests {
     #expect(delivered == Array(0..<20))
   }
 
-  @Test("throws what taking a result or finding the next thing throws, when all jobs have ended", arguments: [1, 3])
+  @Test(
+    "Errors of delivering a result or finding the next element are thrown after all jobs have ended", arguments: [1, 3])
   func failingCaller(jobs: Int) {
     let running = Counter()
     func run(failingAt last: Int, next isNext: Bool) throws(Refusal) {
@@ -211,7 +212,7 @@ struct ParallelMapTests {
     #expect(running.now == 0)
   }
 
-  @Test("of nothing is whole at once", arguments: [1, 4])
+  @Test("A parallel map without elements succeeds at once", arguments: [1, 4])
   func nothing(jobs: Int) {
     let isWhole = ParallelMap.run(
       jobs: jobs, next: { nil as Int? }, work: { $0 }, deliver: { _ in Issue.record("a result") })
@@ -219,11 +220,11 @@ struct ParallelMapTests {
   }
 }
 
-@Suite("Values that are made once for each key")
+@Suite("Single-flight cache")
 struct OnceEachTests {
   private struct Refusal: Error {}
 
-  @Test("are made by the first who asks, while the others wait")
+  @Test("The first request computes a value while the others wait")
   func once() {
     let values = OnceEach<Int, Int>(capacity: 100)
     var given = 0
@@ -244,7 +245,7 @@ struct OnceEachTests {
     #expect(sum == 20 * (0 + 10 + 20 + 30 + 40))
   }
 
-  @Test("are tried again where the last try failed")
+  @Test("A failed computation is tried again by the next request")
   func failure() throws {
     let values = OnceEach<Int, Int>(capacity: 2)
     #expect(throws: Refusal.self) { try values.value(for: 1) { () throws(Refusal) in throw Refusal() } }
@@ -252,7 +253,7 @@ struct OnceEachTests {
     #expect(values.count == 1)
   }
 
-  @Test("are kept up to a number, and the oldest goes first")
+  @Test("The oldest value is removed if the capacity is exceeded")
   func capacity() {
     let values = OnceEach<Int, Int>(capacity: 2)
     for key in [1, 2, 3] { #expect(values.value(for: key) { key } == key) }

@@ -81,7 +81,7 @@ struct RefusedThreadTests {
     #expect(delivered == [1, 2, 3, 4, 5, 6])
   }
 
-  @Test("Side work does not start if its thread is refused")
+  @Test("A background thread does not start if the system refuses it")
   func sideWork() {
     let begun = Locked(false)
     let refusing: WorkThread.Starter = { _, _ in false }

@@ -3,9 +3,9 @@ import Testing
 
 @testable import Basics
 
-@Suite("Work beside its owner")
+@Suite("Background threads")
 struct SideWorkTests {
-  @Test("is done on a thread of its own while its owner does something else")
+  @Test("The work runs on a separate thread while its owner does something else")
   func beside() {
     let (begun, goOn) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
     let work = SideWork { _ in
@@ -17,7 +17,7 @@ struct SideWorkTests {
     withExtendedLifetime(work) {}
   }
 
-  @Test("ends where its owner does not want it any more, and its owner waits for that")
+  @Test("Releasing the owner stops the work and waits for its end")
   func unwanted() {
     let ended = OnceEach<Int, Int>(capacity: 1)
     do {

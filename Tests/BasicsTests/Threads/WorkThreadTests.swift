@@ -4,9 +4,9 @@
 
   @testable import Basics
 
-  @Suite("A thread for work that secrets pass through")
+  @Suite("Secure threads")
   struct WorkThreadTests {
-    /// Puts bytes on the stack, six frames of a kilobyte below the caller's, and tells where they lie.
+    /// Writes bytes to the stack, six frames of one kilobyte below the caller's, and returns their address.
     private static func bury(_ bytes: [UInt8], depth: Int = 6, told: (Int) -> Void) {
       withUnsafeTemporaryAllocation(byteCount: 1_024, alignment: 16) { frame in
         guard depth == 0 else { return bury(bytes, depth: depth - 1, told: told) }
@@ -15,14 +15,14 @@
       }
     }
 
-    /// Returns the bytes at an address, read through the system; `nil` if the stack is no longer mapped.
+    /// Returns the bytes at an address, read through the system, or `nil` if the stack is no longer mapped.
     private static func memory(at address: Int, count: Int) throws -> Data? {
       let memory = try FileHandle(forReadingFrom: URL(filePath: "/proc/self/mem"))
       try memory.seek(toOffset: UInt64(address))
       return try? memory.read(upToCount: count)
     }
 
-    @Test("has nothing of the work on its stack when that has ended, which the system keeps for the next thread")
+    @Test("An ended thread leaves nothing of its work on the stack that the system reuses")
     func stack() throws {
       let bytes = (0..<64).map { UInt8($0 &* 3 &+ 50) }
       let seen = Locked<(address: Int, bytes: Data?)>((0, nil))
@@ -38,7 +38,7 @@
       }
       try #require(isRunning)
       ended.wait()
-      // The thread stood when both were read, so that its stack did too.
+      // The thread was waiting when both were read, so its stack was still mapped.
       let before: Data? = seen.withLock { $0.bytes }
       #expect(before == Data(bytes))
       let read: Data? = left.withLock { $0 }

@@ -259,7 +259,7 @@ struct ArchiveCheckTests {
 
   @Test("a side without a keychain is said to have none")
   func noKeychain() throws {
-    func side(_ name: String, _ items: [ComparedItem], hasKeychain: Bool) -> ComparisonSide {
+    func side(_ name: String, _ items: [KeychainEntry], hasKeychain: Bool) -> ComparisonSide {
       ComparisonSide(
         kind: .archive, name: name, argument: name, deviceName: nil, items: items, hasKeychain: hasKeychain,
         leftOut: [], keybagDamage: nil)
@@ -267,7 +267,7 @@ struct ArchiveCheckTests {
     let item = KeychainItem(kind: .genericPassword, attributes: [.account: .string("anna")])
     let report = try DifferenceReport(
       side("empty.tar", [], hasKeychain: false),
-      side("full.tar", [ComparedItem(index: 0, item: item)], hasKeychain: true))
+      side("full.tar", [KeychainEntry(index: 0, item: item)], hasKeychain: true))
     #expect(
       report.lines(style: .plain, showsAll: false) == [
         "+ generic  anna  new", "empty.tar has no keychain.",

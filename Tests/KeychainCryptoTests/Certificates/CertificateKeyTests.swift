@@ -5,7 +5,7 @@ import Testing
 
 @testable import KeychainCrypto
 
-/// A key of the vectors: made by the `openssl` command, described by Python's `cryptography` and `hashlib`.
+/// A key in the vectors: created by the `openssl` command, described by Python's `cryptography` and `hashlib`.
 struct KeyVector: CustomTestStringConvertible, Sendable {
   let name: String
   let type: Int64
@@ -13,7 +13,7 @@ struct KeyVector: CustomTestStringConvertible, Sendable {
   let publicKey: [UInt8]
   let privateKey: [UInt8]
   let label: [UInt8]
-  /// Files by the name of their form.
+  /// The files of the key by the name of their format.
   let privateForms: [String: [UInt8]]
   let publicForms: [String: [UInt8]]
 
@@ -41,9 +41,9 @@ extension KeyMaterial {
   init(_ file: [UInt8]) throws { try self.init(parsing: SensitiveBytes(copying: file)) }
 }
 
-@Suite("Reading keys that openssl wrote")
+@Suite("Reading keys that OpenSSL wrote")
 struct CertificateKeyTests {
-  @Test("every form of a private key becomes the same stored bytes", arguments: try KeyVector.all)
+  @Test("Every format of a private key gives the same stored bytes", arguments: try KeyVector.all)
   func privateForms(_ vector: KeyVector) throws {
     #expect(vector.privateForms.count >= 4)
     for (form, file) in vector.privateForms {
@@ -57,7 +57,7 @@ struct CertificateKeyTests {
     }
   }
 
-  @Test("every form of a public key becomes the same stored bytes", arguments: try KeyVector.all)
+  @Test("Every format of a public key gives the same stored bytes", arguments: try KeyVector.all)
   func publicForms(_ vector: KeyVector) throws {
     #expect(vector.publicForms.count >= 4)
     for (form, file) in vector.publicForms {
@@ -69,7 +69,7 @@ struct CertificateKeyTests {
     }
   }
 
-  @Test("what the keychain holds is read back, and its public half is the public key", arguments: try KeyVector.all)
+  @Test("The stored bytes of a private key are read again, and give its public key", arguments: try KeyVector.all)
   func storedForm(_ vector: KeyVector) throws {
     let type = try #require(KeyMaterial.KeyType(rawValue: vector.type))
     let pair = try vector.privateKey.withRawBytes {
@@ -86,7 +86,7 @@ struct CertificateKeyTests {
     #expect(alone.externalRepresentation.revealed == vector.publicKey)
   }
 
-  @Test("a key on a curve is not stored as RSA, nor the other way round, nor as the other half")
+  @Test("A stored key is rejected as another type or role")
   func wrongKind() throws {
     let curve = try KeyVector.named("P-256")
     let rsa = try KeyVector.named("RSA 2048")
@@ -103,7 +103,7 @@ struct CertificateKeyTests {
     refused(rsa.publicKey, .rsa, .privateKey)
   }
 
-  @Test("97 bytes are a private key of P-256 or a public one of P-384, as their point says")
+  @Test("97 bytes are a private key on P-256 or a public key on P-384, depending on their point")
   func sameLength() throws {
     let small = try KeyMaterial(KeyVector.named("P-256").privateKey)
     #expect(small.half == .privateKey && small.algorithm == .ellipticCurve(.p256))
@@ -111,7 +111,7 @@ struct CertificateKeyTests {
     #expect(large.half == .publicKey && large.algorithm == .ellipticCurve(.p384))
   }
 
-  @Test("a key is found beside certificates, blanks, Windows line ends and words before the block")
+  @Test("A key is found after certificates, blanks, Windows line ends and text")
   func surroundings() throws {
     let vector = try KeyVector.named("P-256")
     let pem = String(decoding: try #require(vector.privateForms["PKCS#8 PEM"]), as: UTF8.self)
@@ -120,7 +120,7 @@ struct CertificateKeyTests {
     #expect(try KeyMaterial(Array(file.utf8)).applicationLabel == vector.label)
   }
 
-  @Test("a private number with its leading zeros left out is stored with them")
+  @Test("A private number without leading zeros is stored with them")
   func shortNumber() throws {
     // The number 1 of P-256 as SEC 1 with one byte: its public key is the base point (SEC 2, 2.4.2).
     let file = try [UInt8](hex: "30 12 020101 040101 a00a 06082a8648ce3d030107")
@@ -135,7 +135,7 @@ struct CertificateKeyTests {
   }
 }
 
-@Suite("Files that are no key a keychain takes")
+@Suite("Files that do not contain a supported key")
 struct CertificateKeyRefusalTests {
   struct Refused: CustomTestStringConvertible, Sendable {
     let testDescription: String
@@ -151,20 +151,20 @@ struct CertificateKeyRefusalTests {
     }
   }
 
-  @Test("each is refused for what it is", arguments: try Refused.all)
+  @Test("An unsupported file is rejected with its reason", arguments: try Refused.all)
   func refused(_ refused: Refused) throws {
     let error = try #require(throws: MaterialError.self) { try KeyMaterial(refused.file) }
     #expect(error.code.rawValue == refused.code, "\(error)")
   }
 
-  @Test("a file that ends early is refused at every length, in every form", arguments: try KeyVector.all)
+  @Test("A truncated file is rejected at every length, in every format", arguments: try KeyVector.all)
   func truncated(_ vector: KeyVector) throws {
     for (form, file) in vector.privateForms.merging(vector.publicForms, uniquingKeysWith: { left, _ in left }) {
-      // A text may lose its last line end.
+      // A PEM text is valid without its last line end.
       let isText = form.contains("PEM")
       let lengths = isText ? Array(stride(from: 0, to: file.count - 1, by: 7)) : Array(0..<file.count)
       for length in lengths {
-        // The first part of a private key is a public one, where nothing else says that it has ended.
+        // In the raw format, the first part of a private key is a valid public key.
         let isPublicKey = form == "raw" && length == vector.publicKey.count
         if isPublicKey { continue }
         #expect(throws: MaterialError.self, "\(form), \(length) bytes") { try KeyMaterial(Array(file[..<length])) }
@@ -172,7 +172,7 @@ struct CertificateKeyRefusalTests {
     }
   }
 
-  @Test("no changed bit makes the program fail, and none makes another private key of it")
+  @Test("Flipping any bit of a key does not crash the reader, and never gives another private key")
   func flippedBits() throws {
     var generator = SeededRandom(seed: 11)
     for name in ["RSA 1024", "P-256", "P-521"] {
@@ -187,7 +187,7 @@ struct CertificateKeyRefusalTests {
     }
   }
 
-  @Test("bytes after a key are refused")
+  @Test("Bytes after a key are rejected")
   func trailingBytes() throws {
     for vector in try KeyVector.all {
       for (form, file) in vector.privateForms.merging(vector.publicForms, uniquingKeysWith: { left, _ in left })
@@ -197,13 +197,13 @@ struct CertificateKeyRefusalTests {
     }
   }
 
-  /// An RSAPublicKey whose modulus is all ones, which is odd.
+  /// Returns an RSAPublicKey whose modulus consists of ones, which is odd.
   private func publicKey(modulusBytes: Int) -> [UInt8] {
     let modulus = ASN1Encoding.element(.integer, [0] + [UInt8](repeating: 0xFF, count: modulusBytes))
     return ASN1Encoding.element(.sequence, modulus + [0x02, 0x03, 0x01, 0x00, 0x01])
   }
 
-  @Test("RSA keys from 512 to 16,384 bits are taken, smaller and larger ones are not")
+  @Test("RSA keys of 512 to 16,384 bits are accepted, and smaller and larger ones are rejected")
   func modulusLimits() throws {
     #expect(try KeyMaterial(publicKey(modulusBytes: 64)).sizeInBits == 512)
     #expect(try KeyMaterial(publicKey(modulusBytes: 2048)).sizeInBits == 16_384)
@@ -213,7 +213,7 @@ struct CertificateKeyRefusalTests {
     }
   }
 
-  @Test("a file of 65,536 bytes is read, a larger one is not")
+  @Test("A file of 65,536 bytes is read, and a larger one is rejected")
   func fileLimit() throws {
     let pem = try #require(KeyVector.named("P-256").privateForms["SEC 1 PEM"])
     let words = [UInt8](repeating: UInt8(ascii: "\n"), count: KeyMaterial.maximumByteCount - pem.count)
@@ -222,7 +222,7 @@ struct CertificateKeyRefusalTests {
     #expect(error?.code == .overLimit)
   }
 
-  @Test("64 PEM blocks are read, 65 are not")
+  @Test("64 PEM blocks are read, and 65 are rejected")
   func blockLimit() throws {
     let pem = String(decoding: try #require(KeyVector.named("P-256").privateForms["SEC 1 PEM"]), as: UTF8.self)
     let other = "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"
@@ -232,7 +232,7 @@ struct CertificateKeyRefusalTests {
     #expect(error?.code == .overLimit)
   }
 
-  @Test("no error shows a byte of a key, and each says what to do")
+  @Test("No error contains bytes of a key, and each has a suggestion")
   func errors() throws {
     for refused in try Refused.all {
       let error = try #require(throws: MaterialError.self) { try KeyMaterial(refused.file) }
@@ -243,9 +243,9 @@ struct CertificateKeyRefusalTests {
   }
 }
 
-@Suite("Making keys")
+@Suite("Generating keys")
 struct KeyMaking {
-  @Test("a key on a curve is what its own bytes say, and another one each time", arguments: EllipticCurve.allCases)
+  @Test("A generated key on a curve is valid, and different each time", arguments: EllipticCurve.allCases)
   func curves(_ curve: EllipticCurve) throws {
     let key = try KeyMaterial.generate(on: curve)
     let read = try KeyMaterial(parsing: key.externalRepresentation)
@@ -256,7 +256,7 @@ struct KeyMaking {
     #expect(seeded[0].publicKey == seeded[1].publicKey)
   }
 
-  /// Draws what the tests want.
+  /// A random source with given bytes.
   private struct Fixed: RandomSource {
     let byte: UInt8
     func fill(_ buffer: UnsafeMutableRawBufferPointer) throws(DataProtectionError) {
@@ -265,7 +265,7 @@ struct KeyMaking {
   }
 
   @Test(
-    "a source that never gives a number below the order ends with an error, not in a loop",
+    "A random source that never gives a number below the order causes an error, not an infinite loop",
     arguments: [0, 0xFF] as [UInt8])
   func badSource(_ byte: UInt8) {
     for curve in EllipticCurve.allCases {
@@ -274,7 +274,7 @@ struct KeyMaking {
     }
   }
 
-  @Test("an RSA key has the size that was asked for and parts that belong together")
+  @Test("A generated RSA key has the requested size and matching parts")
   func rsa() throws {
     let key = try KeyMaterial.generateRSA(sizeInBits: 1024)
     #expect(key.sizeInBits == 1024 && key.half == .privateKey)

@@ -6,7 +6,7 @@ import Testing
 
 @testable import KeychainCrypto
 
-/// A certificate of the vectors: made by Python's `cryptography` and the `openssl` command.
+/// A certificate in the vectors: created by Python's `cryptography` and the `openssl` command.
 struct CertificateVector: CustomTestStringConvertible, Sendable {
   let testDescription: String
   let der: [UInt8]
@@ -41,9 +41,10 @@ struct CertificateVector: CustomTestStringConvertible, Sendable {
   }
 }
 
-@Suite("Reading certificates that other programs made")
+@Suite("Reading certificates that other programs created")
 struct CertificateTests {
-  @Test("names, number, key identifier and key hash are as a keychain keeps them", arguments: try CertificateVector.all)
+  @Test(
+    "Names, serial number, key identifier and key hash equal those of a keychain", arguments: try CertificateVector.all)
   func facts(_ vector: CertificateVector) throws {
     let facts = try CertificateFacts(der: vector.der)
     #expect(facts.version == vector.version)
@@ -58,7 +59,7 @@ struct CertificateTests {
     #expect(facts.der == vector.der)
   }
 
-  @Test("a time without seconds is one, of a validity that has both its ends")
+  @Test("A time without seconds is valid, and both ends of a validity are included")
   func withoutSeconds() throws {
     let der = try #require(try CertificateVector.all.first).der
     let whole = try CertificateFacts(der: der)
@@ -72,7 +73,7 @@ struct CertificateTests {
     }
   }
 
-  /// The certificate with `YYMMDDhhmmZ` in both its times, which its signature is then not of.
+  /// The certificate with both times as `YYMMDDhhmmZ`, which invalidates its signature.
   private static func withoutSeconds(_ der: [UInt8]) throws -> [UInt8] {
     var bytes = der
     for _ in 0..<2 {
@@ -84,7 +85,7 @@ struct CertificateTests {
     let validity = try #require(
       (0..<bytes.count - 3).first { bytes[$0..<$0 + 4].elementsEqual([0x30, 0x1E, 0x17, 0x0B]) })
     bytes[validity + 1] = 0x1A
-    // Lengths of two bytes, of the certificate and of its fields.
+    // The certificate and its fields have lengths of two bytes.
     for header in [0, 4] {
       try #require(bytes[header] == 0x30 && bytes[header + 1] == 0x82)
       let count = Int(bytes[header + 2]) << 8 + Int(bytes[header + 3]) - 4
@@ -93,13 +94,13 @@ struct CertificateTests {
     return bytes
   }
 
-  @Test("PEM gives the same as DER", arguments: try CertificateVector.all)
+  @Test("PEM and DER of a certificate give the same attributes", arguments: try CertificateVector.all)
   func pem(_ vector: CertificateVector) throws {
     #expect(try CertificateFacts(pemOrDER: Array(vector.pem.utf8)) == CertificateFacts(der: vector.der))
     #expect(try CertificateFacts(pemOrDER: vector.der) == CertificateFacts(der: vector.der))
   }
 
-  @Test("a file may hold a chain, and keys beside it")
+  @Test("A file may contain a chain, and keys with it")
   func chain() throws {
     let vectors = try CertificateVector.all
     let key = String(decoding: try #require(KeyVector.named("P-256").privateForms["PKCS#8 PEM"]), as: UTF8.self)
@@ -107,7 +108,7 @@ struct CertificateTests {
     #expect(try CertificateFacts.all(in: Array(file.utf8)).map(\.der) == [vectors[0].der, vectors[1].der])
   }
 
-  @Test("a certificate that ends early is refused at every length")
+  @Test("A truncated certificate is rejected at every length")
   func truncated() throws {
     for vector in try CertificateVector.all {
       for length in 0..<vector.der.count {
@@ -116,7 +117,7 @@ struct CertificateTests {
     }
   }
 
-  @Test("no changed bit makes the program fail")
+  @Test("Flipping any bit of a certificate does not crash the reader")
   func flippedBits() throws {
     var refusedCount = 0
     for vector in try CertificateVector.all {
@@ -127,7 +128,7 @@ struct CertificateTests {
     #expect(refusedCount > 1000)
   }
 
-  @Test("bytes after a certificate, a key and text are refused for what they are")
+  @Test("A certificate with bytes after it, a key and text are rejected with their reasons")
   func somethingElse() throws {
     func code(_ file: [UInt8]) -> MaterialError.Code? {
       do {
@@ -145,7 +146,7 @@ struct CertificateTests {
     #expect(code([]) == .malformed)
   }
 
-  @Test("a file of 262,144 bytes is read, a larger one is not")
+  @Test("A file of 262,144 bytes is read, and a larger one is rejected")
   func fileLimit() throws {
     let pem = Array(try CertificateVector.all[0].pem.utf8)
     let blanks = [UInt8](repeating: 0x0A, count: CertificateFacts.maximumByteCount - pem.count)
@@ -154,14 +155,14 @@ struct CertificateTests {
     #expect(error?.code == .overLimit)
   }
 
-  @Test("a serial number of 37 bytes is read, a longer one is not")
+  @Test("A serial number of 37 bytes is read, and a longer one is rejected")
   func serialLimit() throws {
     #expect(try CertificateFacts(der: certificate(serialByteCount: 37)).serialNumber.count == 37)
     let error = #expect(throws: MaterialError.self) { try CertificateFacts(der: certificate(serialByteCount: 38)) }
     #expect(error?.code == .overLimit)
   }
 
-  /// The first certificate with another serial number. Nothing checks its signature.
+  /// Returns the first certificate with another serial number. Its signature is not checked.
   private func certificate(serialByteCount: Int) throws -> [UInt8] {
     try CertificateVector.all[0].der.withRawBytes { bytes in
       var outer = ASN1Cursor(bytes)
@@ -180,7 +181,7 @@ struct CertificateTests {
 
 @Suite("Items of certificates and keys")
 struct CertificateItemTests {
-  @Test("a certificate's item holds its facts, its bytes and its subject's summary")
+  @Test("The item of a certificate has its attributes, its bytes and its subject's summary")
   func certificateItem() throws {
     let vector = try CertificateVector.all[0]
     let item = KeychainItem(try CertificateFacts(der: vector.der))
@@ -195,8 +196,8 @@ struct CertificateItemTests {
     #expect(item.secret?.revealed == vector.der)
   }
 
-  /// The uses that Apple's `SecKey.m` gives each half.
-  @Test("a private key signs, decrypts and unwraps; a public one verifies, encrypts and wraps")
+  /// Source: Apple `SecKey.m`.
+  @Test("A private key may sign, decrypt and unwrap, and a public key verify, encrypt and wrap")
   func keyItems() throws {
     let vector = try KeyVector.named("P-521")
     let pair = try KeyMaterial(vector.privateKey)
@@ -220,7 +221,7 @@ struct CertificateItemTests {
     #expect(publicItem.secret?.revealed == vector.publicKey)
   }
 
-  @Test("every attribute of such an item is one that its kind has, in the form in which it is kept")
+  @Test("Every attribute of the item exists in its kind, with the stored type")
   func knownAttributes() throws {
     let items = [
       KeychainItem(try CertificateFacts(der: CertificateVector.all[0].der)),
@@ -234,7 +235,7 @@ struct CertificateItemTests {
     }
   }
 
-  @Test("a certificate and the private key of its public key are an identity; no other pair is")
+  @Test("Only a certificate and the private key of its public key are an identity")
   func identities() throws {
     let rsa = KeychainItem(try KeyMaterial(KeyVector.named("RSA 2048").privateKey))
     let curve = try KeyMaterial(KeyVector.named("P-256").privateKey)

@@ -5,14 +5,14 @@ import Testing
 
 @testable import KeychainCrypto
 
-@Suite("What a certificate chain and a PKCS #12 file may take")
+@Suite("Limits for certificate chains and PKCS #12 files")
 struct MaterialLimitTests {
   private func refusal(_ body: () throws(MaterialError) -> Void) -> MaterialError.Code? {
     do throws(MaterialError) { try body() } catch { return error.code }
     return nil
   }
 
-  @Test("is a file of 1 MiB, and not a byte more")
+  @Test("A PKCS #12 file may have 1 MiB, but no more")
   func fileSize() {
     for (count, code) in [(1 << 20, MaterialError.Code.malformed), (1 << 20 + 1, .overLimit)] {
       let found = refusal { () throws(MaterialError) in
@@ -22,7 +22,7 @@ struct MaterialLimitTests {
     }
   }
 
-  @Test("is ten million rounds of key derivation, all of them counted together")
+  @Test("A PKCS #12 file may require 10,000,000 iterations in total, but no more")
   func rounds() throws {
     var rounds = RoundAllowance(left: PKCS12File.maximumRoundCount)
     try rounds.take(4_000_000)
@@ -31,7 +31,7 @@ struct MaterialLimitTests {
     #expect(error?.code == .overLimit && error?.reason.contains("10,000,000 iterations") == true)
   }
 
-  @Test("is a hundred certificates, and a hundred anchors")
+  @Test("A chain may have 100 certificates and 100 anchors, but no more")
   func chainLength() {
     let moment = KeychainDate(secondsSinceReferenceDate: 700_000_000)
     for (certificates, anchors, code) in [

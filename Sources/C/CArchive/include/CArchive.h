@@ -1,8 +1,8 @@
 #ifndef KEYHAUL_CARCHIVE_H
 #define KEYHAUL_CARCHIVE_H
 #if defined(__linux__) && !defined(KEYHAUL_ARCHIVE_CALLS)
-// What is called here by libarchive's names is ours (`archive_calls.c`), which looks them up. It has names of its own: a
-// program that has this package and libarchive too finds each once.
+// libarchive's names are defined as names of Keyhaul's own functions (`archive_calls.c`), which look up the calls. A
+// program that links both this package and libarchive therefore has no duplicate symbols.
 #pragma redefine_extname archive_entry_copy_pathname keyhaul_archive_entry_copy_pathname
 #pragma redefine_extname archive_entry_filetype keyhaul_archive_entry_filetype
 #pragma redefine_extname archive_entry_free keyhaul_archive_entry_free
@@ -64,25 +64,25 @@
 #endif
 
 #ifdef __linux__
-/// Why none of libarchive's calls can be made: the system's own words. NULL where they can.
+/// Returns the reason why libarchive is not available, in the system's words, or NULL if it is available.
 ///
-/// They are looked up by the first one that is made, or by this; where they are not found, again by the next. Without the
-/// library one that returns a pointer returns NULL, one that returns a result ARCHIVE_FATAL, and the others do nothing. The
-/// words stay until the thread asks anew.
+/// The library is loaded by this function or by the first call, and after a failure again by the next one. Without the
+/// library, calls return NULL or ARCHIVE_FATAL, or do nothing. The text is valid until the thread's next lookup.
 const char *keyhaul_archive_absence(void);
 
-/// The same of a library with another name, of which nothing is called. The words stay until the thread asks anew.
+/// Returns the reason why a library with another name is not available, or NULL. The text is valid until the thread's next
+/// lookup.
 const char *keyhaul_archive_absence_in(const char *library);
 #else
-/* Linked: the program would not have started without it. */
+/* The library is linked, so the program would not start without it. */
 static inline const char *keyhaul_archive_absence(void) { return NULL; }
 #endif
 
-/* A locale of one thread, for the names of entries alone: libarchive converts them to the locale's character set.
-   NULL where the system has no such locale. */
+/* Returns a locale for the names of entries, which libarchive converts to the locale's character set, or NULL if the system
+   does not have it. */
 static inline void *keyhaul_names_locale(const char *name) { return (void *)newlocale(LC_CTYPE_MASK, name, (locale_t)0); }
 
-/* Gives this thread another locale, where there is one; returns the one that it had. */
+/* Sets the locale of this thread unless it is NULL, and returns the previous one. */
 static inline void *keyhaul_use_locale(void *locale) { return (void *)uselocale((locale_t)locale); }
 
 #endif

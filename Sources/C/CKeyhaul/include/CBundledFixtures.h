@@ -3,16 +3,16 @@
 
 #include <stddef.h>
 
-/// A device description that the program carries in itself.
+/// A device description that is embedded in the program.
 struct keyhaul_fixture {
-  /// The name of its file without the ending, up to a NUL.
+  /// The name of its file without the extension, NUL-terminated.
   const char *name;
-  /// The file's bytes, `size` of them.
+  /// The file's contents, `size` bytes.
   const unsigned char *bytes;
   size_t size;
 };
 
-/// All descriptions, `count` of them, there as long as the process.
+/// Returns all descriptions and their number in `count`. They are valid until the process ends.
 const struct keyhaul_fixture *keyhaul_fixtures(size_t *count);
 
 #endif

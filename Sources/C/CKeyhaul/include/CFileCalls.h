@@ -1,9 +1,9 @@
 #ifndef KEYHAUL_CFILECALLS_H
 #define KEYHAUL_CFILECALLS_H
 
-/// Lets two names of one folder change places in one step.
+/// Exchanges two names in a folder in one step.
 ///
-/// Returns 0, or -1 with the reason in `errno`: ENOSYS where the system has no such call.
+/// Returns 0, or -1 with the reason in `errno`: ENOSYS if the system has no such call.
 int keyhaul_exchange(int folder, const char *first, const char *second);
 
 /// Renames a file or folder to a new name that must not exist yet.
@@ -11,9 +11,9 @@ int keyhaul_exchange(int folder, const char *first, const char *second);
 /// Returns 0, or -1 with the reason in `errno`: EEXIST if the name exists, ENOSYS if the system has no such call.
 int keyhaul_rename_new(int folder, const char *old, const char *new);
 
-/// Asks the disk to keep all that was written to the file system of an open file or folder.
+/// Syncs all data that was written to the file system of an open file or folder.
 ///
-/// Returns 0, or -1 with the reason in `errno`: ENOSYS where the system has no such call.
+/// Returns 0, or -1 with the reason in `errno`: ENOSYS if the system has no such call.
 int keyhaul_sync_file_system(int file);
 
 #endif

@@ -1,7 +1,7 @@
 #ifndef KEYHAUL_CBUILDCOMMIT_H
 #define KEYHAUL_CBUILDCOMMIT_H
 
-/// The commit that this program was built from, in hexadecimal digits; empty where the build was not told.
+/// Returns the commit of this program in hexadecimal digits, or an empty text if the build did not specify it.
 const char *keyhaul_build_commit(void);
 
 #endif

@@ -1,14 +1,14 @@
 #ifndef KEYHAUL_CPROGRAMARGUMENTS_H
 #define KEYHAUL_CPROGRAMARGUMENTS_H
 
-/// The arguments that this process was started with, the program's name first, up to a NULL.
+/// Returns the arguments of this process, the program's name first, terminated by NULL.
 ///
-/// NULL where the C library does not hand them over before `main`.
+/// Returns NULL if the C library does not provide them before `main`.
 char *const *keyhaul_program_arguments(void);
 
-/// The environment of this process, each variable as its name, an equals sign and its value, up to a NULL.
+/// Returns the environment of this process as texts such as `NAME=value`, terminated by NULL.
 ///
-/// NULL where there is none at all.
+/// Returns NULL if there is no environment.
 char *const *keyhaul_program_environment(void);
 
 #endif

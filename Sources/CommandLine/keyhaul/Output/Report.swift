@@ -106,13 +106,12 @@ extension Session {
   ///
   /// - Parameters:
   ///   - document: Makes the document's entries.
-  ///   - rows: The rows of the items.
+  ///   - entries: The items.
   ///   - outcome: Further members, about the command's result.
   ///   - path: The file to write; standard output for "-" and `nil`.
   func answer(
-    _ document: ItemDocument, of rows: [ItemRow], _ outcome: [(String, JSONValue)] = [], to path: String? = nil
+    _ document: ItemDocument, of entries: [KeychainEntry], _ outcome: [(String, JSONValue)] = [], to path: String? = nil
   ) throws(CommandFailure) {
-    let entries = rows.lazy.map { ItemDocument.Entry($0, index: document.indexes[$0.reference]) }
     try write(to: path) { (portion) throws(CommandFailure) in
       guard let chosen else {
         var stream = document.stream()

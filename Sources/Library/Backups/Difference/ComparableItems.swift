@@ -5,11 +5,11 @@ import KeychainRules
 /// Two keychains without what is sealed in either, and what is known of that.
 struct ComparableItems {
   /// The open items of either list that are not known to be sealed ones of the other.
-  private(set) var first: [ComparedItem] = []
-  private(set) var second: [ComparedItem] = []
+  private(set) var first: [KeychainEntry] = []
+  private(set) var second: [KeychainEntry] = []
   /// The sealed items of either list to which nothing in the other is known to belong.
-  private(set) var sealedInFirst: [ComparedItem] = []
-  private(set) var sealedInSecond: [ComparedItem] = []
+  private(set) var sealedInFirst: [KeychainEntry] = []
+  private(set) var sealedInSecond: [KeychainEntry] = []
   private(set) var counts = KeychainDifference.SealedCounts()
   /// Whether both lists call some item by one reference, as two backups of a device do: then an item that has another
   /// reference is another item.
@@ -17,7 +17,7 @@ struct ComparableItems {
 
   /// Takes out what is sealed: items that both lists have byte for byte, those of one reference, of which nothing more is
   /// known, and the rest.
-  init(_ all: [ComparedItem], _ others: [ComparedItem]) {
+  init(_ all: [KeychainEntry], _ others: [KeychainEntry]) {
     guard all.contains(where: \.isSealed) || others.contains(where: \.isSealed) else {
       (first, second, sharesReferences) = (all, others, false)
       return
@@ -26,9 +26,9 @@ struct ComparableItems {
     sharesReferences = named.keys.contains { alsoNamed[$0] != nil }
     let alike = Self.storedAlike(all, others)
     counts.alike = alike.first.count
-    counts.damagedAlike = all.count { alike.first.contains($0.index) && $0.isDamaged }
-    let one = alike.first.isEmpty ? all : all.filter { !alike.first.contains($0.index) }
-    let other = alike.first.isEmpty ? others : others.filter { !alike.second.contains($0.index) }
+    counts.damagedAlike = all.count { alike.first.contains($0.position) && $0.isDamaged }
+    let one = alike.first.isEmpty ? all : all.filter { !alike.first.contains($0.position) }
+    let other = alike.first.isEmpty ? others : others.filter { !alike.second.contains($0.position) }
     let inSecond = alike.first.isEmpty ? alsoNamed : Self.byReference(other)
     var partners: (first: Set<Int>, second: Set<Int>) = ([], [])
     for (reference, place) in alike.first.isEmpty ? named : Self.byReference(one) {
@@ -39,8 +39,8 @@ struct ComparableItems {
       if !item.isSealed { counts.openInFirst += 1 }
       if !partner.isSealed { counts.openInSecond += 1 }
       if item.isDamaged || partner.isDamaged { counts.damaged += 1 }
-      partners.first.insert(item.index)
-      partners.second.insert(partner.index)
+      partners.first.insert(item.position)
+      partners.second.insert(partner.position)
     }
     (first, sealedInFirst) = Self.parted(one, without: partners.first)
     (second, sealedInSecond) = Self.parted(other, without: partners.second)
@@ -52,11 +52,11 @@ struct ComparableItems {
 
   /// The positions of items of which something is sealed and whose bytes both lists have, paired in their order.
   private static func storedAlike(
-    _ one: [ComparedItem], _ other: [ComparedItem]
+    _ one: [KeychainEntry], _ other: [KeychainEntry]
   ) -> (first: Set<Int>, second: Set<Int>) {
     let sealed = Set((one + other).lazy.filter(\.isSealed).compactMap { Stored($0) })
     guard !sealed.isEmpty else { return ([], []) }
-    var candidates: [Stored: [ComparedItem]] = [:]
+    var candidates: [Stored: [KeychainEntry]] = [:]
     for item in other.reversed() {
       if let stored = Stored(item), sealed.contains(stored) { candidates[stored, default: []].append(item) }
     }
@@ -66,8 +66,8 @@ struct ComparableItems {
         continue
       }
       candidates[stored]?.removeLast()
-      alike.first.insert(item.index)
-      alike.second.insert(partner.index)
+      alike.first.insert(item.position)
+      alike.second.insert(partner.position)
     }
     return alike
   }
@@ -76,7 +76,7 @@ struct ComparableItems {
     let kind: ItemKind
     let fingerprint: ItemFingerprint
 
-    init?(_ item: ComparedItem) {
+    init?(_ item: KeychainEntry) {
       guard let fingerprint = item.fingerprint else { return nil }
       kind = item.kind
       self.fingerprint = fingerprint
@@ -84,14 +84,14 @@ struct ComparableItems {
   }
 
   private static func parted(
-    _ items: [ComparedItem], without partners: Set<Int>
-  ) -> (open: [ComparedItem], sealed: [ComparedItem]) {
-    let left = items.filter { !partners.contains($0.index) }
+    _ items: [KeychainEntry], without partners: Set<Int>
+  ) -> (open: [KeychainEntry], sealed: [KeychainEntry]) {
+    let left = items.filter { !partners.contains($0.position) }
     return (left.filter { !$0.isSealed }, left.filter(\.isSealed))
   }
 
   /// The places of items by the UUID of the reference beside them, where only one item has it.
-  private static func byReference(_ items: [ComparedItem]) -> [PersistentReference: Int] {
+  private static func byReference(_ items: [KeychainEntry]) -> [PersistentReference: Int] {
     var result: [PersistentReference: Int] = [:]
     var ambiguous: Set<PersistentReference> = []
     for (place, item) in items.enumerated() {
@@ -114,12 +114,12 @@ struct ComparableItems {
       self.protection = protection
     }
 
-    init(_ item: ComparedItem) { self.init(kind: item.kind, protection: item.protection) }
+    init(_ item: KeychainEntry) { self.init(kind: item.kind, protection: item.protection) }
   }
 
   /// How many items of which nothing can be said may be one item of both lists, at most: each is of one kind and class with
   /// its partner, only one of the two opens, and no reference tells them apart.
-  func possiblePairs(_ one: [ComparedItem], _ other: [ComparedItem]) -> Int {
+  func possiblePairs(_ one: [KeychainEntry], _ other: [KeychainEntry]) -> Int {
     let inSecond = Dictionary(grouping: other, by: Likeness.init)
     return Dictionary(grouping: one, by: Likeness.init).reduce(0) { sum, group in
       sum + mostPairs(group.value, inSecond[group.key] ?? [])
@@ -129,9 +129,9 @@ struct ComparableItems {
   /// An item is of one of four sorts: whether it opens, and whether a reference names it, decides which of the other side
   /// it may be. The most pairs are as many as the fewest items without which there is no pair (König's theorem): some sorts
   /// of one side, and of the other those that the rest may be.
-  private func mostPairs(_ one: [ComparedItem], _ other: [ComparedItem]) -> Int {
+  private func mostPairs(_ one: [KeychainEntry], _ other: [KeychainEntry]) -> Int {
     let sorts = [(false, false), (false, true), (true, false), (true, true)]
-    func counts(_ items: [ComparedItem]) -> [Int] {
+    func counts(_ items: [KeychainEntry]) -> [Int] {
       sorts.map { sort in items.count { (!$0.isSealed, $0.lastingReference != nil) == sort } }
     }
     let (first, second) = (counts(one), counts(other))
@@ -149,12 +149,12 @@ struct ComparableItems {
   /// Parts open items that one list alone has from those that may be among the other's sealed ones: of the same kind and
   /// class, and with nothing that says they are not.
   func split(
-    _ alone: [ComparedItem], bySealed sealed: [ComparedItem]
-  ) -> (certain: [ComparedItem], doubtful: [ComparedItem]) {
+    _ alone: [KeychainEntry], bySealed sealed: [KeychainEntry]
+  ) -> (certain: [KeychainEntry], doubtful: [KeychainEntry]) {
     let all = Set(sealed.map { Likeness(kind: $0.kind, protection: $0.protection) })
     let nameless = Set(
       sealed.filter { $0.lastingReference == nil }.map { Likeness(kind: $0.kind, protection: $0.protection) })
-    var (certain, doubtful): ([ComparedItem], [ComparedItem]) = ([], [])
+    var (certain, doubtful): ([KeychainEntry], [KeychainEntry]) = ([], [])
     for item in alone {
       let candidates = sharesReferences && item.lastingReference != nil ? nameless : all
       let isDoubtful = [item.protection, nil].contains { protection in
@@ -166,12 +166,12 @@ struct ComparableItems {
   }
 }
 
-extension ComparedItem {
+extension KeychainEntry {
   fileprivate var isDamaged: Bool { reason?.isDamage == true }
 
   /// Whether two items of the same bytes are one as far as anybody can tell: something of them is sealed, and neither is
   /// damaged to the eye of its own keybag alone.
-  fileprivate func isSealedAlike(_ other: ComparedItem) -> Bool {
+  fileprivate func isSealedAlike(_ other: KeychainEntry) -> Bool {
     (isSealed || other.isSealed) && (reason == other.reason || !isDamaged && !other.isDamaged)
   }
 

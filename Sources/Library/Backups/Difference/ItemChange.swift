@@ -36,15 +36,15 @@ public struct ItemChange: Sendable, Equatable {
   }
 
   /// - Returns: `nil` if the two are the same.
-  init?(_ before: ComparedItem, _ old: KeychainItem, _ after: ComparedItem, _ new: KeychainItem) {
+  init?(_ before: KeychainEntry, _ old: KeychainItem, _ after: KeychainEntry, _ new: KeychainItem) {
     let attributes = Self.differingAttributes(old, before.scope, new, after.scope)
     let isSecretChanged = !before.leavesSecretOpen(beside: after) && !Self.haveSameSecrets(old, new)
     guard !attributes.isEmpty || isSecretChanged else { return nil }
     self.before = before.identity
     self.after = after.identity
     protection = after.protection
-    indexBefore = before.index
-    indexAfter = after.index
+    indexBefore = before.position
+    indexAfter = after.position
     self.attributes = attributes
     self.isSecretChanged = isSecretChanged
     modifiedBefore = old.modificationDate
@@ -60,7 +60,7 @@ public struct ItemChange: Sendable, Equatable {
   ]
 
   private static func differingAttributes(
-    _ old: KeychainItem, _ oldScope: ComparedItem.Scope, _ new: KeychainItem, _ newScope: ComparedItem.Scope
+    _ old: KeychainItem, _ oldScope: KeychainEntry.Scope, _ new: KeychainItem, _ newScope: KeychainEntry.Scope
   ) -> [AttributeCode] {
     if areAlike(old, new) { return [] }
     let hasWholeSeconds = oldScope.hasWholeSeconds || newScope.hasWholeSeconds

@@ -38,9 +38,9 @@ public struct KeychainDifference: Sendable {
     /// its primary key, never of a secret.
     public let distinctions: [String]
 
-    init(_ compared: ComparedItem, distinctions: [String] = []) {
+    init(_ compared: KeychainEntry, distinctions: [String] = []) {
       self.distinctions = distinctions
-      index = compared.index
+      index = compared.position
       identity = compared.identity
       protection = compared.protection
       modified = compared.item?.modificationDate
@@ -98,11 +98,11 @@ public struct KeychainDifference: Sendable {
   /// Where a list holds one primary key twice, as only a damaged archive does, they are paired in their order.
   ///
   /// - Throws: `ArchivedKeychainError` where the cryptography itself fails.
-  public init(from first: [ComparedItem], to second: [ComparedItem]) throws(ArchivedKeychainError) {
+  public init(from first: [KeychainEntry], to second: [KeychainEntry]) throws(ArchivedKeychainError) {
     let comparable = ComparableItems(first, second)
     var unmatched = try ItemsByKey(comparable.first)
     var isMatched = Array(repeating: false, count: comparable.first.count)
-    var added: [ComparedItem] = []
+    var added: [KeychainEntry] = []
     var changed: [ItemChange] = []
     var sameCount = 0
     var openSecretCount = 0
@@ -139,7 +139,7 @@ public struct KeychainDifference: Sendable {
     /// How many of a key were taken, at where its first one stands.
     private var takenCounts: [Int]
 
-    init(_ items: [ComparedItem]) throws(ArchivedKeychainError) {
+    init(_ items: [KeychainEntry]) throws(ArchivedKeychainError) {
       places.reserveCapacity(items.count)
       for (place, compared) in items.enumerated() {
         guard let item = compared.item, let key = try Self.key(of: item) else { continue }
@@ -192,7 +192,7 @@ extension KeychainDifference {
   /// What tells items apart that read the same: those parts of their primary keys in which they differ.
   ///
   /// - Returns: For each item, in order; nothing for one whose names no other has.
-  static func distinctions(among items: [ComparedItem]) -> [[String]] {
+  static func distinctions(among items: [KeychainEntry]) -> [[String]] {
     distinctions(among: items.lazy.map { ($0.identity, $0.item) })
   }
 

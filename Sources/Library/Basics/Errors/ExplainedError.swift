@@ -1,51 +1,51 @@
-/// What every error of the library can tell the person at the keyboard, and what a program can switch on.
+/// An error with a description for people and a category that programs can switch on.
 ///
-/// No conforming type ever carries key material, a password or an item's value.
+/// A conforming type never contains key material, a password or an item's value.
 public protocol ExplainedError: Error, Sendable, CustomStringConvertible {
-  /// What is said of every error of its kind.
+  /// The description that all errors of this kind share.
   var meaning: ErrorMeaning { get }
-  /// The fact found, with its place: "none of 11 class keys unwraps with it".
+  /// The specific reason, with its location: "none of 11 class keys unwraps with it".
   var reason: String { get }
-  /// On which side of the moment in which a change became final it happened.
+  /// Whether the error occurred before or after the change was committed.
   var stage: ChangeStage { get }
 }
 
-/// Where an error stands to the moment from which on a change is made.
+/// Whether an error occurred before or after a change was committed.
 ///
-/// What fails after it takes nothing back: whoever reads such an error must not do the work again.
+/// An error after the commit undoes nothing, so a caller that receives one must not repeat the change.
 public enum ChangeStage: String, Sendable, CaseIterable {
-  /// Nothing of the change was made, or nothing was to be changed.
+  /// No part of the change was made, or no change was intended.
   case beforeCommit
-  /// The change was made and stands.
+  /// The change was made and is permanent.
   case afterCommit
 }
 
 extension ExplainedError {
-  /// What kind of end this is; the program turns it into its exit code.
+  /// The kind of failure, from which the program derives its exit code.
   public var category: ErrorCategory { meaning.category }
-  /// What happened, without a subject: "the password is wrong". Lower case, no full stop.
+  /// A short description without a subject, in lower case and without a full stop: "the password is wrong".
   public var summary: String { meaning.summary }
-  /// One thing to do next: "the password set when the backup was made".
+  /// A suggestion for the next step: "the password set when the backup was made".
   public var advice: String { meaning.advice }
 
-  /// Before the commit, unless the error's type says otherwise.
+  /// Before the commit, unless the error's type overrides this.
   public var stage: ChangeStage { .beforeCommit }
 
   public var description: String { "\(summary): \(reason)" }
 }
 
-/// What an error means to the person at the keyboard and to a program, whatever was found.
+/// The part of an error's text that depends only on its kind, not on the specific reason.
 public struct ErrorMeaning: Sendable, Hashable {
-  /// The kind of failure, from which the program takes its exit code.
+  /// The kind of failure, from which the program derives its exit code.
   public let category: ErrorCategory
-  /// What happened, in lower case and without a full stop: "the password is wrong".
+  /// A short description in lower case and without a full stop: "the password is wrong".
   public let summary: String
-  /// One thing to do next; a program words it as a call of its own.
+  /// A suggestion for the next step, which a program can express as a command of its own.
   public let remedy: Remedy
-  /// The remedy in words that fit every program.
+  /// The suggestion in words that fit every program.
   public var advice: String { remedy.sentence }
 
-  /// Creates what is said of every error of one kind.
+  /// Creates the description of one kind of error.
   public init(_ category: ErrorCategory, _ summary: String, advice remedy: Remedy) {
     self.category = category
     self.summary = summary
@@ -53,52 +53,52 @@ public struct ErrorMeaning: Sendable, Hashable {
   }
 }
 
-/// The kinds of failure a caller can act on. The raw value is the identifier in machine-readable output.
+/// The kinds of failure that a caller can handle. The raw value is the identifier in machine-readable output.
 public enum ErrorCategory: String, Sendable, CaseIterable {
-  /// The work failed for a reason that is none of the others, such as a disk that is full.
+  /// The operation failed for another reason, such as a full disk.
   case failed
-  /// Something that was named is not there: a device, an archive, an item.
+  /// A named device, backup or item does not exist.
   case notFound = "not-found"
-  /// Somebody else holds the device; the same call may succeed later.
+  /// Another process is using the device; the same call may succeed later.
   case busy
-  /// The password or passcode opens nothing.
+  /// The password or passcode is wrong.
   case wrongPassword = "wrong-password"
-  /// The bytes are not what their format or their digest says.
+  /// The bytes do not match their format or their digest.
   case damaged
-  /// The work could be done and is not: a limit, a rule or a precaution stands against it.
+  /// A limit, a rule or a precaution prevents the operation, which would otherwise be possible.
   case refused
-  /// The device is locked, and what is asked for can be read only while it is not.
+  /// The device is locked, and the requested data can be read only while it is unlocked.
   case locked
-  /// The device or the archive is no longer as it was when the plan was made.
+  /// The device or the backup has changed since the plan was made.
   case stalePlan = "stale-plan"
-  /// The call contradicts itself, or lacks a part.
+  /// The arguments contradict each other, or one is missing.
   case usage
 }
 
-/// One thing to do about an error: a fact, which a program words as a call of its own.
+/// A suggestion for resolving an error. A program can express it as a command of its own.
 public enum Remedy: Sendable, Hashable {
-  /// Something that is done by a person, in lower case and without a full stop: "free some space".
+  /// A suggestion in words, in lower case and without a full stop: "free some space".
   case words(String)
-  /// To see which devices there are.
+  /// List the existing devices.
   case listDevices
-  /// To wait until no other process uses the device or backup.
+  /// Wait until no other process uses the device or backup.
   case waitForOtherProcess
-  /// To unlock the device of this name.
+  /// Unlock the device with this name.
   case unlock(device: String)
-  /// To set a passcode on the device of this name.
+  /// Set a passcode on the device with this name.
   case setPasscode(device: String)
-  /// To change the passcode of the device of this name.
+  /// Change the passcode of the device with this name.
   case changePasscode(device: String)
-  /// To remove a passcode, which is not done by setting an empty one.
+  /// Remove the passcode, which setting an empty one does not do.
   case removePasscode
-  /// To use a device whose system has this version or a later one.
+  /// Use a device with this version of its system, or a later one.
   case newerSystem(version: String)
-  /// To keep what is large in memory instead of in a temporary file.
+  /// Keep large data in memory instead of in a temporary file.
   case keepInMemory
-  /// To see which items there are, each with its index.
+  /// List the items with their indexes.
   case listItems
 
-  /// The remedy in words that fit every program, in lower case and without a full stop.
+  /// The suggestion in words that fit every program, in lower case and without a full stop.
   public var sentence: String {
     switch self {
     case .words(let text): text
@@ -116,13 +116,13 @@ public enum Remedy: Sendable, Hashable {
 }
 
 extension Remedy: ExpressibleByStringInterpolation {
-  /// Creates a remedy in words.
+  /// Creates a suggestion in words.
   public init(stringLiteral text: String) { self = .words(text) }
 }
 
-/// Numbers as people read them.
+/// Formats numbers, durations and lists for people.
 package enum Amounts {
-  /// "41,208"
+  /// Returns a number with its digits grouped: "41,208".
   package static func grouped(_ number: some BinaryInteger) -> String {
     let digits = String(number.magnitude)
     var result = ""
@@ -133,23 +133,23 @@ package enum Amounts {
     return number < 0 ? "-" + result : result
   }
 
-  /// "1 item", "2 items", "1,204 items"
+  /// Returns a number with a noun: "1 item", "2 items", "1,204 items".
   package static func count(_ number: Int, _ noun: String, plural: String? = nil) -> String {
     "\(grouped(number)) \(number == 1 ? noun : plural ?? noun + "s")"
   }
 
-  /// "41,208 bytes"
+  /// Returns a number of bytes: "41,208 bytes".
   package static func bytes(_ number: some BinaryInteger) -> String {
     "\(grouped(number)) \(number == 1 ? "byte" : "bytes")"
   }
 
-  /// "a", "a and b", "a, b and c"
+  /// Returns a list in words: "a", "a and b", "a, b and c".
   package static func list(_ names: [String], conjunction: String = "and") -> String {
     guard let last = names.last, names.count > 1 else { return names.first ?? "" }
     return names.dropLast().joined(separator: ", ") + " \(conjunction) \(last)"
   }
 
-  /// "about 0.8 s", "about 12 s", "about 6 min"; what nobody notices is "under 0.1 s".
+  /// Returns a duration in words: "about 0.8 s", "about 12 s", "about 6 min", or "under 0.1 s".
   package static func estimate(_ duration: Duration) -> String {
     let seconds = duration / .seconds(1)
     guard seconds >= 0.095 else { return "under 0.1 s" }

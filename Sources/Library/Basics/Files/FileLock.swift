@@ -1,9 +1,10 @@
 package import SystemPackage
 
-/// A hold on a file or a directory (`flock`), for as long as this lives: the system lets go when a process dies.
+/// A lock on a file or directory (`flock`), held until the value is destroyed or the process ends.
 ///
-/// The lock belongs to what was opened, not to a descriptor of it, and a child that is just being started holds copies of
-/// all descriptors until it runs its program. So it is given up by name: closing alone would leave it with the child.
+/// The lock belongs to the open file, not to a descriptor. A child process has copies of all descriptors until it runs
+/// its program, so closing the descriptor would leave the lock with the child. The lock is therefore released
+/// explicitly.
 /// Source: flock(2).
 package struct FileLock: ~Copyable, Sendable {
   package enum Kind { case shared, exclusive }
@@ -14,13 +15,14 @@ package struct FileLock: ~Copyable, Sendable {
 
   deinit { SystemCalls.unlock(file.raw) }
 
-  /// Gives up the lock before its owner goes: other threads may keep a reference to the owner for a moment longer.
+  /// Releases the lock early, because other threads may keep a reference to its owner for a moment longer.
   package borrowing func release() { SystemCalls.unlock(file.raw) }
 
-  /// Puts bytes into the file that is held, in the place of all that was in it.
+  /// Replaces the contents of the locked file.
   ///
-  /// It is not made empty before: of a file that was, ext4 begins to write the bytes to the disk once anybody closes it.
-  /// Source: ext4(5), `auto_da_alloc`. Where it cannot be written it is empty.
+  /// The file is not truncated first: after that, ext4 would start writing the bytes to the disk when the file is
+  /// closed.
+  /// Source: ext4(5), `auto_da_alloc`. If writing fails, the file is empty.
   package borrowing func replaceContents(with bytes: [UInt8], _ system: FileSystem) throws(Errno) {
     let raw = file.raw
     try system.perform(.lock, omitted: ()) { _ in
@@ -34,9 +36,9 @@ package struct FileLock: ~Copyable, Sendable {
     }
   }
 
-  /// Whether these bytes, and nothing else, are in the file that is held.
+  /// Returns whether the locked file contains exactly these bytes.
   package borrowing func holds(_ bytes: [UInt8], _ system: FileSystem) throws(Errno) -> Bool {
-    // One more than that, which shows what follows.
+    // One more byte shows whether the file is longer.
     var found = [UInt8](repeating: 0, count: bytes.count + 1)
     let raw = file.raw
     let count = try found.withUnsafeMutableBufferPointer { (buffer) throws(Errno) in
@@ -47,21 +49,23 @@ package struct FileLock: ~Copyable, Sendable {
 }
 
 extension FileSystem {
-  /// Takes a lock without waiting.
+  /// Locks a file without waiting.
   ///
-  /// - Parameter file: Closed where it is not locked.
-  /// - Returns: `nil` if another holds it.
+  /// - Parameters:
+  ///   - file: The open file; closed if it is not locked.
+  ///   - kind: Whether other processes may also lock the file.
+  /// - Returns: The lock, or `nil` if another process has a conflicting one.
   package func lock(_ file: consuming Descriptor, _ kind: FileLock.Kind) throws(Errno) -> FileLock? {
     guard try isLocked(file.raw, kind) else { return nil }
     return FileLock(file)
   }
 
-  /// Marks a file or a directory as being written, for as long as the descriptor is open.
+  /// Marks a file or directory as being written, until the descriptor is closed.
   ///
-  /// - Returns: Whether nobody else has; always `false` on a file system that knows no such marks.
+  /// - Returns: Whether no other process has marked it; always `false` on a file system without locks.
   package func claim(_ file: borrowing Descriptor) -> Bool { (try? isLocked(file.raw, .exclusive)) == true }
 
-  /// Gives up what `claim` took, also where a child that is just being started holds a copy of the descriptor.
+  /// Removes the mark of `claim(_:)`, even if a starting child process has a copy of the descriptor.
   package func unclaim(_ file: borrowing Descriptor) { SystemCalls.unlock(file.raw) }
 
   private func isLocked(_ file: FileDescriptor, _ kind: FileLock.Kind) throws(Errno) -> Bool {
@@ -74,7 +78,7 @@ extension FileSystem {
     }
   }
 
-  /// Opens a file that is there for nothing but to be locked; one that is not there is made, for its owner alone.
+  /// Opens a file that exists only to be locked, and creates it for its owner alone if it does not exist.
   package func openLockFile(_ path: String) throws(Errno) -> Descriptor {
     Descriptor(
       try perform(.lock) { _ in
@@ -108,7 +112,7 @@ extension FileSystem {
     return .held
   }
 
-  /// - Returns: The lock; `nil` if the path now leads to a different file from the locked one.
+  /// - Returns: The lock, or `nil` if the path now leads to a different file from the locked one.
   private func attempt(at path: String, _ kind: FileLock.Kind) throws(Errno) -> PathLock? {
     // Closing this descriptor would take away a pipe's writer.
     guard let found = try status(of: path, followsLink: true), found.kind == .file || found.kind == .directory else {
@@ -151,8 +155,9 @@ package struct LockWait {
   private var slept = Duration.zero
 
   /// - Parameters:
+  ///   - limit: The longest time to wait.
   ///   - sleep: Sleeps for a duration, or until a signal arrives.
-  ///   - shouldContinue: Whether the user still wants to wait.
+  ///   - shouldContinue: Returns whether the user still wants to wait.
   package init(
     atMost limit: Duration, sleep: @escaping (Duration) -> Void = Self.sleepOnThread,
     shouldContinue: @escaping () -> Bool

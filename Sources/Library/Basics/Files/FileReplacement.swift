@@ -10,34 +10,35 @@ package enum KeptAccess: Sendable {
   case all
 }
 
-/// One file that takes its place as a whole: written beside it, synced, renamed, the directory's names synced. Killed
-/// at any moment, the old or the new one stands.
+/// Replaces a file atomically: writes a new file next to it, syncs it, renames it, and syncs the directory.
+///
+/// If the process is killed at any moment, either the old or the new file exists.
 package struct FileReplacement: Sendable {
-  /// What the new file may take the place of.
+  /// The kind of entry that the new file may replace.
   package enum Target: Sendable {
     case nothing
     case file
-    /// Whatever has the name, as `rename` does it.
+    /// Any entry with the name, as `rename` allows.
     case anything
   }
 
-  /// Why it was not written.
+  /// A reason why the file was not written.
   package enum Refusal: Error {
     case system(Errno)
-    /// Something stands there that may not go.
+    /// The name is taken by an entry that may not be replaced.
     case occupied(FileStatus.Kind)
   }
 
   package struct Written: Sendable {
     package let byteCount: Int64
-    /// Why the disk did not confirm that it keeps the new name too; the new file stands all the same.
+    /// The reason why the disk did not confirm the new name, or `nil`. The new file exists in either case.
     package let nameFailure: Errno?
   }
 
   package var target = Target.file
   /// The owner and permissions that the new file keeps from the replaced file.
   package var keptAccess = KeptAccess.none
-  /// A name of its own for what is being written, in the place of a random one. What has it goes first.
+  /// A fixed name for the temporary file, instead of a random one. An existing entry with this name is removed first.
   package var temporaryName: String?
   private let system: FileSystem
   private let place: PlacePath
@@ -47,10 +48,14 @@ package struct FileReplacement: Sendable {
     self.system = system
   }
 
+  /// Writes and installs the file.
+  ///
   /// - Parameters:
-  ///   - explain: Turns what is refused into an error of the caller's.
-  ///   - check: Called with the finished file's path, before it gets its name: what it throws leaves none.
-  ///   - fill: Writes the bytes; returns how many.
+  ///   - explain: Converts a refusal to an error of the caller.
+  ///   - check: Called with the path of the finished file before it is renamed. If it throws, nothing is installed.
+  ///   - fill: Writes the content and returns its number of bytes.
+  /// - Returns: The number of bytes, and whether the disk confirmed the new name.
+  /// - Throws: The error of `explain`, `check` or `fill`; nothing has been replaced then.
   package func write<Failure: Error>(
     explaining explain: (Refusal) -> Failure, check: (String) throws(Failure) -> Void = { (_) throws(Failure) in },
     fill: (FileDescriptor) throws(Failure) -> Int64
@@ -61,7 +66,7 @@ package struct FileReplacement: Sendable {
     let temporary = temporaryName ?? place.sibling("tmp")
     do throws(Failure) {
       let file = try make(temporary, in: parent, explain)
-      // Locked until it has its name; otherwise another process would remove it as a leftover.
+      // Without the lock, another process could remove the file as a leftover before it has its final name.
       let claimed = try calling(explain) { () throws(Errno) in try system.openForReading(temporary, in: parent) }
       _ = system.claim(claimed)
       let count = try fill(file.raw)
@@ -95,7 +100,7 @@ package struct FileReplacement: Sendable {
     }
   }
 
-  /// The new file has its name by now. That the name is on the disk as well can only be asked for.
+  /// Returns the reason why the disk did not confirm the new name, which is in effect already, or `nil`.
   private func nameFailure(of parent: borrowing Descriptor) -> Errno? {
     do throws(Errno) {
       try system.syncDirectory(parent)
@@ -105,7 +110,7 @@ package struct FileReplacement: Sendable {
     }
   }
 
-  /// Returns the status of the file to be replaced; `nil` if there is no such file.
+  /// Returns the status of the file to be replaced, or `nil` if there is no such file.
   private func standing<Failure: Error>(
     in parent: borrowing Descriptor, _ explain: (Refusal) -> Failure
   ) throws(Failure) -> FileStatus? {
@@ -134,8 +139,8 @@ package struct FileReplacement: Sendable {
 }
 
 extension FileSystem {
-  /// Makes a file with these bytes, synced, for its owner alone whatever the process's umask is. A file of this name that
-  /// is there already is made again.
+  /// Creates a synced file with these bytes, accessible to its owner alone regardless of the umask. Replaces an
+  /// existing file.
   package func createFile(_ name: String, in parent: borrowing Descriptor, bytes: [UInt8]) throws(Errno) {
     let file = try createFileAnew(name, in: parent)
     try writeAll(bytes, to: file.raw)

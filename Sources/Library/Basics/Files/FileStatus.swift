@@ -8,7 +8,7 @@ package import SystemPackage
   package import Darwin
 #endif
 
-/// What stands at a place of the file system.
+/// The status of a file system entry.
 package struct FileStatus: Sendable {
   package enum Kind: Sendable {
     case file, directory, link, pipe
@@ -18,30 +18,30 @@ package struct FileStatus: Sendable {
 
   package let kind: Kind
   package let byteCount: Int64
-  /// Who may do what, without the bits of its kind.
+  /// The permission bits, without the bits for the kind of entry.
   package let permissions: UInt32
   package let owner: UInt32
   package let group: UInt32
   private let device: DeviceID
   private let number: Inode
-  /// When its bytes and when its status last changed, in seconds and nanoseconds.
+  /// The times of the last change to the content and to the status, in seconds and nanoseconds.
   private let changes: [Int]
 
   /// The time of the last change to the file's bytes, in seconds since 1970.
   package var lastChange: Double { Double(changes[0]) + Double(changes[1]) / 1e9 }
 
-  /// Whether whoever runs this program owns it.
+  /// Whether the entry belongs to the user who runs this process.
   package var isOwn: Bool { owner == SystemCalls.user }
 
-  /// Whether both are one, by whatever names.
+  /// Returns whether both are the same file, possibly under different names.
   package func isSame(as other: FileStatus) -> Bool { device == other.device && number == other.number }
 
-  /// Whether it is the same file and the system knows of no change of it since.
+  /// Returns whether this is the same file and the system has recorded no change since.
   package func isUnchanged(since earlier: FileStatus) -> Bool {
     isSame(as: earlier) && byteCount == earlier.byteCount && changes == earlier.changes
   }
 
-  /// Whether it is the same file and its bytes have not changed since; who may use it may have.
+  /// Returns whether this is the same file with unchanged content; its permissions may have changed.
   package func hasUnchangedBytes(since earlier: FileStatus) -> Bool {
     isSame(as: earlier) && byteCount == earlier.byteCount && changes.prefix(2) == earlier.changes.prefix(2)
   }
@@ -65,12 +65,12 @@ package struct FileStatus: Sendable {
   }
 }
 
-/// A record of the C library's directory stream, as `readdir` lends it.
+/// Reads directory entries as `readdir` returns them.
 package enum DirectoryEntry {
-  /// The bytes of the entry's name, without the NUL behind them.
+  /// Returns the bytes of the entry's name, without the NUL at its end.
   ///
-  /// A record is as long as its name needs, and mostly shorter than `dirent`, whose name field has room for the longest.
-  /// So the record is read where it stands and never as a whole `dirent`, which would take along what lies behind it.
+  /// A record is only as long as its name requires, usually shorter than `dirent`, whose name field fits the longest
+  /// name. It is therefore read in place: copying a whole `dirent` would also read the memory after it.
   /// Source: readdir(3), "the size of the array".
   package static func name(of entry: UnsafePointer<dirent>) -> [UInt8] {
     guard let lengthOffset = MemoryLayout<dirent>.offset(of: \.d_reclen),
@@ -84,7 +84,7 @@ package enum DirectoryEntry {
 }
 
 extension FileSystem {
-  /// A name as the system keeps it: bytes with a NUL at the end, not always UTF-8.
+  /// A file name as the system stores it: bytes with a NUL at the end, not always UTF-8.
   package typealias Name = [CChar]
 }
 
@@ -95,28 +95,29 @@ extension String {
 extension FileSystem.Name {
   private var bytes: [UInt8] { dropLast().map { UInt8(bitPattern: $0) } }
 
-  /// `nil` for bytes that are not UTF-8.
+  /// The name as text, or `nil` if it is not UTF-8.
   package var validText: String? { String(validating: bytes, as: UTF8.self) }
 
-  /// For people and for comparison: bytes that are not UTF-8 are replaced.
+  /// The name for display and comparison; bytes that are not UTF-8 are replaced.
   package var text: String { String(decoding: bytes, as: UTF8.self) }
 }
 
-/// An open file or directory, closed when its owner lets go of it.
+/// An open file or directory that is closed when the value is destroyed.
 package struct Descriptor: ~Copyable, Sendable {
-  /// For calls while the owner keeps it open.
+  /// The descriptor, valid only while its owner exists.
   package let raw: FileDescriptor
 
   init(_ raw: FileDescriptor) { self.raw = raw }
 
-  /// Closes now and reports what only closing can tell, such as a write that a network file system refused late.
+  /// Closes the file and reports errors that only closing reveals, such as a write that a network file system refused
+  /// late.
   package consuming func close(_ system: FileSystem) throws(Errno) {
     let raw = self.raw
     discard self
     var reason: Errno?
     do { try raw.close() } catch { reason = error as? Errno ?? .ioError }
     if let fault = system.fault(in: .close) { throw fault }
-    // It is closed all the same, and its number may be another's by now.
+    // After an interruption the file is closed too, and its number may belong to another file by now.
     if let reason, reason != .interrupted { throw reason }
   }
 

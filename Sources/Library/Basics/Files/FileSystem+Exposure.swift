@@ -17,7 +17,7 @@ extension FileSystem {
   /// `auth_secure_path`). A folder that everybody may write to, such as `/tmp`, is safe with the sticky bit. There,
   /// only the owner of an entry may replace it (unlink(2), `EPERM`), and every entry on the path is checked.
   ///
-  /// - Returns: The first way found, starting at the root; `nil` if there is none.
+  /// - Returns: The first way found, starting at the root, or `nil` if there is none.
   /// - Throws: `.noSuchFileOrDirectory` if there is no such file; otherwise the reason why a part of the path cannot be
   ///   checked.
   package func exposure(of path: String) throws(Errno) -> FileExposure? {
@@ -57,7 +57,7 @@ extension FileSystem {
   /// The number of links that Linux follows in one path (path_resolution(7)).
   private static let maximumLinkCount = 40
 
-  /// The names in reverse order.
+  /// Returns the names of a path in reverse order.
   private static func names(ofPath path: String) -> [String] { path.split(separator: "/").reversed().map(String.init) }
 
   private func exposure(at place: String) throws(Errno) -> (status: FileStatus, exposure: FileExposure?)? {

@@ -1,8 +1,8 @@
 package import SystemPackage
 
-/// What a tree of files takes besides single ones: links, times, names that move from one directory to another.
+/// Operations on file trees: links, times, and moves between directories.
 extension FileSystem {
-  /// Moves a name from one directory to another of the same file system; what has the new name goes.
+  /// Moves an entry to another directory of the same file system; an existing entry with the new name is replaced.
   package func rename(
     _ old: String, in parent: borrowing Descriptor, to new: String, in other: borrowing Descriptor
   ) throws(Errno) {
@@ -10,9 +10,13 @@ extension FileSystem {
     try perform(.rename, omitted: ()) { _ in try SystemCalls.rename(old, in: from, to: new, in: to) }
   }
 
-  /// Gives a file a second name in another directory of the same file system. A symbolic link is not followed.
+  /// Creates a hard link in another directory of the same file system. A symbolic link is not followed.
   ///
-  /// - Parameter path: Of the file, relative to the directory.
+  /// - Parameters:
+  ///   - path: The path of the file, relative to `parent`.
+  ///   - parent: The directory that `path` starts from.
+  ///   - new: The name of the link.
+  ///   - other: The directory of the link.
   package func linkFile(
     _ path: String, in parent: borrowing Descriptor, as new: String, in other: borrowing Descriptor
   ) throws(Errno) {
@@ -20,13 +24,13 @@ extension FileSystem {
     try perform(.link, omitted: ()) { _ in try SystemCalls.linkFile(path, in: from, to: new, in: to) }
   }
 
-  /// Makes a symbolic link that is not there yet. Its target is not looked at.
+  /// Creates a symbolic link, which must not exist yet. Its target is not checked.
   package func makeLink(to target: String, _ name: String, in parent: borrowing Descriptor) throws(Errno) {
     let raw = parent.raw
     try perform(.create, omitted: ()) { _ in try SystemCalls.makeLink(target, name, in: raw) }
   }
 
-  /// What a symbolic link leads to; `nil` for what is not text.
+  /// Returns the target of a symbolic link, or `nil` if it is not UTF-8.
   package func linkTarget(of name: String, in parent: borrowing Descriptor) throws(Errno) -> String? {
     let raw = parent.raw
     var buffer = [CChar](repeating: 0, count: 4_096)
@@ -36,7 +40,7 @@ extension FileSystem {
     return (buffer.prefix(count) + [0]).map { $0 }.validText
   }
 
-  /// Opens a directory in another one; one that is not there is made, for its owner alone. A link is not followed.
+  /// Opens a subdirectory, and creates it for its owner alone if it does not exist. A link is not followed.
   package func openOrMakeDirectory(_ name: String, in parent: borrowing Descriptor) throws(Errno) -> Descriptor {
     do throws(Errno) {
       try makeDirectory(name, in: parent)
@@ -46,13 +50,13 @@ extension FileSystem {
     return try openDirectory(name.systemName, in: parent)
   }
 
-  /// Gives a file or a directory the time of its last change, in seconds since 1970.
+  /// Sets the modification time of a file or directory, in seconds since 1970.
   package func setModificationTime(_ seconds: Int64, of file: borrowing Descriptor) throws(Errno) {
     let raw = file.raw
     try perform(.permissions, omitted: ()) { _ in try SystemCalls.setModificationTime(seconds, of: raw) }
   }
 
-  /// The same of a symbolic link; a file system that keeps no times of links is passed over.
+  /// Sets the modification time of a symbolic link; does nothing if the file system does not store times of links.
   package func setModificationTime(
     _ seconds: Int64, ofLink name: String, in parent: borrowing Descriptor
   ) throws(Errno) {
@@ -66,7 +70,7 @@ extension FileSystem {
     }
   }
 
-  /// How many bytes may still be written where a directory is.
+  /// Returns the number of bytes that can still be written to a directory's file system.
   package func freeByteCount(in directory: borrowing Descriptor) throws(Errno) -> Int64 {
     let raw = directory.raw
     return try perform(.status) { _ in try SystemCalls.freeByteCount(of: raw) }
@@ -78,7 +82,7 @@ extension FileSystem {
     FileStatus(try perform(.status) { _ in try Stat(file, retryOnInterrupt: false) })
   }
 
-  /// Returns the status of the file at `name`, without following a symbolic link; `nil` if there is no such file.
+  /// Returns the status of the entry `name`, or `nil` if there is none. A symbolic link is not followed.
   package func status(of name: Name, in parent: borrowing Descriptor) throws(Errno) -> FileStatus? {
     let raw = parent.raw
     do throws(Errno) {
@@ -92,7 +96,7 @@ extension FileSystem {
     }
   }
 
-  /// Returns the status of the file at a path; `nil` if there is no such file or a parent in the path is not a
+  /// Returns the status of the file at a path, or `nil` if there is no such file or a parent in the path is not a
   /// directory.
   ///
   /// - Parameter followsLink: Whether to follow a symbolic link at the end of the path.
@@ -106,12 +110,12 @@ extension FileSystem {
     }
   }
 
-  /// Whether a directory is at a path that the user typed, or a link to one.
+  /// Returns whether a path from the user leads to a directory, possibly through a link.
   package func isDirectory(_ path: String) -> Bool {
     (try? status(of: path, followsLink: true))?.kind == .directory
   }
 
-  /// Gives a file or a directory that was just made other permissions than its owner's alone.
+  /// Sets the permissions of a newly created file or directory, which only its owner could access.
   package func setPermissions(_ permissions: UInt32, of made: borrowing Descriptor) throws(Errno) {
     let raw = made.raw
     try perform(.permissions, omitted: ()) { _ in
@@ -119,7 +123,7 @@ extension FileSystem {
     }
   }
 
-  /// The same by a path.
+  /// Sets the permissions of the file or directory at a path.
   package func setPermissions(_ permissions: UInt32, of path: String) throws(Errno) {
     try perform(.permissions, omitted: ()) { _ in
       try SystemCalls.setPermissions(
@@ -160,16 +164,21 @@ extension FileSystem {
 }
 
 extension FileSystem {
-  /// What a run that was ended left beside a place.
+  /// An entry that an interrupted process left next to a destination.
   package struct Leftover {
     package let name: String
     package let status: FileStatus
   }
 
-  /// Lends what runs that were killed left beside a target: ours by name, kind and owner. What another run still writes
-  /// is claimed, as its end alone ends the claim, and is none. What cannot be read is passed over.
+  /// Calls a closure for each entry that a killed process left next to a destination: a file or directory with a
+  /// temporary name that belongs to this user. Entries that a running process is writing are locked and skipped, and so
+  /// are entries that cannot be read.
   ///
-  /// - Throws: Where the directory cannot be listed.
+  /// - Parameters:
+  ///   - place: The destination.
+  ///   - parent: The directory of the destination.
+  ///   - body: Called with an entry and its directory.
+  /// - Throws: The system's error if the directory cannot be listed.
   package func forEachLeftover(
     of place: PlacePath, in parent: borrowing Descriptor, _ body: (Leftover, borrowing Descriptor) -> Void
   ) throws(Errno) {
@@ -183,9 +192,13 @@ extension FileSystem {
     }
   }
 
-  /// Removes the leftovers of one kind that a target's writes were ended at; not what was put aside by its name.
+  /// Removes the temporary files or directories that interrupted writes left, but no replaced originals.
   ///
-  /// - Parameter keeping: Whether one stays, because somebody may have put something into it.
+  /// - Parameters:
+  ///   - place: The destination of the writes.
+  ///   - kind: The kind of entry to remove.
+  ///   - parent: The directory of the destination.
+  ///   - keeping: Returns whether to keep an entry because another process may have put something into it.
   package func sweepLeftovers(
     of place: PlacePath, _ kind: FileStatus.Kind, in parent: borrowing Descriptor,
     keeping: (_ name: Name, borrowing Descriptor) -> Bool = { _, _ in false }
@@ -200,8 +213,7 @@ extension FileSystem {
 }
 
 extension FileSystem {
-  /// Makes a directory at a path that the user typed, and those above it that are missing, each for its owner alone.
-  /// Links in the path are followed.
+  /// Creates a directory at a path from the user, and its missing parents, each for its owner alone. Follows links.
   package func makeDirectories(_ path: String) throws(Errno) {
     do throws(Errno) {
       try makeDirectory(path)

@@ -1,32 +1,31 @@
 package import SystemPackage
 
-/// The one door to the file system. Nothing else of this project calls the system about files, but for SQLite, which has
-/// its own.
+/// The only access to the file system. Only SQLite calls the system on its own.
 ///
-/// Every call can be made to fail from outside, so that tests can break a change at each of its steps. Calls that a
-/// signal interrupts are made again. A link is never followed at the last name of a path, except in one that the user
-/// typed.
+/// Tests can make every call fail, to interrupt a change at each of its steps. Calls that a signal interrupts are
+/// repeated. A link at the end of a path is never followed, except in a path from the user. typed.
 package struct FileSystem: Sendable {
-  /// What the system is asked for.
+  /// A kind of system call.
   package enum Call: String, Sendable, Hashable, CaseIterable {
     case open, create, read, write, sync, syncFileSystem, close, rename, exchange, makeDirectory, permissions, remove,
       list, status, seek
     case lock, link
-    /// A change that SQLite makes by itself.
+    /// A change that SQLite makes on its own.
     case database
   }
 
-  /// What becomes of a call instead.
+  /// A failure that a test injects into a call.
   package enum Fault: Sendable, Hashable {
-    /// It fails with this reason and has no effect.
+    /// The call fails for this reason and has no effect.
     case failure(Errno)
     /// A read or write handles only the first half of its bytes.
     case short
-    /// It does nothing and says that it did, as `fsync` does on a disk that lies. A call that opens something is made.
+    /// The call has no effect but reports success, like `fsync` on a disk that lies. A call that opens something is
+    /// still made.
     case omitted
   }
 
-  /// Asked before each call; `nil` lets it through.
+  /// Called before each call; `nil` lets the call through.
   private let intercept: (@Sendable (Call) -> Fault?)?
 
   package static let real = FileSystem(intercept: nil)
@@ -35,11 +34,12 @@ package struct FileSystem: Sendable {
 
   private init(intercept: (@Sendable (Call) -> Fault?)?) { self.intercept = intercept }
 
-  /// Makes one call, again for as long as signals interrupt it.
+  /// Makes a call, and repeats it while signals interrupt it.
   ///
   /// - Parameters:
-  ///   - omitted: The answer of a call that is not made; `nil` if it has to be.
-  ///   - body: Makes the call, and throws `Errno` alone.
+  ///   - call: The kind of call, for injected faults.
+  ///   - omitted: The result of a call that is left out, or `nil` if it must be made.
+  ///   - body: Makes the call; throws only `Errno`.
   @discardableResult
   func perform<Answer>(
     _ call: Call, omitted: Answer? = nil, _ body: (_ isShort: Bool) throws -> Answer
@@ -62,20 +62,20 @@ package struct FileSystem: Sendable {
     }
   }
 
-  /// A fault that is to be injected into a call whose effect must happen all the same, as with `close`.
+  /// Returns the error to inject into a call that must still take effect, such as `close`.
   func fault(in call: Call) -> Errno? {
     if case .failure(let reason) = intercept?(call), reason != .interrupted { reason } else { nil }
   }
 
-  /// Says that a change follows which SQLite makes by itself, so that a test can keep it from happening.
+  /// Announces a change that SQLite is about to make on its own, so that a test can prevent it.
   package func announceDatabaseChange() throws(Errno) { try perform(.database, omitted: ()) { _ in } }
 
-  /// Where temporary files go: `TMPDIR`, or else `/tmp`.
+  /// The directory for temporary files: `TMPDIR`, or else `/tmp`.
   package static var temporaryDirectory: String { SystemCalls.temporaryDirectory }
 }
 
 extension FileSystem {
-  /// Opens a directory that the user named; links in the path are followed.
+  /// Opens a directory at a path from the user; follows links.
   package func openDirectory(_ path: String) throws(Errno) -> Descriptor {
     Descriptor(
       try perform(.open) { _ in
@@ -91,17 +91,18 @@ extension FileSystem {
       })
   }
 
-  /// Opens the directory that a link in a directory of the user's leads to.
+  /// Opens the directory that a link leads to, inside a directory from the user.
   package func openLinkedDirectory(_ name: Name, in parent: borrowing Descriptor) throws(Errno) -> Descriptor {
     let raw = parent.raw
     return Descriptor(
       try perform(.open) { _ in try SystemCalls.open(name, in: raw, .readOnly, [.directory, .closeOnExec]) })
   }
 
-  /// What becomes of a pipe that has no writer.
+  /// The behavior when opening a pipe without a writer.
   package enum MissingWriter { case returnsAtOnce, waits }
 
-  /// Opens what the user named for reading; links in the path are followed. A terminal does not become this program's.
+  /// Opens a file from the user for reading; follows links. A terminal does not become this process's controlling
+  /// terminal.
   package func openForReading(_ path: String, _ missingWriter: MissingWriter = .returnsAtOnce) throws(Errno)
     -> Descriptor
   {
@@ -113,7 +114,7 @@ extension FileSystem {
       })
   }
 
-  /// Opens an entry of a directory for reading. A link fails with ELOOP; a pipe without a writer opens without waiting.
+  /// Opens an entry of a directory for reading. Fails with ELOOP for a link. Does not wait if a pipe has no writer.
   package func openForReading(_ name: String, in parent: borrowing Descriptor) throws(Errno) -> Descriptor {
     let raw = parent.raw
     return Descriptor(
@@ -122,7 +123,8 @@ extension FileSystem {
       })
   }
 
-  /// Opens a file of this project's own for reading, by its whole path, as an entry of a directory is opened.
+  /// Opens one of Keyhaul's own files for reading by its full path, with the same restrictions as an entry of a
+  /// directory.
   package func openOwnFile(_ path: String) throws(Errno) -> Descriptor {
     Descriptor(
       try perform(.open) { _ in
@@ -131,7 +133,7 @@ extension FileSystem {
       })
   }
 
-  /// Creates a file that isn't there yet, for its owner alone.
+  /// Creates a file that does not exist yet, for its owner alone.
   package func createFile(_ name: String, in parent: borrowing Descriptor) throws(Errno) -> Descriptor {
     let raw = parent.raw
     return Descriptor(
@@ -141,7 +143,7 @@ extension FileSystem {
       })
   }
 
-  /// The same by its whole path.
+  /// Creates a file that does not exist yet at a path, for its owner alone.
   package func createFile(_ path: String) throws(Errno) -> Descriptor {
     Descriptor(
       try perform(.create) { _ in
@@ -151,8 +153,8 @@ extension FileSystem {
       })
   }
 
-  /// Opens a user's file for reading, and for appending at its current end. If there is no file, creates one that only
-  /// its owner can access. Fails with ELOOP for a link. Does not wait if a pipe has no writer.
+  /// Opens a file from the user for reading, and for appending at its current end. If there is no file, creates one
+  /// that only its owner can access. Fails with ELOOP for a link. Does not wait if a pipe has no writer.
   package func openForAppending(_ path: String) throws(Errno) -> Descriptor {
     Descriptor(
       try perform(.create) { _ in
@@ -163,12 +165,12 @@ extension FileSystem {
       })
   }
 
-  /// Creates a file for its owner alone and takes its name away at once.
+  /// Creates a file for its owner alone and unlinks it immediately.
   package func createNamelessFile(in directory: String) throws(Errno) -> Descriptor {
     var name: [CChar] = []
     let file = Descriptor(
       try perform(.create) { _ in
-        // A call that was interrupted has used its pattern up.
+        // An interrupted call has used up its pattern.
         name = Array("\(directory)/keyhaul-XXXXXX".utf8CString)
         return try SystemCalls.makeFile(&name)
       })
@@ -176,21 +178,21 @@ extension FileSystem {
     try perform(.remove, omitted: ()) { _ in
       try SystemCalls.remove(name, in: SystemCalls.workingDirectory, isDirectory: false)
     }
-    // What a child process inherits is not ours alone any more.
+    // A child process would otherwise inherit the descriptor.
     try perform(.open, omitted: ()) { _ in try SystemCalls.keepFromChildren(raw) }
     return file
   }
 }
 
 extension FileSystem {
-  /// Reads what comes next; 0 at the end.
+  /// Reads the next bytes; returns 0 at the end of the file.
   package func read(_ file: FileDescriptor, into buffer: UnsafeMutableRawBufferPointer) throws(Errno) -> Int {
     try perform(.read, omitted: 0) { isShort in
       try file.read(into: Self.half(of: buffer, isShort), retryOnInterrupt: false)
     }
   }
 
-  /// Reads from a place of a file, wherever its own position is; 0 at the end.
+  /// Reads from an offset of a file, independently of its current position; returns 0 at the end of the file.
   package func read(
     _ file: FileDescriptor, at offset: Int64, into buffer: UnsafeMutableRawBufferPointer
   ) throws(Errno) -> Int {
@@ -205,7 +207,7 @@ extension FileSystem {
     isShort ? .init(rebasing: buffer.prefix((buffer.count + 1) / 2)) : buffer
   }
 
-  /// Writes every byte, in as many calls as the system takes.
+  /// Writes all bytes, in as many calls as needed.
   package func writeAll(_ bytes: UnsafeRawBufferPointer, to file: FileDescriptor) throws(Errno) {
     var written = 0
     while written < bytes.count {
@@ -225,18 +227,18 @@ extension FileSystem {
     }.get()
   }
 
-  /// Moves the place from which a file is read.
+  /// Sets the position from which a file is read next.
   package func seek(_ file: FileDescriptor, to offset: Int64) throws(Errno) {
     try perform(.seek, omitted: 0) { _ in try file.seek(offset: offset, from: .start) }
   }
 
-  /// Asks the disk to keep what was written.
+  /// Syncs a file's content to the disk.
   package func sync(_ file: borrowing Descriptor) throws(Errno) {
     let raw = file.raw
     try perform(.sync, omitted: ()) { _ in try SystemCalls.synchronize(raw) }
   }
 
-  /// Asks the disk to keep a directory's names; file systems that can't be asked are passed over.
+  /// Syncs a directory's entries to the disk; does nothing if the file system does not support it.
   package func syncDirectory(_ directory: borrowing Descriptor) throws(Errno) {
     do throws(Errno) {
       try sync(directory)
@@ -245,20 +247,20 @@ extension FileSystem {
     }
   }
 
-  /// Asks the disk to keep every file and name that was handed to it on the file system of a directory: one wait for many
-  /// files, where `sync` waits for each.
+  /// Syncs all data that was passed to a directory's file system: one wait for many files, whereas `sync` waits for
+  /// each.
   package func syncFileSystem(of directory: borrowing Descriptor) throws(Errno) {
     let raw = directory.raw
     try perform(.syncFileSystem, omitted: ()) { _ in try SystemCalls.synchronizeFileSystem(raw) }
   }
 
-  /// Readies what was written to a file or a directory for `syncFileSystem`.
+  /// Prepares the written content of a file or directory for `syncFileSystem(of:)`.
   package func handToDisk(_ file: borrowing Descriptor) throws(Errno) {
     let raw = file.raw
     try perform(.sync, omitted: ()) { _ in try SystemCalls.handToDisk(raw) }
   }
 
-  /// Checks that a file which was written has the length it should, asks the disk to keep it, and closes it.
+  /// Checks that a written file has the expected size, syncs it, and closes it.
   package func seal(_ file: consuming Descriptor, byteCount: Int64) throws(Errno) {
     guard try status(of: file.raw).byteCount == byteCount else { throw .ioError }
     try sync(file)
@@ -274,8 +276,8 @@ extension FileSystem {
 
   /// Renames a file or directory to a new name that must not exist yet.
   ///
-  /// - Throws: `.fileExists` if the name exists. On a file system without such a rename, the name is checked first. A
-  ///   name that appears between the two calls is then replaced.
+  /// - Throws: `.fileExists` if the name exists. On a file system without such a rename, the name is checked first, and
+  ///   a name that appears between the two calls is replaced.
   package func renameToNew(_ old: String, _ new: String, in parent: borrowing Descriptor) throws(Errno) {
     let raw = parent.raw
     do throws(Errno) {
@@ -287,14 +289,14 @@ extension FileSystem {
     }
   }
 
-  /// The same by whole paths.
+  /// Renames a file, given both paths in full.
   package func rename(_ old: String, to new: String) throws(Errno) {
     try perform(.rename, omitted: ()) { _ in
       try SystemCalls.rename(old, to: new, in: SystemCalls.workingDirectory)
     }
   }
 
-  /// Lets two names change places in one step, where the file system can.
+  /// Exchanges two names in one step, if the file system supports it.
   package func exchange(_ first: String, _ second: String, in parent: borrowing Descriptor) throws(Errno) {
     let raw = parent.raw
     try perform(.exchange, omitted: ()) { _ in try SystemCalls.exchange(first, second, in: raw) }
@@ -305,7 +307,7 @@ extension FileSystem {
     try perform(.makeDirectory, omitted: ()) { _ in try SystemCalls.makeDirectory(name, in: raw, permissions: 0o700) }
   }
 
-  /// Makes a directory by its whole path, for its owner alone whatever the process's umask is.
+  /// Creates a directory at a path, for its owner alone regardless of the umask.
   package func makeDirectory(_ path: String) throws(Errno) {
     try perform(.makeDirectory, omitted: ()) { _ in
       try SystemCalls.makeDirectory(path, in: SystemCalls.workingDirectory, permissions: 0o700)
@@ -318,7 +320,7 @@ extension FileSystem {
     try perform(.remove, omitted: ()) { _ in try SystemCalls.remove(name, in: raw, isDirectory: isDirectory) }
   }
 
-  /// The same by a whole path; what is not there is no failure.
+  /// Removes the file or empty directory at a path; does nothing if it does not exist.
   package func remove(_ path: String, isDirectory: Bool = false) throws(Errno) {
     do throws(Errno) {
       try perform(.remove, omitted: ()) { _ in
@@ -329,7 +331,7 @@ extension FileSystem {
     }
   }
 
-  /// The names in a directory, without `.` and `..`, in no particular order.
+  /// Returns the names in a directory, without `.` and `..`, in no particular order.
   package func names(in directory: borrowing Descriptor) throws(Errno) -> [Name] {
     let raw = directory.raw
     let copy = try perform(.list) { _ in
@@ -338,7 +340,7 @@ extension FileSystem {
     return try SystemCalls.names(ofClosing: copy)
   }
 
-  /// Removes a directory's tree without following a link, or a single file. What is gone already is no failure.
+  /// Removes a file, or a directory with everything in it, without following links. Does nothing if it does not exist.
   package func removeTree(_ name: Name, in parent: borrowing Descriptor) throws(Errno) {
     try removeTree(name, in: parent, depth: 0)
   }
@@ -354,10 +356,10 @@ extension FileSystem {
     try remove(name, in: parent, isDirectory: true)
   }
 
-  /// A backup's directory is two levels deep and a device's one; nobody's is deeper than this.
+  /// The deepest tree that is removed. A backup has two levels, a device one.
   private static let maximumTreeDepth = 64
 
-  /// Removes what a failed or replaced write left; a second time where one call failed in between.
+  /// Removes the remains of a failed or replaced write, and tries once more if a call fails.
   ///
   /// - Returns: Whether nothing is left.
   @discardableResult

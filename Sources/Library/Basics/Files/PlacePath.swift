@@ -1,9 +1,11 @@
-/// A path cut into the directory that holds its last part, and that part; and the names that are temporary beside it.
+/// A path split into a directory and the name of an entry in it, with temporary names next to that entry.
 package struct PlacePath: Sendable {
   package let parent: String
   package let name: String
 
-  /// - Returns: `nil` if the path has no last part of its own: `/`, `.`, `..`, or nothing.
+  /// Splits a path.
+  ///
+  /// - Returns: `nil` if the path has no name of its own at its end: `/`, `.`, `..`, or the empty path.
   package init?(_ path: String) {
     var rest = Substring(path)
     while rest.count > 1, rest.hasSuffix("/") { rest = rest.dropLast() }
@@ -13,7 +15,7 @@ package struct PlacePath: Sendable {
     if name.isEmpty || name == "." || name == ".." { return nil }
   }
 
-  /// A name beside the target that no one else uses: hidden, and random so that nothing can lie in wait there.
+  /// Returns a hidden name next to the destination, random so that no other process can predict it.
   package func sibling(_ suffix: String) -> String {
     let random = String(UInt32.random(in: .min ... .max), radix: 16)
     return ".\(stem).\(random).\(suffix)"
@@ -23,10 +25,11 @@ package struct PlacePath: Sendable {
     name.utf8.count > 200 ? String(name.unicodeScalars.prefix(50).map(Character.init)) : name
   }
 
-  /// Whether a name is one that `sibling` makes for what is being written. A replaced backup's name never is.
+  /// Returns whether `sibling(_:)` makes this name for a file that is being written. Names of replaced backups never
+  /// match.
   package func isTemporarySibling(_ candidate: String) -> Bool { isSibling(candidate, "tmp") }
 
-  /// Whether a name is one that `sibling` makes, of either kind.
+  /// Returns whether `sibling(_:)` makes this name, for a new or a replaced file.
   package func isSibling(_ candidate: String) -> Bool { isTemporarySibling(candidate) || isSibling(candidate, "old") }
 
   private func isSibling(_ candidate: String, _ suffix: String) -> Bool {

@@ -9,15 +9,15 @@ package import SystemPackage
   import Darwin
 #endif
 
-/// The calls about files that `SystemPackage` lacks, each as the system has it: no rule, and no second try.
+/// The file system calls that `SystemPackage` lacks, made once each and without any policy.
 enum SystemCalls {
-  /// A file's or a directory's name as the system keeps it: bytes with a NUL at the end, not always UTF-8.
+  /// A file or directory name as the system stores it: bytes with a NUL at the end, not always UTF-8.
   typealias Name = UnsafePointer<CChar>
 
-  /// What stands for the directory that relative paths begin at. A whole path is taken as it is.
+  /// The descriptor for the directory that relative paths start from. It has no effect on absolute paths.
   static let workingDirectory = FileDescriptor(rawValue: AT_FDCWD)
 
-  /// Keeps a terminal that is opened from becoming this program's.
+  /// Prevents an opened terminal from becoming this process's controlling terminal.
   static let noTerminal = FileDescriptor.OpenOptions(rawValue: O_NOCTTY)
 
   static func open(
@@ -28,14 +28,14 @@ enum SystemCalls {
       rawValue: try checked(openat(directory.rawValue, name, mode.rawValue | options.rawValue, permissions)))
   }
 
-  /// Makes a file for its owner alone, under a name that nobody can foresee.
+  /// Creates a file for its owner alone, with an unpredictable name.
   ///
-  /// - Parameter pattern: Its path, which ends in six times X; they become its name.
+  /// - Parameter pattern: The path, which ends in six `X` characters. They are replaced with the name.
   static func makeFile(_ pattern: inout [CChar]) throws(Errno) -> FileDescriptor {
     FileDescriptor(rawValue: try checked(mkstemp(&pattern)))
   }
 
-  /// Keeps a descriptor from the programs that this one starts.
+  /// Closes a descriptor in the programs that this process starts.
   static func keepFromChildren(_ file: FileDescriptor) throws(Errno) {
     _ = try checked(fcntl(file.rawValue, F_SETFD, FD_CLOEXEC))
   }
@@ -48,7 +48,8 @@ enum SystemCalls {
     _ = try checked(fchmod(file.rawValue, permissions))
   }
 
-  /// The same by name; a link is followed, as most systems have no permissions of links.
+  /// Sets the permissions of a file by its name. A link is followed, because most systems have no permissions for
+  /// links.
   static func setPermissions(_ permissions: CInterop.Mode, of name: Name, in directory: FileDescriptor) throws(Errno) {
     _ = try checked(fchmodat(directory.rawValue, name, permissions, 0))
   }
@@ -77,7 +78,7 @@ enum SystemCalls {
     _ = try checked(symlinkat(target, directory.rawValue, name))
   }
 
-  /// The bytes that a link leads to, as many as the buffer holds.
+  /// Reads the target of a link, up to the size of the buffer, and returns its number of bytes.
   static func linkTarget(
     _ name: Name, in directory: FileDescriptor, into buffer: UnsafeMutableBufferPointer<CChar>
   ) throws(Errno) -> Int {
@@ -87,20 +88,20 @@ enum SystemCalls {
     return count
   }
 
-  /// Says when a file's bytes were last changed and read, in seconds since 1970.
+  /// Sets a file's modification and access times, in seconds since 1970.
   static func setModificationTime(_ seconds: Int64, of file: FileDescriptor) throws(Errno) {
     let time = timespec(tv_sec: Int(seconds), tv_nsec: 0)
     let times = [time, time]
     _ = try checked(futimens(file.rawValue, times))
   }
 
-  /// The same of a symbolic link itself.
+  /// Sets the modification and access times of a symbolic link itself.
   static func setModificationTime(_ seconds: Int64, ofLink name: Name, in directory: FileDescriptor) throws(Errno) {
     let time = timespec(tv_sec: Int(seconds), tv_nsec: 0)
     _ = try checked(utimensat(directory.rawValue, name, [time, time], AT_SYMLINK_NOFOLLOW))
   }
 
-  /// How many bytes whoever runs this program may still write on the file system of an open file.
+  /// Returns the number of bytes that this user may still write to an open file's file system.
   static func freeByteCount(of file: FileDescriptor) throws(Errno) -> Int64 {
     var status = statvfs()
     _ = try checked(fstatvfs(file.rawValue, &status))
@@ -108,12 +109,16 @@ enum SystemCalls {
     return overflow ? .max : Int64(clamping: bytes)
   }
 
-  /// - Throws: `.noFunction` and others where the file system cannot.
+  /// Exchanges two names in one step.
+  ///
+  /// - Throws: `.noFunction` or another error if the file system does not support it.
   static func exchange(_ first: Name, _ second: Name, in directory: FileDescriptor) throws(Errno) {
     _ = try checked(keyhaul_exchange(directory.rawValue, first, second))
   }
 
-  /// - Throws: `.fileExists` if the new name exists; `.noFunction` and other errors if the file system cannot check.
+  /// Renames an entry to a name that must not exist yet.
+  ///
+  /// - Throws: `.fileExists` if the new name exists; `.noFunction` or another error if the file system cannot check.
   static func renameToNew(_ old: Name, _ new: Name, in directory: FileDescriptor) throws(Errno) {
     _ = try checked(keyhaul_rename_new(directory.rawValue, old, new))
   }
@@ -122,7 +127,7 @@ enum SystemCalls {
     _ = try checked(unlinkat(directory.rawValue, name, isDirectory ? AT_REMOVEDIR : 0))
   }
 
-  /// Asks the disk to keep what was written. On Apple's systems `fsync` leaves it in the disk's own memory.
+  /// Syncs a file to the disk. On Apple's systems, `fsync` alone would leave the data in the disk's cache.
   static func synchronize(_ file: FileDescriptor) throws(Errno) {
     #if canImport(Darwin)
       if fcntl(file.rawValue, F_FULLFSYNC) == 0 { return }
@@ -130,9 +135,9 @@ enum SystemCalls {
     _ = try checked(fsync(file.rawValue))
   }
 
-  /// Asks the disk to keep all that was handed to it on the file system of an open file or directory.
+  /// Syncs everything that was written to the file system of an open file or directory.
   ///
-  /// Of a byte that the disk refused Linux 5.8 and newer tells. Source: syncfs(2).
+  /// Linux 5.8 and later report bytes that the disk refused. Source: syncfs(2).
   static func synchronizeFileSystem(_ file: FileDescriptor) throws(Errno) {
     #if canImport(Darwin)
       try synchronize(file)
@@ -141,20 +146,22 @@ enum SystemCalls {
     #endif
   }
 
-  /// What a file needs before `synchronizeFileSystem` counts for it: on Apple's systems to leave the system's memory for
-  /// the disk's own.
+  /// Prepares a file for `synchronizeFileSystem(_:)`: on Apple's systems, moves its data from the system's cache to the
+  /// disk's.
   static func handToDisk(_ file: FileDescriptor) throws(Errno) {
     #if canImport(Darwin)
       _ = try checked(fsync(file.rawValue))
     #endif
   }
 
-  /// - Throws: `.wouldBlock` where another holds it.
+  /// Locks a file without waiting.
+  ///
+  /// - Throws: `.wouldBlock` if another process has a conflicting lock.
   static func lock(_ file: FileDescriptor, isShared: Bool) throws(Errno) {
     _ = try checked(flock(file.rawValue, (isShared ? LOCK_SH : LOCK_EX) | LOCK_NB))
   }
 
-  /// Gives up a lock for every copy of the descriptor, in this process and in others.
+  /// Releases a lock for every copy of the descriptor, in this process and in others.
   static func unlock(_ file: FileDescriptor) { _ = flock(file.rawValue, LOCK_UN) }
 
   /// Sleeps for a duration, or until a signal arrives.
@@ -166,9 +173,9 @@ enum SystemCalls {
     nanosleep(&rest, nil)
   }
 
-  /// The names in a directory, without `.` and `..`, each with the NUL at its end.
+  /// Returns the names in a directory, without `.` and `..`, each with a NUL at its end.
   ///
-  /// - Parameter directory: Is closed.
+  /// - Parameter directory: The open directory, which is closed.
   static func names(ofClosing directory: FileDescriptor) throws(Errno) -> [[CChar]] {
     guard let stream = fdopendir(directory.rawValue) else {
       let failure = Errno(rawValue: errno)
@@ -188,12 +195,12 @@ enum SystemCalls {
     }
   }
 
-  /// When a file's bytes and when its status last changed, in seconds and nanoseconds.
+  /// Returns the times of the last change to a file's content and to its status, in seconds and nanoseconds.
   static func changes(in status: Stat) -> [Int] {
     [status.st_mtim, status.st_ctim].flatMap { [Int($0.tv_sec), Int($0.tv_nsec)] }
   }
 
-  /// Who runs this program.
+  /// The effective user of this process.
   static var user: CInterop.UserID { geteuid() }
 
   /// The path of the working directory.
@@ -203,7 +210,7 @@ enum SystemCalls {
     return String(cString: path)
   }
 
-  /// Where temporary files go.
+  /// The directory for temporary files.
   static var temporaryDirectory: String {
     guard let name = getenv("TMPDIR").map({ String(cString: $0) }), !name.isEmpty else { return "/tmp" }
     return name
@@ -220,19 +227,19 @@ extension Errno {
   package var reason: String {
     let text = description
     guard let first = text.first else { return "system error \(rawValue)" }
-    // "I/O error", as musl has it, is no sentence's beginning.
+    // musl has "I/O error", which must keep its capital.
     guard text.dropFirst().first?.isLowercase == true else { return text }
     return first.lowercased() + text.dropFirst()
   }
 
-  /// Whether nothing has that name.
+  /// Whether no file has the name.
   package var isAbsence: Bool { self == .noSuchFileOrDirectory || self == .notDirectory }
 
-  /// Whether there is no room: the disk is full, or the user's share of it is used up.
+  /// Whether no space is left: the disk is full, or the user's quota is used up.
   package var isDiskFull: Bool { self == .noSpace || self == .diskQuotaExceeded }
 
-  /// Whether the system is short of descriptors or memory, which every call needs. The error then does not concern the
-  /// file.
+  /// Whether the system is short of descriptors or memory, which every call needs, so that the error does not concern
+  /// the file.
   package var isShortage: Bool { Self.shortages.contains(self) }
 
   /// The texts that report a shortage: those of `reason`, and those of libraries with their own wording.

@@ -1,7 +1,7 @@
-/// A place in a JSON document: its value and the path that leads to it, so that every complaint names the place.
+/// A value in a JSON document together with its path, so that every error names its location.
 package struct JSONNode {
   package struct Fault: Error, Equatable {
-    /// Such as `items[3].attributes.acct`.
+    /// The path, such as `items[3].attributes.acct`.
     package let path: String
     package let reason: String
 
@@ -37,7 +37,7 @@ package struct JSONNode {
     return node
   }
 
-  /// Refuses an object that has not all of these members, and names all that are missing.
+  /// Throws if an object lacks any of these members; the error lists all missing ones.
   package func require(_ keys: [String]) throws(Fault) {
     let fields = try fields()
     let missing = keys.filter { key in !fields.contains { $0.0 == key } }.map { "\"\($0)\"" }
@@ -52,7 +52,7 @@ package struct JSONNode {
     try fields().sorted { $0.0 < $1.0 }.map { ($0.0, child($0.0, $0.1)) }
   }
 
-  /// The elements of an array, each made whenever it is come to.
+  /// Returns the elements of an array, each created when it is accessed.
   package func elements() throws(Fault) -> LazyMapCollection<Range<Int>, JSONNode> {
     let (count, make): (Int, (Int) -> JSONValue)
     switch value {
@@ -63,21 +63,21 @@ package struct JSONNode {
     return (0..<count).lazy.map { [path] in JSONNode(make($0), path: "\(path)[\($0)]") }
   }
 
-  /// Those of a member that may be left out, and has none then.
+  /// Returns the elements of an optional array, or none if the member is missing.
   package func optionalElements(_ key: String) throws(Fault) -> [JSONNode] {
     guard let node = try optional(key) else { return [] }
     return Array(try node.elements())
   }
 
-  /// Refuses members of an object that are not among these.
+  /// Throws if an object has a member that is not in the list.
   package func allow(only keys: [String]) throws(Fault) {
     let others = try fields().filter { !keys.contains($0.0) }
     guard let (key, other) = others.min(by: { $0.0 < $1.0 }) else { return }
     throw child(key, other).fault("is not a known member; known members: \(keys.joined(separator: ", "))")
   }
 
-  /// Refuses what is not in a value that was written of what was read here: a member that nobody knows, a null for what
-  /// is left out.
+  /// Throws if the value differs from the one that Keyhaul would write for it, such as by an unknown member or an
+  /// explicit null.
   package func requireNothing(beyond written: JSONValue) throws(Fault) {
     switch (value, written) {
     case (.object(let fields), .object):
@@ -97,7 +97,7 @@ package struct JSONNode {
     }
   }
 
-  /// A string, or `nil` for null.
+  /// Returns a string, or `nil` if the value is null.
   package func optionalString() throws(Fault) -> String? {
     if case .null = value { return nil }
     return try string()

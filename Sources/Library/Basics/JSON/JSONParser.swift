@@ -1,21 +1,22 @@
-/// Why bytes are not JSON, or none that is read.
+/// A reason why bytes cannot be read as JSON.
 package struct JSONFault: Error, Equatable {
   package let reason: String
-  /// How far it was read, in bytes from the start; `nil` if it is not known.
+  /// The number of bytes before the error, or `nil` if it is not known.
   package var offset: Int?
-  /// Whether it may be JSON, and asks for more than is read.
+  /// Whether the bytes may be JSON but exceed a limit.
   package var isOverLimit = false
 
-  /// "line 3, column 7", both counted from 1 and columns in characters of Unicode; `nil` if it is not known.
+  /// Returns the location as "line 3, column 7", both counted from 1 and columns in Unicode scalars, or `nil` if it is
+  /// unknown.
   ///
-  /// - Parameter bytes: What was read.
+  /// - Parameter bytes: The document.
   package func place(in bytes: [UInt8]) -> String? {
     guard let offset else { return nil }
-    // The first byte of each scalar counts.
+    // Only the first byte of each scalar counts.
     let column = bytes.prefix(offset).reversed().prefix { $0 != UInt8(ascii: "\n") }
       .count { $0 & 0b1100_0000 != 0b1000_0000 }
     let line = JSONValue.line(of: offset, in: bytes)
-    // No editor counts a byte order mark among the characters of the first line.
+    // Editors do not count a byte order mark as a character of the first line.
     let isAfterMark = line == 1 && offset > 0 && UTF8Scalars.byteOrderMarkCount(of: bytes) > 0
     return "line \(line), column \(isAfterMark ? column : column + 1)"
   }
@@ -28,18 +29,20 @@ package enum JSONStep: Equatable, Sendable {
 }
 
 extension JSONValue {
-  /// How deep arrays and objects may stand in one another.
+  /// The deepest nesting of arrays and objects.
   package static let maximumDepth = 100
-  /// How many values a document may have: more than three times those of a plan for 100,000 items.
+  /// The most values in a document: more than three times those of a plan for 100,000 items.
   package static let maximumValueCount = 5_000_000
 
-  /// Reads a document (RFC 8259): UTF-8, one value, no name twice in an object, no number that is out of range. A byte
-  /// order mark before it is passed over.
+  /// Parses a document (RFC 8259): UTF-8, one value, no duplicate names in an object, no number out of range. A byte
+  /// order mark at its start is skipped.
   ///
   /// - Parameters:
-  ///   - limit: The most values that are accepted.
-  ///   - member: One of the document's own, where that is an object and the member an array of very many: of it the bytes
-  ///     are held, and each element is read again whenever it is asked for.
+  ///   - bytes: The document.
+  ///   - limit: The most values to accept.
+  ///   - member: A member of the root object whose elements are parsed again on each access, so that only their bytes
+  ///     stay in memory. For very long arrays.
+  /// - Throws: The reason, with its offset, if the bytes are not JSON or exceed a limit.
   package init(
     parsing bytes: [UInt8], acceptingAtMost limit: Int = Self.maximumValueCount, rereading member: String? = nil
   ) throws(JSONFault) {
@@ -54,8 +57,8 @@ extension JSONValue {
 
   /// Returns the line, counted from 1, on which a value begins. An object's member begins with its name.
   ///
-  /// - Parameter path: The steps from the document's root value to the value.
-  /// - Returns: `nil` if there is no value at `path` or the bytes are not a JSON document.
+  /// - Parameter path: The path from the document's root value to the value.
+  /// - Returns: The line, or `nil` if there is no value at `path` or the bytes are not a JSON document.
   package static func line(of path: [JSONStep], in bytes: [UInt8]) -> Int? {
     var parser = JSONParser(bytes: bytes, remaining: maximumValueCount, sought: path)
     do throws(JSONFault) { _ = try parser.document() } catch { return nil }
@@ -69,16 +72,16 @@ extension JSONValue {
 
 private struct JSONParser {
   let bytes: [UInt8]
-  /// How many more values are accepted.
+  /// The number of values that are still accepted.
   var remaining: Int
   var position = 0
-  /// The steps to the value whose place is looked for.
+  /// The path of the value whose offset is wanted.
   var sought: [JSONStep] = []
-  /// How many of them lead to where the parser is.
+  /// The number of components of `sought` that lead to the current value.
   var stepsTaken = 0
-  /// Where the value that is looked for begins, a member with its name.
+  /// The offset of the wanted value, or of its name if it is a member.
   var found: Int?
-  /// The member of the document whose elements are not held.
+  /// The member of the root object whose elements are parsed on each access.
   var reread: String?
 
   private static let malformed = JSONFault(reason: "it is not JSON")
@@ -122,16 +125,19 @@ private struct JSONParser {
     }
   }
 
-  /// Says that a value of an array or object begins.
+  /// Records the start of a value in an array or object.
   ///
-  /// - Parameter depth: The array's or object's own, at least 1.
+  /// - Parameters:
+  ///   - step: The path component of the value.
+  ///   - start: The offset of the value.
+  ///   - depth: The depth of the array or object, at least 1.
   private mutating func enter(_ step: @autoclosure () -> JSONStep, at start: Int, depth: Int) {
     guard found == nil, stepsTaken == depth - 1, stepsTaken < sought.count, sought[stepsTaken] == step() else { return }
     stepsTaken = depth
     if stepsTaken == sought.count { found = start }
   }
 
-  /// Says that it ends.
+  /// Records the end of a value in an array or object.
   private mutating func leave(depth: Int) { stepsTaken = min(stepsTaken, depth - 1) }
 
   private func check(_ depth: Int) throws(JSONFault) {
@@ -151,12 +157,12 @@ private struct JSONParser {
     try forEachElement(depth: depth) { starts.append($1) }
     return .elements(count: starts.count) { [bytes, starts] index in
       var parser = JSONParser(bytes: bytes, remaining: .max, position: starts[index])
-      // It was read from the same bytes before.
+      // The same bytes were parsed before.
       do throws(JSONFault) { return try parser.value(depth: depth) } catch { return .null }
     }
   }
 
-  /// Reads an array's elements, each with the place where it begins.
+  /// Parses an array and calls a closure with each element and its offset.
   private mutating func forEachElement(depth: Int, _ body: (JSONValue, Int) -> Void) throws(JSONFault) {
     try check(depth)
     try expect(UInt8(ascii: "["))
@@ -273,7 +279,7 @@ private struct JSONParser {
     }
   }
 
-  /// Four digits, or eight of a pair that stands for one scalar.
+  /// Parses four digits, or the eight digits of a surrogate pair.
   private mutating func codePoint() throws(JSONFault) -> Unicode.Scalar {
     let first = try fourDigits()
     if let scalar = Unicode.Scalar(first) { return scalar }

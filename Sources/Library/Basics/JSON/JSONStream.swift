@@ -1,16 +1,16 @@
-/// A document with an array at its end that may be too long to be held: each element is written when it is made.
+/// Writes a JSON document with a long array at its end, one element at a time.
 ///
-/// The bytes are those of `JSONValue.write(to:)`, and in memory that is wiped alone.
+/// The bytes equal those of `JSONValue.write(to:)`. They are only ever in memory that is wiped.
 package struct JSONStream: ~Copyable {
-  /// How much waits to be written, in bytes.
+  /// The number of bytes that are collected before they are written.
   static let portionByteCount = 32_768
 
   private var buffer = SensitiveBuffer()
   private var isEmpty = true
-  /// What ends the objects and arrays that are open, the innermost last.
+  /// The closing brackets of the open objects and arrays, the innermost last.
   private var brackets: [String] = []
 
-  /// Begins a document whose last value, or the last one of that, and so on, is the array, still empty.
+  /// Starts a document whose last value is the empty array, or contains it as its own last value, and so on.
   package init(_ document: JSONValue) {
     var last: JSONValue? = document
     while let value = last {
@@ -26,7 +26,11 @@ package struct JSONStream: ~Copyable {
     }
   }
 
-  /// Adds an element to the array; `portion` takes what is written, some kilobytes at a time, lent.
+  /// Appends an element to the array.
+  ///
+  /// - Parameters:
+  ///   - element: The element.
+  ///   - portion: Writes bytes, some kilobytes at a time. They are valid only during the call.
   package mutating func append<Failure: Error>(
     _ element: JSONValue, to portion: (UnsafeRawBufferPointer) throws(Failure) -> Void
   ) throws(Failure) {
@@ -38,7 +42,7 @@ package struct JSONStream: ~Copyable {
     buffer.removeAll()
   }
 
-  /// Ends the document, with fields of its own after the value that holds the array.
+  /// Ends the document, with additional fields after the value that contains the array.
   package consuming func end<Failure: Error>(
     _ fields: [(String, JSONValue)] = [], to portion: (UnsafeRawBufferPointer) throws(Failure) -> Void
   ) throws(Failure) {
@@ -55,7 +59,7 @@ package struct JSONStream: ~Copyable {
     try buffer.withBytes(portion)
   }
 
-  /// Begins the line of a value, with its name where it has one.
+  /// Starts the line of a value, with its name if it has one.
   private mutating func begin(_ name: String?, isFirst: Bool) {
     if !isFirst { buffer.append(",") }
     JSONValue.startLine(indentedBy: 2 * brackets.count, in: &buffer)

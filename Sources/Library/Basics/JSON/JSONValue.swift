@@ -1,21 +1,21 @@
-/// A JSON value (RFC 8259). Objects keep the order in which they were written, so that equal reports are equal bytes, and
-/// whole numbers stay whole.
+/// A JSON value (RFC 8259). Objects keep the order of their members, so that equal reports have equal bytes, and
+/// integers stay exact.
 package enum JSONValue: Sendable {
   case null
   case boolean(Bool)
   case integer(Int64)
   case number(Double)
   case string(String)
-  /// A string that is written out of memory which is wiped, and never read: a secret.
+  /// A secret that is written as a string from memory that is wiped. Parsing never creates this case.
   case sensitive(SensitiveBytes, SensitiveForm)
   case array([JSONValue])
-  /// An array whose elements are made one by one, each time that they are asked for.
+  /// An array whose elements are created one by one, on each access.
   case elements(count: Int, @Sendable (Int) -> JSONValue)
   case object([(String, JSONValue)])
 
-  /// What a string says of the bytes.
+  /// The text form of secret bytes in a string.
   package enum SensitiveForm: Sendable {
-    /// The bytes as text. They have to be UTF-8; others are replaced.
+    /// The bytes as UTF-8; invalid bytes are replaced.
     case text
     case base64
   }
@@ -39,20 +39,20 @@ extension JSONValue {
   package static func text(_ value: String?) -> JSONValue { value.map { .string($0) } ?? .null }
   package static func count(_ value: Int) -> JSONValue { .integer(Int64(value)) }
 
-  /// An array that may be too long to be held: what is made of each of these, each time that it is written.
+  /// Returns an array whose elements are created each time it is written, because it may be very long.
   package static func each<Element: Sendable>(
     _ elements: [Element], _ make: @escaping @Sendable (Element) -> JSONValue
   ) -> JSONValue {
     .elements(count: elements.count) { make(elements[$0]) }
   }
 
-  /// An object with more members after its own; any other value as it is.
+  /// Returns an object with additional members at its end; any other value unchanged.
   package func adding(_ members: [(String, JSONValue)]) -> JSONValue {
     guard case .object(let own) = self else { return self }
     return .object(own + members)
   }
 
-  /// An object whose members stand in the order of their names.
+  /// Returns an object whose members are sorted by name.
   package static func sorted(_ members: JSONObject) -> JSONValue {
     .object(members.sorted { $0.key < $1.key }.map { ($0.key, $0.value) })
   }
@@ -70,10 +70,10 @@ extension JSONValue {
   package var fields: [(String, JSONValue)]? { if case .object(let value) = self { value } else { nil } }
   package var objectValue: JSONObject? { fields.map { JSONObject($0) { first, _ in first } } }
 
-  /// The value of an object's field.
+  /// The value of a member, or `nil` if there is none or the value is not an object.
   package subscript(name: String) -> JSONValue? { fields?.first { $0.0 == name }?.1 }
 
-  /// What the value is, for messages: "a string".
+  /// The type for messages: "a string".
   package var typeName: String {
     switch self {
     case .null: "null"
@@ -88,7 +88,7 @@ extension JSONValue {
 }
 
 extension JSONValue: Equatable {
-  /// Objects are equal where their fields are, in whatever order.
+  /// Returns whether two values are equal; the order of an object's members does not matter.
   package static func == (left: JSONValue, right: JSONValue) -> Bool {
     switch (left, right) {
     case (.null, .null): true
@@ -111,36 +111,38 @@ extension JSONValue: Equatable {
 }
 
 extension JSONValue {
-  /// The document on lines of its own, two spaces a level.
+  /// Returns the document on several lines, indented by two spaces a level.
   ///
-  /// - Parameter indent: By how many spaces the lines after the first are moved in.
+  /// - Parameter indent: The number of additional spaces before every line except the first.
   package func text(indentedBy indent: Int = 0) -> String {
     var buffer = SensitiveBuffer()
     write(to: &buffer, indent: indent)
     return buffer.withBytes { String(decoding: $0, as: UTF8.self) }
   }
 
-  /// The document on one line.
+  /// Returns the document on one line.
   package func compactText() -> String {
     var buffer = SensitiveBuffer()
     write(to: &buffer, indent: nil)
     return buffer.withBytes { String(decoding: $0, as: UTF8.self) }
   }
 
-  /// The document on lines of its own with a newline at its end.
+  /// Returns the document on several lines, with a newline at its end.
   package func bytes() -> [UInt8] {
     var buffer = SensitiveBuffer()
     write(to: &buffer)
     return buffer.withBytes { Array($0) }
   }
 
-  /// Adds the same to a buffer that is wiped; what a secret of the document says is in no other memory.
+  /// Appends the document, on several lines with a newline at its end, to a buffer that is wiped. A secret is copied
+  /// nowhere else.
   package func write(to buffer: inout SensitiveBuffer) {
     write(to: &buffer, indent: 0)
     buffer.append(UInt8(ascii: "\n"))
   }
 
-  /// Lends the same bytes some kilobytes at a time: no more of the document than that is held at once.
+  /// Calls a closure with the document's bytes, some kilobytes at a time, so that no more of them are in memory at
+  /// once.
   package func forEachPortion<Failure: Error>(
     _ body: (UnsafeRawBufferPointer) throws(Failure) -> Void
   ) throws(Failure) {
@@ -158,7 +160,7 @@ extension JSONValue {
     write(to: &buffer, indent: indent) { (_: inout SensitiveBuffer) in }
   }
 
-  /// - Parameter passing: Called behind each element of an array: what was written may be taken out.
+  /// - Parameter passing: Called after each element of an array; it may remove what was written.
   private func write<Failure: Error>(
     to buffer: inout SensitiveBuffer, indent: Int?, passing: (inout SensitiveBuffer) throws(Failure) -> Void
   ) throws(Failure) {
@@ -166,7 +168,7 @@ extension JSONValue {
     case .null: buffer.append("null")
     case .boolean(let value): buffer.append(value ? "true" : "false")
     case .integer(let value): buffer.append(String(value))
-    // JSON has no form for infinities; none of our documents has a number that could be one.
+    // JSON has no infinities, and Keyhaul's documents contain no such number.
     case .number(let value): buffer.append(value.isFinite ? String(value) : "null")
     case .string(let value): Self.write(value, to: &buffer)
     case .sensitive(let bytes, let form): Self.write(bytes, form, to: &buffer)
@@ -192,7 +194,7 @@ extension JSONValue {
     }
   }
 
-  /// Begins the line of a part of an array or an object.
+  /// Starts the line of a value in an array or object.
   private static func begin(_ index: Int, in buffer: inout SensitiveBuffer, _ indent: Int?) {
     if index > 0 { buffer.append(",") }
     if let indent { startLine(indentedBy: indent + 2, in: &buffer) }
@@ -226,9 +228,9 @@ extension JSONValue {
     buffer.append(UInt8(ascii: "\""))
   }
 
-  /// Everything that a terminal would act on or hide is escaped too, so that a document can be looked at.
+  /// Escapes every character that a terminal would act on or hide, so that a document can be displayed safely.
   private static func writeEscaped(_ utf8: UnsafeRawBufferPointer, to buffer: inout SensitiveBuffer) {
-    // Most of what is written needs nothing of this, and is copied as it is up to the first byte that may.
+    // Most texts need no escapes, and are copied up to the first byte that may.
     let plain = utf8.prefix {
       (0x20...0x7E).contains($0) && $0 != UInt8(ascii: "\"") && $0 != UInt8(ascii: "\\")
     }

@@ -1,6 +1,6 @@
-/// How far two words are apart, to guess what a mistyped one was meant to be.
+/// Compares words, to suggest the correction of a mistyped one.
 package enum EditDistance {
-  /// Insertions, deletions, replacements and swaps of neighbors (optimal string alignment).
+  /// Returns the number of insertions, deletions, replacements and swaps of neighbors (optimal string alignment).
   package static func between(_ left: String, _ right: String) -> Int {
     let (left, right) = (Array(left), Array(right))
     guard !left.isEmpty, !right.isEmpty else { return max(left.count, right.count) }
@@ -21,7 +21,8 @@ package enum EditDistance {
     return last[right.count]
   }
 
-  /// The word that was probably meant: at most a third of its letters are wrong, at most three, and never all of them.
+  /// Returns the most likely intended word: at most a third of its letters differ, at most three, and never all of
+  /// them.
   package static func nearest(to word: String, among candidates: [String]) -> String? {
     guard word.count <= 64 else { return nil }
     let near = candidates.map { (name: $0, distance: between(word.lowercased(), $0)) }.filter {

@@ -1,12 +1,15 @@
-/// Names that come out of a backup, or off the command line, made safe to show.
+/// Escapes names from a backup or the command line, so that they are safe to display.
 ///
-/// Such a name may try to move the cursor, recolor the terminal, reverse the text behind it or hide a part of itself.
-/// Everything that is not plainly visible is spelled `\u{202E}`; machine-readable output keeps names whole.
+/// Such a name may try to move the cursor, recolor the terminal, reverse the text after it or hide a part of itself.
+/// Every character that is not plainly visible becomes an escape such as `\u{202E}`; machine-readable output keeps
+/// names unchanged.
 package enum HostileText {
-  /// The name with everything escaped that a terminal would act on or not show.
+  /// Returns a text with every character escaped that a terminal would act on or not display.
   ///
-  /// - Parameter keepingEscapes: Leaves what is spelled `\u{202E}` already as it is: for a sentence in which names were
-  ///   escaped before, where escaping the escapes would only make them unreadable.
+  /// - Parameters:
+  ///   - text: The text.
+  ///   - keepingEscapes: Whether to leave existing escapes such as `\u{202E}` unchanged, for a sentence in which names
+  ///     are escaped already.
   package static func shown(_ text: String, keepingEscapes: Bool = false) -> String {
     guard !text.utf8.allSatisfy({ $0 >= 0x20 && $0 < 0x7F && $0 != UInt8(ascii: "\\") }) else { return text }
     var result = ""
@@ -26,7 +29,7 @@ package enum HostileText {
     return result
   }
 
-  /// The same for text in UTF-8 that is copied into wiped memory alone.
+  /// Appends escaped UTF-8 text to a buffer that is wiped, without copying it anywhere else.
   package static func show(_ utf8: UnsafeRawBufferPointer, in buffer: inout SensitiveBuffer) {
     let escapeStart = Array("u{".utf8)
     var previous: Unicode.Scalar?
@@ -43,8 +46,8 @@ package enum HostileText {
     }
   }
 
-  /// The name between quotes, cut after 120 characters: for the sentence of an error. Its own quotes and backslashes get
-  /// a backslash.
+  /// Returns a name in quotes for an error's text, cut after 120 characters. Quotes and backslashes in it get a
+  /// backslash.
   package static func quoted(_ name: String) -> String {
     let longest = 120
     var result = "\""
@@ -63,14 +66,14 @@ package enum HostileText {
   }
 
   private static func isHarmless(_ scalar: Unicode.Scalar, after previous: Unicode.Scalar?) -> Bool {
-    // Most are, and what Unicode says of each costs a search.
+    // Most characters are ASCII, and looking up Unicode properties is slow.
     if scalar.value >= 0x20, scalar.value < 0x7F { return true }
     let properties = scalar.properties
     switch properties.generalCategory {
     case .control, .format, .lineSeparator, .paragraphSeparator, .surrogate, .privateUse, .unassigned: return false
     default: break
     }
-    // The variation selector that asks for an emoji's colored form is part of many ordinary names.
+    // The variation selector for an emoji's colored form is part of many ordinary names.
     if scalar == "\u{FE0F}", let previous, previous.properties.isEmoji { return true }
     return !properties.isDefaultIgnorableCodePoint
   }

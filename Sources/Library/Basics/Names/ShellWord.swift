@@ -1,4 +1,4 @@
-/// A name as a shell takes it for one word, for commands that people copy.
+/// Quotes names for commands that people copy to a shell.
 package enum ShellWord {
   package static func quoted(_ name: String) -> String {
     let shown = HostileText.shown(name)
@@ -9,11 +9,16 @@ package enum ShellWord {
     return isPlain && !shown.isEmpty ? shown : "'" + shown.replacing("'", with: #"'\''"#) + "'"
   }
 
-  /// What was typed for an archive or a device, for another command, or a word in capitals that stands for it: where it
-  /// came from a stream, and where it has characters that are shown by their numbers and so cannot be copied.
+  /// Returns a backup or device argument for use in another command.
+  ///
+  /// - Parameters:
+  ///   - argument: The argument that the user typed, or `nil` if the source was a stream.
+  ///   - placeholder: A word in capitals.
+  /// - Returns: The quoted argument, or the placeholder if there is no argument or it contains characters that are
+  ///   displayed as escapes and so cannot be copied.
   package static func typed(_ argument: String?, else placeholder: String) -> String {
     guard let argument, !argument.isEmpty, HostileText.shown(argument) == argument else { return placeholder }
-    // The same file, and no flag.
+    // The prefix keeps the shell's command from reading the path as a flag.
     return quoted(argument.hasPrefix("-") ? "./" + argument : argument)
   }
 }

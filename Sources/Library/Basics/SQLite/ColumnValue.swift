@@ -1,7 +1,7 @@
-/// A value as a column of the database holds it, byte for byte.
+/// A value exactly as a column of the database stores it.
 ///
-/// Text is bytes, not `String`: SQLite compares bytes, where Swift takes two spellings of "é" for equal, and a text may
-/// hold a NUL, at which GRDB's own conversion of `String` ends.
+/// Text is kept as bytes because SQLite compares bytes, whereas `String` treats two spellings of "é" as equal. Text may
+/// also contain a NUL, where GRDB's conversion to `String` stops.
 package enum ColumnValue: Hashable, Sendable {
   case null
   case integer(Int64)
@@ -11,7 +11,7 @@ package enum ColumnValue: Hashable, Sendable {
 
   package static func text(_ string: String) -> ColumnValue { .text(Array(string.utf8)) }
 
-  /// Data as a column holds it: of no bytes, as the empty text.
+  /// Returns data as a column stores it: no bytes are stored as the empty text.
   package static func data(_ bytes: [UInt8]) -> ColumnValue { bytes.isEmpty ? .text([]) : .blob(bytes) }
 
   package var isEmptyTextOrBlob: Bool {
@@ -24,12 +24,12 @@ package enum ColumnValue: Hashable, Sendable {
   package var blobValue: [UInt8]? { if case .blob(let bytes) = self { bytes } else { nil } }
   package var integerValue: Int64? { if case .integer(let value) = self { value } else { nil } }
 
-  /// The text, with replacement characters where it is not UTF-8.
+  /// The text, with replacement characters for bytes that are not UTF-8, or `nil` if the value is not text.
   package var textValue: String? {
     if case .text(let bytes) = self { String(decoding: bytes, as: UTF8.self) } else { nil }
   }
 
-  /// The number of a date column, which SQLite may have stored as an integer.
+  /// The number in a date column, which SQLite may have stored as an integer, or `nil` if the value is not a number.
   package var realValue: Double? {
     switch self {
     case .real(let value): value

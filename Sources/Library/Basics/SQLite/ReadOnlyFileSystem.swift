@@ -6,14 +6,14 @@ package protocol DatabaseContent: AnyObject {
   var byteCount: Int { get }
   /// Whether the system refused to read. SQLite has no words for that, and reports it as damage in places.
   var isRefused: Bool { get }
-  /// Fills a buffer with the bytes from `offset` on, all of which the database has.
+  /// Fills a buffer with the bytes from `offset` on, which must all exist.
   ///
   /// - Returns: Whether the bytes could be read.
   func copyBytes(from offset: Int, to buffer: UnsafeMutableRawBufferPointer) -> Bool
 }
 
-/// A file system for SQLite whose only file is a `DatabaseContent`, which can only be read. There are no names, journals
-/// or locks.
+/// A file system for SQLite whose only file is a `DatabaseContent`, which can only be read. There are no names,
+/// journals or locks.
 ///
 /// Source: SQLite, "The SQLite OS Interface or VFS".
 enum ReadOnlyFileSystem {

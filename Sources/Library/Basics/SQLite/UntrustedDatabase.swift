@@ -10,7 +10,7 @@ package import SystemPackage
 package final class UntrustedDatabase<Failure: Error> {
   /// The connection; `nil` after `close`.
   private var handle: OpaquePointer?
-  /// The bytes that are read; `nil` for a database that can be changed.
+  /// The bytes to read, or `nil` if the database can be changed.
   private let content: (any DatabaseContent)?
   private let convert: (SQLiteFailure) -> Failure
 

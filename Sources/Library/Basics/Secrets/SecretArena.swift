@@ -1,25 +1,29 @@
-/// The memory that every secret of the process lies in: pages of their own, kept from the swap file as far as the system's
-/// limit reaches, left out of core dumps, and known, so that a program which ends at once can overwrite them all.
+/// Allocates the memory of all secrets in dedicated pages.
 ///
-/// Many small secrets share a page. What is given back is overwritten and used for the next one; the pages stay.
+/// The pages are excluded from core dumps, and locked against swapping up to the system's limit. All pages are known,
+/// so a process that ends abruptly can overwrite them. Small secrets share a page. Released memory is overwritten and
+/// reused; the pages stay mapped.
 package final class SecretArena: Sendable {
-  /// Passwords and keys. The limit of locked memory is small: what opens everything comes before the secret of one item.
+  /// For passwords and keys. The limit of locked memory is small, and these are more important than the secret of one
+  /// item.
   package static let keys = SecretArena(mayLock: SecretPages.lockLimit)
-  /// Secrets of items, and what is made of them.
+  /// For the secrets of items, and data derived from them.
   package static let items = SecretArena(mayLock: SecretPages.lockLimit / 2)
 
   private let state: Locked<State>
 
-  /// - Parameter limit: How many bytes are locked at most.
+  /// Creates an arena.
+  ///
+  /// - Parameter limit: The most bytes to lock.
   init(mayLock limit: Int) { state = Locked(State(lockLimit: limit)) }
 
-  /// Returns memory of zeros, at an address also where it is none.
+  /// Returns zeroed memory. Its address is not `nil`, even if `count` is 0.
   package func allocate(_ count: Int) -> UnsafeMutableRawBufferPointer {
     let address = state.withLock { state in state.take(SlotSize(holding: count)) }
     return UnsafeMutableRawBufferPointer(start: UnsafeMutableRawPointer(bitPattern: address), count: count)
   }
 
-  /// Overwrites memory and takes it back.
+  /// Overwrites memory and makes it available again.
   package func release(_ buffer: UnsafeMutableRawBufferPointer) {
     guard let start = buffer.baseAddress else { return }
     wipe(buffer)
@@ -28,18 +32,18 @@ package final class SecretArena: Sendable {
     state.withLock { state in state.giveBack(address, size) }
   }
 
-  /// How many bytes of pages there are, and how many of them are kept from the swap file.
+  /// The number of bytes in pages, and how many of them are locked against swapping.
   package var pageByteCounts: (mapped: Int, locked: Int) {
     state.withLock { ($0.mappedByteCount, $0.lockedByteCount) }
   }
 
-  /// Overwrites every secret there is, for a process that ends now: whoever still works with one works with zeros.
+  /// Overwrites all secrets, for a process that is about to end. Other threads that still use a secret then read zeros.
   ///
-  /// Does nothing that a signal handler may not do.
+  /// Safe to call from a signal handler.
   package static func wipeAll() { SecretPages.wipeContents() }
 
-  /// Pages, and what is free in them. Of small slots what is free is chained through its first bytes, which are zeros
-  /// again before it is used.
+  /// The pages and their free slots. The free slots of a small size form a list through their first bytes, which are
+  /// zeroed before a slot is used.
   private struct State {
     let lockLimit: Int
     var mappedByteCount = 0
@@ -60,7 +64,7 @@ package final class SecretArena: Sendable {
         return slot
       }
       if Int(end - next) < size.byteCount {
-        // What is left at the end of the last pages is too small, and stays.
+        // The rest of the previous pages is too small and stays unused.
         next = map(SecretPages.byteCount - SecretPages.headerByteCount)
         end = next + UInt(SecretPages.byteCount - SecretPages.headerByteCount)
       }
@@ -97,16 +101,16 @@ package final class SecretArena: Sendable {
   }
 }
 
-/// How much room a secret gets: sizes of which few are wasted on any, so that what one gives back fits the next.
+/// The size that is allocated for a secret: one of few sizes, so that released memory fits later secrets.
 private struct SlotSize {
   let byteCount: Int
-  /// The number of a size that shares pages; `nil` for one that has its own.
+  /// The index of a size that shares pages, or `nil` if the size has pages of its own.
   let smallClass: Int?
 
   private static let finest = 16
   private static let steps = 4
   private static let largestSmall = 16_384
-  /// Sixteen steps of 16 bytes, then four to each power of two, up to the largest.
+  /// 16 steps of 16 bytes, then 4 steps for each power of two up to the largest small size.
   static let smallClassCount = 16 + 6 * steps
 
   init(holding count: Int) {
@@ -115,7 +119,7 @@ private struct SlotSize {
       (byteCount, smallClass) = (number * Self.finest, number - 1)
       return
     }
-    // The power of two below or at the count, but for the count being one itself.
+    // The largest power of two below the count.
     let power = Int.bitWidth - (count - 1).leadingZeroBitCount - 1
     guard count <= Self.largestSmall else {
       byteCount = 1 << (power + 1)

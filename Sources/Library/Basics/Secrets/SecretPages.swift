@@ -8,17 +8,17 @@ import Synchronization
   import Darwin
 #endif
 
-/// Pages that hold secrets and nothing else. They are never unmapped, so that a signal handler may walk along them.
+/// Pages that contain only secrets. They are never unmapped, so a signal handler can safely iterate over them.
 enum SecretPages {
-  /// Those that many secrets share.
+  /// The size of pages that several secrets share.
   static let byteCount = 65_536
   static let headerByteCount = 64
 
-  /// What stands at the beginning of pages.
+  /// The header at the start of pages.
   private struct Header {
-    /// The address of those that were mapped before.
+    /// The address of the pages that were mapped before these, or 0.
     var older: UInt
-    /// With the header.
+    /// The size including the header.
     var byteCount: Int
     var isInUse: Bool
     var isLocked: Bool
@@ -26,7 +26,7 @@ enum SecretPages {
 
   private static let newest = Atomic<UInt>(0)
 
-  /// How much memory this process may keep from the swap file.
+  /// The number of bytes that this process may lock against swapping.
   static let lockLimit: Int = {
     var limit = rlimit()
     #if canImport(Glibc)
@@ -38,14 +38,14 @@ enum SecretPages {
     return Int(clamping: limit.rlim_cur)
   }()
 
-  /// Maps pages of zeros. That they cannot be locked is no error: the limit of the system may be nothing.
+  /// Maps zeroed pages. Pages that cannot be locked are not an error, because the system's limit may be 0.
   ///
-  /// Ends the process where the system has no memory, as Swift's own allocator does. No input brings that about by
-  /// itself: what is read of one is below a named limit before memory is asked for.
+  /// Ends the process if the system has no memory, as Swift's own allocator does. Input cannot cause this by itself:
+  /// sizes from a file are checked against a limit before memory is requested.
   static func map(_ count: Int, locked: Bool) -> (content: UInt, isLocked: Bool) {
     var flags = MAP_PRIVATE | MAP_ANON
     #if os(Linux)
-      // One call for all of them is several times as fast as a fault for each.
+      // One call for all pages is several times as fast as a page fault for each.
       if count <= byteCount { flags |= MAP_POPULATE }
     #endif
     let mapped = mmap(nil, count, PROT_READ | PROT_WRITE, flags, -1, 0)
@@ -53,7 +53,7 @@ enum SecretPages {
       fatalError("out of memory")
     }
     #if os(Linux)
-      // Core dumps are off in the program; whoever uses the library may have them on.
+      // The program turns core dumps off; other users of the library may not.
       madvise(mapped, count, Int32(MADV_DONTDUMP))
     #endif
     let isLocked = locked && mlock(mapped, count) == 0
@@ -69,12 +69,13 @@ enum SecretPages {
     return (address + UInt(headerByteCount), isLocked)
   }
 
-  /// Gives the system the memory of pages of one secret, which stay mapped and are zeros when they are used again.
+  /// Returns the memory of a single secret's pages to the system. The pages stay mapped and are zeroed when they are
+  /// reused.
   static func returnMemory(of content: UInt, _ count: Int) {
     guard let header = header(of: content) else { return }
     header.pointee.isInUse = false
     #if os(Linux)
-      // The first page has the header.
+      // The first page contains the header.
       let pageSize = Int(getpagesize())
       let all = header.pointee.byteCount
       guard !header.pointee.isLocked, all > pageSize else { return }
@@ -82,10 +83,10 @@ enum SecretPages {
     #endif
   }
 
-  /// Takes pages of one secret that were given back.
+  /// Marks returned pages as used again.
   static func use(_ content: UInt) { header(of: content)?.pointee.isInUse = true }
 
-  /// Overwrites all that stands in pages that are in use.
+  /// Overwrites the contents of all pages in use.
   static func wipeContents() {
     var address = newest.load(ordering: .acquiring)
     while let header = UnsafeMutablePointer<Header>(bitPattern: address) {

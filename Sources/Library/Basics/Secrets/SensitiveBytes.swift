@@ -1,44 +1,44 @@
-/// Bytes of an item that must not be printed and do not outlive their last holder: a secret, or a whole decrypted item.
+/// Bytes of an item that must not be printed or outlive their last owner: a secret, or a whole decrypted item.
 ///
-/// Shared by reference, so that an item can be handed around without copying its secret; overwritten when the last
-/// reference goes. Keys and passwords use the non-copyable `Secret` of DataProtection instead.
+/// Shared by reference, so that items can be passed around without copying their secrets, and overwritten when the last
+/// reference is released. Keys and passwords use the noncopyable `Secret` instead.
 public final class SensitiveBytes: Sendable, CustomStringConvertible, CustomReflectable {
   private let memory: WipedMemory
 
   /// The number of bytes, which is not treated as a secret.
   public var count: Int { memory.count }
-  /// True where there are no bytes.
+  /// Whether there are no bytes.
   public var isEmpty: Bool { count == 0 }
 
-  /// Allocates `count` bytes, zeroed, and lets `body` fill them. The bytes are wiped too where `body` throws.
+  /// Allocates `count` zeroed bytes and lets `body` fill them. The bytes are also overwritten if `body` throws.
   public init<Failure: Error>(
     count: Int, filledBy body: (UnsafeMutableRawBufferPointer) throws(Failure) -> Void
   ) throws(Failure) {
     memory = try WipedMemory(count: count, in: .items, filledBy: body)
   }
 
-  /// Creates a copy of bytes that stay with their owner, who wipes them.
+  /// Creates a copy of bytes. The caller remains responsible for wiping the original.
   public convenience init(copying bytes: UnsafeRawBufferPointer) {
     self.init(count: bytes.count) { (target: UnsafeMutableRawBufferPointer) in
       target.copyMemory(from: bytes)
     }
   }
 
-  /// Creates a copy of an array. The array itself is not wiped: take it for bytes that are no secret yet, or in tests.
+  /// Creates a copy of an array, which is not wiped. For bytes that are not secret yet, and for tests.
   public convenience init(copying bytes: [UInt8]) {
     self.init(count: bytes.count) { (target: UnsafeMutableRawBufferPointer) in
       target.copyBytes(from: bytes)
     }
   }
 
-  /// Lends the bytes for the length of the closure; the pointer must not leave it.
+  /// Calls a closure with the bytes; the pointer must not escape it.
   public func withBytes<Result: ~Copyable, Failure: Error>(
     _ body: (UnsafeRawBufferPointer) throws(Failure) -> Result
   ) throws(Failure) -> Result {
     try body(memory.bytes)
   }
 
-  /// Compares without revealing in its duration where the first difference is.
+  /// Compares the bytes in a time that does not depend on the position of the first difference.
   public func constantTimeEquals(_ other: SensitiveBytes) -> Bool {
     guard count == other.count else { return false }
     var difference: UInt8 = 0
@@ -50,7 +50,7 @@ public final class SensitiveBytes: Sendable, CustomStringConvertible, CustomRefl
   public var customMirror: Mirror { Mirror(self, children: ["count": count]) }
 }
 
-/// Collects bytes that must not outlive their use, such as a list of passwords. What it outgrows is overwritten.
+/// A growing buffer for bytes that must not outlive their use, such as a list of passwords. Old storage is overwritten.
 package struct SensitiveBuffer: ~Copyable {
   private var storage: UnsafeMutableRawBufferPointer
   package private(set) var count = 0
@@ -73,37 +73,37 @@ package struct SensitiveBuffer: ~Copyable {
     count += bytes.count
   }
 
-  /// The text's UTF-8.
+  /// Appends the UTF-8 of a text.
   package mutating func append(_ text: some StringProtocol) {
     let copied: Void? = text.utf8.withContiguousStorageIfAvailable { append(UnsafeRawBufferPointer($0)) }
     if copied == nil { for byte in text.utf8 { append(byte) } }
   }
 
-  /// So many times the same byte.
+  /// Appends a byte repeatedly.
   package mutating func append(_ byte: UInt8, count added: Int) {
     append(count: added) { $0.initializeMemory(as: UInt8.self, repeating: byte) }
   }
 
-  /// So many bytes, all of which `body` writes.
+  /// Appends `added` bytes; `body` must write all of them.
   package mutating func append(count added: Int, filledBy body: (UnsafeMutableRawBufferPointer) -> Void) {
     reserve(added)
     body(UnsafeMutableRawBufferPointer(rebasing: storage[count..<count + added]))
     count += added
   }
 
-  /// A second owner of what was collected; the buffer's own bytes are overwritten with it.
+  /// Returns a copy of the bytes. The buffer's own bytes are overwritten when the buffer is destroyed.
   package borrowing func bytes() -> SensitiveBytes {
     SensitiveBytes(copying: UnsafeRawBufferPointer(rebasing: storage[..<count]))
   }
 
-  /// Lends what was collected for the length of the closure.
+  /// Calls a closure with the bytes; the pointer must not escape it.
   package borrowing func withBytes<Result, Failure: Error>(
     _ body: (UnsafeRawBufferPointer) throws(Failure) -> Result
   ) throws(Failure) -> Result {
     try body(UnsafeRawBufferPointer(rebasing: storage[..<count]))
   }
 
-  /// Overwrites what was collected; the memory is used again.
+  /// Overwrites the bytes and keeps the memory for new ones.
   package mutating func removeAll() {
     wipe(UnsafeMutableRawBufferPointer(rebasing: storage[..<count]))
     count = 0

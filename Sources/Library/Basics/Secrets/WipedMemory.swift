@@ -6,16 +6,19 @@
   import Darwin
 #endif
 
-/// Memory with one owner that is overwritten before it is given back: what `SensitiveBytes` and `Secret` keep theirs in.
+/// Memory with one owner that is overwritten when it is released; the storage of `SensitiveBytes` and `Secret`.
 package struct WipedMemory: ~Copyable, Sendable {
   private nonisolated(unsafe) let storage: UnsafeMutableRawBufferPointer
   private let arena: SecretArena
 
   package var count: Int { storage.count }
 
-  /// Allocates `count` bytes, zeroed, and lets `body` fill them. They are overwritten too where `body` throws.
+  /// Allocates `count` zeroed bytes and lets `body` fill them. The bytes are also overwritten if `body` throws.
   ///
-  /// - Parameter arena: Where they lie; what opens more than itself lies in `.keys`.
+  /// - Parameters:
+  ///   - count: The number of bytes.
+  ///   - arena: The arena to allocate from: `.keys` for a secret that protects other data.
+  ///   - body: Fills the bytes.
   package init<Failure: Error>(
     count: Int, in arena: SecretArena, filledBy body: (UnsafeMutableRawBufferPointer) throws(Failure) -> Void
   ) throws(Failure) {
@@ -32,11 +35,11 @@ package struct WipedMemory: ~Copyable, Sendable {
 
   deinit { arena.release(storage) }
 
-  /// For the length of a call; the pointer must not outlive the owner.
+  /// The bytes; the pointer must not outlive the owner.
   package var bytes: UnsafeRawBufferPointer { UnsafeRawBufferPointer(storage) }
 }
 
-/// Overwrites memory in a way that the optimiser keeps.
+/// Overwrites memory in a way that the optimizer does not remove.
 package func wipe(_ buffer: UnsafeMutableRawBufferPointer) {
   guard let base = buffer.baseAddress, buffer.count > 0 else { return }
   #if canImport(Darwin)

@@ -1,13 +1,14 @@
-/// Comma-separated values (RFC 4180): lines end with CR LF, a field with a comma, a quote or a line end is quoted.
+/// Writes comma-separated values (RFC 4180). Lines end with CR LF; fields with a comma, a quote or a line end are
+/// quoted.
 ///
-/// A field that a spreadsheet would take for a formula gets an apostrophe before it, which spreadsheets do not show.
+/// Fields that a spreadsheet would treat as a formula start with an apostrophe, which spreadsheets do not display.
 package enum CSV {
   package static func line(_ fields: [String]) -> String { self.fields(fields) + "\r\n" }
 
-  /// A line without its end.
+  /// Returns a line without its line end.
   package static func fields(_ fields: [String]) -> String { fields.map(field).joined(separator: ",") }
 
-  /// The lines of a table, without their ends and without empty ones, where they lie.
+  /// Returns the lines of a table in place, without line ends and without empty lines.
   package static func lines(of table: UnsafeRawBufferPointer) -> [UnsafeRawBufferPointer] {
     var lines: [UnsafeRawBufferPointer] = []
     var start = 0
@@ -25,17 +26,17 @@ package enum CSV {
     return lines
   }
 
-  /// Whether a spreadsheet would compute the text instead of showing it. Source: OWASP, "CSV Injection".
+  /// Returns whether a spreadsheet would evaluate the text instead of displaying it. Source: OWASP, "CSV Injection".
   ///
-  /// A telephone number (`+49 170 1234567`) is a name of many accounts, and nothing comes of computing it but itself; a
-  /// password manager would take the apostrophe for a part of it.
+  /// A telephone number (`+49 170 1234567`) is not treated as a formula: many accounts have such a name, evaluating it
+  /// is harmless, and a password manager would import the apostrophe.
   package static func isFormula(_ text: String) -> Bool {
     guard let first = text.unicodeScalars.first else { return false }
     if first == "+", text.wholeMatch(of: /\+[0-9][0-9 ]*/) != nil { return false }
     return ["=", "+", "-", "@", "\t", "\r", "\n", "\u{FF1D}", "\u{FF0B}", "\u{FF0D}", "\u{FF20}"].contains(first)
   }
 
-  /// The same of a text in UTF-8 that is copied nowhere.
+  /// Returns whether a spreadsheet would evaluate UTF-8 text, without copying it.
   package static func isFormula(_ utf8: UnsafeRawBufferPointer) -> Bool {
     guard let first = utf8.first else { return false }
     if first == UInt8(ascii: "+") {
@@ -51,7 +52,7 @@ package enum CSV {
 
   private static func isDigit(_ byte: UInt8) -> Bool { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte) }
 
-  /// The text as a spreadsheet may show it: with an apostrophe before what it would compute.
+  /// Returns the text with an apostrophe before it if a spreadsheet would evaluate it.
   package static func inert(_ text: String) -> String { isFormula(text) ? "'" + text : text }
 
   private static func field(_ text: String) -> String {
@@ -62,7 +63,7 @@ package enum CSV {
 }
 
 extension SensitiveBuffer {
-  /// A field in quotes, its bytes as they are.
+  /// Appends a quoted field without changing its bytes, except for doubled quotes.
   package mutating func appendQuoted(_ bytes: UnsafeRawBufferPointer) {
     let quote = UInt8(ascii: "\"")
     append(quote)
@@ -73,7 +74,7 @@ extension SensitiveBuffer {
     append(quote)
   }
 
-  /// A field as it is, in quotes where it needs them.
+  /// Appends a field, quoted if necessary.
   package mutating func appendField(_ bytes: UnsafeRawBufferPointer) {
     let needsQuotes = bytes.contains { Array(",\"\r\n".utf8).contains($0) }
     if needsQuotes { appendQuoted(bytes) } else { append(bytes) }

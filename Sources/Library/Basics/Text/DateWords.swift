@@ -6,21 +6,21 @@
   import Darwin
 #endif
 
-/// A moment in words that need no locale: "20 November 2026 at 18:04 UTC".
+/// Formats dates in English words, independently of the locale: "20 November 2026 at 18:04 UTC".
 package enum DateWords {
   private static let months = [
     "January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November",
     "December",
   ]
 
-  /// To the minute; parts of a second are left out.
+  /// Returns the date and the time to the minute.
   package static func words(_ date: KeychainDate) -> String {
     let parts = parts(of: date)
     guard parts.count >= 5 else { return day(date) }
     return "\(day(date)) at \(parts[3]):\(parts[4]) UTC"
   }
 
-  /// "20 November 2026"
+  /// Returns the day: "20 November 2026".
   package static func day(_ date: KeychainDate) -> String {
     let parts = parts(of: date)
     guard parts.count >= 3, let month = Int(parts[1]), let day = Int(parts[2]), months.indices.contains(month - 1)
@@ -28,22 +28,22 @@ package enum DateWords {
     return "\(day) \(months[month - 1]) \(parts[0])"
   }
 
-  /// Year, month, day, hours, minutes and seconds.
+  /// Returns the year, month, day, hours, minutes and seconds.
   private static func parts(of date: KeychainDate) -> [Substring] {
     Timestamp.text(of: date).split { "-T:".contains($0) }
   }
 }
 
-/// Moments as text for people: local. Programs get `Timestamp`.
+/// Formats dates for people, in local time. Machine-readable output uses `Timestamp`.
 package enum TimeText {
-  /// "2026-11-20 18:04 CET" in the zone of this machine (`TZ`).
+  /// Returns the date and time in this machine's time zone (`TZ`): "2026-11-20 18:04 CET".
   package static func local(_ date: KeychainDate) -> String {
     guard let fields = fields(of: date, using: localtime_r) else { return "an unknown time" }
     let zone = fields.tm_zone.map { String(cString: $0) } ?? ""
     return zone.isEmpty ? minutes(fields) : minutes(fields) + " " + zone
   }
 
-  /// "2026-11-20" in the zone of this machine.
+  /// Returns the day in this machine's time zone: "2026-11-20".
   package static func localDay(_ date: KeychainDate) -> String {
     fields(of: date, using: localtime_r).map(day) ?? "?"
   }

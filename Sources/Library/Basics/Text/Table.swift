@@ -1,12 +1,12 @@
-/// Rows under a heading, as wide as they need to be and no wider than the terminal.
+/// A table of text that fits the width of the terminal.
 ///
-/// Cells are names and may be hostile: they are escaped here. Where the table is too wide, the widest flexible column
-/// gives way first and its cells are cut with an ellipsis.
+/// Cells may be untrusted names and are escaped here. If the table is too wide, the widest flexible column shrinks
+/// first, and its cells are cut with an ellipsis.
 package struct Table {
   package struct Column {
     package let title: String
     package var isRightAligned = false
-    /// Whether cells may be cut where the table is too wide.
+    /// Whether cells may be cut if the table is too wide.
     package var isFlexible = false
 
     package init(_ title: String, rightAligned: Bool = false, flexible: Bool = false) {
@@ -16,33 +16,36 @@ package struct Table {
     }
   }
 
-  /// Below this, cutting a column would leave nothing to recognize.
+  /// The narrowest width to which a column shrinks, so that its cells remain recognizable.
   package static let minimumColumnWidth = 8
 
   package let columns: [Column]
   private var rows: [[String]] = []
-  /// Rows before these that are made where they are looked at, and how many there are.
+  /// The rows before `rows` that are created on each access, and their number.
   private let made: (count: Int, row: (Int) -> [String])
 
   package init(_ columns: [Column]) { self.init(columns, count: 0) { _ in [] } }
 
-  /// A table of very many rows.
+  /// Creates a table with very many rows.
   ///
-  /// - Parameter row: Makes the cells of a row, as `add` takes them; asked some times for each.
+  /// - Parameters:
+  ///   - columns: The columns.
+  ///   - count: The number of rows.
+  ///   - row: Returns the cells of a row, as for `add(_:)`. Called several times for each row.
   package init(_ columns: [Column], count: Int, row: @escaping (Int) -> [String]) {
     self.columns = columns
     made = (count, row)
   }
 
-  /// Adds a row. Missing cells are empty, surplus cells are left out.
+  /// Appends a row. Missing cells are empty; surplus cells are ignored.
   package mutating func add(_ cells: [String]) { rows.append(cells) }
 
-  /// Whether every cell is shown whole.
+  /// Returns whether all cells fit without being cut.
   package func fits(_ style: TextStyle) -> Bool { Self.total(widths(style)) <= style.width }
 
   private var rowCount: Int { made.count + rows.count }
 
-  /// Made again each time that a row is looked at: all of them would stand a second time beside the lines.
+  /// Returns the cells of a row, created again on each access so that they are not all in memory next to the lines.
   private func cells(_ position: Int, _ style: TextStyle) -> [String] {
     let cells = position < made.count ? made.row(position) : rows[position - made.count]
     return columns.indices.map { $0 < cells.count ? style.adapted(HostileText.shown(cells[$0])) : "" }
@@ -50,7 +53,7 @@ package struct Table {
 
   private static func total(_ widths: [Int]) -> Int { widths.reduce(0, +) + 2 * max(0, widths.count - 1) }
 
-  /// What each column needs.
+  /// Returns the width that each column needs.
   private func widths(_ style: TextStyle) -> [Int] {
     var widths = columns.map { DisplayWidth.columns(of: $0.title) }
     for position in 0..<rowCount {
@@ -61,10 +64,10 @@ package struct Table {
     return widths
   }
 
-  /// The heading, then the rows, without trailing spaces.
+  /// Returns the heading and the rows, without trailing spaces.
   package func lines(style: TextStyle) -> [String] { lines(style, widths(style)) }
 
-  /// The same; where a cell would have to be cut, those of another table.
+  /// Returns the heading and the rows, or those of another table if a cell would have to be cut.
   package func lines(style: TextStyle, orWhereTooWide other: () -> Table) -> [String] {
     let widths = widths(style)
     return Self.total(widths) <= style.width ? lines(style, widths) : other().lines(style: style)
@@ -82,7 +85,7 @@ package struct Table {
       }
       let text = padded.joined(separator: "  ")
       guard let last = text.utf8.lastIndex(where: { $0 != UInt8(ascii: " ") }) else { return "" }
-      // After a byte, where a blank may belong to the character before it.
+      // The cut is after a byte, because a blank may belong to the same character as a combining mark.
       return String(text[..<text.utf8.index(after: last)])
     }
     return [style.painted(line(columns.map(\.title)), .bold)] + (0..<rowCount).map { line(cells($0, style)) }

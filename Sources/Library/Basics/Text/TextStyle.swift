@@ -1,9 +1,9 @@
-/// How text for people looks on one stream: its width, its colors and the characters it may use.
+/// The style of text on one output stream: its width, whether it has colors, and its character set.
 package struct TextStyle: Equatable, Sendable {
-  /// In columns.
+  /// The width in columns.
   package var width: Int
   package var usesColor: Bool
-  /// Whether the locale is UTF-8; otherwise everything becomes ASCII.
+  /// Whether the locale uses UTF-8; otherwise all text is converted to ASCII.
   package var isUnicode: Bool
 
   package init(width: Int, usesColor: Bool, isUnicode: Bool) {
@@ -14,13 +14,14 @@ package struct TextStyle: Equatable, Sendable {
 
   package static let plain = TextStyle(width: 80, usesColor: false, isUnicode: true)
 
-  /// The text in a color, where the stream has colors.
+  /// Returns the text in a color if the stream has colors.
   package func painted(_ text: String, _ color: Color?) -> String {
     guard usesColor, let color, !text.isEmpty else { return text }
     return "\u{1B}[\(color.rawValue)m\(text)\u{1B}[0m"
   }
 
-  /// The text in characters that the locale can show: our own signs have a spelling in ASCII, all others are escaped.
+  /// Returns the text in characters of the locale: typographic signs get an ASCII replacement, other characters are
+  /// escaped.
   package func adapted(_ text: String) -> String {
     guard !isUnicode, !text.utf8.allSatisfy({ $0 < 0x80 }) else { return text }
     var result = ""
@@ -34,14 +35,14 @@ package struct TextStyle: Equatable, Sendable {
     return result
   }
 
-  /// The style of what stands behind an indentation.
+  /// Returns the style for text after an indentation.
   package func narrowed(by columns: Int) -> TextStyle {
     var narrower = self
     narrower.width -= columns
     return narrower
   }
 
-  /// What stands for a text that was cut off.
+  /// The sign for omitted text.
   package var ellipsis: String { isUnicode ? "…" : "..." }
 
   private static let spelledInASCII: [Unicode.Scalar: String] = [
@@ -49,7 +50,7 @@ package struct TextStyle: Equatable, Sendable {
   ]
 }
 
-/// What color adds to a text that says the same without it.
+/// Colors that emphasize text. The text must be understandable without them.
 package enum Color: String, Sendable {
   case bold = "1"
   case faint = "2"

@@ -1,6 +1,6 @@
 import CUTF8Proc
 
-/// Text broken at its spaces. A word that is too long stands alone and whole: a path that is cut is of no use.
+/// Breaks text at its spaces. A word that is too long stays whole on a line of its own, because a cut path is unusable.
 package enum WordWrap {
   package static func lines(of text: String, columns: Int) -> [String] {
     var lines: [String] = []
@@ -24,7 +24,7 @@ package enum WordWrap {
     return lines
   }
 
-  /// The text behind a label, its further lines aligned under its first.
+  /// Returns the lines of a text after a label, with further lines aligned to the first.
   package static func labeled(_ label: String, _ text: String, columns: Int) -> [String] {
     let indent = DisplayWidth.columns(of: label)
     let space = String(repeating: " ", count: indent)
@@ -34,9 +34,9 @@ package enum WordWrap {
   }
 }
 
-/// How many columns a text takes on a terminal.
+/// Measures the columns that text occupies on a terminal.
 ///
-/// Source: Unicode Standard Annex #11, "East Asian Width", as utf8proc has it; emoji by their presentation.
+/// Source: Unicode Standard Annex #11, "East Asian Width", as implemented by utf8proc; emoji by their presentation.
 package enum DisplayWidth {
   package static func columns(of text: String) -> Int {
     if text.utf8.allSatisfy({ $0 >= 0x20 && $0 < 0x7F }) { return text.utf8.count }
@@ -44,7 +44,8 @@ package enum DisplayWidth {
   }
 
   package static func columns(of character: Character) -> Int {
-    // Most are, and what Unicode says of each costs a search. A line break of two characters has one ASCII value.
+    // Most characters are ASCII, and looking up Unicode properties is slow. A CR LF is one character with one ASCII
+    // value.
     if let letter = character.asciiValue, letter >= 0x20, letter < 0x7F { return 1 }
     var widest = 0
     for scalar in character.unicodeScalars {
@@ -54,7 +55,7 @@ package enum DisplayWidth {
     return widest
   }
 
-  /// The text, shortened to at most this many columns; the ellipsis takes the place of what was cut.
+  /// Returns the text, shortened to the given number of columns with an ellipsis at its end.
   package static func cut(_ text: String, columns limit: Int, ellipsis: String) -> String {
     guard columns(of: text) > limit else { return text }
     let room = limit - columns(of: ellipsis)
@@ -70,13 +71,13 @@ package enum DisplayWidth {
     return taken + ellipsis
   }
 
-  /// The text with spaces after it, or before it, up to this many columns.
+  /// Returns the text padded with spaces to a number of columns.
   package static func padded(_ text: String, columns width: Int, rightAligned: Bool = false) -> String {
     let space = String(repeating: " ", count: max(0, width - columns(of: text)))
     return rightAligned ? space + text : text + space
   }
 
-  /// A mark has no column of its own; what is visible has one at least.
+  /// Returns the width of a scalar: 0 for a combining mark, at least 1 for a visible character.
   private static func columns(of scalar: Unicode.Scalar) -> Int {
     switch scalar.properties.generalCategory {
     case .nonspacingMark, .enclosingMark, .format, .control: return 0
@@ -88,27 +89,27 @@ package enum DisplayWidth {
 }
 
 extension DisplayWidth {
-  /// The version of utf8proc that this process runs with.
+  /// The version of utf8proc in this process.
   package static var libraryVersion: String { String(cString: utf8proc_version()) }
 }
 
 extension TextStyle {
-  /// Returns a name from a file, made safe to show and cut to the size of a line or table column. A name may be a
-  /// megabyte long and appear in every row.
+  /// Returns a name from a file, escaped and cut to the width of a line or table column. A name may be a megabyte long
+  /// and appear in every row.
   package func shownName(_ name: String) -> String {
     adapted(HostileText.shown(name, columns: max(width, Table.minimumColumnWidth), ellipsis: ellipsis))
   }
 }
 
 extension HostileText {
-  /// The start of a name for an error's text, which is escaped where it is shown.
+  /// Returns the start of a name for an error's text, which is escaped when it is displayed.
   package static func shortened(_ text: String, columns: Int) -> String {
     DisplayWidth.cut(String(text.unicodeScalars.prefix(columns * 8)), columns: columns, ellipsis: "…")
   }
 
-  /// The name, safe to show and at most this many columns wide.
+  /// Returns a name, escaped and cut to a number of columns.
   package static func shown(_ text: String, columns: Int, ellipsis: String = "…") -> String {
-    // A name may be a megabyte long: no more of it is looked at than could be shown.
+    // A name may be a megabyte long, so only the part that can be visible is processed.
     let start = String(text.unicodeScalars.prefix(columns * 8 + 8))
     return DisplayWidth.cut(shown(start), columns: columns, ellipsis: ellipsis)
   }

@@ -1,9 +1,9 @@
 import Foundation
 
-/// A value that threads work with one after another.
+/// A value that only one thread at a time can access.
 ///
-/// Behind the system's lock and not the standard library's `Mutex`: where threads meet, that one waits inside the standard
-/// library, where the thread sanitizer does not see who follows whom, and tells of races that are none.
+/// It uses `NSLock` instead of the standard library's `Mutex`: the thread sanitizer does not see the mutex synchronize
+/// threads, and reports data races that do not exist.
 package struct Locked<Value: ~Copyable>: ~Copyable, @unchecked Sendable {
   @usableFromInline nonisolated(unsafe) let value: UnsafeMutablePointer<Value>
   @usableFromInline let lock = SystemLock()
@@ -18,7 +18,7 @@ package struct Locked<Value: ~Copyable>: ~Copyable, @unchecked Sendable {
     value.deallocate()
   }
 
-  /// Lends the value. Whoever asks again inside of `body` waits for ever.
+  /// Calls a closure with the value. A nested call from the closure deadlocks.
   @inlinable package borrowing func withLock<Result: ~Copyable, Failure: Error>(
     _ body: (inout sending Value) throws(Failure) -> sending Result
   ) throws(Failure) -> sending Result {
@@ -28,7 +28,7 @@ package struct Locked<Value: ~Copyable>: ~Copyable, @unchecked Sendable {
   }
 }
 
-/// Keeps Foundation out of what is compiled into other parts.
+/// Keeps Foundation out of code that is inlined into other modules.
 @usableFromInline
 final class SystemLock: Sendable {
   private let system = NSLock()

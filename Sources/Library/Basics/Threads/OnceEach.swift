@@ -1,11 +1,11 @@
 import Foundation
 
-/// Values that are made once for each key, whoever asks for one first; the others wait for it.
+/// A cache that computes each value once, even if several threads request it at the same time; the others wait.
 ///
-/// What could not be made is not remembered: the next that asks tries again. No more than `capacity` values are kept, and
-/// the oldest goes first.
+/// Failed computations are not cached, so the next request tries again. The cache keeps at most `capacity` values and
+/// removes the oldest first.
 package final class OnceEach<Key: Hashable & Sendable, Value: Sendable>: @unchecked Sendable {
-  // Every stored value is read and written with the lock held.
+  // All stored properties are accessed only with the lock held.
   private let changed = NSCondition()
   private let capacity: Int
   private var values: [Key: Value] = [:]
@@ -13,17 +13,19 @@ package final class OnceEach<Key: Hashable & Sendable, Value: Sendable>: @unchec
   private var underway: Set<Key> = []
   private var madeCount = 0
 
-  /// - Parameter capacity: How many values are kept, at least 1.
+  /// Creates an empty cache.
+  ///
+  /// - Parameter capacity: The most values to keep, at least 1.
   package init(capacity: Int) { self.capacity = max(1, capacity) }
 
-  /// How many values were made so far.
+  /// The number of values that have been computed.
   package var count: Int {
     changed.lock()
     defer { changed.unlock() }
     return madeCount
   }
 
-  /// The value of a key, made where it is not there; no lock is held meanwhile.
+  /// Returns the value for a key, and computes it if necessary. No lock is held during the computation.
   package func value<Failure: Error>(for key: Key, make: () throws(Failure) -> Value) throws(Failure) -> Value {
     if let value = claim(key) { return value }
     do throws(Failure) {
@@ -36,7 +38,7 @@ package final class OnceEach<Key: Hashable & Sendable, Value: Sendable>: @unchec
     }
   }
 
-  /// Returns the stored value for a key; `nil` if the caller has to make it.
+  /// Returns the cached value for a key, or `nil` if the caller has to compute it.
   private func claim(_ key: Key) -> Value? {
     changed.lock()
     defer { changed.unlock() }

@@ -1,39 +1,37 @@
 import Foundation
 
-/// Work on many things at once, whose results come in the order of the things.
+/// Processes elements on several threads and delivers the results in the order of the elements.
 ///
-/// What runs at once is bounded, and so is what waits: however many things there are, the memory that is taken depends on
-/// the number of jobs alone.
+/// The numbers of running and of waiting elements are bounded, so memory use depends only on the number of jobs.
 package enum ParallelMap {
-  /// How many jobs there are where nobody says it: one for each core that this process may use.
+  /// The default number of jobs: one for each core that this process may use.
   package static var standardJobCount: Int { max(1, ProcessInfo.processInfo.activeProcessorCount) }
 
-  /// How far work may be ahead of what was delivered, in things for each job: one slow thing does not stop the others.
+  /// The number of elements for each job that may be ahead of delivery, so that a slow element does not stop the
+  /// others.
   package static let leadOfJob = 4
 
-  /// How long is waited for a result before it is asked whether to go on, in seconds.
+  /// The time to wait for a result before `shouldContinue` is called again, in seconds.
   private static let patience = 0.05
 
-  /// Works on each thing that `next` gives, with at most `jobs` of them at once, and delivers the results in their order.
+  /// Processes each element that `next` returns, at most `jobs` at once, and delivers the results in order.
   ///
-  /// Where a job asks for this itself, it does the work alone, and so does a single job on its caller's thread: what runs at once
-  /// stays bounded by the jobs that there are.
-  ///
-  /// `next`, `shouldContinue` and `deliver` are called on the caller's thread, one at a time; `work` on others, but for a
-  /// single job, which has none. All calls have ended when this returns or throws. If the system refuses a thread, the
-  /// running jobs do the work. If no job runs, the caller's thread does it.
+  /// A single job works on the caller's thread. So does a call from within a job, which keeps the number of threads
+  /// bounded. `next`, `shouldContinue` and `deliver` are always called on the caller's thread, one at a time. All calls
+  /// have ended when this function returns or throws. If the system refuses a thread, the running jobs do the work. If
+  /// no job runs, the caller's thread does it.
   ///
   /// - Parameters:
-  ///   - jobs: At least 1.
+  ///   - jobs: The number of jobs, at least 1.
   ///   - startThread: Starts the thread of a job.
-  ///   - next: The things, one after the other; `nil` after the last.
-  ///   - shouldContinue: Asked between things and several times a second. Where it answers `false` nothing new is begun;
-  ///     what runs has to look for itself, and what it comes to is not delivered.
-  ///   - work: What is done with one thing.
-  ///   - deliver: Takes one result.
-  /// - Returns: Whether everything was delivered; `false` where `shouldContinue` ended it.
-  /// - Throws: What `next`, `deliver` or the work on the first thing that failed throws; everything before it was
-  ///   delivered, and nothing behind it is.
+  ///   - next: Returns the next element, or `nil` after the last.
+  ///   - shouldContinue: Called between elements and several times a second. If it returns `false`, no new work starts.
+  ///     Running work has to check for itself, and its results are not delivered.
+  ///   - work: Processes one element.
+  ///   - deliver: Receives one result.
+  /// - Returns: Whether everything was delivered; `false` if `shouldContinue` returned `false`.
+  /// - Throws: The error of `next`, `deliver`, or the first element whose work failed. All results before it were
+  ///   delivered, and none after it.
   @discardableResult
   package static func run<Input: Sendable, Output: Sendable, Failure: Error>(
     jobs: Int, startThread: WorkThread.Starter = WorkThread.start, next: () throws(Failure) -> Input?,
@@ -56,7 +54,7 @@ package enum ParallelMap {
         if let input = try next() {
           pool.add(input, at: given)
           given += 1
-          // A job is begun when there is something for it to do.
+          // A job starts only when there is an element for it.
           if given <= jobs, pool.startJob(startThread) { started += 1 }
         } else {
           isAtEnd = true
@@ -77,13 +75,13 @@ package enum ParallelMap {
 
   private static let jobKey = "keyhaul.job"
 
-  /// Whether the thread that asks does the work of a job.
+  /// Whether the current thread runs a job.
   private static var isJob: Bool {
     get { Thread.current.threadDictionary[jobKey] != nil }
     set { Thread.current.threadDictionary[jobKey] = newValue ? true : nil }
   }
 
-  /// Does a single job's work on the thread of its caller.
+  /// Runs work as a job on the caller's thread.
   private static func alone<Output, Failure: Error>(_ work: () throws(Failure) -> Output) throws(Failure) -> Output {
     let wasJob = isJob
     isJob = true
@@ -91,7 +89,7 @@ package enum ParallelMap {
     return try work()
   }
 
-  /// What the jobs share. Every stored value is read and written with the lock held.
+  /// The state that the jobs share. All stored properties are accessed only with the lock held.
   private final class Pool<Input: Sendable, Output: Sendable, Failure: Error>: @unchecked Sendable {
     private let changed = NSCondition()
     private let work: @Sendable (Input) throws(Failure) -> Output
@@ -102,6 +100,8 @@ package enum ParallelMap {
 
     init(work: @escaping @Sendable (Input) throws(Failure) -> Output) { self.work = work }
 
+    /// Starts a job.
+    ///
     /// - Returns: `false` if no thread can be started for the job.
     func startJob(_ startThread: WorkThread.Starter) -> Bool {
       locked { jobCount += 1 }
@@ -115,7 +115,7 @@ package enum ParallelMap {
       return isRunning
     }
 
-    /// Works on the next waiting element, on the caller's thread. To be called only if no job runs, because it does not
+    /// Processes the next waiting element on the caller's thread. To be called only if no job runs, because it does not
     /// wait for an element.
     func workOnce() {
       changed.lock()
@@ -138,7 +138,7 @@ package enum ParallelMap {
       return results.removeValue(forKey: place)
     }
 
-    /// Begins nothing new and waits for what runs.
+    /// Drops the waiting elements and waits for the running ones.
     func finish() {
       changed.lock()
       defer { changed.unlock() }
@@ -148,7 +148,7 @@ package enum ParallelMap {
       while jobCount > 0 { changed.wait() }
     }
 
-    /// The next thing to work on, waited for; `nil` at the end.
+    /// Waits for the next element and returns it, or `nil` at the end.
     private func take() -> (place: Int, input: Input)? {
       changed.lock()
       defer { changed.unlock() }

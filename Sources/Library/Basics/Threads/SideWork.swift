@@ -1,14 +1,14 @@
 import Foundation
 
-/// One piece of work on a thread of its own, beside what its owner does. It ends with its owner, done or not.
+/// A thread for one piece of work, which is stopped when this object is released.
 package final class SideWork: Sendable {
-  /// Whether the owner still wants the work. Waits up to the given number of seconds for a refusal; with 0, returns at
+  /// Returns whether the work should continue. Waits up to the given number of seconds for a stop; with 0, returns at
   /// once.
   package typealias Demand = @Sendable (_ seconds: Double) -> Bool
 
   private let state = State()
 
-  /// Begins the work.
+  /// Starts the work.
   ///
   /// - Parameters:
   ///   - startThread: Starts the thread.
@@ -31,7 +31,7 @@ package final class SideWork: Sendable {
 
   deinit { state.stop() }
 
-  /// What the thread and the owner share. Every stored value is read and written with the lock held.
+  /// The state that the thread and its owner share. All stored properties are accessed only with the lock held.
   private final class State: @unchecked Sendable {
     private let changed = NSCondition()
     private var wanted = true
@@ -52,7 +52,7 @@ package final class SideWork: Sendable {
       changed.unlock()
     }
 
-    /// Waits until the work has ended: what it holds is gone then.
+    /// Stops the work and waits for its end, after which it has released everything.
     func stop() {
       changed.lock()
       defer { changed.unlock() }

@@ -1,6 +1,6 @@
 internal import CKeyhaul
 
-/// A thread for work that secrets may pass through: what the work left on its stack is overwritten before it counts as ended.
+/// Starts threads for work on secrets: the stack of the work is overwritten before the thread counts as ended.
 ///
 /// The only place where this project starts threads. For most work, use `ParallelMap` or `SideWork`, which wait for its
 /// end. Nothing here uses libdispatch's threads, because libdispatch waits forever if the system refuses a thread.
@@ -9,15 +9,15 @@ package enum WorkThread {
   package typealias Starter =
     @Sendable (_ work: @escaping @Sendable () -> Void, _ ended: @escaping @Sendable () -> Void) -> Bool
 
-  /// As of the first thread on Linux and Apple's systems.
+  /// The stack size of the first thread on Linux and on Apple's systems.
   private static let stackByteCount = 8 << 20
 
   /// Starts a thread.
   ///
   /// - Parameters:
-  ///   - work: What it does.
-  ///   - ended: Called on it when nothing of the work is left.
-  /// - Returns: Whether the thread runs. If `false`, the system has refused it, and neither closure is ever called.
+  ///   - work: The work.
+  ///   - ended: Called on the same thread after the work's stack was overwritten.
+  /// - Returns: Whether the thread was started. If `false`, the system refused it, and neither closure is ever called.
   package static func start(_ work: @escaping @Sendable () -> Void, ended: @escaping @Sendable () -> Void) -> Bool {
     let body = Unmanaged.passRetained(Body(work, ended))
     let status = keyhaul_start_thread(

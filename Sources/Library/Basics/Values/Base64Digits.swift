@@ -1,6 +1,6 @@
-/// Bytes as base64 (RFC 4648, section 4), a digit at a time: where they go is the caller's, for they may be a secret.
+/// Encodes and decodes base64 (RFC 4648, section 4). Secrets are encoded only into memory that is wiped.
 package enum Base64Digits {
-  /// The digits in one text, for what is no secret.
+  /// Returns the digits of bytes that are not secret.
   package static func text(of bytes: [UInt8]) -> String {
     String(unsafeUninitializedCapacity: digitCount(of: bytes.count)) { digits in
       bytes.withRawBytes { write($0, into: UnsafeMutableRawBufferPointer(digits)) }
@@ -10,9 +10,9 @@ package enum Base64Digits {
 
   private static let alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/".utf8)
 
-  /// The bytes that digits stand for, which may have blanks and ends of lines between them.
+  /// Decodes digits, which may have blanks and line ends between them.
   ///
-  /// - Returns: `nil` for what is not base64.
+  /// - Returns: The bytes, or `nil` if the text is not base64.
   package static func bytes(of text: some Sequence<UInt8>) -> [UInt8]? {
     var bytes: [UInt8] = []
     var (bits, digitCount, paddingCount) = (UInt32(0), 0, 0)
@@ -29,7 +29,7 @@ package enum Base64Digits {
       bytes += [UInt8(bits >> 16 & 0xFF), UInt8(bits >> 8 & 0xFF), UInt8(bits & 0xFF)]
     }
     guard digitCount.isMultiple(of: 4), paddingCount <= 2 else { return nil }
-    // Of the last group two digits stand for one byte, three for two.
+    // In the last group, two digits encode one byte, and three encode two.
     switch paddingCount {
     case 1: bytes += [UInt8(bits >> 10 & 0xFF), UInt8(bits >> 2 & 0xFF)]
     case 2: bytes.append(UInt8(bits >> 4 & 0xFF))
@@ -62,12 +62,12 @@ package enum Base64Digits {
     }
   }
 
-  /// Adds the digits of bytes that may be a secret.
+  /// Appends the digits of bytes that may be secret.
   package static func append(_ bytes: UnsafeRawBufferPointer, to buffer: inout SensitiveBuffer) {
     buffer.append(count: digitCount(of: bytes.count)) { write(bytes, into: $0) }
   }
 
-  /// Of so many bytes, the padding included.
+  /// Returns the number of digits for a number of bytes, padding included.
   private static func digitCount(of byteCount: Int) -> Int { (byteCount + 2) / 3 * 4 }
 
   private static func write(_ bytes: UnsafeRawBufferPointer, into digits: UnsafeMutableRawBufferPointer) {

@@ -1,5 +1,5 @@
 extension [UInt8] {
-  /// Lends the bytes with a typed error, which the standard library's `withUnsafeBytes` does not carry.
+  /// Calls a closure with the bytes and passes on its typed error, unlike the standard library's `withUnsafeBytes`.
   @inlinable
   package func withRawBytes<Result: ~Copyable, Failure: Error>(
     _ body: (UnsafeRawBufferPointer) throws(Failure) -> Result
@@ -7,7 +7,7 @@ extension [UInt8] {
     try span.bytes.withUnsafeBytes(body)
   }
 
-  /// So many bytes, which the closure fills; zeros until then.
+  /// Creates an array of `count` zeroed bytes and lets the closure fill them.
   @inlinable
   package init<Failure: Error>(
     count: Int, filledBy body: (UnsafeMutableRawBufferPointer) throws(Failure) -> Void
@@ -20,14 +20,14 @@ extension [UInt8] {
   }
 }
 
-/// Returns an unsigned integer's bytes, the most significant first; as many as the type has.
+/// Returns the bytes of an unsigned integer, the most significant first.
 package func bigEndianBytes(_ value: some FixedWidthInteger & UnsignedInteger) -> [UInt8] {
   withUnsafeBytes(of: value.bigEndian) { Array($0) }
 }
 
-/// Returns the unsigned integer whose bytes these are, the most significant first.
+/// Returns the unsigned integer with these bytes, the most significant first.
 ///
-/// - Parameter bytes: At most 8; of a longer collection the last 8 count.
+/// - Parameter bytes: At most 8 bytes; of a longer collection, only the last 8 count.
 @inlinable
 package func bigEndianInteger(_ bytes: some Collection<UInt8>) -> UInt64 {
   var number: UInt64 = 0
@@ -35,19 +35,19 @@ package func bigEndianInteger(_ bytes: some Collection<UInt8>) -> UInt64 {
   return number
 }
 
-/// UTF-8 taken apart where it lies, for text that must not be copied into a `String`.
+/// Decodes UTF-8 in place, for text that must not be copied to a `String`.
 package enum UTF8Scalars {
-  /// U+FEFF, which Windows programs write before a text in UTF-8 to say what it is.
+  /// U+FEFF, which Windows programs write at the start of a text to mark it as UTF-8.
   ///
-  /// Source: The Unicode Standard, section 23.8; RFC 8259, section 8.1, lets a reader of JSON pass over it.
+  /// Source: The Unicode Standard, section 23.8; RFC 8259, section 8.1, lets a JSON parser ignore it.
   package static let byteOrderMark: [UInt8] = [0xEF, 0xBB, 0xBF]
 
-  /// Returns how many bytes a mark at the start of a text takes: 3, or 0 if there is none.
+  /// Returns the number of bytes of a byte order mark at the start of a text: 3, or 0 if there is none.
   package static func byteOrderMarkCount(of text: some Sequence<UInt8>) -> Int {
     text.starts(with: byteOrderMark) ? byteOrderMark.count : 0
   }
 
-  /// Calls `body` with each scalar and its bytes; a replacement character stands for what is not UTF-8.
+  /// Calls `body` with each scalar and its bytes. Invalid bytes are reported as a replacement character.
   package static func forEach(
     in utf8: UnsafeRawBufferPointer, _ body: (Unicode.Scalar, UnsafeRawBufferPointer) -> Void
   ) {
@@ -58,12 +58,14 @@ package enum UTF8Scalars {
     }
   }
 
-  /// Whether the bytes are UTF-8, as `String(validating:as:)` decides it.
+  /// Returns whether the bytes are UTF-8, with the same result as `String(validating:as:)`.
   package static func isValid(_ utf8: UnsafeRawBufferPointer) -> Bool {
     utf8.allSatisfy { $0 < 0x80 } || walk(utf8) { _, _ in }
   }
 
-  /// - Returns: Whether all of it was UTF-8.
+  /// Calls `body` with each scalar, or with `nil` if the bytes are invalid.
+  ///
+  /// - Returns: Whether all bytes are UTF-8.
   private static func walk(
     _ utf8: UnsafeRawBufferPointer, _ body: (Unicode.Scalar?, UnsafeRawBufferPointer) -> Void
   ) -> Bool {
@@ -87,7 +89,7 @@ package enum UTF8Scalars {
 }
 
 extension String {
-  /// What UTF-8 bytes say; `nil` for others. As `init(validating:as:)`, which takes several times as long for ASCII.
+  /// Creates a text from UTF-8, or `nil` if the bytes are not UTF-8. Faster than `init(validating:as:)` for ASCII.
   package init?(utf8 bytes: UnsafeRawBufferPointer) {
     if bytes.allSatisfy({ $0 < 0x80 }) {
       self.init(decoding: bytes, as: UTF8.self)
@@ -96,7 +98,7 @@ extension String {
     }
   }
 
-  /// Two lower-case digits a byte.
+  /// Creates a text of two lower-case hexadecimal digits for each byte.
   package init(hexadecimal bytes: some Collection<UInt8>) {
     self.init(unsafeUninitializedCapacity: 2 * bytes.count) { text in
       var count = 0
@@ -113,7 +115,7 @@ extension String {
     value < 10 ? UInt8(ascii: "0") + value : UInt8(ascii: "a") + value - 10
   }
 
-  /// Whether the two are the same bytes; `==` also takes composed and decomposed letters as equal.
+  /// Returns whether two texts have the same bytes; `==` also treats composed and decomposed letters as equal.
   package func hasSameBytes(as other: String) -> Bool {
     guard utf8.count == other.utf8.count else { return false }
     let compared = utf8.withContiguousStorageIfAvailable { mine in
@@ -122,7 +124,7 @@ extension String {
     return (compared ?? nil) ?? utf8.elementsEqual(other.utf8)
   }
 
-  /// Feeds the bytes, so that texts with the same bytes hash alike.
+  /// Hashes the bytes, so that texts with the same bytes have the same hash.
   package func hashBytes(into hasher: inout Hasher) {
     let fed: Void? = utf8.withContiguousStorageIfAvailable { hasher.combine(bytes: UnsafeRawBufferPointer($0)) }
     if fed == nil { Array(utf8).withUnsafeBytes { hasher.combine(bytes: $0) } }

@@ -1,10 +1,11 @@
-/// A day of the proleptic Gregorian calendar, to and from days since 2001-01-01.
+/// A day in the proleptic Gregorian calendar, convertible to and from days since 2001-01-01.
 package struct CivilDate {
   package let year: Int64
   package let month: Int64
   package let day: Int64
 
-  /// 2001-01-01 counted from the first day of March of year 0, where the leap day ends the year.
+  /// The day number of 2001-01-01, counted from March 1 of year 0; with years that start in March, the leap day comes
+  /// last.
   private static let referenceDay: Int64 = 730_791
   private static let daysPerEra: Int64 = 146_097
 
@@ -42,19 +43,19 @@ package struct CivilDate {
 }
 
 extension Int64 {
-  /// Division that rounds down, so that the remainder is never negative. The divisor is above zero.
+  /// Returns the quotient rounded down, so that the remainder is never negative. The divisor must be positive.
   package func quotientAndRemainder(flooredBy divisor: Int64) -> (quotient: Int64, remainder: Int64) {
     let (quotient, remainder) = quotientAndRemainder(dividingBy: divisor)
     return remainder < 0 ? (quotient - 1, remainder + divisor) : (quotient, remainder)
   }
 }
 
-/// The digits of a date's fraction of a second.
+/// The decimal digits of a date's fraction of a second.
 package enum SecondFraction {
-  /// The digits after the point, counted up from the whole second below: those of the shortest decimal that gives this
-  /// double again, and for a negative number their complement to one, done in decimal.
+  /// Returns the digits after the decimal point, relative to the next lower whole second: the digits of the shortest
+  /// decimal that gives the same double. For a negative number, they are the complement to one, computed in decimal.
   package static func digits(of seconds: Double) -> [UInt8] {
-    // Digits with one point, and an exponent where the number is very large or small.
+    // `description` has one decimal point, and an exponent if the number is very large or small.
     let decimal = Array(seconds.magnitude.description.utf8)
     let mantissa = decimal.prefix { $0 != UInt8(ascii: "e") }
     let exponent = Int(String(decoding: decimal.dropFirst(mantissa.count + 1), as: UTF8.self)) ?? 0
@@ -66,7 +67,7 @@ package enum SecondFraction {
     return seconds < 0 ? complement(of: fraction) : fraction
   }
 
-  /// The digits of one less a fraction whose last digit is not zero.
+  /// Returns the digits of one minus a fraction whose last digit is not zero.
   package static func complement(of fraction: [UInt8]) -> [UInt8] {
     guard let last = fraction.indices.last else { return fraction }
     return fraction.indices.map { index in

@@ -1,48 +1,48 @@
-/// A moment as the keychain keeps it: seconds since 2001-01-01T00:00:00Z as a double.
+/// A date as the keychain stores it: seconds since 2001-01-01T00:00:00Z as a double.
 ///
-/// A date that was read from DER remembers its text, because decoding and encoding again can give other digits for
-/// dates near 2001 (rewriting an item must not change it). Equality and hashing look at the seconds alone.
+/// A date that was decoded from DER keeps its text, because decoding and encoding again can change the digits of dates
+/// near 2001, and rewriting an item must not change it. Equality and hashing use only the seconds.
 public struct KeychainDate: Sendable, Hashable, Comparable {
-  /// Seconds since 2001-01-01T00:00:00Z, fractions included, as Foundation counts.
+  /// The seconds since 2001-01-01T00:00:00Z, fractions included, as in Foundation.
   public let secondsSinceReferenceDate: Double
-  /// The GeneralizedTime text this was decoded from, if it was.
+  /// The GeneralizedTime text from which the date was decoded, or `nil`.
   public let encodedText: String?
 
-  /// Creates a date of a number of seconds since 2001-01-01T00:00:00Z.
+  /// Creates a date from a number of seconds since 2001-01-01T00:00:00Z.
   public init(secondsSinceReferenceDate: Double, encodedText: String? = nil) {
     self.secondsSinceReferenceDate = secondsSinceReferenceDate
     self.encodedText = encodedText
   }
 
-  /// 2001-01-01T00:00:00Z, the default of unset dates.
+  /// 2001-01-01T00:00:00Z, the default for dates that are not set.
   public static let reference = KeychainDate(secondsSinceReferenceDate: 0)
-  /// Seconds between the Unix epoch and 2001-01-01T00:00:00Z.
+  /// The seconds between the Unix epoch and 2001-01-01T00:00:00Z.
   static let unixEpochOffset: Double = 978_307_200
 
-  /// Creates a date of a Unix time in seconds.
+  /// Creates a date from a Unix time in seconds.
   public init(secondsSince1970: Double) {
     self.init(secondsSinceReferenceDate: secondsSince1970 - Self.unixEpochOffset)
   }
 
-  /// Creates a date of a Unix time in microseconds, as a clock tells it.
+  /// Creates a date from a Unix time in microseconds, as clocks report it.
   ///
-  /// The epoch is subtracted as an integer and the seconds are rounded once, so the date's text has at most six digits of
-  /// a fraction, as those that iPhones write.
+  /// The epoch is subtracted as an integer and the seconds are rounded once. The date's text therefore has at most six
+  /// decimal places, like dates that iPhones write.
   public init(microsecondsSince1970: Int64) {
     let (difference, overflow) = microsecondsSince1970.subtractingReportingOverflow(
       Int64(Self.unixEpochOffset) * 1_000_000)
     self.init(secondsSinceReferenceDate: Double(overflow ? Int64.min : difference) / 1_000_000)
   }
 
-  /// The date so many seconds later, to the microsecond.
+  /// Returns the date that is later by a number of seconds, rounded to the microsecond.
   package func adding(seconds: Double) -> KeychainDate {
     let sum = secondsSinceReferenceDate + seconds
-    // Beyond some 300 years a double of seconds is no finer than a microsecond.
+    // Beyond about 300 years, a double of seconds is not more precise than a microsecond.
     guard sum.magnitude < 10_000_000_000 else { return KeychainDate(secondsSinceReferenceDate: sum) }
     return KeychainDate(secondsSinceReferenceDate: (sum * 1_000_000).rounded() / 1_000_000)
   }
 
-  /// The same date as Unix time, in seconds.
+  /// The Unix time in seconds.
   public var secondsSince1970: Double { secondsSinceReferenceDate + Self.unixEpochOffset }
 
   public static func == (left: Self, right: Self) -> Bool {

@@ -1,7 +1,7 @@
-/// RFC 3339 text in UTC ("2026-11-20T18:04:00.25Z") of a moment, with as many digits of the second as it has.
+/// Formats and parses RFC 3339 dates in UTC ("2026-11-20T18:04:00.25Z"), with as many decimal places as the date has.
 package enum Timestamp {
   private static let secondsPerDay: Double = 86_400
-  /// Years 1 to 9999 are representable; a moment outside them is written as the nearest end.
+  /// The first second that can be formatted: years 1 to 9999 are supported, and other dates become the nearest of them.
   package static let earliest: Double = -63_113_904_000
   package static let latest: Double = 252_423_993_599
 
@@ -12,7 +12,7 @@ package enum Timestamp {
     let days = (whole / secondsPerDay).rounded(.down)
     let secondOfDay = Int(whole - days * secondsPerDay)
     let date = CivilDate(daysSinceReference: Int64(days))
-    // Digit by digit: a document has two of these for each of its items.
+    // Writing single digits is fast, and a document has two dates for each of its items.
     let text = String(unsafeUninitializedCapacity: 20) { text in
       var place = 0
       func put(_ number: Int, digits: Int, before mark: Unicode.Scalar?) {
@@ -37,10 +37,12 @@ package enum Timestamp {
     return clamped == whole ? text : text + fraction(of: clamped) + "Z"
   }
 
-  /// The day alone ("2026-11-20"), in UTC.
+  /// Returns only the day ("2026-11-20"), in UTC.
   package static func day(of date: KeychainDate) -> String { String(text(of: date).prefix(10)) }
 
-  /// - Returns: `nil` if the text is not RFC 3339 or names a day or time that does not exist.
+  /// Parses a date.
+  ///
+  /// - Returns: The date, or `nil` if the text is not RFC 3339 or the day or time does not exist.
   package static func date(from text: String) -> KeychainDate? {
     var cursor = Cursor(bytes: Array(text.utf8))
     guard let year = cursor.number(digits: 4), cursor.take("-"), let month = cursor.number(digits: 2), cursor.take("-"),
@@ -60,22 +62,22 @@ package enum Timestamp {
     return seconds(whole, fraction).map { KeychainDate(secondsSinceReferenceDate: $0) }
   }
 
-  /// The digits behind the point, with the point; empty for a whole second.
+  /// Returns the decimal places with the point before them, or nothing for a whole second.
   private static func fraction(of seconds: Double) -> String {
     let digits = SecondFraction.digits(of: seconds)
     return digits.isEmpty || digits.count > maximumFractionDigits ? "" : "." + String(decoding: digits, as: UTF8.self)
   }
 
-  /// The most digits of a fraction, so that a long text cannot cost anything.
+  /// The most decimal places, so that a long text costs no time.
   private static let maximumFractionDigits = 30
 
-  /// Parsed as one decimal, so that a text that was written here gives back the very same number.
+  /// Returns the seconds, parsed as one decimal, so that a formatted date is parsed to exactly the same number.
   private static func seconds(_ whole: Int, _ fraction: String) -> Double? {
     guard whole < 0 else { return Double("\(whole).\(fraction)0") }
     var digits = Array(fraction.utf8)
     while digits.last == UInt8(ascii: "0") { digits.removeLast() }
     guard !digits.isEmpty else { return Double(whole) }
-    // A fraction counts up from the whole second below, and a negative decimal down.
+    // The decimal places count up from the lower whole second, but a negative decimal counts down.
     return Double("-\(-whole - 1).\(String(decoding: SecondFraction.complement(of: digits), as: UTF8.self))")
   }
 
@@ -108,7 +110,7 @@ package enum Timestamp {
       return String(decoding: found, as: UTF8.self)
     }
 
-    /// Seconds east of Greenwich.
+    /// Parses the offset from UTC, in seconds east of Greenwich.
     mutating func offset() -> Int? {
       if take("Z") || take("z") { return 0 }
       let sign = take("+") ? 1 : take("-") ? -1 : 0

@@ -1,19 +1,19 @@
-/// The hyphenated text of sixteen bytes: keybag and item identifiers, without Foundation.
+/// Formats and parses hyphenated UUIDs of keybags and items, without Foundation.
 package enum UUIDText {
   private static let byteCount = 36
 
-  /// Upper case, as the keychain writes item identifiers; `nil` unless there are sixteen bytes.
+  /// Returns a UUID in upper case, as the keychain writes item identifiers, or `nil` unless there are 16 bytes.
   package static func uppercase(_ bytes: [UInt8]) -> String? { bytes.count == 16 ? uppercase(SIMD16(bytes)) : nil }
 
-  /// Upper case.
+  /// Returns a UUID in upper case.
   package static func uppercase(_ bytes: SIMD16<UInt8>) -> String { hyphenated(bytes, letters: UInt8(ascii: "A")) }
 
-  /// Lower case, as a backup writes `keybag-uuid`; `nil` unless there are sixteen bytes.
+  /// Returns a UUID in lower case, as a backup writes `keybag-uuid`, or `nil` unless there are 16 bytes.
   package static func lowercase(_ bytes: [UInt8]) -> String? {
     bytes.count == 16 ? hyphenated(SIMD16(bytes), letters: UInt8(ascii: "a")) : nil
   }
 
-  /// Whether a text is one in upper case.
+  /// Returns whether a text is a UUID in upper case.
   package static func isUppercase(_ text: UnsafeRawBufferPointer) -> Bool {
     guard text.count == byteCount else { return false }
     for (place, sign) in text.enumerated() {
@@ -23,7 +23,7 @@ package enum UUIDText {
     return true
   }
 
-  /// Writes the sixteen bytes of a text in upper case.
+  /// Writes the 16 bytes of an upper-case UUID.
   package static func write(uppercase text: UnsafeRawBufferPointer, to target: UnsafeMutableRawBufferPointer) {
     var place = 0
     for index in 0..<min(16, target.count) {

@@ -1,14 +1,14 @@
 import Basics
 import KeychainFormats
 
-/// Walks forward through DER, never past the end it was given: one-byte tags, definite lengths in their shortest form.
+/// Reads DER, never past its end: one-byte tags, and definite lengths in their shortest form.
 ///
-/// Lends the places of values, so that a private key need not pass through an array. The pointer must outlive the
-/// cursor. Source: ITU-T X.690, chapters 8 and 10.
+/// Values are returned in place, so that a private key is not copied to an array. The bytes must outlive the cursor.
+/// Source: ITU-T X.690, chapters 8 and 10.
 struct ASN1Cursor {
   struct Element {
     let tag: Tag
-    /// With its tag and length.
+    /// The element with its tag and length.
     let whole: UnsafeRawBufferPointer
     let contents: UnsafeRawBufferPointer
 
@@ -28,9 +28,9 @@ struct ASN1Cursor {
     static let sequence = Tag(rawValue: 0x30)
     static let set = Tag(rawValue: 0x31)
 
-    /// `[number]`, constructed, as explicit tags are.
+    /// Returns `[number]`, constructed, like explicit tags.
     static func explicit(_ number: UInt8) -> Tag { Tag(rawValue: 0xA0 | number) }
-    /// `[number]`, primitive, as implicit tags of strings are.
+    /// Returns `[number]`, primitive, like implicit tags of strings.
     static func implicit(_ number: UInt8) -> Tag { Tag(rawValue: 0x80 | number) }
   }
 
@@ -40,10 +40,10 @@ struct ASN1Cursor {
 
   var isAtEnd: Bool { rest.isEmpty }
 
-  /// The tag of what follows, without stepping over it.
+  /// The tag of the next element, which is not skipped, or `nil` at the end.
   var nextTag: Tag? { rest.first.map(Tag.init(rawValue:)) }
 
-  /// Steps over one element.
+  /// Reads an element.
   mutating func next(_ what: @autoclosure () -> String) throws(MaterialError) -> Element {
     guard rest.count >= 2 else { throw MaterialError(.malformed, "it ends before \(what())") }
     let tag = Tag(rawValue: rest[0])
@@ -69,19 +69,19 @@ struct ASN1Cursor {
       contents: UnsafeRawBufferPointer(rebasing: rest[headerCount..<end]))
   }
 
-  /// Steps over one element, which has this tag.
+  /// Reads an element that must have the given tag.
   mutating func next(_ tag: Tag, _ what: @autoclosure () -> String) throws(MaterialError) -> Element {
     let element = try next(what())
     guard element.tag == tag else { throw MaterialError(.malformed, "\(what()) has another type") }
     return element
   }
 
-  /// Steps over an element where it has this tag.
+  /// Reads the next element if it has the given tag; otherwise returns `nil` and skips nothing.
   mutating func nextIfPresent(_ tag: Tag, _ what: @autoclosure () -> String) throws(MaterialError) -> Element? {
     nextTag == tag ? try next(what()) : nil
   }
 
-  /// The digits of an integer that is not negative, most significant first, without a leading zero; empty for 0.
+  /// Reads a nonnegative integer and returns its bytes, the most significant first, without a leading zero; none for 0.
   mutating func nextUnsigned(_ what: @autoclosure () -> String) throws(MaterialError) -> UnsafeRawBufferPointer {
     let contents = try next(.integer, what()).contents
     guard let first = contents.first, first < 0x80 else {
@@ -94,7 +94,7 @@ struct ASN1Cursor {
     return UnsafeRawBufferPointer(rebasing: contents[1...])
   }
 
-  /// The contents of a bit string of whole bytes.
+  /// Reads a bit string of whole bytes and returns its contents.
   mutating func nextBitString(_ what: @autoclosure () -> String) throws(MaterialError) -> UnsafeRawBufferPointer {
     try Self.wholeBytes(of: next(.bitString, what()), what())
   }
@@ -111,11 +111,11 @@ struct ASN1Cursor {
   }
 }
 
-/// Writes DER elements whose contents are no secret.
+/// Encodes DER elements whose contents are not secret.
 enum ASN1Encoding {
   static func element(_ tag: ASN1Cursor.Tag, _ contents: [UInt8]) -> [UInt8] { header(tag, contents.count) + contents }
 
-  /// Tag and length of an element whose contents follow.
+  /// Returns the tag and length of an element.
   static func header(_ tag: ASN1Cursor.Tag, _ count: Int) -> [UInt8] {
     guard count >= 0x80 else { return [tag.rawValue, UInt8(count)] }
     let digits = bigEndianBytes(UInt64(count)).drop { $0 == 0 }

@@ -1,7 +1,7 @@
 import Basics
 internal import COpenSSL
 
-/// A whole number of OpenSSL, not negative, that may be part of a private key: overwritten at its end.
+/// A nonnegative integer of OpenSSL. It may be part of a private key, so it is overwritten when it is destroyed.
 struct BigNumber: ~Copyable {
   fileprivate let handle: OpaquePointer
 
@@ -10,7 +10,7 @@ struct BigNumber: ~Copyable {
     self.handle = handle
   }
 
-  /// Most significant byte first. The caller bounds the length.
+  /// Creates a number from bytes, the most significant first. The caller limits their number.
   init(_ bytes: UnsafeRawBufferPointer) throws(MaterialError) {
     guard let count = Int32(exactly: bytes.count) else { throw .openSSL("a number of \(bytes.count) bytes") }
     try self.init(adopting: BN_bin2bn(bytes.baseAddress?.assumingMemoryBound(to: UInt8.self), count, nil))
@@ -22,13 +22,13 @@ struct BigNumber: ~Copyable {
   var isZero: Bool { BN_is_zero(handle) == 1 }
   var isOdd: Bool { BN_is_odd(handle) == 1 }
 
-  /// For calls that take a number of OpenSSL and do not keep it.
+  /// Calls a closure with OpenSSL's number, which must not escape it.
   borrowing func withHandle<Result>(_ body: (OpaquePointer) -> Result) -> Result { body(handle) }
 
   borrowing func equals(_ other: borrowing BigNumber) -> Bool { BN_cmp(handle, other.handle) == 0 }
   borrowing func isLess(than other: borrowing BigNumber) -> Bool { BN_cmp(handle, other.handle) < 0 }
 
-  /// The number less one; it is not zero.
+  /// Returns the number minus one. The number must not be zero.
   borrowing func minusOne() throws(MaterialError) -> BigNumber {
     let result = try BigNumber(adopting: BN_dup(handle))
     guard BN_sub_word(result.handle, 1) == 1 else { throw .openSSL("BN_sub_word") }
@@ -42,7 +42,7 @@ struct BigNumber: ~Copyable {
     return result
   }
 
-  /// The rest of a division by `modulus`, which is not zero.
+  /// Returns the remainder of a division by `modulus`, which must not be zero.
   borrowing func modulo(_ modulus: borrowing BigNumber) throws(MaterialError) -> BigNumber {
     let scratch = try Scratch()
     let result = try BigNumber(adopting: BN_new())
@@ -50,7 +50,7 @@ struct BigNumber: ~Copyable {
     return result
   }
 
-  /// Room for intermediate results, which OpenSSL overwrites too.
+  /// Memory for intermediate results, which OpenSSL overwrites.
   private struct Scratch: ~Copyable {
     let handle: OpaquePointer
 

@@ -1,53 +1,52 @@
 public import Basics
 import KeychainFormats
 
-/// What a keychain keeps of an X.509 certificate beside its bytes.
+/// The attributes that a keychain stores for an X.509 certificate, with the certificate itself.
 public struct CertificateFacts: Sendable, Hashable {
-  /// The certificate.
+  /// The certificate in DER.
   public let der: [UInt8]
-  /// 1 to 3: what `kSecAttrCertificateType` says (3 is X.509 version 3).
+  /// The version, 1 to 3, for `kSecAttrCertificateType`.
   public let version: Int
   /// The contents of the subject's Name without its outer tag and length, with each PrintableString in upper case and
-  /// single blanks, as `SecCertificateCopyNormalizedSubjectSequence` has them inside its sequence. Empty where the
-  /// subject is.
+  /// with single blanks, like the contents of `SecCertificateCopyNormalizedSubjectSequence`. Empty if the subject is.
   public let subject: [UInt8]
-  /// The same of the issuer.
+  /// The contents of the issuer's Name, normalized in the same way.
   public let issuer: [UInt8]
-  /// The contents of the serial number's INTEGER, its leading zero included.
+  /// The contents of the serial number's INTEGER, including a leading zero.
   public let serialNumber: [UInt8]
-  /// What the certificate's extension says, `nil` if it has none.
+  /// The subject key identifier from the certificate's extension, or `nil` if there is none.
   public let subjectKeyID: [UInt8]?
-  /// SHA-1 of the public key without its algorithm, 20 bytes: of PKCS#1 or of 04‖X‖Y, and so the `klbl` of its key.
+  /// The SHA-1 of the public key without its algorithm, 20 bytes: of PKCS#1 or 04‖X‖Y. It equals the `klbl` of the key.
   public let publicKeyHash: [UInt8]
-  /// Algorithm and size of the public key, `nil` for a key that keychains don't store, such as Ed25519.
+  /// The algorithm and size of the public key, or `nil` if keychains do not store such a key, such as Ed25519.
   public let publicKey: PublicKey?
-  /// What a person knows it by: the subject's common name, or else its unit, its organization or whatever comes first.
-  /// Hostile text.
+  /// The subject's common name, or else its unit, its organization or its first text; `nil` if there is none. Untrusted
+  /// text.
   public let subjectSummary: String?
 
   /// The algorithm and the size of a certificate's public key.
   public struct PublicKey: Sendable, Hashable {
     /// RSA, or the curve.
     public let algorithm: KeyMaterial.Algorithm
-    /// The size in bits, as `kSecAttrKeySizeInBits` counts it.
+    /// The size in bits, as in `kSecAttrKeySizeInBits`.
     public let sizeInBits: Int
   }
 
-  /// A larger certificate is refused unread; real ones have a few thousand bytes.
+  /// The most bytes of a certificate; real ones have a few thousand.
   public static let maximumByteCount = 262_144
-  /// Of a serial number, in bytes. Apple `SecCertificate.c` (`SecCertificateParse`); RFC 5280 allows 20.
+  /// The most bytes of a serial number. Apple `SecCertificate.c` (`SecCertificateParse`); RFC 5280 allows 20.
   public static let maximumSerialNumberByteCount = 37
 
   /// Reads a certificate in DER.
   ///
-  /// - Throws: `.malformed`, `.overLimit`, `.unsupported` for a version that X.509 doesn't have.
+  /// - Throws: `.malformed`; `.overLimit`; `.unsupported` for a version that X.509 does not have.
   public init(der: [UInt8]) throws(MaterialError) {
     self = try der.withRawBytes { (bytes) throws(MaterialError) in try CertificateFacts(bytes) }
   }
 
-  /// Reads the certificates of a file: one in DER, or any number in PEM, whose other blocks are passed over.
+  /// Reads the certificates in a file: one in DER, or any number in PEM, where other blocks are ignored.
   ///
-  /// - Throws: `.unexpectedKind` where there is none.
+  /// - Throws: `.unexpectedKind` if there are none; `.malformed`, `.overLimit` or `.unsupported` for a bad one.
   public static func all(in file: UnsafeRawBufferPointer) throws(MaterialError) -> [CertificateFacts] {
     guard file.count <= maximumByteCount else { throw overLimit(file.count) }
     if file.first == ASN1Cursor.Tag.sequence.rawValue { return [try CertificateFacts(file)] }
@@ -63,19 +62,19 @@ public struct CertificateFacts: Sendable, Hashable {
     return certificates
   }
 
-  /// Reads the certificates of a file in an array; as `all(in:)` for a buffer.
+  /// Reads the certificates in a file, like `all(in:)` for a buffer.
   ///
-  /// - Throws: `.unexpectedKind` where there is none.
+  /// - Throws: `.unexpectedKind` if there are none; `.malformed`, `.overLimit` or `.unsupported` for a bad one.
   public static func all(in file: [UInt8]) throws(MaterialError) -> [CertificateFacts] {
     try file.withRawBytes { (bytes) throws(MaterialError) in try all(in: bytes) }
   }
 
-  /// The same of a file that may hold a private key beside them.
+  /// Reads the certificates in a file that may also contain a private key.
   public static func all(in file: SensitiveBytes) throws(MaterialError) -> [CertificateFacts] {
     try file.withBytes { (bytes) throws(MaterialError) in try all(in: bytes) }
   }
 
-  /// Reads a certificate in DER, or the first of a file in PEM.
+  /// Reads a certificate in DER, or the first one in a PEM file.
   public init(pemOrDER file: [UInt8]) throws(MaterialError) {
     self = try Self.all(in: file)[0]
   }
@@ -108,7 +107,7 @@ public struct CertificateFacts: Sendable, Hashable {
     publicKey = try Self.publicKey(certificate.publicKeyInfo())
   }
 
-  /// The certificate's public key in the form in which a keychain stores it, `nil` if keychains store no such key.
+  /// The public key as a keychain stores it, or `nil` if keychains do not store such a key.
   public var publicKeyMaterial: KeyMaterial? {
     get throws(MaterialError) {
       let info = try der.withRawBytes { (bytes) throws(MaterialError) in
@@ -118,7 +117,7 @@ public struct CertificateFacts: Sendable, Hashable {
     }
   }
 
-  /// A key in DER, or the DER of something else, gets a better answer than OpenSSL's.
+  /// Checks the outer structure, to report a key or other DER more clearly than OpenSSL does.
   private static func checkShape(_ bytes: UnsafeRawBufferPointer) throws(MaterialError) {
     var outer = ASN1Cursor(bytes)
     var members = try outer.next(.sequence, "the certificate").cursor
@@ -145,7 +144,7 @@ public struct CertificateFacts: Sendable, Hashable {
     try publicKeyMaterial(info).map { PublicKey(algorithm: $0.algorithm, sizeInBits: $0.sizeInBits) }
   }
 
-  /// A certificate over a key that no keychain stores is a certificate all the same.
+  /// Returns the public key, or `nil` if keychains do not store such a key, which does not invalidate the certificate.
   private static func publicKeyMaterial(_ info: [UInt8]) throws(MaterialError) -> KeyMaterial? {
     do throws(MaterialError) {
       return try info.withRawBytes { (bytes) throws(MaterialError) in try KeyMaterial.publicKeyInfo(bytes) }
@@ -156,17 +155,17 @@ public struct CertificateFacts: Sendable, Hashable {
   }
 }
 
-/// Names of a certificate that a keychain does not store.
+/// Names in a certificate that a keychain does not store.
 extension CertificateFacts {
-  /// The e-mail addresses of the subject and of the alternative names, each once. Hostile text; empty where they cannot be
-  /// read.
+  /// The e-mail addresses in the subject and the alternative names, without duplicates. Untrusted text; empty if they
+  /// cannot be read.
   public var emailAddresses: [String] {
     let found = try? der.withRawBytes { (bytes) throws(MaterialError) in try X509Certificate(der: bytes).emailAddresses
     }
     return found ?? []
   }
 
-  /// The last common name of the subject; `nil` if it has none. Hostile text.
+  /// The last common name of the subject, or `nil` if there is none. Untrusted text.
   public var commonName: String? {
     let found = try? der.withRawBytes { (bytes) throws(MaterialError) in
       try X509Certificate(der: bytes).subject().withRawBytes { (name) throws(MaterialError) in
@@ -177,9 +176,10 @@ extension CertificateFacts {
   }
 }
 
-/// What searches for certificates compare beside the stored attributes.
+/// Values that searches for certificates compare in addition to the stored attributes.
 extension CertificateFacts {
-  /// The DER of a Name as `subject` and `issuer` hold it; `nil` for bytes that are none.
+  /// Returns the normalized contents of a Name in DER, like `subject` and `issuer`, or `nil` if the bytes are not a
+  /// Name.
   package static func normalizedName(_ der: [UInt8]) -> [UInt8]? {
     try? der.withRawBytes { (bytes) throws(MaterialError) in try DistinguishedName(bytes).normalizedContents }
   }
@@ -189,10 +189,10 @@ extension CertificateFacts {
   /// The DER of the normalized issuer.
   package var issuerSequence: [UInt8] { ASN1Encoding.element(.sequence, issuer) }
 
-  /// Whether a moment lies between the two of the certificate's validity, both included.
+  /// Returns whether a date is within the certificate's validity, both ends included.
   ///
   /// Source: RFC 5280, 4.1.2.5; Apple `SecItemServer.c` (`_FilterWithDate`).
-  /// - Returns: Also false where the validity cannot be read.
+  /// - Returns: `false` also if the validity cannot be read.
   package func isValid(at date: KeychainDate) -> Bool {
     guard let period = try? der.withRawBytes({ (bytes) throws(MaterialError) in try Self.validity(bytes) }) else {
       return false
@@ -225,7 +225,8 @@ extension CertificateFacts {
     return date
   }
 
-  /// A UTCTime may lack its seconds in BER (ITU-T X.680, 47.3), and so in certificates; Apple reads such ones.
+  /// Adds seconds to a UTCTime. BER allows times without seconds (ITU-T X.680, 47.3), some certificates have them, and
+  /// Apple accepts them.
   private static func withSeconds(_ text: UnsafeRawBufferPointer) -> [UInt8] {
     ASN1Encoding.element(.utcTime, Array(text.dropLast()) + Array("00".utf8) + Array(text.suffix(1)))
   }

@@ -1,15 +1,17 @@
-/// A name of a certificate, as a keychain compares and stores it.
+/// A name in a certificate, normalized as a keychain compares and stores it.
 ///
-/// The stored bytes are the contents of the Name, without the tag and length of its outer SEQUENCE, with every
-/// PrintableString in upper case, blanks around it removed and blanks inside it made one. Strings of other types stay
-/// as they are. Source: Apple `SecCertificate.c` (`createNormalizedX501Name`); RFC 5280, 4.1.2.4.
+/// The stored bytes are the contents of the Name, without the tag and length of its outer SEQUENCE. Each
+/// PrintableString is in upper case, without outer blanks and with single inner blanks. Other strings are unchanged.
+/// Source: Apple `SecCertificate.c` (`createNormalizedX501Name`); RFC 5280, 4.1.2.4.
 struct DistinguishedName {
   let normalizedContents: [UInt8]
-  /// What a person knows the name by: its common name, or else its unit, its organization or whatever comes first.
+  /// The common name, or else the unit, the organization or the first text; `nil` if there is none.
   let summary: String?
-  /// The last common name in the name; `nil` if there is none.
+  /// The last common name, or `nil` if there is none.
   let commonName: String?
 
+  /// Reads a name.
+  ///
   /// - Parameter name: The DER of a Name.
   init(_ name: UnsafeRawBufferPointer) throws(MaterialError) {
     var outer = ASN1Cursor(name)
@@ -42,7 +44,7 @@ struct DistinguishedName {
     case commonName, organizationalUnit, organization, other
 
     init(_ identifier: UnsafeRawBufferPointer) {
-      // Arc 2.5.4 of X.520.
+      // Attributes of X.520 have the arc 2.5.4.
       guard identifier.count == 3, identifier[0] == 0x55, identifier[1] == 0x04 else {
         self = .other
         return
@@ -66,7 +68,7 @@ struct DistinguishedName {
     return ASN1Encoding.element(.printableString, text)
   }
 
-  /// The types whose bytes are text without another encoding. Teletex is read as ASCII alone.
+  /// Returns the text of a string type that needs no conversion, or `nil`. Teletex strings are treated as ASCII.
   private static func text(of value: ASN1Cursor.Element) -> String? {
     let types: [UInt8] = [0x0C, 0x12, 0x13, 0x14, 0x16, 0x1A]
     if value.tag.rawValue == 0x1E { return bigEndianText(of: value.contents) }
@@ -74,7 +76,7 @@ struct DistinguishedName {
     return String(validating: value.contents, as: UTF8.self)
   }
 
-  /// BMPString: two bytes a character.
+  /// Returns the text of a BMPString, with two bytes for each character.
   private static func bigEndianText(of bytes: UnsafeRawBufferPointer) -> String? {
     guard !bytes.isEmpty, bytes.count.isMultiple(of: 2) else { return nil }
     let units = stride(from: 0, to: bytes.count, by: 2).map { UInt16(bytes[$0]) << 8 | UInt16(bytes[$0 + 1]) }

@@ -2,22 +2,22 @@ import Basics
 internal import COpenSSL
 internal import KeychainFormats
 
-/// The curves of NIST whose keys a keychain stores (SEC 2; FIPS 186-4, D.1.2).
+/// The NIST curves of keys that a keychain stores (SEC 2; FIPS 186-4, D.1.2).
 public enum EllipticCurve: Int, Sendable, CaseIterable, Hashable {
-  /// NIST P-256 (secp256r1), 32 bytes a coordinate.
+  /// NIST P-256 (secp256r1), with coordinates of 32 bytes.
   case p256 = 256
-  /// NIST P-384 (secp384r1), 48 bytes a coordinate.
+  /// NIST P-384 (secp384r1), with coordinates of 48 bytes.
   case p384 = 384
-  /// NIST P-521 (secp521r1), 66 bytes a coordinate.
+  /// NIST P-521 (secp521r1), with coordinates of 66 bytes.
   case p521 = 521
 
-  /// The size in bits, which `kSecAttrKeySizeInBits` says.
+  /// The size in bits, as in `kSecAttrKeySizeInBits`.
   public var sizeInBits: Int { rawValue }
 
-  /// Of a coordinate or a private number, in bytes.
+  /// The size of a coordinate or a private number, in bytes.
   var coordinateSize: Int { (rawValue + 7) / 8 }
 
-  /// X and Y with the leading 04, in bytes.
+  /// The size of 04‖X‖Y, in bytes.
   var pointSize: Int { 1 + 2 * coordinateSize }
 
   /// The contents of the curve's object identifier (RFC 5480, 2.1.1.1).
@@ -37,7 +37,9 @@ public enum EllipticCurve: Int, Sendable, CaseIterable, Hashable {
     }
   }
 
-  /// - Parameter element: The parameters of an EC key: the name of a curve, or one spelled out, which is refused.
+  /// Creates a curve from the parameters of an EC key.
+  ///
+  /// - Parameter element: The parameters. Only the name of a curve is supported, not explicit parameters.
   init(_ element: ASN1Cursor.Element) throws(MaterialError) {
     guard element.tag == .objectIdentifier else {
       throw MaterialError(.unsupported, "the key spells out its curve instead of naming it")
@@ -48,10 +50,10 @@ public enum EllipticCurve: Int, Sendable, CaseIterable, Hashable {
     self = curve
   }
 
-  /// A point as 04, X and Y.
+  /// Returns a point as 04‖X‖Y.
   ///
-  /// - Parameter encoded: The same, or 02 or 03 and X (SEC 1, 2.3.3).
-  /// - Throws: `.malformed` for what is no point of the curve.
+  /// - Parameter encoded: The point as 04‖X‖Y, or as 02 or 03 and X (SEC 1, 2.3.3).
+  /// - Throws: `.malformed` if the bytes are not a point on the curve.
   func point(_ encoded: UnsafeRawBufferPointer) throws(MaterialError) -> [UInt8] {
     let group = try Group(self)
     let point = try Point(group)
@@ -63,9 +65,9 @@ public enum EllipticCurve: Int, Sendable, CaseIterable, Hashable {
     return try point.uncompressed(self, group)
   }
 
-  /// The public key that belongs to a private number.
+  /// Returns the public key of a private number.
   ///
-  /// - Throws: `.malformed` where the number is 0 or not below the curve's order.
+  /// - Throws: `.malformed` if the number is 0 or not less than the curve's order.
   func publicKey(of number: UnsafeRawBufferPointer) throws(MaterialError) -> [UInt8] {
     let group = try Group(self)
     let point = try Point(group)

@@ -3,12 +3,12 @@ import COpenSSL
 import KeychainFormats
 
 extension KeyMaterial {
-  /// Reads a key from whatever a person has: PEM or DER of PKCS#1, SEC 1, PKCS#8 or SubjectPublicKeyInfo, or 04‖X‖Y(‖K).
+  /// Reads a key in PEM or DER of PKCS#1, SEC 1, PKCS#8 or SubjectPublicKeyInfo, or as 04‖X‖Y(‖K).
   ///
-  /// A PEM file may hold certificates and curve parameters beside its one key. 97 bytes that begin with 04 are a public
-  /// key of P-384 or a private one of P-256; the point decides.
-  /// - Throws: `.encrypted` for a key behind a password; `.unexpectedKind` for something else than one key;
-  ///   `.unsupported`, `.mismatch`, `.malformed`, `.overLimit`.
+  /// A PEM file may also contain certificates and curve parameters, but only one key. 97 bytes that start with 04 can
+  /// be a public key of P-384 or a private key of P-256; the one whose point is on its curve is used.
+  /// - Throws: `.encrypted` for an encrypted key; `.unexpectedKind` if the file does not contain exactly one key;
+  ///   `.unsupported`, `.mismatch`, `.malformed` or `.overLimit` for a bad key.
   public init(parsing bytes: UnsafeRawBufferPointer) throws(MaterialError) {
     guard bytes.count <= Self.maximumByteCount else {
       throw MaterialError(.overLimit, "it has \(bytes.count) bytes; the limit is \(Self.maximumByteCount)")
@@ -24,16 +24,16 @@ extension KeyMaterial {
     }
   }
 
-  /// Reads a key from bytes that are wiped by their last holder: PEM, DER, or the form in which a keychain stores it.
+  /// Reads a key from bytes that are wiped by their last owner: PEM, DER, or as a keychain stores it.
   ///
   /// - Throws: `.malformed`, `.encrypted`, `.unexpectedKind`, `.unsupported`, `.overLimit` or `.mismatch`.
   public init(parsing bytes: SensitiveBytes) throws(MaterialError) {
     self = try bytes.withBytes { (buffer) throws(MaterialError) in try KeyMaterial(parsing: buffer) }
   }
 
-  /// Reads a key in the form in which a keychain stores it, knowing what it is.
+  /// Reads a key of a known type as a keychain stores it.
   ///
-  /// - Throws: `.malformed` for bytes that are no such key; `.unsupported`, `.mismatch`, `.overLimit`.
+  /// - Throws: `.malformed` if the bytes are not such a key; `.unsupported`, `.mismatch` or `.overLimit`.
   public init(
     externalRepresentation bytes: UnsafeRawBufferPointer, keyType: KeyType, half: Half
   ) throws(MaterialError) {
@@ -69,7 +69,7 @@ extension KeyMaterial {
         if bytes.count == curve.pointSize { return try KeyMaterial(curve, point: bytes) }
         if bytes.count == curve.pointSize + curve.coordinateSize { return try pair(curve, bytes) }
       } catch {
-        // That the halves differ says more than that the bytes are no point of another curve.
+        // A mismatch is more specific than the error that the bytes are not a point on another curve.
         if fault?.code != .mismatch { fault = error }
       }
     }
@@ -77,7 +77,9 @@ extension KeyMaterial {
     return nil
   }
 
-  /// - Parameter bytes: As long as the curve's point and private number.
+  /// Creates a private key.
+  ///
+  /// - Parameter bytes: 04‖X‖Y‖K, with the sizes of the curve.
   private static func pair(
     _ curve: EllipticCurve, _ bytes: UnsafeRawBufferPointer
   ) throws(MaterialError) -> KeyMaterial {
@@ -112,7 +114,7 @@ extension KeyMaterial {
 
   // MARK: DER
 
-  /// Tells the structures apart by the types of their first members.
+  /// Reads a DER key, whose structure the types of its first members identify.
   private static func structure(_ bytes: UnsafeRawBufferPointer) throws(MaterialError) -> KeyMaterial {
     var outer = ASN1Cursor(bytes)
     var members = try outer.next(.sequence, "the key").cursor
@@ -133,7 +135,7 @@ extension KeyMaterial {
     }
   }
 
-  /// SubjectPublicKeyInfo (RFC 5280, 4.1.2.7).
+  /// Reads a SubjectPublicKeyInfo (RFC 5280, 4.1.2.7).
   static func publicKeyInfo(_ bytes: UnsafeRawBufferPointer) throws(MaterialError) -> KeyMaterial {
     var outer = ASN1Cursor(bytes)
     var members = try outer.next(.sequence, "the public key").cursor
@@ -147,7 +149,7 @@ extension KeyMaterial {
     }
   }
 
-  /// PKCS#8, with or without a public key (RFC 5958).
+  /// Reads PKCS#8, with or without a public key (RFC 5958).
   private static func privateKeyInfo(_ bytes: UnsafeRawBufferPointer) throws(MaterialError) -> KeyMaterial {
     var outer = ASN1Cursor(bytes)
     var members = try outer.next(.sequence, "the private key").cursor
@@ -174,7 +176,7 @@ extension KeyMaterial {
     }
   }
 
-  /// ECPrivateKey of SEC 1 (RFC 5915).
+  /// Reads an ECPrivateKey of SEC 1 (RFC 5915).
   private static func namedCurveKey(
     _ bytes: UnsafeRawBufferPointer, on outerCurve: EllipticCurve? = nil, _ points: [UnsafeRawBufferPointer] = []
   ) throws(MaterialError) -> KeyMaterial {
@@ -207,7 +209,7 @@ extension KeyMaterial {
     return try KeyMaterial(curve, number: number, points: points + (given.map { [$0] } ?? []))
   }
 
-  /// The two algorithms that keychains know (RFC 3279, 2.3.1; RFC 5480, 2.1.1).
+  /// The two algorithms that keychains support (RFC 3279, 2.3.1; RFC 5480, 2.1.1).
   enum AlgorithmIdentifier {
     case rsa
     case ellipticCurve(EllipticCurve)
@@ -232,10 +234,10 @@ extension KeyMaterial {
 }
 
 extension KeyMaterial {
-  /// The key as other programs read it: a private one as PKCS#8 (RFC 5958), a public one as SubjectPublicKeyInfo
-  /// (RFC 5280, 4.1.2.7), in PEM.
+  /// The key in PEM for other programs: a private key as PKCS#8 (RFC 5958), a public key as SubjectPublicKeyInfo (RFC
+  /// 5280, 4.1.2.7).
   ///
-  /// - Throws: `.failed` where OpenSSL refuses the key.
+  /// - Throws: `.failed` if OpenSSL rejects the key.
   public var pem: SensitiveBytes {
     get throws(MaterialError) {
       switch half {
@@ -263,7 +265,7 @@ extension KeyMaterial {
     return ASN1Encoding.element(.sequence, algorithmIdentifier + ASN1Encoding.element(.bitString, [0] + publicKey))
   }
 
-  /// Lends the DER of the PKCS#8 structure, which is overwritten afterwards.
+  /// Calls a closure with the DER of the PKCS#8 structure, which is then overwritten.
   private func withPrivateKeyInfo<Result>(
     _ body: (UnsafeRawBufferPointer) -> Result
   ) throws(MaterialError) -> Result {
@@ -277,8 +279,8 @@ extension KeyMaterial {
     return body(UnsafeRawBufferPointer(start: bytes, count: count))
   }
 
-  /// The DER of the algorithm's own structure: RSAPrivateKey as it is stored (RFC 8017, A.1.2), or ECPrivateKey
-  /// (RFC 5915) made of 04‖X‖Y‖K.
+  /// The DER of the algorithm's own structure: the stored RSAPrivateKey (RFC 8017, A.1.2), or an ECPrivateKey (RFC
+  /// 5915) that is built from 04‖X‖Y‖K.
   var privateKeyStructure: SensitiveBytes {
     guard case .ellipticCurve(let curve) = algorithm else { return externalRepresentation }
     let before = ASN1Encoding.element(.integer, [1])
@@ -286,7 +288,7 @@ extension KeyMaterial {
       ASN1Encoding.element(.explicit(0), ASN1Encoding.element(.objectIdentifier, curve.identifier))
       + ASN1Encoding.element(.explicit(1), ASN1Encoding.element(.bitString, [0] + publicKey))
     let size = curve.coordinateSize
-    // A coordinate has at most 66 bytes, so that its length is one byte.
+    // A coordinate has at most 66 bytes, so its length takes one byte.
     let number = ASN1Encoding.header(.octetString, size)
     let header = ASN1Encoding.header(.sequence, before.count + number.count + size + after.count)
     var buffer = SensitiveBuffer()
@@ -298,15 +300,17 @@ extension KeyMaterial {
 }
 
 extension CertificateFacts {
-  /// The certificate as other programs read it.
+  /// The certificate in PEM for other programs.
   public var pem: SensitiveBytes { der.withRawBytes { PEM.encode("CERTIFICATE", $0) } }
 }
 
-/// A key of OpenSSL, wiped at its end.
+/// A key of OpenSSL, wiped when it is destroyed.
 struct KeyHandle: ~Copyable {
   let handle: OpaquePointer
 
-  /// - Throws: `.failed` where OpenSSL does not take the key.
+  /// Creates OpenSSL's form of a key.
+  ///
+  /// - Throws: `.failed` if OpenSSL rejects the key.
   init(_ key: KeyMaterial) throws(MaterialError) {
     switch key.half {
     case .publicKey:
@@ -334,7 +338,7 @@ struct KeyHandle: ~Copyable {
 }
 
 extension PEM {
-  /// Digits on a line (RFC 7468, section 2).
+  /// The digits in a line (RFC 7468, section 2).
   private static let lineLength = 64
 
   static func encode(_ label: String, _ contents: UnsafeRawBufferPointer) -> SensitiveBytes {
@@ -354,30 +358,30 @@ extension PEM {
   }
 }
 
-/// The blocks of a text in PEM (RFC 7468, and the older form with headers of RFC 1421).
+/// The blocks of a PEM text (RFC 7468, and the older format with headers of RFC 1421).
 ///
-/// What a block holds may be a private key: it is decoded into memory that is wiped, and never becomes a `String`.
+/// A block may contain a private key, so it is decoded only into memory that is wiped, never into a `String`.
 struct PEM {
   struct Block {
-    /// "CERTIFICATE", "RSA PRIVATE KEY".
+    /// The label, such as "CERTIFICATE" or "RSA PRIVATE KEY".
     let label: String
-    /// Whether a header says that the contents are encrypted.
+    /// Whether a header marks the contents as encrypted.
     let isEncrypted: Bool
     let contents: SensitiveBytes
   }
 
-  /// In order.
+  /// The blocks in order.
   let blocks: [Block]
 
   private static let begin = Array("-----BEGIN ".utf8)
   private static let end = Array("-----END ".utf8)
   private static let dashes = Array("-----".utf8)
-  /// More in one file are refused. A chain has four or so.
+  /// The most blocks in a file; a certificate chain has about four.
   static let maximumBlockCount = 64
 
   /// Parses the PEM blocks of a text.
   ///
-  /// - Returns: `nil` if no line of the text begins a block.
+  /// - Returns: `nil` if the text contains no block.
   init?(_ text: UnsafeRawBufferPointer) throws(MaterialError) {
     var blocks: [Block] = []
     var lines = Lines(rest: text)
@@ -400,7 +404,7 @@ struct PEM {
         guard closing == label else { throw MaterialError(.malformed, "a PEM block ends with a different label") }
         return Block(label: label, isEncrypted: isEncrypted, contents: try Base64.decode(body))
       }
-      // A header has a colon, base64 never does.
+      // A header contains a colon; base64 never does.
       guard line.contains(UInt8(ascii: ":")) else {
         body.append(line)
         continue
@@ -410,7 +414,8 @@ struct PEM {
     throw MaterialError(.malformed, "a PEM block has no end")
   }
 
-  /// Labels are upper-case letters, digits and blanks; anything else is no line of this format.
+  /// Returns the label in a line, or `nil` if the line is not a marker: labels have upper-case letters, digits and
+  /// blanks.
   private static func label(of line: UnsafeRawBufferPointer, after marker: [UInt8]) -> String? {
     guard line.starts(with: marker), line.count >= marker.count + dashes.count, line.suffix(5).elementsEqual(dashes)
     else { return nil }
@@ -422,7 +427,7 @@ struct PEM {
   private struct Lines {
     var rest: UnsafeRawBufferPointer
 
-    /// The next line without blanks around it and without its end, LF or CRLF.
+    /// Returns the next line without its end (LF or CRLF) and without outer blanks, or `nil` at the end.
     mutating func next() -> UnsafeRawBufferPointer? {
       guard !rest.isEmpty else { return nil }
       let end = rest.firstIndex(of: UInt8(ascii: "\n")) ?? rest.endIndex
@@ -437,7 +442,7 @@ struct PEM {
   }
 }
 
-/// Base64 (RFC 4648) into memory that is wiped. Padding is required, and bits beyond the last byte are zero.
+/// Decodes base64 (RFC 4648) into memory that is wiped. Padding is required, and unused bits must be zero.
 private enum Base64 {
   static func decode(_ lines: [UnsafeRawBufferPointer]) throws(MaterialError) -> SensitiveBytes {
     let digitCount = lines.reduce(0) { $0 + $1.count }

@@ -2,19 +2,19 @@ public import Basics
 import COpenSSL
 import KeychainFormats
 
-/// A public or private key in the form in which a keychain stores it.
+/// A public or private key as a keychain stores it.
 ///
-/// RSA keys are PKCS#1; keys on a curve are 04‖X‖Y, private ones followed by K. It is what
-/// `SecKeyCopyExternalRepresentation` gives. Source: Apple `SecRSAKey.c`, `SecECKey.m`.
+/// RSA keys are PKCS#1. Keys on a curve are 04‖X‖Y, followed by K for a private key. These are the bytes of
+/// `SecKeyCopyExternalRepresentation`. Source: Apple `SecRSAKey.c`, `SecECKey.m`.
 public struct KeyMaterial: Sendable {
-  /// The kind of key, with its curve where it has one.
+  /// The algorithm of a key, with its curve if it has one.
   public enum Algorithm: Sendable, Hashable {
-    /// RSA, of a size that the modulus says.
+    /// RSA; the modulus determines the size.
     case rsa
-    /// A point of one of the curves that keychains store.
+    /// A key on one of the curves that keychains support.
     case ellipticCurve(EllipticCurve)
 
-    /// The number that `kSecAttrKeyType` writes as text: 42 and 73.
+    /// The type of key, which `kSecAttrKeyType` contains as text: 42 and 73.
     public var keyType: KeyType {
       switch self {
       case .rsa: .rsa
@@ -31,7 +31,7 @@ public struct KeyMaterial: Sendable {
     case ellipticCurve = 73
   }
 
-  /// The values of `kSecAttrKeyClass` that keys of a pair have.
+  /// The values of `kSecAttrKeyClass` for the keys of a pair.
   public enum Half: Int64, Sendable, CaseIterable {
     /// `kSecAttrKeyClassPublic`.
     case publicKey = 0
@@ -39,20 +39,20 @@ public struct KeyMaterial: Sendable {
     case privateKey = 1
   }
 
-  /// The kind of key.
+  /// The algorithm.
   public let algorithm: Algorithm
-  /// The public or the private half.
+  /// Whether this is the public or the private key of the pair.
   public let half: Half
-  /// The bytes that the keychain holds; of a private key a secret.
+  /// The bytes that the keychain stores; secret for a private key.
   public let externalRepresentation: SensitiveBytes
   /// The DER of an RSAPublicKey, or 04‖X‖Y.
   public let publicKey: [UInt8]
-  /// What `kSecAttrKeySizeInBits` says: an RSA modulus counts in whole bytes.
+  /// The size for `kSecAttrKeySizeInBits`; an RSA modulus counts in whole bytes.
   public let sizeInBits: Int
-  /// SHA-1 of the public key, 20 bytes: `klbl` of both halves, `pkhh` of their certificates.
+  /// The SHA-1 of the public key, 20 bytes: the `klbl` of both keys and the `pkhh` of their certificates.
   public let applicationLabel: [UInt8]
 
-  /// A larger text or DER is refused unread; the largest RSA key is a fifth of it.
+  /// The most bytes of a file; the largest RSA key has a fifth of them.
   public static let maximumByteCount = 65_536
 
   private init(
@@ -74,7 +74,11 @@ public struct KeyMaterial: Sendable {
       representation: key.privateKey ?? SensitiveBytes(copying: key.publicKey))
   }
 
-  /// - Parameter point: In any of its encodings.
+  /// Creates a public key.
+  ///
+  /// - Parameters:
+  ///   - curve: The curve.
+  ///   - point: The point in any encoding.
   init(_ curve: EllipticCurve, point: UnsafeRawBufferPointer) throws(MaterialError) {
     let publicKey = try curve.point(point)
     try self.init(
@@ -82,9 +86,12 @@ public struct KeyMaterial: Sendable {
       representation: SensitiveBytes(copying: publicKey))
   }
 
+  /// Creates a private key.
+  ///
   /// - Parameters:
+  ///   - curve: The curve.
   ///   - number: The private number, at most as long as a coordinate.
-  ///   - points: Encodings of the public key that came with it; all have to be the number's.
+  ///   - points: Encodings of the public key from the same file; all must match the number.
   init(
     _ curve: EllipticCurve, number: UnsafeRawBufferPointer, points: [UnsafeRawBufferPointer]
   ) throws(MaterialError) {
@@ -119,18 +126,19 @@ public struct KeyMaterial: Sendable {
 }
 
 extension KeyMaterial {
-  /// The sizes of RSA keys that are made, in bits. Source: Apple `SecKey.h` (`SecKeySizes`).
+  /// The sizes of RSA keys that can be generated, in bits. Source: Apple `SecKey.h` (`SecKeySizes`).
   public static let generatedRSASizes = 1024...4096
 
-  /// A new private key on a curve: a number below the order of the curve, drawn until it is one (FIPS 186-4, B.4.2).
+  /// Generates a private key on a curve: a random number below the curve's order, drawn again if necessary (FIPS 186-4,
+  /// B.4.2).
   ///
-  /// - Throws: `.failed` where the source of randomness fails.
+  /// - Throws: `.failed` if no random bytes are available.
   public static func generate(
     on curve: EllipticCurve, random: some RandomSource = SystemRandomSource()
   ) throws(MaterialError) -> KeyMaterial {
     let size = curve.coordinateSize
     let mask = UInt8(truncatingIfNeeded: 0xFF >> (8 * size - curve.sizeInBits))
-    // A number of the curve's size is above its order once in four thousand million times, or less often.
+    // A random number of the curve's size reaches the order at most once in four thousand million times.
     for _ in 0..<16 {
       let number: SensitiveBytes
       do throws(DataProtectionError) {
@@ -152,9 +160,9 @@ extension KeyMaterial {
     throw MaterialError(.failed, "the source of randomness returned no number below the order of P-\(curve.rawValue)")
   }
 
-  /// A new private RSA key with the exponent 65537. Its primes are drawn by OpenSSL's own generator.
+  /// Generates a private RSA key with the exponent 65537. OpenSSL's own generator draws the primes.
   ///
-  /// - Throws: `.overLimit` for a size that is none of `generatedRSASizes` or no number of whole bytes.
+  /// - Throws: `.overLimit` if the size is not in `generatedRSASizes` or not a multiple of 8.
   public static func generateRSA(sizeInBits: Int) throws(MaterialError) -> KeyMaterial {
     guard generatedRSASizes.contains(sizeInBits), sizeInBits.isMultiple(of: 8), let size = Int32(exactly: sizeInBits)
     else {

@@ -2,8 +2,8 @@ import Basics
 public import KeychainFormats
 
 extension KeychainItem {
-  /// A certificate as adding a `SecCertificate` stores it: its facts, its bytes as the secret, and the subject's
-  /// summary as its label. Access group, protection and dates are the adder's.
+  /// Creates an item like that of an added `SecCertificate`: the certificate's attributes, its bytes as the secret, and
+  /// the subject's summary as the label. The caller sets the access group, protection and dates.
   ///
   /// Source: Apple `SecCertificate.c` (`SecCertificateCopyAttributeDictionary`), `SecItem.m` (the label).
   public init(_ certificate: CertificateFacts) {
@@ -19,11 +19,11 @@ extension KeychainItem {
     secret = SensitiveBytes(copying: certificate.der)
   }
 
-  /// A key as adding a `SecKey` stores it: what it is, what it may be used for, and its bytes as the secret. Label,
-  /// application tag, access group, protection and dates are the adder's.
+  /// Creates an item like that of an added `SecKey`: the attributes and uses of the key, and its bytes as the secret.
+  /// The caller sets the label, application tag, access group, protection and dates.
   ///
-  /// One value differs from Apple's, which calls public keys private too: the join that finds identities would take
-  /// such a key for the private half. Source: Apple `SecKey.m` (`SecKeyCopyAttributeDictionaryWithLocalKey`).
+  /// Unlike Apple's items, public keys are not marked as private, because the join for identities would match them.
+  /// Source: Apple `SecKey.m` (`SecKeyCopyAttributeDictionaryWithLocalKey`).
   public init(_ key: KeyMaterial) {
     self.init(kind: .key)
     let isPrivate = key.half == .privateKey
@@ -41,8 +41,8 @@ extension KeychainItem {
     secret = key.externalRepresentation
   }
 
-  /// Whether a certificate and a private key are the two halves of an identity: the hash of the certificate's public
-  /// key is the key's label. Source: Apple `SecItemServer.c` (the join of `keys` and `cert`).
+  /// Returns whether a certificate and a private key form an identity: the hash of the certificate's public key equals
+  /// the key's label. Source: Apple `SecItemServer.c` (the join of `keys` and `cert`).
   public func isIdentity(with key: KeychainItem) -> Bool {
     guard kind == .certificate, key.kind == .key, key[.isPrivate]?.integerValue == 1,
       let hash = self[.publicKeyHash]?.dataValue, !hash.isEmpty

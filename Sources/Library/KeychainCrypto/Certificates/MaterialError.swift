@@ -1,40 +1,40 @@
 public import Basics
 import KeychainFormats
 
-/// Why bytes are no certificate or key that a keychain takes. No case carries a byte of a key.
+/// An error in a certificate or key. It contains no bytes of a key.
 public struct MaterialError: ExplainedError, Equatable {
-  /// What is wrong with the bytes.
+  /// The kinds of errors.
   public enum Code: String, Sendable {
-    /// Bytes that follow none of the forms, or end too early.
+    /// The bytes follow none of the supported formats, or end too early.
     case malformed
-    /// A private key behind a password.
+    /// The private key is encrypted with a password.
     case encrypted
-    /// A file behind a password, and another password than the one given.
+    /// The password of the file is wrong.
     case wrongPassword
-    /// Something well-formed that is not what was asked for, such as a certificate instead of a key.
+    /// The bytes are well-formed but something else, such as a certificate instead of a key.
     case unexpectedKind
-    /// An algorithm, a curve or a form that keychains do not store.
+    /// Keychains do not store this algorithm, curve or format.
     case unsupported
-    /// Larger or smaller than a named limit accepts.
+    /// A size is outside its limits.
     case overLimit
-    /// The parts of a key do not belong together.
+    /// The parts of a key do not match each other.
     case mismatch
-    /// OpenSSL refused a call that cannot fail with sound arguments.
+    /// OpenSSL rejected a call that cannot fail with valid arguments.
     case failed
   }
 
-  /// What is wrong, for a program to switch on.
+  /// The kind of error.
   public let code: Code
-  /// The fact found; it quotes no byte of a key.
+  /// The reason, which contains no bytes of a key.
   public let reason: String
 
-  /// Creates an error of a code and a reason.
+  /// Creates an error with a code and a reason.
   public init(_ code: Code, _ reason: String) {
     self.code = code
     self.reason = reason
   }
 
-  /// One sentence and one advice for each code.
+  /// A description and a suggestion for each code.
   public var meaning: ErrorMeaning {
     switch code {
     case .malformed: .init(.damaged, "this is not a certificate or key", advice: "a certificate or key in PEM or DER")

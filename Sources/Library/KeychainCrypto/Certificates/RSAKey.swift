@@ -1,18 +1,21 @@
 import Basics
 internal import KeychainFormats
 
-/// RSA keys in PKCS#1 (RFC 8017, A.1), the form in which a keychain stores them.
+/// An RSA key in PKCS#1 (RFC 8017, A.1), as a keychain stores it.
 struct RSAKey {
   /// The DER of an RSAPublicKey.
   let publicKey: [UInt8]
   let sizeInBits: Int
-  /// The DER of the RSAPrivateKey that was read, `nil` for a public key.
+  /// The DER of the RSAPrivateKey, or `nil` if this is a public key.
   let privateKey: SensitiveBytes?
 
-  /// Of the modulus. Smaller keys are refused by every reader, larger ones cost seconds to use.
+  /// The smallest modulus, in bits. Other readers also reject smaller keys; larger keys than the maximum take seconds
+  /// to use.
   static let minimumModulusBitCount = 512
   static let maximumModulusBitCount = 16_384
 
+  /// Reads a public key.
+  ///
   /// - Parameter bytes: The DER of an RSAPublicKey.
   init(publicKey bytes: UnsafeRawBufferPointer) throws(MaterialError) {
     var numbers = try Self.numbers(in: bytes, "an RSA public key")
@@ -22,8 +25,10 @@ struct RSAKey {
     privateKey = nil
   }
 
-  /// - Parameter bytes: The DER of an RSAPrivateKey of two primes.
-  /// - Throws: `.mismatch` where its numbers do not belong together; `.unsupported` for more than two primes.
+  /// Reads a private key.
+  ///
+  /// - Parameter bytes: The DER of an RSAPrivateKey with two primes.
+  /// - Throws: `.mismatch` if its numbers do not match each other; `.unsupported` for more than two primes.
   init(privateKey bytes: UnsafeRawBufferPointer) throws(MaterialError) {
     var numbers = try Self.numbers(in: bytes, "an RSA private key")
     guard try numbers.nextUnsigned("the version").allSatisfy({ $0 == 0 }) else {
@@ -47,7 +52,8 @@ struct RSAKey {
 
   private typealias PublicNumbers = (modulus: ASN1Cursor.Element, exponent: ASN1Cursor.Element, sizeInBits: Int)
 
-  /// Both numbers, checked by themselves: sizes within limits, odd, the exponent at least 3 and below the modulus.
+  /// Reads the modulus and the exponent: sizes within limits, both odd, the exponent at least 3 and less than the
+  /// modulus.
   private static func publicNumbers(_ numbers: inout ASN1Cursor) throws(MaterialError) -> PublicNumbers {
     var again = numbers
     let modulus = try numbers.next(.integer, "the modulus")
@@ -68,13 +74,14 @@ struct RSAKey {
     return (modulus, exponent, sizeInBits)
   }
 
-  /// Whether the rest of an RSAPrivateKey belongs to its public numbers: d, p, q, d mod p-1, d mod q-1, 1/q mod p.
+  /// Checks that the other numbers of an RSAPrivateKey match its public numbers: d, p, q, d mod p-1, d mod q-1, 1/q mod
+  /// p.
   private static func checkPrivateNumbers(
     _ numbers: inout ASN1Cursor, modulus: UnsafeRawBufferPointer, exponent: UnsafeRawBufferPointer
   ) throws(MaterialError) {
     let n = try BigNumber(modulus)
     let e = try BigNumber(exponent)
-    // No part is longer than the modulus, which bounds the work.
+    // No number may be longer than the modulus, which limits the work.
     func next(_ what: String) throws(MaterialError) -> BigNumber {
       let digits = try numbers.nextUnsigned(what)
       guard digits.count <= modulus.count else { throw mismatch }

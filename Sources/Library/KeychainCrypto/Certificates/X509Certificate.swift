@@ -5,10 +5,14 @@ internal import COpenSSL
 struct X509Certificate: ~Copyable {
   let handle: OpaquePointer
 
-  /// - Parameter handle: A certificate of OpenSSL that this one frees.
+  /// Takes ownership of a certificate of OpenSSL.
+  ///
+  /// - Parameter handle: The certificate, which is freed with this value.
   init(taking handle: OpaquePointer) { self.handle = handle }
 
-  /// - Parameter der: One certificate and nothing after it.
+  /// Parses a certificate.
+  ///
+  /// - Parameter der: A certificate with nothing after it.
   init(der: UnsafeRawBufferPointer) throws(MaterialError) {
     var position = der.baseAddress?.assumingMemoryBound(to: UInt8.self)
     guard let start = position, let handle = d2i_X509(nil, &position, der.count) else {
@@ -24,46 +28,46 @@ struct X509Certificate: ~Copyable {
 
   deinit { X509_free(handle) }
 
-  /// 1 to 3 in certificates that mean something.
+  /// The version, 1 to 3 in valid certificates.
   var version: Int { X509_get_version(handle) + 1 }
 
-  /// The whole certificate.
+  /// Returns the DER of the certificate.
   func der() throws(MaterialError) -> [UInt8] { try encoded("the certificate") { i2d_X509(handle, $0) } }
 
-  /// The DER of its subject's Name.
+  /// Returns the DER of the subject's Name.
   func subject() throws(MaterialError) -> [UInt8] {
     try encoded("the subject") { i2d_X509_NAME(X509_get_subject_name(handle), $0) }
   }
 
-  /// The DER of its issuer's Name.
+  /// Returns the DER of the issuer's Name.
   func issuer() throws(MaterialError) -> [UInt8] {
     try encoded("the issuer") { i2d_X509_NAME(X509_get_issuer_name(handle), $0) }
   }
 
-  /// The DER of its serial number, an INTEGER.
+  /// Returns the DER of the serial number, an INTEGER.
   func serialNumber() throws(MaterialError) -> [UInt8] {
     try encoded("the serial number") { i2d_ASN1_INTEGER(X509_get0_serialNumber(handle), $0) }
   }
 
-  /// The DER of its SubjectPublicKeyInfo.
+  /// Returns the DER of the SubjectPublicKeyInfo.
   func publicKeyInfo() throws(MaterialError) -> [UInt8] {
     try encoded("the public key") { i2d_X509_PUBKEY(X509_get_X509_PUBKEY(handle), $0) }
   }
 
-  /// The contents of the bit string that is its public key.
+  /// The contents of the bit string with the public key.
   var publicKeyBits: [UInt8] {
     guard let bits = X509_get0_pubkey_bitstr(handle) else { return [] }
     return Array(UnsafeBufferPointer(start: ASN1_STRING_get0_data(bits), count: Int(ASN1_STRING_length(bits))))
   }
 
-  /// The key identifier of its extension; `nil` if it has none that can be read.
+  /// The subject key identifier, or `nil` if there is none that can be read.
   var subjectKeyID: [UInt8]? {
     guard let identifier = X509_get0_subject_key_id(handle) else { return nil }
     return Array(
       UnsafeBufferPointer(start: ASN1_STRING_get0_data(identifier), count: Int(ASN1_STRING_length(identifier))))
   }
 
-  /// The e-mail addresses of its subject and of its alternative names, each once. Hostile text.
+  /// The e-mail addresses of the subject and the alternative names, without duplicates. Untrusted text.
   var emailAddresses: [String] {
     guard let list = X509_get1_email(handle) else { return [] }
     defer { X509_email_free(list) }
@@ -72,7 +76,7 @@ struct X509Certificate: ~Copyable {
     }
   }
 
-  /// What one of OpenSSL's writers writes: asked for its length first, then given the room.
+  /// Returns the output of one of OpenSSL's encoders, which is called first for its length.
   private func encoded(
     _ what: String, _ write: (UnsafeMutablePointer<UnsafeMutablePointer<UInt8>?>?) -> Int32
   ) throws(MaterialError) -> [UInt8] {

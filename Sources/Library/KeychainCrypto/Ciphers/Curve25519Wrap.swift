@@ -1,13 +1,13 @@
 import Basics
 import KeychainFormats
 
-/// How keys are wrapped to a class of type Curve25519: an ephemeral public key (32 bytes), then the RFC 3394 wrap.
+/// The wrap of a key for a Curve25519 class: an ephemeral public key (32 bytes), then the RFC 3394 wrap.
 ///
-/// No secret is needed to wrap, which is how a locked device writes. The wrapping key is SHA-256 of the counter 1, the
-/// shared secret, the ephemeral and the class's public key (NIST SP 800-56A, concatenation KDF, one block).
+/// Wrapping needs no secret, so a locked device can write. The wrapping key is the SHA-256 of the counter 1, the shared
+/// secret, the ephemeral public key and the class's public key (NIST SP 800-56A, concatenation KDF, one block).
 /// Source: iphone-dataprotection, `crypto/curve25519.py`; Apple Platform Security, "Data Protection classes".
 enum Curve25519Wrap {
-  /// A wrapped 32-byte key, in bytes.
+  /// The size of a wrapped key of 32 bytes.
   static let wrappedSize = X25519.size + 32 + KeyWrap.overhead
 
   static func wrap(

@@ -1,26 +1,27 @@
 import Basics
 import KeychainFormats
 
-/// How backups encrypt a file and the manifest database: AES-256-CBC, zero IV, PKCS#7 padding, no check value.
+/// The encryption of files and the manifest database in backups: AES-256-CBC, zero IV, PKCS#7 padding, no integrity
+/// check.
 ///
-/// A flipped bit goes unnoticed here. Source: Apple Platform Security, "Keychain and file backup"; readers of backups.
+/// Changed bits are not detected here. Source: Apple Platform Security, "Keychain and file backup"; readers of backups.
 public enum FileCipher {
   static let blockSize = 16
   private static let portionByteCount = 262_144
   static let zeroVector = [UInt8](repeating: 0, count: blockSize)
 
-  /// What a decryption gave.
+  /// The result of a decryption.
   public struct Decrypted: Sendable, Equatable {
-    /// Without its padding where that is valid, otherwise all of it.
+    /// The plaintext without its padding, or all of it if the padding is invalid.
     public var bytes: [UInt8]
-    /// A file without valid padding is damaged, encrypted with another key, or was written without padding.
+    /// Whether the padding is valid. Otherwise the file is damaged, was encrypted with another key, or was not padded.
     public var hasValidPadding: Bool
   }
 
-  /// Encrypts a whole file and pads it.
+  /// Encrypts and pads a whole file.
   ///
   /// - Parameters:
-  ///   - bytes: The plain content, of any length.
+  ///   - bytes: The plaintext, of any length.
   ///   - key: 32 bytes.
   public static func encrypt(_ bytes: [UInt8], key: borrowing Secret) throws(DataProtectionError) -> [UInt8] {
     let encryptor = try FileEncryptor(key: key)
@@ -29,14 +30,14 @@ public enum FileCipher {
     return result
   }
 
-  /// Decrypts a whole file and takes its padding off.
+  /// Decrypts a whole file and removes its padding.
   ///
-  /// - Throws: `.malformed` where the length is not a multiple of 16 or zero.
+  /// - Throws: `.malformed` if the length is zero or not a multiple of 16.
   public static func decrypt(_ bytes: [UInt8], key: borrowing Secret) throws(DataProtectionError) -> Decrypted {
     let decryptor = try FileDecryptor(key: key)
     var result: [UInt8] = []
     result.reserveCapacity(bytes.count)
-    // In portions, so that a keychain of a hundred megabytes is not there a third time.
+    // Decrypted in portions, to avoid a third copy of a large keychain.
     try bytes.withRawBytes { (stored) throws(DataProtectionError) in
       for start in stride(from: 0, to: stored.count, by: portionByteCount) {
         let portion = stored[start..<min(start + portionByteCount, stored.count)]
@@ -48,7 +49,7 @@ public enum FileCipher {
     return Decrypted(bytes: result, hasValidPadding: end.hasValidPadding)
   }
 
-  /// How many bytes `count` bytes become.
+  /// Returns the encrypted size of a file with `count` bytes, or `nil` if it does not fit into 64 bits.
   public static func encryptedSize(of count: UInt64) -> UInt64? {
     let (size, overflow) = (count / UInt64(blockSize)).addingReportingOverflow(1)
     let (bytes, wraps) = size.multipliedReportingOverflow(by: UInt64(blockSize))
@@ -56,7 +57,7 @@ public enum FileCipher {
   }
 }
 
-/// Encrypts a file that arrives in portions of any size. Not to be used from two threads at once.
+/// Encrypts a file in portions of any size. Not to be used from two threads at once.
 public final class FileEncryptor {
   private let blocks: BlockStream
 
@@ -65,24 +66,24 @@ public final class FileEncryptor {
   /// - Parameter key: 32 bytes.
   public init(key: borrowing Secret) throws(DataProtectionError) { blocks = try BlockStream(.encrypt, key: key) }
 
-  /// The encrypted form of as many whole blocks as there are by now.
+  /// Returns the ciphertext of all whole blocks so far.
   public func update(_ bytes: UnsafeRawBufferPointer) throws(DataProtectionError) -> [UInt8] {
     try blocks.transform(bytes, holdingBackLastBlock: false)
   }
 
-  /// The same for an array.
+  /// Returns the ciphertext of all whole blocks so far.
   public func update(_ bytes: [UInt8]) throws(DataProtectionError) -> [UInt8] {
     try bytes.withRawBytes { (buffer) throws(DataProtectionError) in try update(buffer) }
   }
 
-  /// The last block with its padding. Nothing may follow.
+  /// Returns the last block with its padding. No further call is allowed.
   public func finish() throws(DataProtectionError) -> [UInt8] {
     let padding = FileCipher.blockSize - blocks.pendingCount
     return try update([UInt8](repeating: UInt8(padding), count: padding))
   }
 }
 
-/// Decrypts a file that arrives in portions of any size. Not to be used from two threads at once.
+/// Decrypts a file in portions of any size. Not to be used from two threads at once.
 public final class FileDecryptor {
   private let blocks: BlockStream
 
@@ -91,25 +92,24 @@ public final class FileDecryptor {
   /// - Parameter key: 32 bytes.
   public init(key: borrowing Secret) throws(DataProtectionError) { blocks = try BlockStream(.decrypt, key: key) }
 
-  /// The plain form of as many blocks as there are by now; the last block is kept for `finish`.
+  /// Returns the plaintext of all blocks so far except the last one, which is kept for `finish()`.
   public func update(_ bytes: UnsafeRawBufferPointer) throws(DataProtectionError) -> [UInt8] {
     try blocks.transform(bytes, holdingBackLastBlock: true)
   }
 
-  /// The same for an array.
+  /// Returns the plaintext of all blocks so far except the last one.
   public func update(_ bytes: [UInt8]) throws(DataProtectionError) -> [UInt8] {
     try bytes.withRawBytes { (buffer) throws(DataProtectionError) in try update(buffer) }
   }
 
-  /// The same in memory of the decryptor's own, which is good until the next call: a large file's portions take none that
-  /// has to be had from the system again.
+  /// Returns the plaintext in the decryptor's own memory, which is valid until the next call and avoids allocations.
   package func plain(of bytes: UnsafeRawBufferPointer) throws(DataProtectionError) -> UnsafeRawBufferPointer {
     try blocks.transformed(bytes, holdingBackLastBlock: true)
   }
 
-  /// The rest, and whether it ended in valid padding.
+  /// Returns the remaining plaintext, and whether it ended with valid padding.
   ///
-  /// - Throws: `.malformed` where the whole was no multiple of 16 bytes, or empty.
+  /// - Throws: `.malformed` if the length of the file is zero or not a multiple of 16.
   public func finish() throws(DataProtectionError) -> FileCipher.Decrypted {
     guard blocks.pendingCount == FileCipher.blockSize else {
       throw DataProtectionError(.malformed, "its length is zero or not a multiple of \(FileCipher.blockSize) bytes")
@@ -123,11 +123,11 @@ public final class FileDecryptor {
   }
 }
 
-/// Cuts a stream into whole blocks for the cipher and keeps what is left over.
+/// Splits a stream into whole blocks for the cipher and keeps the rest.
 private final class BlockStream {
   private let context: CipherContext
   private var pending: [UInt8] = []
-  /// What `transformed` gives.
+  /// The memory for the result of `transformed`.
   private var result = UnsafeMutableRawBufferPointer(start: nil, count: 0)
 
   deinit { result.deallocate() }
@@ -151,7 +151,7 @@ private final class BlockStream {
     return try [UInt8](count: ready) { (output) throws(DataProtectionError) in try transform(bytes, into: output) }
   }
 
-  /// The same in memory of its own, which is good until the next call.
+  /// Returns the transformed bytes in memory of the stream, which is valid until the next call.
   func transformed(
     _ bytes: UnsafeRawBufferPointer, holdingBackLastBlock: Bool
   ) throws(DataProtectionError) -> UnsafeRawBufferPointer {
@@ -165,7 +165,7 @@ private final class BlockStream {
     return UnsafeRawBufferPointer(output)
   }
 
-  /// How much is given with these bytes: whole blocks.
+  /// Returns the number of bytes in whole blocks that are available with these bytes.
   private func readyByteCount(with bytes: UnsafeRawBufferPointer, _ holdsBackLastBlock: Bool) -> Int {
     let count = pending.count + bytes.count
     let ready = count / FileCipher.blockSize * FileCipher.blockSize
@@ -176,7 +176,7 @@ private final class BlockStream {
     _ bytes: UnsafeRawBufferPointer, into output: UnsafeMutableRawBufferPointer
   ) throws(DataProtectionError) {
     guard !output.isEmpty else { return pending.append(contentsOf: bytes) }
-    // What was left over is a block at most, and comes first.
+    // The kept rest, at most one block, comes first.
     let first = pending.isEmpty ? 0 : FileCipher.blockSize
     let missing = max(0, first - pending.count)
     let rest = missing..<(missing + output.count - first)
@@ -191,29 +191,30 @@ private final class BlockStream {
   }
 }
 
-/// The end of a stored file, which alone says whether it is padded: a block decrypts with the one before it, whatever comes
-/// before that.
+/// The end of a stored file, which alone shows whether the file is padded: a block can be decrypted with only the one
+/// before it.
 package struct FileEnding: ~Copyable {
   private static let keptByteCount = 2 * FileCipher.blockSize
   private let decryptor: FileDecryptor
   private var end: [UInt8] = []
   private var byteCount: Int64 = 0
 
-  /// Nothing was read yet of a file with this key.
+  /// Creates the state at the start of a file.
+  ///
+  /// - Parameter decryptor: A new decryptor with the file's key.
   package init(of decryptor: FileDecryptor) {
     self.decryptor = decryptor
     end.reserveCapacity(2 * Self.keptByteCount)
   }
 
-  /// Takes the next stored bytes, of any number.
+  /// Processes the next stored bytes, of any number.
   package mutating func pass(_ bytes: UnsafeRawBufferPointer) {
     byteCount += Int64(bytes.count)
     end.append(contentsOf: bytes.suffix(Self.keptByteCount))
     if end.count > Self.keptByteCount { end.removeFirst(end.count - Self.keptByteCount) }
   }
 
-  /// What decrypting all of it would have said: how many plain bytes there are, without their padding where it is valid, and
-  /// whether it is.
+  /// Returns the size of the plaintext, without valid padding, and whether the padding is valid.
   package func finish() throws(DataProtectionError) -> (plainByteCount: Int64, hasValidPadding: Bool) {
     let block = Int64(FileCipher.blockSize)
     guard byteCount > 0, byteCount % block == 0 else { return (byteCount / block * block, false) }
@@ -223,18 +224,18 @@ package struct FileEnding: ~Copyable {
   }
 }
 
-/// Decrypts any run of blocks out of an encrypted file, without what comes before it.
+/// Decrypts any range of blocks in an encrypted file, without the blocks before it.
 ///
-/// In CBC a block's plain form follows from its own and the preceding block's stored bytes. Not to be used from two
-/// threads at once.
+/// In CBC, the plaintext of a block depends only on its own and the preceding block's stored bytes. Not to be used from
+/// two threads at once.
 package final class FileSectionDecryptor {
   private let key: Secret
   private let context: CipherContext
 
-  /// Bytes of a block; offsets and lengths of sections are multiples of it.
+  /// The size of a block, in bytes; offsets and lengths of sections are multiples of it.
   package static let blockSize = FileCipher.blockSize
 
-  /// Creates a decryptor of any sections of one file.
+  /// Creates a decryptor for sections of one file.
   ///
   /// - Parameter key: 32 bytes.
   package init(key: borrowing Secret) throws(DataProtectionError) {
@@ -247,8 +248,8 @@ package final class FileSectionDecryptor {
   /// Decrypts in place.
   ///
   /// - Parameters:
-  ///   - section: Whole blocks as they are stored.
-  ///   - previous: The stored block before them, 16 bytes; `nil` at the file's start.
+  ///   - section: The stored bytes of whole blocks.
+  ///   - previous: The stored block before them, 16 bytes, or `nil` at the file's start.
   package func decrypt(
     _ section: UnsafeMutableRawBufferPointer, after previous: [UInt8]?
   ) throws(DataProtectionError) {

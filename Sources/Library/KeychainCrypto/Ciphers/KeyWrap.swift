@@ -1,18 +1,18 @@
 import Basics
 internal import KeychainFormats
 
-/// The AES key wrap of RFC 3394 with its default initial value.
+/// AES key wrap of RFC 3394 with its default initial value.
 ///
-/// OpenSSL's own wrap cipher takes seven times as long, because it runs outside its hardware paths; this is the RFC's
-/// loop over a kept AES context.
+/// OpenSSL's own wrap cipher takes seven times as long, because it does not use its hardware-accelerated paths. This is
+/// the RFC's loop with a reused AES context.
 package enum KeyWrap {
-  /// What wrapping adds, in bytes.
+  /// The number of bytes that wrapping adds.
   static let overhead = 8
   /// The initial value of RFC 3394 §2.2.3.1.
   static let initialValue: UInt64 = 0xA6A6_A6A6_A6A6_A6A6
   private static let rounds = 6
 
-  /// Wraps `key`, whose length is a multiple of 8 and at least 16, with a key of 16, 24 or 32 bytes.
+  /// Wraps a key, whose length is a multiple of 8 and at least 16, with a key of 16, 24 or 32 bytes.
   package static func wrap(
     _ key: borrowing Secret, with wrappingKey: borrowing Secret
   ) throws(DataProtectionError) -> [UInt8] {
@@ -21,14 +21,14 @@ package enum KeyWrap {
     return try key.withBytes { (bytes) throws(DataProtectionError) in try wrap(bytes, context) }
   }
 
-  /// Opens a wrapped key; `nil` if its integrity check fails, that is for a wrong key or changed bytes.
+  /// Unwraps a key; `nil` if the integrity check fails because the wrapping key is wrong or the bytes were changed.
   package static func unwrap(
     _ wrapped: [UInt8], with wrappingKey: borrowing Secret
   ) throws(DataProtectionError) -> Secret? {
     try unwrap(wrapped, try unwrapping(with: wrappingKey))
   }
 
-  /// What opens any number of keys that are wrapped with the same one.
+  /// Returns a cipher for unwrapping any number of keys with the same key.
   static func unwrapping(with wrappingKey: borrowing Secret) throws(DataProtectionError) -> CipherContext {
     let context = try CipherContext(algorithm(keySize: wrappingKey.count), .decrypt)
     try wrappingKey.withBytes { (bytes) throws(DataProtectionError) in try context.begin(key: bytes) }
@@ -41,7 +41,8 @@ package enum KeyWrap {
     try wrapped.withRawBytes { (bytes) throws(DataProtectionError) in try unwrap(bytes, context) }
   }
 
-  /// `context` is AES-ECB for encryption with the wrapping key set. Source: RFC 3394 §2.2.1, in the indexed form.
+  /// Wraps a key. `context` must be AES-ECB for encryption with the wrapping key. Source: RFC 3394 §2.2.1, indexed
+  /// form.
   static func wrap(
     _ key: UnsafeRawBufferPointer, _ context: borrowing CipherContext
   ) throws(DataProtectionError) -> [UInt8] {
@@ -69,7 +70,7 @@ package enum KeyWrap {
     }
   }
 
-  /// `context` is AES-ECB for decryption with the wrapping key set. Source: RFC 3394 §2.2.2.
+  /// Unwraps a key. `context` must be AES-ECB for decryption with the wrapping key. Source: RFC 3394 §2.2.2.
   static func unwrap(
     _ wrapped: UnsafeRawBufferPointer, _ context: borrowing CipherContext
   ) throws(DataProtectionError) -> Secret? {
@@ -107,7 +108,7 @@ package enum KeyWrap {
     }
   }
 
-  /// One AES block of working memory, wiped at the end.
+  /// Calls a closure with one AES block of memory, which is wiped afterwards.
   private static func withBlock(
     _ body: (UnsafeMutableRawBufferPointer) throws(DataProtectionError) -> Void
   ) throws(DataProtectionError) {

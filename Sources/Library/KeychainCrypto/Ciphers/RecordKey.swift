@@ -1,23 +1,23 @@
 import Basics
 import KeychainFormats
 
-/// The key of the records in the list of files of an encrypted backup of iOS 10.0, the one system that sealed each of
-/// them by itself.
+/// The key of the records in the manifest of an encrypted iOS 10.0 backup. Only iOS 10.0 encrypted them individually.
 ///
-/// It follows from the password in one step: the first sixteen bytes of SHA-1 of the password and a salt that stands
-/// in the list. Source: dinosec/iphone-dataprotection, pull request 30, which reads backups of iOS 10.0.2.
+/// It is derived from the password in one step: the first 16 bytes of the SHA-1 of the password and a salt in the
+/// manifest.
+/// Source: dinosec/iphone-dataprotection, pull request 30, which reads backups of iOS 10.0.2.
 public final class RecordKey: Sendable {
   private let secret: Secret
 
   private static let byteCount = 16
-  /// The same for every record.
+  /// The initialization vector, the same for every record.
   private static let initializationVector = [UInt8](0..<16)
 
   /// Derives the key.
   ///
   /// - Parameters:
-  ///   - password: In the Unicode form that opens the backup's keybag.
-  ///   - salt: As the list has it.
+  ///   - password: The password in the Unicode form that unlocks the backup's keybag.
+  ///   - salt: The salt in the manifest.
   /// - Throws: `.cryptoFailed`.
   public init(password: borrowing Secret, salt: [UInt8]) throws(DataProtectionError) {
     let joined = password.withBytes { bytes in
@@ -34,11 +34,11 @@ public final class RecordKey: Sendable {
     secret = digest.withBytes { Secret(copying: UnsafeRawBufferPointer(rebasing: $0[..<Self.byteCount])) }
   }
 
-  /// Opens a record.
+  /// Decrypts a record.
   ///
-  /// - Parameter sealed: Its encrypted bytes, without base64 around them.
-  /// - Throws: `.malformed` for a length that is not a multiple of 16 or zero, and where what it decrypts to does not end
-  ///   in its padding: it is damaged, or sealed under another key.
+  /// - Parameter sealed: The encrypted bytes, without base64.
+  /// - Throws: `.malformed` if the length is zero or not a multiple of 16, or if the padding is invalid because the
+  ///   record is damaged or was encrypted with another key.
   public func open(_ sealed: [UInt8]) throws(DataProtectionError) -> [UInt8] {
     let size = FileCipher.blockSize
     guard !sealed.isEmpty, sealed.count.isMultiple(of: size) else {

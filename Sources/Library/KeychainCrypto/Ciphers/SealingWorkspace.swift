@@ -1,9 +1,9 @@
 import Basics
 import KeychainFormats
 
-/// The ciphers that opening and sealing items takes, kept because naming a cipher costs more than using it on an item.
+/// The ciphers for decrypting and encrypting items. They are kept because OpenSSL's lookup costs more than one item.
 ///
-/// Not to be used from two threads at once: `ClassKeys` holds it under a lock.
+/// Not to be used from two threads at once: `ClassKeys` protects it with a lock.
 struct SealingWorkspace: ~Copyable {
   private let blockEncryption: CipherContext
   private let gcmEncryption: CipherContext
@@ -36,7 +36,7 @@ struct SealingWorkspace: ~Copyable {
     return try gcmEncryption.seal(plaintext, header: header)
   }
 
-  /// `nil` if the tag does not match.
+  /// Returns the plaintext, or `nil` if the tag does not match.
   borrowing func openWithNonce(
     _ nonce: [UInt8], header: [UInt8], _ sealed: Sealed, key: borrowing Secret
   ) throws(DataProtectionError) -> SensitiveBytes? {
@@ -47,7 +47,9 @@ struct SealingWorkspace: ~Copyable {
     return isIntact ? plaintext : nil
   }
 
-  /// - Returns: Whether the tag matches; `output` is not to be used otherwise.
+  /// Decrypts into `output`.
+  ///
+  /// - Returns: Whether the tag matches; otherwise `output` must not be used.
   private borrowing func open(
     _ sealed: Sealed, nonce: [UInt8], header: [UInt8], key: borrowing Secret, into output: UnsafeMutableRawBufferPointer
   ) throws(DataProtectionError) -> Bool {
@@ -61,7 +63,7 @@ struct SealingWorkspace: ~Copyable {
     _ plaintext: SensitiveBytes, key: borrowing Secret
   ) throws(DataProtectionError) -> Sealed {
     try EmptyNonce.withKey(key, blockEncryption) { (nonce) throws(DataProtectionError) in
-      // Of zeros the cipher makes its key stream.
+      // Encrypting zeros gives the key stream.
       try key.withBytes { (bytes) throws(DataProtectionError) in
         try gcmEncryption.begin(key: bytes, iv: EmptyNonce.zeroNonce)
       }
@@ -73,8 +75,7 @@ struct SealingWorkspace: ~Copyable {
         nonce.shift(keyStream: output)
         plaintext.withBytes { xor(output, with: $0) }
       }
-      // What the zero IV encrypts to this ciphertext. It is not the plaintext, but with the ciphertext it reveals key
-      // stream.
+      // The plaintext whose encryption with the zero IV is this ciphertext. With the ciphertext, it reveals key stream.
       let shifted = SensitiveBytes(count: plaintext.count) { output in
         laterStream.withBytes { output.copyMemory(from: $0) }
         ciphertext.withRawBytes { xor(output, with: $0) }
@@ -84,7 +85,7 @@ struct SealingWorkspace: ~Copyable {
     }
   }
 
-  /// `nil` if the tag does not match; what was decrypted is overwritten then.
+  /// Returns the plaintext, or `nil` if the tag does not match, in which case the decrypted bytes are overwritten.
   borrowing func openWithEmptyNonce(
     _ sealed: Sealed, key: borrowing Secret
   ) throws(DataProtectionError) -> SensitiveBytes? {
@@ -101,14 +102,14 @@ struct SealingWorkspace: ~Copyable {
   }
 }
 
-/// What authenticated encryption gives.
+/// The result of authenticated encryption.
 struct Sealed: Equatable {
   var ciphertext: [UInt8]
-  /// 16 bytes.
+  /// The authentication tag, 16 bytes.
   var tag: [UInt8]
 }
 
-/// A whole message of GCM, after its key and nonce were set.
+/// Encrypts and decrypts a whole GCM message, after its key and nonce were set.
 extension CipherContext {
   borrowing func seal(_ plaintext: SensitiveBytes, header: [UInt8]) throws(DataProtectionError) -> Sealed {
     try header.withRawBytes { (bytes) throws(DataProtectionError) in try authenticate(bytes) }
@@ -118,7 +119,9 @@ extension CipherContext {
     return Sealed(ciphertext: ciphertext, tag: try finishWithTag())
   }
 
-  /// - Returns: Whether the tag matches; `output` is not to be used otherwise.
+  /// Decrypts into `output`.
+  ///
+  /// - Returns: Whether the tag matches; otherwise `output` must not be used.
   borrowing func open(
     _ sealed: Sealed, header: [UInt8], into output: UnsafeMutableRawBufferPointer
   ) throws(DataProtectionError) -> Bool {
@@ -128,16 +131,19 @@ extension CipherContext {
   }
 }
 
-/// The key of a backup's seal: HMAC-SHA-256 of the text `keyhaul seal 1` under the key of the backup's list of files.
+/// The key of a backup's seal: the HMAC-SHA-256 of the text `keyhaul seal 1` with the manifest's key.
 ///
-/// That key is a random one of the backup's own. Only its password leads to it, and another password leads to the same.
+/// The manifest's key is random for each backup. Only the backup's password gives access to it, and changing the
+/// password keeps it.
 package struct SealKey: ~Copyable {
   private let key: Secret
 
-  /// What the key is for, and the version of what is sealed.
+  /// The purpose of the key, and the version of the sealed content.
   private static let label = Array(["keyhaul", "seal", "1"].joined(separator: " ").utf8)
 
-  /// - Parameter manifestKey: The key of the list of files, unwrapped, 32 bytes.
+  /// Derives the key.
+  ///
+  /// - Parameter manifestKey: The unwrapped key of the manifest, 32 bytes.
   package init(manifestKey: borrowing Secret) throws(DataProtectionError) {
     key = try Secret(count: 32) { (target) throws(DataProtectionError) in
       try manifestKey.withBytes { (bytes) throws(DataProtectionError) in
@@ -146,39 +152,40 @@ package struct SealKey: ~Copyable {
     }
   }
 
-  /// HMAC-SHA-256 over a message, 32 bytes.
+  /// Returns the HMAC-SHA-256 of a message, 32 bytes.
   package borrowing func code(over message: [UInt8]) throws(DataProtectionError) -> [UInt8] {
     try key.withBytes { (bytes) throws(DataProtectionError) in
       try MessageAuthentication.code(.sha256, key: bytes, message: message)
     }
   }
 
-  /// Whether it is the code over this message. The time taken does not tell how much of it fits.
+  /// Returns whether a code is that of a message, in a time that does not depend on where they differ.
   package borrowing func fits(_ code: [UInt8], over message: [UInt8]) throws(DataProtectionError) -> Bool {
     let own = try self.code(over: message)
     return own.withUnsafeBytes { own in code.withUnsafeBytes { constantTimeEquals(own, $0) } }
   }
 }
 
-/// What turns AES-256-GCM with the IV of twelve zero bytes, which OpenSSL has, into that with the empty IV, which backups
-/// have and OpenSSL refuses.
+/// Converts AES-256-GCM with an IV of 12 zero bytes, which OpenSSL supports, to the empty IV, which backups use and
+/// OpenSSL rejects.
 ///
-/// For an IV that is not 96 bits long GCM starts its counter at a hash of the IV; for the empty one that is the block 0
-/// (NIST SP 800-38D §7.1). With the zero IV it starts at block 1. Where E(n) is the encryption of the block that holds
-/// the number n:
+/// For an IV that is not 96 bits long, GCM starts its counter at a hash of the IV; for the empty IV that is block 0
+/// (NIST SP 800-38D §7.1). With the zero IV it starts at block 1. Let E(n) be the encryption of the block with the
+/// number n:
 ///
-/// - the tags differ by E(0) xor E(1), for the part of a tag that depends on key and ciphertext is the same;
-/// - the key stream of the empty IV is E(1) E(2) E(3) …, that of the zero IV E(2) E(3) …: the same, a block later.
+/// - The tags differ by E(0) xor E(1), because the part of a tag that depends on key and ciphertext is the same.
+/// - The key stream of the empty IV is E(1) E(2) E(3) …, that of the zero IV is E(2) E(3) …, the same but one block
+///   later.
 ///
-/// Only ever sound with a fresh key for every item, as Apple does it.
+/// This is secure only with a new key for every item, as in Apple's code.
 struct EmptyNonce {
   static let zeroNonce = [UInt8](repeating: 0, count: 12)
   private static let blockSize = 16
 
-  /// E(0) and E(1); lent.
+  /// E(0) and E(1), valid only during `withKey`.
   private let blocks: UnsafeRawBufferPointer
 
-  /// Lends the two blocks for the length of `body` and overwrites them.
+  /// Calls `body` with the two blocks, and overwrites them afterwards.
   ///
   /// - Parameter cipher: AES-256-ECB for encryption.
   static func withKey<Result>(
@@ -194,12 +201,12 @@ struct EmptyNonce {
     }
   }
 
-  /// From a tag of one IV to that of the other.
+  /// Converts the tag of one IV to that of the other.
   func converted(tag: [UInt8]) -> [UInt8] {
     tag.indices.map { tag[$0] ^ blocks[$0] ^ blocks[Self.blockSize + $0] }
   }
 
-  /// The key stream of the empty IV, from as much of the zero IV's in `stream`.
+  /// Converts the key stream of the zero IV in `stream` to that of the empty IV.
   func shift(keyStream stream: UnsafeMutableRawBufferPointer) {
     guard let base = stream.baseAddress else { return }
     let kept = max(stream.count - Self.blockSize, 0)
@@ -207,7 +214,7 @@ struct EmptyNonce {
     stream.copyBytes(from: blocks[Self.blockSize...].prefix(stream.count))
   }
 
-  /// The plaintext, from what the zero IV made of `ciphertext` in `output`.
+  /// Converts the result of decrypting `ciphertext` with the zero IV in `output` to the plaintext.
   func shift(decrypted output: UnsafeMutableRawBufferPointer, of ciphertext: UnsafeRawBufferPointer) {
     xor(output, with: ciphertext)
     shift(keyStream: output)
@@ -215,7 +222,7 @@ struct EmptyNonce {
   }
 }
 
-/// `target` becomes the exclusive or of both, which are of one length.
+/// Replaces `target` with the exclusive or of both buffers, which must have the same size.
 func xor(_ target: UnsafeMutableRawBufferPointer, with other: UnsafeRawBufferPointer) {
   for index in target.indices { target[index] ^= other[index] }
 }

@@ -1,65 +1,65 @@
 import Basics
 public import KeychainFormats
 
-/// How one item of a database opened. The raw value is the identifier in machine-readable output.
+/// The result of decrypting a database item. The raw value is the identifier in machine-readable output.
 public enum DatabaseItemVerdict: String, Sendable, CaseIterable, Hashable {
-  /// Attributes and secret are open.
+  /// The attributes and the secret were decrypted.
   case open = "ok"
-  /// A version that is not opened.
+  /// The version is not supported.
   case unsupportedVersion = "unsupported-version"
-  /// It does not follow its format, or its parts contradict each other.
+  /// The item does not follow its format, or its parts contradict each other.
   case malformed
-  /// The text that ties the parts of one item together differs or is missing: parts of two items, or changed ones.
+  /// The text that ties the parts of an item together differs or is missing: they are from two items, or were changed.
   case tamper
-  /// There is no key for its class, or none for the item.
+  /// The key of the class or of the item is missing.
   case noClassKey = "no-class-key"
-  /// Changed bytes, or another key.
+  /// The bytes were changed, or the key is wrong.
   case tagMismatch = "tag-mismatch"
-  /// Only the device that made it opens the secret, after its owner has agreed.
+  /// Only the source device can decrypt the secret, with the user's consent.
   case accessControl = "access-control"
 }
 
-/// What keeps an item of a database, or its secret, shut: the first that is found in the order of the places.
+/// A reason why a database item or its secret cannot be decrypted: the first one, in the order of `Place`.
 public struct DatabaseItemFault: Error, Sendable, Equatable {
-  /// Where opening stopped, in the order in which an item is opened.
+  /// The steps of decrypting an item, in order.
   public enum Place: String, Sendable, CaseIterable, Hashable {
     /// The version word.
     case version
-    /// The messages around the boxes, the class among them.
+    /// The messages around the boxes, including the class.
     case messages
     /// The two texts outside the boxes.
     case outerTamperChecks = "outer-tamper-checks"
-    /// The key of the class, which opens the keys of attributes.
+    /// The key of the class that decrypts the keys of attributes.
     case metadataClassKey = "metadata-class-key"
-    /// The box that holds the key of the attributes.
+    /// The box with the key of the attributes.
     case metadataKeyBox = "metadata-key-box"
     /// The box of the attributes.
     case attributesBox = "attributes-box"
-    /// The dictionary in it.
+    /// The dictionary of attributes.
     case attributesDictionary = "attributes-dictionary"
-    /// The text in it.
+    /// The text in the box of the attributes.
     case attributesTamperCheck = "attributes-tamper-check"
-    /// The access control in it.
+    /// The access control in the box of the attributes.
     case accessControl = "access-control"
-    /// The key of the secret. The attributes are open from here on.
+    /// The key of the secret. The attributes are decrypted from here on.
     case secretKey = "secret-key"
     /// The box of the secret.
     case secretBox = "secret-box"
-    /// What fills the secret's box up.
+    /// The padding of the secret's box.
     case padding
-    /// The dictionary in it.
+    /// The dictionary with the secret.
     case secretDictionary = "secret-dictionary"
-    /// The text in it.
+    /// The text in the box of the secret.
     case secretTamperCheck = "secret-tamper-check"
-    /// Whether all places that name the class name the same.
+    /// The comparison of all fields that contain the class.
     case classes
   }
 
-  /// What it means for the item; never `.open`.
+  /// The result for the item; never `.open`.
   public let verdict: DatabaseItemVerdict
-  /// Where it was found.
+  /// The step that failed.
   public let place: Place
-  /// The fact found. It quotes no value of the item.
+  /// The reason, which contains no value of the item.
   public let reason: String
 
   init(_ verdict: DatabaseItemVerdict, _ place: Place, _ reason: String) {
@@ -73,43 +73,43 @@ public struct DatabaseItemFault: Error, Sendable, Equatable {
   }
 }
 
-/// An item of a database, as far as it opened.
+/// A database item after an attempt to decrypt it, which may have failed for some parts.
 public struct OpenedDatabaseItem: Sendable {
-  /// What of it is in clear.
+  /// The decrypted parts of an item.
   public enum Content: Sendable {
-    /// Nothing.
+    /// No part could be decrypted.
     case shut
-    /// The attributes; the item has no secret in it.
+    /// The attributes; the item lacks its secret.
     case attributes(KeychainItem)
-    /// Attributes and secret.
+    /// The attributes and the secret.
     case open(KeychainItem)
   }
 
-  /// What is worth saying of an item that opens all the same.
+  /// An unusual property of an item that can be decrypted.
   public enum Finding: String, Sendable, CaseIterable, Hashable {
-    /// Its digest is not the one of its content. Told only where the secret is open.
+    /// The digest differs from that of the content. Checked only if the secret was decrypted.
     case digestDiffers = "digest-differs"
-    /// The class has a key generation where a Simulator's key store kept the keys, which writes none.
+    /// The class has a key generation although a Simulator's key store wrapped the keys, which never writes one.
     case generationInSimulator = "generation-in-simulator"
-    /// Its two keys were kept by key stores of different releases.
+    /// The two keys of the item were wrapped by Simulator key stores of different releases.
     case mixedKeyStores = "mixed-key-stores"
   }
 
-  /// What of it is in clear. Its access control and the text against tampering are not among the attributes.
+  /// The decrypted parts, without the access control and the tamper check.
   public internal(set) var content: Content = .shut
-  /// The key class as stored in the item, including the key generation; `nil` if it could not be read.
+  /// The key class as stored in the item, including the key generation, or `nil` if it could not be read.
   public internal(set) var keyClass: KeyClass?
-  /// The access control; `nil` if the attributes could not be opened, and for item versions that have none.
+  /// The access control, or `nil` if the attributes could not be decrypted or the item's version has none.
   public internal(set) var accessControl: ItemAccessControl?
-  /// Why it is not open; `nil` if it is.
+  /// The reason why the item was not decrypted, or `nil` if it was.
   public internal(set) var fault: DatabaseItemFault?
-  /// What is worth saying of it.
+  /// The unusual properties of the item.
   public internal(set) var findings: Set<Finding> = []
 
-  /// How it opened.
+  /// The result of decrypting the item.
   public var verdict: DatabaseItemVerdict { fault?.verdict ?? .open }
 
-  /// The decrypted item; `nil` if its attributes could not be opened.
+  /// The decrypted item, or `nil` if its attributes could not be decrypted.
   public var item: KeychainItem? {
     switch content {
     case .shut: nil
@@ -117,6 +117,6 @@ public struct OpenedDatabaseItem: Sendable {
     }
   }
 
-  /// Whether the secret is open.
+  /// Whether the secret was decrypted.
   public var isOpen: Bool { if case .open = content { true } else { false } }
 }

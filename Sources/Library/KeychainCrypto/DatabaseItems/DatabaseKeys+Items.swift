@@ -2,24 +2,25 @@ public import Basics
 public import KeychainFormats
 
 extension AttributeCode {
-  /// In both boxes: the text that ties them together.
+  /// The text in both boxes that ties them together.
   static let tamperCheck: AttributeCode = "TamperCheck"
-  /// In the attributes' box: the access control, as DER.
+  /// The access control in the box of the attributes, as DER.
   static let secAccessControl: AttributeCode = "SecAccessControl"
 }
 
 extension DatabaseKeys {
-  /// What an item's secret is filled up to: a multiple of so many bytes.
+  /// The size of an item's padded secret is a multiple of this number of bytes.
   static let paddedByteCount = 20
 
-  /// Opens an item of a database: of version 7 or 8, or of 2 or 3, which stand in the same tables.
+  /// Decrypts a database item of version 7 or 8, or of version 2 or 3, which are in the same tables.
   ///
-  /// Nothing of the item stops it: what is wrong with it is in the result, and what opened before that as well.
+  /// Errors of the item are part of the result, next to the parts that could be decrypted.
+  ///
   /// - Parameters:
-  ///   - bytes: The column `data`.
-  ///   - kind: The table that it is of.
-  ///   - secretKey: The key of the item's secret, 32 bytes, where something else has unwrapped it.
-  /// - Throws: What is not the item's fault.
+  ///   - bytes: The value of the column `data`.
+  ///   - kind: The kind of the item's table.
+  ///   - secretKey: The key of the item's secret, 32 bytes, if it was unwrapped elsewhere.
+  /// - Throws: An error that is not caused by the item.
   public func open(
     row bytes: [UInt8], kind: ItemKind, secretKey: SensitiveBytes? = nil
   ) throws(DataProtectionError) -> OpenedDatabaseItem {
@@ -37,13 +38,13 @@ extension DatabaseKeys {
     return try open(blob, kind: kind, secretKey: secretKey)
   }
 
-  /// Opens an item whose messages have been read.
+  /// Decrypts an item whose messages were parsed already.
   ///
   /// - Parameters:
   ///   - blob: The item.
-  ///   - kind: The table that it is of.
-  ///   - secretKey: The key of the item's secret, 32 bytes, where something else has unwrapped it.
-  /// - Throws: What is not the item's fault.
+  ///   - kind: The kind of the item's table.
+  ///   - secretKey: The key of the item's secret, 32 bytes, if it was unwrapped elsewhere.
+  /// - Throws: An error that is not caused by the item.
   public func open(
     _ blob: DatabaseItemBlob, kind: ItemKind, secretKey: SensitiveBytes? = nil
   ) throws(DataProtectionError) -> OpenedDatabaseItem {
@@ -147,10 +148,10 @@ extension DatabaseKeys {
     return whole
   }
 
-  /// How many bytes the padding leaves. The last byte alone says its length, as a signed number; neither the other bytes of
-  /// the padding nor the whole length count: the tag of the box proves the bytes.
+  /// Returns the number of bytes without padding. Only the last byte determines it, as a signed number. The other bytes
+  /// of the padding and the total length do not matter, because the box's tag authenticates all bytes.
   ///
-  /// - Returns: `nil` if the last byte is negative or more than there are, or if there is none.
+  /// - Returns: `nil` if the last byte is negative or greater than the length, or if there are no bytes.
   ///
   /// Source: Apple `SecDbKeychainItemV7.m`, `secretAttributesWithAcmContext`.
   static func countWithoutPadding(_ bytes: UnsafeRawBufferPointer) -> Int? {
@@ -162,14 +163,15 @@ extension DatabaseKeys {
     _ blob: DatabaseItemBlob, _ item: KeychainItem, _ accessControl: ItemAccessControl?
   ) throws(DatabaseItemStop) {
     let named = ProtectionClass(keyClass: blob.keyClass)
-    // Of a token's item the access control names its class in another way.
+    // The access control of a token's item contains its class in another form.
     let controlled = accessControl?.protectionCode.map(ProtectionClass.init(rawValue:)) ?? named
     guard let named, item.protection == named, controlled == named else {
       throw DatabaseItemStop(.malformed, .classes, "its class, its pdmn and its access control disagree")
     }
   }
 
-  /// `nil` if the item holds a value that DER has no form for, which none that was read does.
+  /// Returns the digest, or `nil` if DER cannot represent a value of the item, which never happens for an item that was
+  /// read.
   private func computedDigest(of item: KeychainItem) throws(DatabaseItemStop) -> [UInt8]? {
     do throws(ItemSealError) {
       return try item.digest()
@@ -180,9 +182,9 @@ extension DatabaseKeys {
   }
 }
 
-/// Items of the versions before, which stand in the same tables: one box with everything.
+/// Items of earlier versions in the same tables, with one box for attributes and secret.
 extension DatabaseKeys {
-  /// Opens an item of version 2 or 3; one of 4 to 6 is told from damage and not opened.
+  /// Decrypts an item of version 2 or 3; versions 4 to 6 are reported as unsupported instead of damaged.
   func openOlder(_ bytes: [UInt8], version: UInt32, kind: ItemKind) throws(DataProtectionError) -> OpenedDatabaseItem {
     var opened = OpenedDatabaseItem()
     do throws(DatabaseItemStop) {
@@ -243,13 +245,13 @@ extension DatabaseKeys {
   }
 }
 
-/// Everything random in a sealed database item.
+/// The random values of an encrypted database item.
 struct DatabaseItemMaterial: ~Copyable {
   let attributesKey: Secret
   let secretKey: Secret
-  /// Of the box of the attributes' key, of the attributes and of the secret; 32 bytes each.
+  /// The nonces of the boxes of the attributes' key, of the attributes and of the secret, 32 bytes each.
   let nonces: (key: [UInt8], attributes: [UInt8], secret: [UInt8])
-  /// An upper-case UUID.
+  /// The tamper check, an upper-case UUID.
   let tamperCheck: String
 
   init(attributesKey: consuming Secret, secretKey: consuming Secret, nonces: [[UInt8]], tamperCheck: String) {
@@ -269,27 +271,28 @@ struct DatabaseItemMaterial: ~Copyable {
   }
 }
 
-/// How the key of a new item's secret is kept.
+/// The wrap of a new item's secret key.
 public enum DatabaseKeyWrapping: Sendable, Hashable {
-  /// As a Simulator keeps it: in clear.
+  /// Not encrypted, as in a Simulator.
   case simulator(SimulatorKeyStore)
-  /// Under the key of its class.
+  /// Wrapped with the key of the item's class.
   case classKey
 }
 
 extension DatabaseKeys {
-  /// Seals an item for its own protection class, under new keys of its own and the class's key for attributes.
+  /// Encrypts an item for its own protection class, with new keys of its own and the class's key for attributes.
   ///
-  /// The item's digest is computed again. Its class is written without a key generation.
+  /// The item's digest is computed again. The class is written without a key generation.
+  ///
   /// - Parameters:
-  ///   - item: The item in clear.
-  ///   - accessControl: Its access control; the class alone where it has none.
-  ///   - version: The version word's number.
-  ///   - wrapping: How the key of its secret is kept.
-  ///   - random: Where keys, nonces and the text that ties its parts together come from.
-  /// - Throws: `.malformed` for an item without a protection class, with another class in its access control or with a
-  ///   value that DER cannot hold; `.noClassKey` and `.keyUnwrapFailed` where a key of the class is not there or does not
-  ///   open.
+  ///   - item: The decrypted item.
+  ///   - accessControl: The access control; with `nil`, it contains only the class.
+  ///   - version: The version of the blob.
+  ///   - wrapping: The wrap of the secret's key.
+  ///   - random: The source of keys, nonces and the tamper check.
+  /// - Throws: `.malformed` for an item without a protection class, with another class in its access control, or with a
+  ///   value that DER cannot represent; `.noClassKey` or `.keyUnwrapFailed` if a key of the class is missing or cannot
+  ///   be unwrapped.
   public func seal(
     _ item: KeychainItem, accessControl: ItemAccessControl? = nil, version: DatabaseItemBlob.Version = .v8,
     wrapping: DatabaseKeyWrapping, random: some RandomSource = SystemRandomSource()
@@ -303,7 +306,9 @@ extension DatabaseKeys {
     return try seal(item, accessControl: accessControl, version: version, wrapping: wrapping, material)
   }
 
-  /// - Parameter generation: What the key store's own number of the class has above its lower four bits.
+  /// Encrypts an item with given random values.
+  ///
+  /// - Parameter generation: The key generation of the key store's class number.
   func seal(
     _ item: KeychainItem, accessControl: ItemAccessControl?, version: DatabaseItemBlob.Version,
     wrapping: DatabaseKeyWrapping, generation: UInt32 = 0, _ material: borrowing DatabaseItemMaterial
@@ -344,9 +349,9 @@ extension DatabaseKeys {
     }
   }
 
-  /// Wraps a key as the column `data` of the table `metadatakeys` holds it, or the key of an item's secret.
+  /// Wraps a key for the column `data` of the table `metadatakeys`, or the key of an item's secret.
   ///
-  /// - Throws: `.noClassKey` where it is to be wrapped under the key of a class that is not there.
+  /// - Throws: `.noClassKey` if the key of the class is missing.
   public func wrap(
     _ key: borrowing Secret, for protection: ProtectionClass, _ wrapping: DatabaseKeyWrapping
   ) throws(ItemSealError) -> SensitiveBytes {
@@ -399,7 +404,7 @@ extension DatabaseKeys {
     }
   }
 
-  /// Always fills up, by a whole 20 bytes where the length is a multiple already.
+  /// Returns the padded bytes; 20 bytes of padding if the length is a multiple of 20 already.
   static func padded(_ bytes: SensitiveBytes) -> SensitiveBytes {
     let count = paddedByteCount - bytes.count % paddedByteCount
     return SensitiveBytes(count: bytes.count + count) { target in
@@ -409,13 +414,13 @@ extension DatabaseKeys {
   }
 }
 
-/// The ciphers of the boxes of database items: AES-256-GCM with a nonce of 32 bytes and nothing authenticated beside them.
+/// The ciphers of the boxes of database items: AES-256-GCM with a nonce of 32 bytes and no additional data.
 ///
-/// Not to be used from two threads at once: `DatabaseKeys` holds it under a lock.
+/// Not to be used from two threads at once: `DatabaseKeys` protects it with a lock.
 struct BoxWorkspace: ~Copyable {
   private let encryption: CipherContext
   private let decryption: CipherContext
-  /// For items of the versions before, in the same tables.
+  /// The cipher for items of earlier versions in the same tables.
   let olderItems: SealingWorkspace
 
   init() throws(DataProtectionError) {
@@ -427,7 +432,9 @@ struct BoxWorkspace: ~Copyable {
     self.olderItems = olderItems
   }
 
-  /// - Parameter nonce: 32 bytes, fresh for each box.
+  /// Encrypts the contents of a box.
+  ///
+  /// - Parameter nonce: 32 bytes, new for each box.
   borrowing func seal(
     _ plaintext: SensitiveBytes, key: borrowing Secret, nonce: [UInt8]
   ) throws(DataProtectionError) -> Sealed {
@@ -435,7 +442,7 @@ struct BoxWorkspace: ~Copyable {
     return try encryption.seal(plaintext, header: [])
   }
 
-  /// `nil` if the tag does not match.
+  /// Returns the plaintext, or `nil` if the tag does not match.
   borrowing func open(
     _ box: ArchivedBox, key: borrowing Secret
   ) throws(DataProtectionError) -> SensitiveBytes? {

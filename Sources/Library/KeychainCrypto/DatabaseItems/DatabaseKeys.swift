@@ -1,12 +1,12 @@
 public import Basics
 public import KeychainFormats
 
-/// The keys at hand for a database's items: of a Simulator in the database itself, of a device from its keybag or from an
-/// extraction that has unwrapped them.
+/// The keys for a database's items: from the database itself for a Simulator, or from the keybag or an extraction of a
+/// device.
 ///
-/// May be used from several threads; they take turns with the ciphers.
+/// It may be used from several threads, which take turns with the ciphers.
 public final class DatabaseKeys: Sendable {
-  /// The key of a class that opens the keys of attributes.
+  /// The key of a class for decrypting the keys of attributes.
   enum MetadataKey: Sendable {
     case wrapped(SensitiveBytes)
     case unwrapped(ClassKeys.HeldKey)
@@ -16,15 +16,15 @@ public final class DatabaseKeys: Sendable {
   let classKeys: [KeyClass: ClassKeys.HeldKey]
   private let workspace: Locked<BoxWorkspace>
 
-  /// Keys of classes and items are 32 bytes.
+  /// The size of a class or item key, in bytes.
   static let keyByteCount = 32
 
-  /// Takes the keys that there are. What is given is kept in memory that is wiped.
+  /// Creates a set of keys, which are copied to memory that is wiped.
   ///
   /// - Parameters:
-  ///   - wrappedMetadataKeys: The column `data` of the table `metadatakeys` by its class. An empty one counts as absent.
-  ///   - metadataKeys: The same keys, unwrapped, 32 bytes each; one of these goes before a wrapped one.
-  ///   - classKeys: The keys of a device's classes, 32 bytes each: its own keybag's, not a backup's.
+  ///   - wrappedMetadataKeys: The column `data` of the table `metadatakeys` by class. An empty value is ignored.
+  ///   - metadataKeys: The same keys, unwrapped, 32 bytes each; these take precedence over wrapped ones.
+  ///   - classKeys: The keys of a device's own keybag by class, 32 bytes each; not those of a backup.
   /// - Throws: `.malformed` for a key of another length.
   public init(
     wrappedMetadataKeys: [KeyClass: SensitiveBytes] = [:], metadataKeys: [KeyClass: SensitiveBytes] = [:],
@@ -50,7 +50,7 @@ public final class DatabaseKeys: Sendable {
     self.workspace = Locked(workspace)
   }
 
-  /// Lends the ciphers to one caller at a time.
+  /// Calls a closure with the ciphers, one caller at a time.
   func withWorkspace<Result: ~Copyable, Failure: Error>(
     _ body: (borrowing BoxWorkspace) throws(Failure) -> sending Result
   ) throws(Failure) -> Result {
@@ -58,7 +58,7 @@ public final class DatabaseKeys: Sendable {
   }
 }
 
-/// Why opening an item stops: the item's fault, or not.
+/// An error in decrypting an item, caused by the item or not.
 enum DatabaseItemStop: Error {
   case fault(DatabaseItemFault)
   case failed(DataProtectionError)
@@ -68,21 +68,21 @@ enum DatabaseItemStop: Error {
   }
 }
 
-/// What a format refuses is the fault of the item at this place.
+/// Calls a closure and reports a format error as an error of the item in this step.
 func formatted<Result>(
   _ place: DatabaseItemFault.Place, _ body: () throws(FormatError) -> Result
 ) throws(DatabaseItemStop) -> Result {
   do throws(FormatError) { return try body() } catch { throw .fault(DatabaseItemFault(error, place)) }
 }
 
-/// What OpenSSL refuses is no fault of the item.
+/// Calls a closure and reports an error of OpenSSL as one that is not caused by the item.
 func computed<Result: ~Copyable>(
   _ body: () throws(DataProtectionError) -> Result
 ) throws(DatabaseItemStop) -> Result {
   do throws(DataProtectionError) { return try body() } catch { throw .failed(error) }
 }
 
-/// A key that was opened, and by which stand-in it had been wrapped, if by one.
+/// An unwrapped key, and the Simulator key store that wrapped it, or `nil`.
 struct UnwrappedKey: ~Copyable {
   let key: Secret
   let store: SimulatorKeyStore?
@@ -91,7 +91,7 @@ struct UnwrappedKey: ~Copyable {
 extension DatabaseKeys {
   private static let shortestWrap = 24
 
-  /// The key that opens the keys of attributes of a class.
+  /// Returns the key of a class for decrypting the keys of attributes.
   func metadataKey(of keyClass: KeyClass) throws(DatabaseItemStop) -> UnwrappedKey {
     switch metadataKeys[keyClass] {
     case nil:
@@ -102,7 +102,7 @@ extension DatabaseKeys {
     }
   }
 
-  /// The key that opens an item's secret.
+  /// Returns the key for decrypting an item's secret.
   func secretKey(of blob: DatabaseItemBlob) throws(DatabaseItemStop) -> UnwrappedKey {
     guard let wrap = blob.secret.keyWrap else {
       throw DatabaseItemStop(.noClassKey, .secretKey, "the key of the secret is missing")
@@ -130,7 +130,8 @@ extension DatabaseKeys {
     }
   }
 
-  /// A reference key opens in the key store that made it; that of the stand-in is public.
+  /// Decrypts a key with a reference key. Only the key store that created it can do that; the mock key store's key is
+  /// public.
   private func open(_ sealed: [UInt8], underReference reference: [UInt8]) throws(DatabaseItemStop) -> Secret {
     guard StandInReferenceKey.matches(reference) else {
       throw DatabaseItemStop(.accessControl, .secretKey, "only the item's own device can unwrap its key")
@@ -139,7 +140,7 @@ extension DatabaseKeys {
     return try key(in: box, under: Secret(copying: StandInReferenceKey.key), at: .secretKey)
   }
 
-  /// The key of 32 bytes that a box holds.
+  /// Returns the key of 32 bytes in a box.
   func key(
     in box: ArchivedBox, under key: borrowing Secret, at place: DatabaseItemFault.Place
   ) throws(DatabaseItemStop) -> Secret {
@@ -165,7 +166,7 @@ extension DatabaseKeys {
     return plaintext
   }
 
-  /// Opens a key that a Simulator or a class key has wrapped.
+  /// Unwraps a key that a Simulator or a class key has wrapped.
   func unwrap(
     _ wrapped: SensitiveBytes, keyClass: KeyClass, at place: DatabaseItemFault.Place
   ) throws(DatabaseItemStop) -> UnwrappedKey {
@@ -199,14 +200,14 @@ extension DatabaseKeys {
   }
 }
 
-/// What stands for a key store in a Simulator: it wraps a key by putting eight equal bytes behind it.
+/// A Simulator's key store, which "wraps" a key by appending eight equal bytes.
 ///
-/// Source: Apple `SecAKSObjCWrappers.m`, `mockaks.m` (iOS 13 and later) and `SecKeybagSupport.c` (before); the later form
-/// seen in 200 rows that Apple's code wrote. No database of a real Simulator was available.
+/// Source: Apple `SecAKSObjCWrappers.m`, `mockaks.m` (iOS 13 and later) and `SecKeybagSupport.c` (earlier). The later
+/// form was seen in 200 rows that Apple's code wrote. No database of a real Simulator was available.
 public enum SimulatorKeyStore: Sendable, Hashable, CaseIterable {
-  /// Of Simulators up to iOS 12.
+  /// Simulators up to iOS 12.
   case upToIOS12
-  /// Of Simulators from iOS 13 on, which refuse the other.
+  /// Simulators since iOS 13, which reject the earlier form.
   case sinceIOS13
 
   static let padByteCount = 8
@@ -218,7 +219,8 @@ public enum SimulatorKeyStore: Sendable, Hashable, CaseIterable {
     }
   }
 
-  /// Which one wrapped a key; `nil` if neither did. A device's wrap looks so once in 2^63.
+  /// Returns the key store that wrapped a key, or `nil` if neither did. A device's wrap looks like one once in 2^63
+  /// cases.
   package static func of(_ wrapped: SensitiveBytes) -> SimulatorKeyStore? {
     wrapped.withBytes { bytes in
       guard bytes.count >= padByteCount else { return nil }

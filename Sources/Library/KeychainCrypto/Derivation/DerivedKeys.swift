@@ -1,12 +1,12 @@
 package import Basics
 package import KeychainFormats
 
-/// The passcode keys of one password, each derived once, however many keybags have the same salts and rounds: copies of one
-/// backup, and all backups that a device made with one keybag.
+/// The passcode keys of one password, each derived only once. Keybags with the same salts and iterations share a key:
+/// copies of one backup, and all backups of a device with the same keybag.
 ///
-/// The password is not in it; whoever has several passwords has one of these for each.
+/// The cache does not contain the password; each password needs its own cache.
 package final class DerivedKeys: Sendable {
-  /// How many keys are kept, 32 bytes each: however many backups there are, no more memory is taken.
+  /// The most keys to keep, 32 bytes each, so that any number of backups takes limited memory.
   package static let capacity = 4_096
 
   private struct Work: Hashable, Sendable {
@@ -18,19 +18,19 @@ package final class DerivedKeys: Sendable {
 
   package init() {}
 
-  /// How many keys were derived.
+  /// The number of keys that were derived.
   package var count: Int { keys.count }
 
   /// Begins to derive a keybag's key on a separate thread. A request for the key waits until the derivation has ended.
   ///
   /// - Parameters:
   ///   - keybag: The keybag whose key will be requested.
-  ///   - password: The password as it was given. The work shares it and makes no copy.
-  ///   - limit: The most rounds to accept.
-  ///   - shouldContinue: Asked every few milliseconds, on the other thread.
+  ///   - password: The password as it was typed. The work shares it and makes no copy.
+  ///   - limit: The most iterations to accept.
+  ///   - shouldContinue: Called every few milliseconds, on the other thread.
   /// - Returns: The running work; keep it until the key has been requested. `nil` if the keybag has no key to derive,
-  ///   or has more rounds than any device or than `limit`. The request for the key then reports the reason. Also `nil`
-  ///   if no thread can be started; the request for the key then derives it.
+  ///   or has more iterations than any device or than `limit`. The request for the key then reports the reason. Also
+  ///   `nil` if no thread can be started; the request for the key then derives it.
   package func derivingAhead(
     of keybag: Keybag, password: HeldSecret, acceptingAtMost limit: Int,
     shouldContinue: @escaping @Sendable () -> Bool
@@ -40,7 +40,7 @@ package final class DerivedKeys: Sendable {
       (try? parameters.check(acceptingAtMost: limit)) != nil
     else { return nil }
     return SideWork { [self] isWanted in
-      // What comes of an error here is that the key is derived by whoever asks for it.
+      // After an error, the request derives the key again and reports it.
       _ = try? passcodeKey(for: parameters, in: .asGiven) { () throws(DataProtectionError) in
         try PasswordDerivation.passcodeKey(
           password: password.secret, parameters: parameters, acceptingAtMost: limit
@@ -49,7 +49,7 @@ package final class DerivedKeys: Sendable {
     }
   }
 
-  /// The key of the password in one of its forms, derived where it was not yet.
+  /// Returns the key of one form of the password, and derives it if necessary.
   func passcodeKey(
     for parameters: PasswordDerivation.Parameters, in form: PasswordForm,
     derive: () throws(DataProtectionError) -> Secret

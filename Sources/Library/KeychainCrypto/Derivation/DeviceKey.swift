@@ -1,17 +1,17 @@
 import Basics
 
-/// The key "0x835" that a device's hardware derives for its keybags: what ties a class key to one device.
+/// The "0x835" key that a device's hardware derives for its keybags, which ties a class key to the device.
 ///
-/// Wraps the 32 bytes of a class key with AES-CBC and a zero IV. That layer has no check value: with another device's
-/// key it silently opens to other bytes. Source: iphone-dataprotection, `IOAESAccelerator.c`, `keybag.py`.
+/// It wraps the 32 bytes of a class key with AES-CBC and a zero IV. This layer has no integrity check: another device's
+/// key silently gives other bytes. Source: iphone-dataprotection, `IOAESAccelerator.c`, `keybag.py`.
 public final class DeviceKey: Sendable {
-  /// 16 bytes: the device layer is AES-128.
+  /// The size, 16 bytes for AES-128.
   public static let size = 16
   private let key: Secret
 
-  /// Takes over a hardware key (0x835).
+  /// Creates a device key from its bytes.
   ///
-  /// - Throws: `.malformed` where the key has not 16 bytes.
+  /// - Throws: `.malformed` if the key does not have 16 bytes.
   public init(_ key: consuming Secret) throws(DataProtectionError) {
     let count = key.count
     guard count == Self.size else {
@@ -30,17 +30,17 @@ public final class DeviceKey: Sendable {
     return try context.finish()
   }
 
-  /// Adds the device layer to a class key.
+  /// Returns a class key wrapped with the device key.
   func wrap(_ classKey: borrowing Secret) throws(DataProtectionError) -> Secret {
     try classKey.withBytes { (bytes) throws(DataProtectionError) in try transform(bytes, .encrypt) }
   }
 
-  /// Takes the device layer off.
+  /// Removes the device key's wrap from a class key.
   func unwrap(_ wrapped: UnsafeRawBufferPointer) throws(DataProtectionError) -> Secret {
     try transform(wrapped, .decrypt)
   }
 
-  /// For the key wrap of a system keybag's HMAC key.
+  /// Calls a closure with the key, for the wrap of a device keybag's HMAC key.
   func withKey<Result: ~Copyable>(
     _ body: (borrowing Secret) throws(DataProtectionError) -> Result
   ) throws(DataProtectionError) -> Result {

@@ -1,15 +1,15 @@
 import Basics
 public import KeychainFormats
 
-/// The 256-bit AES key that a device's chip is made with and never gives out; a virtual device keeps it in a file.
+/// The 256-bit AES key of a device's chip, which never leaves it. A virtual device stores it in a file.
 public struct HardwareUID: ~Copyable, Sendable {
   /// The size of a UID, in bytes.
   public static let size = 32
   private let key: Secret
 
-  /// Takes over the bytes of a UID.
+  /// Creates a UID from its bytes.
   ///
-  /// - Throws: `.malformed` where the UID has not 32 bytes.
+  /// - Throws: `.malformed` if the UID does not have 32 bytes.
   public init(_ key: consuming Secret) throws(DataProtectionError) {
     let count = key.count
     guard count == Self.size else {
@@ -18,19 +18,19 @@ public struct HardwareUID: ~Copyable, Sendable {
     self.key = key
   }
 
-  /// A new chip.
+  /// Creates a random UID, for a new device.
   public init(from random: some RandomSource) throws(DataProtectionError) {
     key = try Secret(count: Self.size, from: random)
   }
 
-  /// Lends the bytes, to store them.
+  /// Calls a closure with the bytes, to store them.
   public borrowing func withBytes<Result: ~Copyable, Failure: Error>(
     _ body: (UnsafeRawBufferPointer) throws(Failure) -> Result
   ) throws(Failure) -> Result {
     try key.withBytes(body)
   }
 
-  /// Key 0x835: AES-ECB under the UID of sixteen bytes 01. Source: iphone-dataprotection, `IOAESAccelerator.c`.
+  /// Returns the 0x835 key: AES-ECB of 16 bytes 01 with the UID. Source: iphone-dataprotection, `IOAESAccelerator.c`.
   public borrowing func deviceKey() throws(DataProtectionError) -> DeviceKey {
     let context = try CipherContext(.aes256ECB, .encrypt)
     try key.withBytes { (bytes) throws(DataProtectionError) in try context.begin(key: bytes) }
@@ -41,19 +41,21 @@ public struct HardwareUID: ~Copyable, Sendable {
       })
   }
 
-  /// The passcode key of a system keybag: the passcode "tangled" with the UID, so that guesses need the chip.
+  /// Returns the passcode key of a device's keybag: the passcode "tangled" with the UID, so that guessing requires the
+  /// chip.
   ///
-  /// P is one round of PBKDF2-HMAC-SHA1. Copies of P, the n-th with each of its little-endian words xored with n
-  /// (counting from 1), run through AES-256-CBC under the UID with a zero IV as one stream, and the 32-byte blocks that
-  /// come out are xored together. Source: iphone-dataprotection, `AppleKeyStore_kdf.c`, the form for bags of version 2 and up.
+  /// P is one iteration of PBKDF2-HMAC-SHA1. Copies of P, the n-th with each of its little-endian words xored with n
+  /// (counting from 1), are encrypted as one stream by AES-256-CBC with the UID and a zero IV, and the resulting
+  /// 32-byte blocks are xored together. Source: iphone-dataprotection, `AppleKeyStore_kdf.c`, the form for keybags of
+  /// version 2 and later.
   ///
   /// - Parameters:
-  ///   - passcode: UTF-8 bytes; empty for a device without one.
-  ///   - salt: `SALT` of the keybag.
-  ///   - rounds: 50,000 on a virtual device; a chip is calibrated to take some 80 ms.
-  ///   - limit: The most rounds to accept; above it nothing is derived.
-  ///   - progress: Where it answers `false` the derivation ends with `.cancelled`.
-  /// - Throws: `.roundsOverLimit` and `.damagedKeybag` (0 rounds) before any work is done.
+  ///   - passcode: The passcode in UTF-8; empty for a device without one.
+  ///   - salt: The `SALT` of the keybag.
+  ///   - rounds: The iterations: 50,000 on a virtual device; a chip is calibrated to take about 80 ms.
+  ///   - limit: The most iterations to accept.
+  ///   - progress: Called with the iterations so far; the derivation ends with `.cancelled` if it returns `false`.
+  /// - Throws: `.roundsOverLimit` or `.damagedKeybag` (0 iterations) before any work is done; `.cancelled`.
   public borrowing func passcodeKey(
     passcode: borrowing Secret, salt: [UInt8], rounds: UInt32, acceptingAtMost limit: Int = RoundLimit.standard,
     progress: PasswordDerivation.Progress = { _, _ in true }
@@ -68,14 +70,16 @@ public struct HardwareUID: ~Copyable, Sendable {
   }
 }
 
-/// Private keys that only the chip that wrapped them opens again.
+/// Wraps private keys so that only the same chip can unwrap them.
 ///
-/// The form is this project's own: what a Secure Enclave writes is not known. Wrapped by RFC 3394 under
-/// HMAC-SHA-256(UID, `secure enclave key 1 ` and the protection class).
+/// The format is Keyhaul's own, because that of a Secure Enclave is not known: RFC 3394 with the key HMAC-SHA-256(UID,
+/// `secure enclave key 1 ` and the protection class).
 extension HardwareUID {
+  /// Wraps a private key.
+  ///
   /// - Parameters:
-  ///   - number: A private number of P-256, 32 bytes.
-  ///   - protection: The class whose key has to be in memory where it is used, which the bytes are bound to.
+  ///   - number: The private number on P-256, 32 bytes.
+  ///   - protection: The class that the key is bound to, whose class key must be in memory for using it.
   /// - Returns: 40 bytes.
   /// - Throws: `.malformed` for another size; `.cryptoFailed`.
   public borrowing func wrapEnclaveKey(
@@ -87,9 +91,10 @@ extension HardwareUID {
     return try KeyWrap.wrap(number, with: try enclaveKey(protection))
   }
 
-  /// The private number again.
+  /// Unwraps a private key.
   ///
-  /// - Returns: `nil` for bytes that another chip wrapped, or for another class, or that were changed.
+  /// - Returns: The private number, or `nil` if another chip or for another class wrapped the bytes, or they were
+  ///   changed.
   /// - Throws: `.cryptoFailed`.
   public borrowing func unwrapEnclaveKey(
     _ wrapped: [UInt8], for protection: ProtectionClass

@@ -4,22 +4,22 @@ import KeychainFormats
 
 /// PBKDF2 (RFC 8018 §5.2) with HMAC-SHA-1 or HMAC-SHA-256.
 ///
-/// Both run in a loop of our own where the processor has SHA extensions, in about a third of OpenSSL's time, and over
-/// OpenSSL's hash elsewhere. Both go round in portions, so that they can be stopped.
+/// On processors with SHA extensions, Keyhaul's own loop takes about a third of OpenSSL's time; on others, the loop
+/// uses OpenSSL's hash. Both run in portions, so that they can be canceled.
 enum PBKDF2 {
   enum Engine {
     case openSSL
-    /// Must only be asked for where `isAccelerated` says that it exists.
+    /// Requires that `isAccelerated` is `true`.
     case shaExtensions
   }
 
   static let isAccelerated = keyhaul_pbkdf2_is_available()
   static var preferredEngine: Engine { isAccelerated ? .shaExtensions : .openSSL }
-  /// Rounds between two calls of the progress closure: a millisecond or two, and some 20 where a machine needs a
-  /// microsecond for a round.
+  /// The iterations between two calls of the progress closure: one or two milliseconds, or about 20 on a machine that
+  /// needs a microsecond for each.
   static let portion = 20_000
 
-  /// Derives `count` bytes with HMAC-SHA-1; the rest as for SHA-256.
+  /// Derives `count` bytes with HMAC-SHA-1; otherwise like `sha256`.
   static func sha1(
     password: borrowing Secret, salt: [UInt8], rounds: Int, count: Int, engine: Engine = preferredEngine,
     progress: (_ done: Int) -> Bool = { _ in true }
@@ -27,9 +27,10 @@ enum PBKDF2 {
     try derive(.sha1, password, salt, rounds, count, engine, progress)
   }
 
-  /// Derives `count` bytes with HMAC-SHA-256. `progress` is told the rounds done so far and answers whether to go on.
+  /// Derives `count` bytes with HMAC-SHA-256.
   ///
-  /// - Throws: `.cancelled` after an answer of no.
+  /// - Parameter progress: Called with the number of iterations so far; returns whether to continue.
+  /// - Throws: `.cancelled` if `progress` returns `false`.
   static func sha256(
     password: borrowing Secret, salt: [UInt8], rounds: Int, count: Int, engine: Engine = preferredEngine,
     progress: (_ done: Int) -> Bool = { _ in true }
@@ -37,7 +38,7 @@ enum PBKDF2 {
     try derive(.sha256, password, salt, rounds, count, engine, progress)
   }
 
-  /// One block after the other.
+  /// Derives one block after the other.
   private static func derive(
     _ hash: DigestContext.Algorithm, _ password: borrowing Secret, _ salt: [UInt8], _ rounds: Int, _ count: Int,
     _ engine: Engine, _ progress: (Int) -> Bool
@@ -64,7 +65,7 @@ enum PBKDF2 {
     return blocks.withBytes { Secret(copying: UnsafeRawBufferPointer(rebasing: $0[..<count])) }
   }
 
-  /// Goes on from the first round to the last in portions, and stops after one where `progress` says no.
+  /// Runs the iterations after the first in portions, and throws `.cancelled` if `progress` returns `false`.
   static func inPortions(
     _ rounds: Int, _ progress: (Int) -> Bool, _ run: (_ count: Int) throws(DataProtectionError) -> Void
   ) throws(DataProtectionError) {
@@ -78,13 +79,13 @@ enum PBKDF2 {
   }
 }
 
-/// A block of PBKDF2 by the processor's SHA extensions.
+/// Derives a block with the processor's SHA extensions.
 private enum AcceleratedRounds {
   static func run(
     _ hash: DigestContext.Algorithm, _ index: UInt32, _ password: UnsafeRawBufferPointer, _ salt: [UInt8],
     _ rounds: Int, into output: UnsafeMutableRawBufferPointer, _ progress: (Int) -> Bool
   ) throws(DataProtectionError) {
-    // The state stays at one address, and is overwritten wherever this ends.
+    // The state needs a stable address, and is overwritten in every case.
     _ = try Secret(count: MemoryLayout<keyhaul_pbkdf2>.size) { (memory) throws(DataProtectionError) in
       guard let state = memory.bindMemory(to: keyhaul_pbkdf2.self).baseAddress else { return }
       keyhaul_pbkdf2_begin(
@@ -98,7 +99,7 @@ private enum AcceleratedRounds {
   }
 }
 
-/// A block of PBKDF2 over OpenSSL's hash, whose own PBKDF2 cannot be stopped half-way.
+/// Derives a block with OpenSSL's hash, because OpenSSL's own PBKDF2 cannot be canceled.
 private enum OpenSSLRounds {
   static func run(
     _ hash: DigestContext.Algorithm, _ index: UInt32, _ password: UnsafeRawBufferPointer, _ salt: [UInt8],
@@ -122,7 +123,7 @@ private enum OpenSSLRounds {
   }
 }
 
-/// HMAC (RFC 2104) under one key: the hash states after the padded key, and a hash that begins with them.
+/// HMAC (RFC 2104) with a fixed key: the hash states after the padded key, and a hash that starts with them.
 private struct AuthenticationCode: ~Copyable {
   private static let blockSize = 64
   private let inner: DigestContext
@@ -156,7 +157,7 @@ private struct AuthenticationCode: ~Copyable {
     try block.withBytes { (bytes) throws(DataProtectionError) in try hash.update(bytes) }
   }
 
-  /// Writes the code of a message. The message may be what stands in `target`.
+  /// Writes the code of a message. The message may be in `target` itself.
   borrowing func write(
     into target: UnsafeMutableRawBufferPointer,
     of body: (borrowing DigestContext) throws(DataProtectionError) -> Void
@@ -171,22 +172,22 @@ private struct AuthenticationCode: ~Copyable {
 }
 
 extension DataProtectionError {
-  /// What a derivation ends with whose progress closure said no.
+  /// The error of a derivation whose progress closure returned `false`.
   static var stopped: DataProtectionError {
     DataProtectionError(.cancelled, "it was stopped before its last iteration")
   }
 }
 
 extension PasswordDerivation.Parameters {
-  /// Rounds of a sample: a few milliseconds of work.
+  /// The iterations of a sample, which takes a few milliseconds.
   static let sampleRounds = 20_000
   private static let sampleCount = 3
 
-  /// How long this machine is likely to need for the whole derivation, from a short run of the same loops.
+  /// Returns the expected duration of the whole derivation on this machine, measured with short samples.
   ///
-  /// - Parameter clock: What measures the samples; the shortest of them counts, because nothing makes a run faster than
-  ///   the machine is.
-  /// - Throws: `.crypto` where the cryptographic library fails.
+  /// - Parameter clock: The clock for the samples. The shortest sample counts, because a run is never faster than the
+  ///   machine.
+  /// - Throws: `.cryptoFailed` if the cryptographic library fails.
   public func estimatedDuration(
     by clock: some Clock<Duration> = ContinuousClock()
   ) throws(DataProtectionError) -> Duration {
@@ -219,15 +220,14 @@ extension PasswordDerivation.Parameters {
   }
 }
 
-/// How much work a file may ask for.
+/// The limits on the iterations that a file may require.
 public enum RoundLimit {
-  /// The most rounds accepted unless the caller says otherwise, ITER and DPIC together. Real backups ask for
-  /// 10,010,000.
+  /// The default for the most iterations to accept, `ITER` and `DPIC` together. Real backups require 10,010,000.
   public static let standard = 20_000_000
-  /// How many times the usual count of its form a count may be without being worth a question.
+  /// The multiple of the usual number of iterations up to which the user is not asked.
   public static let usualMultiple = 5
 
-  /// Refuses what is over the limit, and a count of no rounds, before any work is done.
+  /// Throws if there are more iterations than the limit, or none, before any work is done.
   static func check(_ counts: [UInt32], acceptingAtMost limit: Int) throws(DataProtectionError) {
     guard !counts.contains(0) else {
       throw DataProtectionError(.damagedKeybag, "it asks for a derivation with 0 iterations")

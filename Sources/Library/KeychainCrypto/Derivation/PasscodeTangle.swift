@@ -1,17 +1,19 @@
-/// The loop of the passcode's derivation: a buffer is filled, encrypted in place and folded into the sum.
+/// The loop of the passcode derivation: it fills a buffer, encrypts it in place, and xors it into the result.
 ///
-/// Its loops are plain, so that a device opens in milliseconds where nothing is optimized either.
+/// Its loops are simple, so that unlocking takes only milliseconds even in unoptimized builds.
 enum PasscodeTangle {
   static let blockSize = 32
-  /// What the chip is handed at once, in bytes; the CBC chain runs on from buffer to buffer.
+  /// The bytes that are encrypted at once; the CBC chain continues from buffer to buffer.
   private static let bufferSize = 4096
-  /// Two of the words that the derivation counts in, taken together.
+  /// The size of two 32-bit words, which are processed together.
   private static let wordSize = 8
-  /// Rounds between two calls of the progress closure, a multiple of what fits into the buffer: a millisecond or two.
+  /// The iterations between two calls of the progress closure: one or two milliseconds, and a multiple of the buffer.
   static let portion: UInt32 = 12_800
 
-  /// - Parameter progress: Told the rounds that are done; answers whether to go on.
-  /// - Throws: `.cancelled` after an answer of no.
+  /// Runs the loop.
+  ///
+  /// - Parameter progress: Called with the number of iterations so far; returns whether to continue.
+  /// - Throws: `.cancelled` if `progress` returns `false`.
   static func run(
     _ start: borrowing Secret, rounds: UInt32, through context: borrowing CipherContext,
     progress: (_ done: Int) -> Bool
@@ -39,7 +41,7 @@ enum PasscodeTangle {
     }
   }
 
-  /// Each copy of the block has its number in every word of 32 bits.
+  /// Fills the buffer with copies of the block, each xored with its number in every 32-bit word.
   private static func fill(
     _ buffer: UnsafeMutableRawBufferPointer, with block: UnsafeRawBufferPointer, from counter: UInt32
   ) {

@@ -1,50 +1,52 @@
-/// From a backup's password to the key that its class keys are wrapped with.
+/// Derives the key that wraps a backup's class keys from the password.
 ///
-/// One round until iOS 10.1: PBKDF2-HMAC-SHA1 of the password. Two rounds since iOS 10.2: PBKDF2-HMAC-SHA256 of the
-/// password first, and its 32 bytes are the password of the SHA-1 round.
+/// Up to iOS 10.1, there is one step: PBKDF2-HMAC-SHA1 of the password. Since iOS 10.2, there are two:
+/// PBKDF2-HMAC-SHA256 of the password gives 32 bytes, which are the password of the SHA-1 step.
 public enum PasswordDerivation {
-  /// What the keybag says about its derivation.
+  /// The parameters of the derivation, from the keybag.
   public struct Parameters: Sendable, Hashable {
-    /// `SALT` and `ITER`, of the last round.
+    /// The salt of the SHA-1 step (`SALT`).
     public var salt: [UInt8]
-    /// `ITER`, the PBKDF2-HMAC-SHA1 rounds; 10,000 in backups since iOS 10.2, 1 in some before.
+    /// The iterations of the SHA-1 step (`ITER`); 10,000 in backups since iOS 10.2, 1 in some earlier ones.
     public var iterations: UInt32
-    /// `DPSL` and `DPIC`, of the first of two rounds. Their presence decides that there are two, no version does.
+    /// The SHA-256 step before it (`DPSL` and `DPIC`), or `nil`. Only these fields, not a version, show that there are
+    /// two steps.
     public var first: FirstRound?
 
-    /// The slow round since iOS 10.2: PBKDF2-HMAC-SHA256.
+    /// The slow SHA-256 step since iOS 10.2.
     public struct FirstRound: Sendable, Hashable {
-      /// `DPSL`, twenty bytes in every real bag.
+      /// The salt (`DPSL`), 20 bytes in every real keybag.
       public var salt: [UInt8]
-      /// `DPIC`, ten million in every real bag.
+      /// The iterations (`DPIC`), 10,000,000 in every real keybag.
       public var iterations: UInt32
 
-      /// Creates the first of two rounds.
+      /// Creates the parameters of the SHA-256 step.
       public init(salt: [UInt8], iterations: UInt32) {
         self.salt = salt
         self.iterations = iterations
       }
     }
 
-    /// Creates the parameters of a keybag; without a `first` there is one round alone.
+    /// Creates the parameters of a derivation; without `first`, there is only the SHA-1 step.
     public init(salt: [UInt8], iterations: UInt32, first: FirstRound? = nil) {
       self.salt = salt
       self.iterations = iterations
       self.first = first
     }
 
-    /// All rounds together.
+    /// The iterations of all steps together.
     public var totalRounds: UInt64 { UInt64(iterations) + UInt64(first?.iterations ?? 0) }
 
-    /// Refuses more work than is accepted; costs nothing.
+    /// Throws if the derivation requires too many iterations, or none; costs no time.
     ///
-    /// - Throws: `.roundsOverLimit`; `.damagedKeybag` for a round of no iterations.
+    /// - Throws: `.roundsOverLimit`; `.damagedKeybag` for a step without iterations.
     public func check(acceptingAtMost limit: Int = RoundLimit.standard) throws(DataProtectionError) {
       try RoundLimit.check([iterations] + (first.map { [$0.iterations] } ?? []), acceptingAtMost: limit)
     }
   }
 
-  /// Is told how many rounds of how many are done, every few milliseconds, and answers whether to go on.
+  /// A closure that is called every few milliseconds with the iterations so far and in total, and returns whether to
+  /// continue.
   public typealias Progress = (_ done: Int, _ total: Int) -> Bool
 
   /// The size of a passcode key, in bytes.
@@ -53,11 +55,11 @@ public enum PasswordDerivation {
   /// Derives the 32-byte passcode key.
   ///
   /// - Parameters:
-  ///   - password: UTF-8 bytes as they were typed, without a trailing newline. Empty for a backup without one.
-  ///   - parameters: Salts and rounds, as the keybag has them.
-  ///   - limit: The most rounds to accept, all together.
-  ///   - progress: Where it answers `false` the derivation ends with `.cancelled`.
-  /// - Throws: `.roundsOverLimit` and `.damagedKeybag` (0 rounds) before any work is done.
+  ///   - password: The password in UTF-8 as it was typed, without a trailing newline. Empty for a backup without one.
+  ///   - parameters: The parameters from the keybag.
+  ///   - limit: The most iterations to accept, of all steps together.
+  ///   - progress: Called with the iterations so far; the derivation ends with `.cancelled` if it returns `false`.
+  /// - Throws: `.roundsOverLimit` or `.damagedKeybag` (0 iterations) before any work is done; `.cancelled`.
   public static func passcodeKey(
     password: borrowing Secret, parameters: Parameters, acceptingAtMost limit: Int = RoundLimit.standard,
     progress: Progress = { _, _ in true }

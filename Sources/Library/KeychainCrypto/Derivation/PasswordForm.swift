@@ -2,24 +2,23 @@ import Basics
 internal import CUTF8Proc
 internal import KeychainFormats
 
-/// In which of its forms a password fits a backup.
+/// The forms of a password that are tried with a backup.
 ///
-/// An accented letter can be one scalar or a letter and an accent. Both look the same, and which one a device got
-/// depended on the computer that the password was typed on. Windows programs put a byte order mark before the text of a
-/// file or a pipe, which nobody typed.
+/// An accented letter can be one scalar, or a letter and an accent. Both look the same, and the computer on which the
+/// password was typed determined the form. Windows programs add a byte order mark to the start of a file or pipe.
 public enum PasswordForm: Sendable, Hashable, CaseIterable {
-  /// Byte for byte as it was given.
+  /// Byte for byte as the user typed it.
   case asGiven
-  /// Without the byte order mark before it, and else byte for byte.
+  /// Without a byte order mark, and otherwise unchanged.
   case withoutMark
-  /// With accents in their letters (NFC), and without a byte order mark.
+  /// With composed accents (NFC), and without a byte order mark.
   case composed
-  /// With accents behind their letters (NFD), and without a byte order mark.
+  /// With decomposed accents (NFD), and without a byte order mark.
   case decomposed
 }
 
 extension Secret {
-  /// Returns the same text in another form; `nil` if it is not UTF-8 or that form is no other.
+  /// Returns the same text in another form, or `nil` if it is not UTF-8 or already has that form.
   ///
   /// Source: Unicode Standard Annex #15.
   public borrowing func inForm(_ form: PasswordForm) -> Secret? {
@@ -27,7 +26,7 @@ extension Secret {
     let markCount = withBytes { UTF8Scalars.byteOrderMarkCount(of: $0) }
     let text = withBytes { Secret(copying: UnsafeRawBufferPointer(rebasing: $0[markCount...])) }
     if form == .withoutMark {
-      // A mark alone is a password only if somebody chose it.
+      // A byte order mark alone can only be a deliberate password.
       guard markCount > 0, !text.isEmpty else { return nil }
       return text
     }
@@ -41,19 +40,19 @@ extension Secret {
   }
 }
 
-/// The scalars of a password, overwritten at the end. The library works in this memory and takes none of its own.
+/// The scalars of a password, which are overwritten afterwards. utf8proc works in this memory and allocates none.
 private struct WipedScalars: ~Copyable {
   private let memory: UnsafeMutableBufferPointer<Int32>
   private var count: Int
   let isValid: Bool
 
-  /// No scalar has more in its full decomposition than this for each of its bytes.
+  /// The most scalars in a full decomposition for each byte of a scalar.
   private static let maximumDecompositionLength = 4
-  /// utf8proc 2.8 loses this letter behind a syllable of Korean that ends in a vowel: it counts it among the consonants
-  /// that end one, of which it is the place before the first. It is composed with nothing.
+  /// The Hangul letter that utf8proc 2.8 drops after a syllable that ends in a vowel: it treats the position before the
+  /// first final consonant as one of them. The letter never composes.
   private static let beforeTrailingConsonants: Int32 = 0x11A7
 
-  /// The text's canonical decomposition, accents in their canonical order.
+  /// Creates the canonical decomposition of a text, with accents in canonical order.
   init(decomposing secret: borrowing Secret) {
     let memory = UnsafeMutableBufferPointer<Int32>.allocate(capacity: secret.count * Self.maximumDecompositionLength)
     memory.initialize(repeating: 0)
@@ -74,7 +73,7 @@ private struct WipedScalars: ~Copyable {
     memory.deallocate()
   }
 
-  /// Puts the accents back into their letters.
+  /// Composes letters and accents.
   mutating func compose() {
     var (start, end) = (0, 0)
     while start < count {

@@ -1,20 +1,21 @@
 import Basics
 public import KeychainFormats
 
-/// An item with an access-control list, opened.
+/// A decrypted item with an access-control list.
 public struct AccessControlledItem: Sendable {
-  /// The item in clear, without its constraints.
+  /// The decrypted item, without its constraints.
   public var item: KeychainItem
-  /// Operation to constraint, as the item's creator set it.
+  /// The constraints by operation, as the item's creator set them.
   public var constraints: PropertyDictionary
 }
 
 /// Items with an access-control list (version 6).
 ///
-/// A real device's key store makes the reference key in `d2`, and only it can open it. Here `d2` is a DER dictionary of
-/// our own that binds the constraints to the item's key (`ReferenceKey`), because the blob authenticates its header only.
+/// On a real device, the key store creates the reference key in `d2`, and only it can open it. Here, `d2` is a DER
+/// dictionary of Keyhaul's own that binds the constraints to the item's key (`ReferenceKey`), because the blob
+/// authenticates only its header.
 extension ClassKeys {
-  /// Seals an item for its own protection class together with its constraints, in the device's form.
+  /// Encrypts an item for its own protection class together with its constraints, as in a device's database.
   public func sealAccessControlled(
     _ item: KeychainItem, constraints: PropertyDictionary, random: some RandomSource = SystemRandomSource()
   ) throws(ItemSealError) -> AccessControlBlob {
@@ -31,7 +32,7 @@ extension ClassKeys {
             ciphertext: sealed.ciphertext, tag: sealed.tag)
         }
       }
-      // The header holds nothing of what is sealed, so a blob without it has the same one.
+      // The header does not contain the ciphertext, so it can be taken from a blob without one.
       let noTag = [UInt8](repeating: 0, count: ItemBlob.tagByteCount)
       let header = try blob(Sealed(ciphertext: [], tag: noTag)).authenticatedHeader
       return try blob(try seal(plaintext, header: header, key: key))
@@ -40,10 +41,10 @@ extension ClassKeys {
     }
   }
 
-  /// Opens an item with an access-control list that `sealAccessControlled` made.
+  /// Decrypts an item that `sealAccessControlled` encrypted.
   ///
-  /// - Throws: `.unsupportedVersion` for a reference key that is not ours: only the key store that made it opens it;
-  ///   `.tagMismatch` where the constraints were changed.
+  /// - Throws: `.unsupportedVersion` for another key store's reference key; `.tagMismatch` if the constraints were
+  ///   changed.
   public func open(
     _ blob: AccessControlBlob, kind: ItemKind
   ) throws(ItemSealError) -> AccessControlledItem {
@@ -69,16 +70,16 @@ extension ClassKeys {
   }
 }
 
-/// Turns what a format refuses into the fault of one item.
+/// Calls a closure and reports a format error as an error of one item.
 func formatted<Result>(_ body: () throws(FormatError) -> Result) throws(ItemFault) -> Result {
   do throws(FormatError) { return try body() } catch { throw .malformed(error) }
 }
 
-/// The two ways in which a keychain item is sealed.
+/// The two modes of encrypting a keychain item.
 public enum ItemForm: Sendable, Hashable {
-  /// As a backup holds it: an IV of length zero, nothing authenticated beside the item.
+  /// The mode of backups: an IV of length zero, without additional data.
   case backup
-  /// As a device's database holds it: a fixed IV, the blob's header authenticated with it.
+  /// The mode of a device's database: a fixed IV, with the blob's header as additional data.
   case device
 
   /// The fixed IV: the first 12 bytes of SHA-256 of the text "keychainblobstaticiv" and a newline.
@@ -86,11 +87,11 @@ public enum ItemForm: Sendable, Hashable {
   static let staticNonce: [UInt8] = [0x1E, 0xA0, 0x5C, 0xA9, 0x98, 0x2E, 0x87, 0xDC, 0xF1, 0x45, 0xE8, 0x24]
 }
 
-/// How the class number of an item's blob is to be read.
+/// The interpretation of the class number in an item's blob.
 public enum ClassNumbering: Sendable, Hashable {
-  /// As it stands. In a backup, a number with upper bits is another, unknown class.
+  /// The whole number. In a backup, a number with upper bits is another, unknown class.
   case exact
-  /// Without the key generation that a device's own database keeps in the upper bits.
+  /// The number without the key generation that a device's own database stores in the upper bits.
   case withGenerations
 
   func keyClass(of number: KeyClass) -> KeyClass {

@@ -2,7 +2,7 @@ public import Basics
 public import KeychainFormats
 
 extension ClassKeys {
-  /// Opens an item's blob and returns its plaintext, a property list (v2) or a DER dictionary (v3).
+  /// Decrypts an item's blob and returns its plaintext, a property list (v2) or a DER dictionary (v3).
   public func open(
     _ blob: ItemBlob, numbering: ClassNumbering = .exact
   ) throws(ItemSealError) -> SensitiveBytes {
@@ -16,17 +16,17 @@ extension ClassKeys {
     }
   }
 
-  /// Opens an item's blob and reads the item in it.
+  /// Decrypts an item's blob and reads the item.
   ///
-  /// - Throws: Also `.malformed` for bytes after the dictionary, and where the item's own `pdmn` does not name the blob's
-  ///   class, as Apple's importer refuses it.
+  /// - Throws: `.malformed` also for bytes after the dictionary, or if the item's own `pdmn` differs from the blob's
+  ///   class, as in Apple's importer; otherwise the errors of decryption.
   public func open(
     _ blob: ItemBlob, kind: ItemKind, numbering: ClassNumbering = .exact
   ) throws(ItemSealError) -> KeychainItem {
     try open(blob, kind: kind, numbering: numbering, packs: true)
   }
 
-  /// The same of an item that need not be held (`KeychainItem.pack`).
+  /// Decrypts an item and optionally packs it (`KeychainItem.pack()`), because it stays in memory.
   package func open(
     _ blob: ItemBlob, kind: ItemKind, numbering: ClassNumbering = .exact, packs: Bool
   ) throws(ItemSealError) -> KeychainItem {
@@ -35,7 +35,7 @@ extension ClassKeys {
       keyClass: numbering.keyClass(of: blob.keyClass), packs: packs)
   }
 
-  /// Reads the item in a plaintext, as `open` does.
+  /// Reads the item in a plaintext, with the same checks as `open`.
   package static func item(
     in plaintext: SensitiveBytes, _ version: ItemBlob.Version = .v3, kind: ItemKind, keyClass: KeyClass,
     packs: Bool = true
@@ -56,7 +56,7 @@ extension ClassKeys {
     }
   }
 
-  /// Reads a blob and opens the item in it.
+  /// Reads a blob and decrypts the item in it.
   public func open(
     blob bytes: [UInt8], kind: ItemKind, numbering: ClassNumbering = .exact
   ) throws(ItemSealError) -> KeychainItem {
@@ -72,9 +72,9 @@ extension ClassKeys {
     return try open(blob, kind: kind, numbering: numbering)
   }
 
-  /// Seals an item for its own protection class, under a new key of its own.
+  /// Encrypts an item for its own protection class, with a new key of its own.
   ///
-  /// - Throws: `.malformed` for an item without a protection class or with a value that DER cannot hold.
+  /// - Throws: `.malformed` for an item without a protection class or with a value that DER cannot represent.
   public func seal(
     _ item: KeychainItem, as form: ItemForm, random: some RandomSource = SystemRandomSource()
   ) throws(ItemSealError) -> ItemBlob {
@@ -82,9 +82,9 @@ extension ClassKeys {
     return try seal(plaintext, keyClass: keyClass, as: form, random: random)
   }
 
-  /// What `seal` seals of an item, for whoever asks what comes out again: the ciphers between change no byte of it.
+  /// Returns the plaintext that `seal` would encrypt, which decryption would give back unchanged.
   ///
-  /// - Throws: As `seal` does, also where the key of the item's class is not available.
+  /// - Throws: The errors of `seal`, also if the key of the item's class is not available.
   package func plaintextToSeal(
     of item: KeychainItem
   ) throws(ItemSealError) -> (plaintext: SensitiveBytes, keyClass: KeyClass) {
@@ -92,9 +92,10 @@ extension ClassKeys {
     return (plaintext, try classToSeal(for: item))
   }
 
-  /// The class that `seal` seals an item for, whose plaintext nobody asks for.
+  /// Returns the class for which `seal` would encrypt an item, without creating the plaintext.
   ///
-  /// - Throws: As `seal` does for an item without a protection class, or where the key of its class is not available.
+  /// - Throws: The errors of `seal` for an item without a protection class, or if the key of its class is not
+  ///   available.
   package func classToSeal(for item: KeychainItem) throws(ItemSealError) -> KeyClass {
     guard let keyClass = item.protection?.keyClass else { throw ItemSealError(.malformed(.noProtection)) }
     do throws(ItemFault) { try requireKey(of: keyClass) } catch { throw ItemSealError(error, keyClass: keyClass) }
@@ -110,7 +111,7 @@ extension ClassKeys {
     }
   }
 
-  /// Seals the DER dictionary of an item (version 3).
+  /// Encrypts the DER dictionary of an item (version 3).
   public func seal(
     _ plaintext: SensitiveBytes, keyClass: KeyClass, as form: ItemForm,
     random: some RandomSource = SystemRandomSource()
@@ -138,7 +139,7 @@ extension ClassKeys {
     }
   }
 
-  /// A new key for one item.
+  /// Returns a new random key for one item.
   func itemKey(from random: some RandomSource) throws(ItemFault) -> Secret {
     do throws(DataProtectionError) {
       return try Secret(count: Self.keySize, from: random)
@@ -147,7 +148,7 @@ extension ClassKeys {
     }
   }
 
-  /// Opens with the fixed IV and `header` as authenticated data, or without a header with the empty IV.
+  /// Decrypts with the fixed IV and `header` as additional data, or without a header with the empty IV.
   func open(
     _ sealed: Sealed, header: [UInt8]?, key: borrowing Secret
   ) throws(ItemFault) -> SensitiveBytes {
@@ -164,7 +165,7 @@ extension ClassKeys {
     return plaintext
   }
 
-  /// Seals with the fixed IV and `header` as authenticated data, or without a header with the empty IV.
+  /// Encrypts with the fixed IV and `header` as additional data, or without a header with the empty IV.
   func seal(
     _ plaintext: SensitiveBytes, header: [UInt8]?, key: borrowing Secret
   ) throws(ItemFault) -> Sealed {
@@ -186,9 +187,9 @@ extension FormatError {
 }
 
 extension ClassKeys {
-  /// Opens the secret of an item that iOS 4 sealed. All that proves it is its padding.
+  /// Decrypts the secret of an iOS 4 item. Only its padding shows whether the result is right.
   ///
-  /// - Throws: `.malformed` for a padding that is none: damage, or a key that is another one.
+  /// - Throws: `.malformed` if the padding is invalid because the item is damaged or the key is wrong.
   public func openSecret(of blob: LegacyItemBlob) throws(ItemSealError) -> SensitiveBytes {
     do throws(ItemFault) {
       let key = try unwrap(blob.wrappedKey, keyClass: blob.keyClass)

@@ -1,20 +1,20 @@
 public import Basics
 public import KeychainFormats
 
-/// Why one item cannot be opened or sealed. The other items are not touched by it.
+/// An error in decrypting or encrypting one item, which does not affect other items.
 public struct ItemSealError: ExplainedError, Equatable {
-  /// What is wrong with the item.
+  /// The kind of error.
   public let fault: ItemFault
-  /// The class the item asks for, where that much could be read.
+  /// The class of the item, or `nil` if it could not be read.
   public let keyClass: KeyClass?
 
-  /// Creates an error of one item.
+  /// Creates an error for one item.
   public init(_ fault: ItemFault, keyClass: KeyClass? = nil) {
     self.fault = fault
     self.keyClass = keyClass
   }
 
-  /// One sentence and one advice for each fault.
+  /// A description and a suggestion for each kind of error.
   public var meaning: ErrorMeaning {
     let otherCopy: Remedy = "another copy; the other items are not affected"
     return switch fault {
@@ -34,7 +34,7 @@ public struct ItemSealError: ExplainedError, Equatable {
     }
   }
 
-  /// The fact found, with the class of the key; it quotes no value of the item.
+  /// The reason, with the class of the key but without a value of the item.
   public var reason: String {
     let name = keyClass.map { "class \($0.rawValue)" } ?? "its class"
     return switch fault {

@@ -2,7 +2,7 @@ import Basics
 public import KeychainFormats
 
 extension KeychainItem {
-  /// SHA-1 of the attributes that make the item the one it is; 20 bytes. Never stored, compared.
+  /// Returns the SHA-1 of the item's primary key, 20 bytes. It is compared, but never stored.
   ///
   /// Source: Apple `SecDbItem.c` (`SecDbItemGetPrimaryKey`).
   public func primaryKeyDigest() throws(ItemSealError) -> [UInt8] {
@@ -10,7 +10,7 @@ extension KeychainItem {
     return try hashed { () throws(DataProtectionError) in try Digest.sha1(encoding) }
   }
 
-  /// SHA-1 of all that counts as the item's content, its secret included: the value of its `sha1` attribute; 20 bytes.
+  /// Returns the SHA-1 of the item's content, including its secret, 20 bytes: the value of the attribute `sha1`.
   ///
   /// Source: Apple `SecDbItem.c` (`SecDbItemGetSHA1`).
   public func digest() throws(ItemSealError) -> [UInt8] {
@@ -20,9 +20,10 @@ extension KeychainItem {
     }
   }
 
-  /// A UUID that follows from the item's primary key: the first 16 bytes of SHA-256 of its encoding, as upper-case text.
+  /// Returns a UUID derived from the primary key: the first 16 bytes of the SHA-256 of its encoding, as upper-case
+  /// text.
   ///
-  /// Source: Apple `SecDbItem.c`; four of them stand in the tests of Apple's CKKS.
+  /// Source: Apple `SecDbItem.c`; the tests of Apple's CKKS contain four of them.
   public func derivedUUIDText() throws(ItemSealError) -> String {
     let encoding = try encoded { () throws(FormatError) in try primaryKeyEncoding() }
     let hash = try hashed { () throws(DataProtectionError) in try Digest.sha256(encoding) }

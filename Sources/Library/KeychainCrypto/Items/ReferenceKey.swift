@@ -1,8 +1,8 @@
 import Basics
 internal import KeychainFormats
 
-/// What stands where a real device's key store puts its reference key: protection (`prot`), constraints (`acl`), and
-/// HMAC-SHA256 of the encoding of these two under the item's key (`mac`).
+/// Keyhaul's counterpart of a key store's reference key: protection (`prot`), constraints (`acl`), and the HMAC-SHA256
+/// of the encoding of both with the item's key (`mac`).
 struct ReferenceKey {
   var protection: ProtectionClass
   var constraints: PropertyDictionary
@@ -12,7 +12,9 @@ struct ReferenceKey {
     self.constraints = constraints
   }
 
-  /// - Throws: `.unsupportedVersion` for bytes that are not of this form, `.tagMismatch` where they were changed.
+  /// Reads a reference key.
+  ///
+  /// - Throws: `.unsupportedVersion` for bytes in another format, `.tagMismatch` if they were changed.
   init(decoding bytes: [UInt8], under key: borrowing Secret) throws(ItemFault) {
     guard let fields = (try? DERPropertyList.decode(bytes))?.dictionaryValue, let found = fields["mac"]?.dataValue,
       let protection = fields["prot"]?.stringValue.flatMap(ProtectionClass.init(rawValue:)),
@@ -23,7 +25,7 @@ struct ReferenceKey {
     guard found.withRawBytes({ left in expected.withRawBytes { constantTimeEquals(left, $0) } }) else {
       throw .tagMismatch
     }
-    // DER as Apple reads it has several forms of one value, such as of true; only the one that was written is genuine.
+    // DER as Apple reads it allows several encodings of a value; only the original one is accepted.
     guard try encoded(under: key) == bytes else { throw .tagMismatch }
   }
 

@@ -1,38 +1,40 @@
 import Basics
 public import KeychainFormats
 
-/// A keybag together with the keys it holds.
+/// A keybag with its unwrapped keys.
 public struct UnlockedKeybag: Sendable {
-  /// The bag as the manifest has it, with every key wrapped.
+  /// The keybag with its wrapped keys.
   public let keybag: Keybag
-  /// The keys that its password, and the device's key where it was available, opened.
+  /// The keys that the password, and the device key if it was available, unwrapped.
   public let classKeys: ClassKeys
 }
 
-/// Making the keybag of a new backup, and giving it another password.
+/// Creates the keybag of a new backup, and changes its password.
 ///
-/// Source: the class table of real backup keybags of iOS 9 to 18; Apple Platform Security, "Keybags for Data Protection".
+/// Source: the class table of real backup keybags of iOS 9 to 18; Apple Platform Security, "Keybags for Data
+/// Protection".
 public enum BackupKeybag {
-  /// PBKDF2-HMAC-SHA256 rounds (`DPIC`) of every real backup since iOS 10.2.
+  /// The PBKDF2-HMAC-SHA256 iterations (`DPIC`) of every real backup since iOS 10.2.
   public static let standardRounds = 10_000_000
-  /// PBKDF2-HMAC-SHA1 rounds (`ITER`) of every real backup.
+  /// The PBKDF2-HMAC-SHA1 iterations (`ITER`) of every real backup.
   public static let lastRounds: UInt32 = 10_000
-  /// The most rounds that a keybag is made with: what readers accept at their standard limit, less `lastRounds`.
+  /// The most iterations of a new keybag: the readers' standard limit minus `lastRounds`.
   public static let maximumRounds = RoundLimit.standard - Int(lastRounds)
   static let saltSize = 20
 
-  /// Makes a keybag with new class keys.
+  /// Creates a keybag with new class keys.
   ///
-  /// With a password, the file classes and the migratable keychain classes are wrapped with it alone, 5 and 9-11 with it
-  /// and the device key. Without one, the empty password takes its place and all keychain classes need the device key.
+  /// With a password, the file classes and the migratable keychain classes are wrapped only with it, and classes 5 and
+  /// 9-11 also with the device key. Without one, the empty password takes its place, and all keychain classes require
+  /// the device key.
   ///
   /// - Parameters:
-  ///   - password: `nil` for a backup without one.
-  ///   - deviceKey: The hardware key of the device that the backup is made of.
-  ///   - rounds: Of the first, slow round; 1 up to `maximumRounds`.
+  ///   - password: The password, or `nil` if the backup shall have none.
+  ///   - deviceKey: The hardware key of the backup's device.
+  ///   - rounds: The iterations of the slow step, 1 to `maximumRounds`.
   ///   - random: The source of keys, salts and identifiers.
-  ///   - progress: Told how far the derivation is; where it answers `false` it ends with `.cancelled`.
-  /// - Throws: `.unsupported` for an empty password or a count of rounds that readers refuse.
+  ///   - progress: Called with the iterations so far; the derivation ends with `.cancelled` if it returns `false`.
+  /// - Throws: `.unsupported` for an empty password or a number of iterations that readers reject.
   public static func make(
     password: borrowing Secret?, deviceKey: DeviceKey, rounds: Int = standardRounds,
     random: some RandomSource = SystemRandomSource(), progress: PasswordDerivation.Progress = { _, _ in true }
@@ -58,20 +60,20 @@ public enum BackupKeybag {
     }
   }
 
-  /// The keybag under a new password: the class keys stay, so nothing else in the backup changes.
+  /// Returns the keybag with a new password. The class keys stay the same, so nothing else in the backup changes.
   ///
-  /// Salts are new. A bag with one round keeps one, since readers of its time know no other.
+  /// The salts are new. A keybag with one step keeps only one, because readers of its time support no other.
   ///
   /// - Parameters:
-  ///   - keybag: The bag of the backup as it is now.
-  ///   - old: The password that opens it.
-  ///   - new: The password that shall open it, not empty.
-  ///   - rounds: Of the slow round; `nil` keeps the bag's.
-  ///   - limit: The most rounds to accept; above it nothing is derived.
-  ///   - random: The source of keys, salts and identifiers.
-  ///   - progress: Told how far each of two derivations is; where it answers `false` it ends with `.cancelled`.
-  /// - Throws: `.wrongPassword`; `.damagedKeybag` where a class key does not unwrap, because it would be lost;
-  ///   `.unsupported` for an empty new password or a count of rounds that readers refuse.
+  ///   - keybag: The current keybag of the backup.
+  ///   - old: The current password.
+  ///   - new: The new password, not empty.
+  ///   - rounds: The iterations of the slow step, or `nil` to keep them.
+  ///   - limit: The most iterations to accept.
+  ///   - random: The source of salts.
+  ///   - progress: Called during each of the two derivations, which end with `.cancelled` if it returns `false`.
+  /// - Throws: `.wrongPassword`; `.damagedKeybag` if a class key cannot be unwrapped, because it would be lost;
+  ///   `.unsupported` for an empty new password or a number of iterations that readers reject.
   public static func rewrap(
     _ keybag: Keybag, from old: borrowing Secret, to new: borrowing Secret, rounds: Int? = nil,
     acceptingAtMost limit: Int = RoundLimit.standard, random: some RandomSource = SystemRandomSource(),
@@ -84,7 +86,7 @@ public enum BackupKeybag {
       progress: progress)
   }
 
-  /// The same with the old password's key, where that was derived before.
+  /// Returns the keybag with a new password, given the derived key of the old one.
   public static func rewrap(
     _ keybag: Keybag, fromPasscodeKey oldKey: borrowing Secret, to new: borrowing Secret, rounds: Int? = nil,
     acceptingAtMost limit: Int = RoundLimit.standard, random: some RandomSource = SystemRandomSource(),
@@ -96,7 +98,8 @@ public enum BackupKeybag {
       acceptingAtMost: limit, remembering: DerivedKeys(), progress: progress)
   }
 
-  /// The keybag with new salts, under which none of its keys is wrapped yet: what the new password's key is derived for.
+  /// Returns the keybag with new salts, for deriving the new password's key. Its class keys are still wrapped with the
+  /// old one.
   package static func resalted(
     _ keybag: Keybag, rounds: Int? = nil, random: some RandomSource = SystemRandomSource()
   ) throws(DataProtectionError) -> Keybag {
@@ -109,11 +112,15 @@ public enum BackupKeybag {
     return result
   }
 
-  /// Wraps the class keys of a keybag that has new salts.
+  /// Wraps the class keys of a keybag with new salts.
   ///
   /// - Parameters:
-  ///   - resalted: The wraps are still those of the old password.
-  ///   - keys: Of the new password, with what of them was begun before.
+  ///   - resalted: The keybag with new salts and keys that are wrapped with the old password.
+  ///   - oldKey: The key of the old password.
+  ///   - new: The new password.
+  ///   - limit: The most iterations to accept.
+  ///   - keys: The cached keys of the new password.
+  ///   - progress: Called with the iterations so far; the derivation ends with `.cancelled` if it returns `false`.
   package static func rewrap(
     _ resalted: Keybag, fromPasscodeKey oldKey: borrowing Secret, to new: borrowing Secret,
     acceptingAtMost limit: Int, remembering keys: DerivedKeys, progress: PasswordDerivation.Progress
@@ -127,7 +134,7 @@ public enum BackupKeybag {
     return result
   }
 
-  /// Classes 11 to 1, as bags of real backups list them.
+  /// Returns the wraps of classes 11 to 1, in the order of real backups.
   static func recipes(hasPassword: Bool) -> [ClassKeyRecipe] {
     let deviceWrapped = hardwareClasses(hasPassword: hasPassword)
     return (UInt32(1)...11).reversed().map { number in
@@ -168,10 +175,10 @@ public enum BackupKeybag {
   }
 }
 
-/// Which class keys of a backup need the hardware of the device that made it, and which lack the layer that says so.
+/// Finds class keys of a backup that require the source device, or lack the wrap that real devices add.
 extension BackupKeybag {
-  /// The classes that every device wraps with its hardware key before anything else. Class 12 is in no backup of a
-  /// device; its key never leaves the hardware.
+  /// Returns the classes that every device also wraps with its device key. No backup of a device contains class 12; its
+  /// key never leaves the hardware.
   ///
   /// Source: real backup keybags of iOS 9 to 18, with a password (5, 9-11) and without one (5-11); Apple Platform
   /// Security, "Keybags for Data Protection".
@@ -183,11 +190,11 @@ extension BackupKeybag {
     return hasPassword ? bound : bound.union(migratable)
   }
 
-  /// The classes whose keys lack the hardware's layer though every device puts it on them: with a password, items of
-  /// this device only would open on any device; without one, everybody can open the items, and anybody can have written
-  /// them. In ascending order, each once.
+  /// Returns the classes that lack the device wrap although every device adds it. With a password, any device could
+  /// decrypt this-device-only items; without one, anyone could decrypt the items, and anyone may have written them. In
+  /// ascending order, without duplicates.
   ///
-  /// A record without `WRAP` is damaged, and is not among them.
+  /// A record without `WRAP` is damaged and not included.
   public static func classesWithoutHardware(of keybag: Keybag, hasPassword: Bool) -> [KeyClass] {
     let bound = hardwareClasses(hasPassword: hasPassword)
     let lacking = keybag.classKeys.compactMap { record -> KeyClass? in
@@ -199,8 +206,8 @@ extension BackupKeybag {
     return Set(lacking).sorted()
   }
 
-  /// The classes of a backup with a password whose keys are wrapped with the hardware though no device does that: what is
-  /// under them would seem bound to a device, and an item that moves would seem to stay.
+  /// Returns the classes of an encrypted backup that have a device wrap although no device adds one. Their items would
+  /// seem to be bound to a device and to stay behind.
   public static func classesWithNeedlessHardware(of keybag: Keybag) -> [KeyClass] {
     let bound = hardwareClasses(hasPassword: true)
     return classes(of: keybag) { record, keyClass in
@@ -208,7 +215,8 @@ extension BackupKeybag {
     }
   }
 
-  /// The classes of a backup with a password whose keys are whole without it: the hardware alone would open them.
+  /// Returns the classes of an encrypted backup whose keys are not wrapped with the password, so the device key is
+  /// enough.
   public static func classesWithoutPassword(of keybag: Keybag) -> [KeyClass] {
     classes(of: keybag) { record, _ in record.wrap == .device && record.wrappedKey?.count == 32 }
   }
@@ -222,7 +230,9 @@ extension BackupKeybag {
     return Set(found).sorted()
   }
 
-  /// - Throws: `.hardwareLayerMissing` naming the classes.
+  /// Checks that no class lacks its device wrap.
+  ///
+  /// - Throws: `.hardwareLayerMissing` with the classes.
   static func requireHardwareLayers(of keybag: Keybag, hasPassword: Bool) throws(DataProtectionError) {
     let classes = classesWithoutHardware(of: keybag, hasPassword: hasPassword)
     guard classes.isEmpty else { throw .hardwareLayerMissing(classes) }
@@ -240,28 +250,29 @@ extension DataProtectionError {
   }
 }
 
-/// Setting a backup's password and taking it off. Both need the hardware's key: without a password it is that key which
-/// protects what may migrate.
+/// Adds and removes a backup's password. Both require the device key, which protects the migratable classes of a backup
+/// without a password.
 extension BackupKeybag {
-  /// The classes that a password lets migrate: with one they are wrapped with it alone, without one with the hardware too.
+  /// The migratable classes: wrapped only with the password if there is one, and also with the device key if there is
+  /// none.
   static let migratable: Set<KeyClass> = [.whenUnlocked, .afterFirstUnlock, .always]
 
-  /// The keybag of a backup without a password under a new one. The class keys stay.
+  /// Returns the keybag of an unencrypted backup with a password. The class keys stay the same.
   ///
-  /// Nothing in the bag tells whether `deviceKey` is the right one, unless a class has a public key: an item has to have
-  /// been opened with it before.
+  /// Nothing in the keybag shows whether `deviceKey` is right, unless a class has a public key. The caller must have
+  /// decrypted an item with it before.
+  ///
   /// - Parameters:
-  ///   - keybag: The bag of the backup as it is now.
-  ///   - oldKey: The key of the empty password, as `Keybag.passcodeKey` derives it.
-  ///   - password: The new one, not empty.
-  ///   - deviceKey: The hardware key of the device that made the backup.
-  ///   - rounds: Of the slow round; `nil` makes a bag with one round, as iOS 10.1 and earlier have it.
-  ///   - random: The source of the new salts and of the bag's identifier.
-  ///   - progress: Told how far the new password's derivation is; where it answers `false` it ends with `.cancelled`.
-  /// - Throws: `.damagedKeybag` where a class key does not unwrap with that key; `.keyUnavailable` where a
-  ///   public key shows that the hardware is another; `.hardwareLayerMissing` for a bag that no device wrote, which a
-  ///   password would make look like any other; `.unsupported` for an empty password or a count of rounds that readers
-  ///   refuse.
+  ///   - keybag: The current keybag of the backup.
+  ///   - oldKey: The key of the empty password, from `Keybag.passcodeKey`.
+  ///   - password: The new password, not empty.
+  ///   - deviceKey: The hardware key of the source device.
+  ///   - rounds: The iterations of the slow step; with `nil`, the keybag has only one step, as in iOS 10.1 and earlier.
+  ///   - random: The source of salts and of the keybag's identifier.
+  ///   - progress: Called with the iterations so far; the derivation ends with `.cancelled` if it returns `false`.
+  /// - Throws: `.damagedKeybag` if a class key cannot be unwrapped with that key; `.keyUnavailable` if a public key
+  ///   shows that the device key is wrong; `.hardwareLayerMissing` for a keybag that no device wrote, which a password
+  ///   would hide; `.unsupported` for an empty password or a number of iterations that readers reject.
   public static func protect(
     _ keybag: Keybag, passcodeKey oldKey: borrowing Secret, with password: borrowing Secret,
     deviceKey: DeviceKey, rounds: Int?,
@@ -292,16 +303,16 @@ extension BackupKeybag {
     return result
   }
 
-  /// The keybag of a backup with a password without one, as a device would have made it: only its own hardware opens the
-  /// keychain's class keys then. The class keys stay.
+  /// Returns the keybag of an encrypted backup without a password, as a device would have written it: only its device
+  /// key can then unwrap the keychain's class keys. The class keys stay the same.
   ///
   /// - Parameters:
-  ///   - keybag: The bag of the backup as it is now.
-  ///   - oldKey: The key of the password, as `Keybag.fittingKey` gives it.
-  ///   - deviceKey: The hardware key of the device that made the backup.
-  ///   - random: The source of the new salts and of the bag's identifier.
-  /// - Throws: `.wrongPassword`; `.damagedKeybag` where a class key does not unwrap; `.hardwareLayerMissing` for a bag
-  ///   whose this-device-only classes lack that layer, which without a password would be open to everybody.
+  ///   - keybag: The current keybag of the backup.
+  ///   - oldKey: The key of the password, from `Keybag.fittingKey`.
+  ///   - deviceKey: The hardware key of the source device.
+  ///   - random: The source of salts and of the keybag's identifier.
+  /// - Throws: `.wrongPassword`; `.damagedKeybag` if a class key cannot be unwrapped; `.hardwareLayerMissing` if a
+  ///   this-device-only class lacks its device wrap, so that anyone could decrypt its items without a password.
   public static func unprotect(
     _ keybag: Keybag, passcodeKey oldKey: borrowing Secret, deviceKey: DeviceKey,
     random: some RandomSource = SystemRandomSource()
@@ -324,12 +335,12 @@ extension BackupKeybag {
   }
 }
 
-/// How one class of a new keybag is wrapped.
+/// The wrap of one class in a new keybag.
 struct ClassKeyRecipe: Sendable, Equatable {
   var keyClass: KeyClass
   var wrap: Keybag.WrapFlags
 
-  /// Makes a random class key and its record: the device's layer inside, the password's outside.
+  /// Creates a random class key and its record, wrapped with the device key first and then with the password.
   func makeRecord(
     passcodeKey: borrowing Secret, deviceKey: DeviceKey, random: some RandomSource
   ) throws(DataProtectionError) -> Keybag.ClassKey {
@@ -343,10 +354,15 @@ struct ClassKeyRecipe: Sendable, Equatable {
 }
 
 extension Keybag {
-  /// Takes the old password's layer off every class that has one and puts the new one on. Nothing else changes.
+  /// Replaces the password's wrap of every class that has one. Nothing else changes.
   ///
-  /// - Parameter changing: What to put the new layer on instead of what was below the old one; it may change the record.
-  /// - Throws: `code` where no class unwraps, `.damagedKeybag` where only some do: what does not open now would be lost.
+  /// - Parameters:
+  ///   - old: The key of the old password.
+  ///   - new: The key of the new password.
+  ///   - code: The error if no class key can be unwrapped.
+  ///   - changing: Returns the inner bytes to wrap with the new key, given the current ones; it may change the record.
+  /// - Throws: `code` if no class key can be unwrapped, `.damagedKeybag` if only some can, because the others would be
+  ///   lost.
   mutating func replacePasswordLayer(
     _ old: borrowing Secret, with new: borrowing Secret, wrong code: DataProtectionError.Code,
     changing: (inout ClassKey, consuming Secret) throws(DataProtectionError) -> Secret = { _, inner in inner }
@@ -362,23 +378,25 @@ extension Keybag {
     }
   }
 
-  /// Turns a refusal of the format into this layer's error; only fields that were made here can cause one.
+  /// Calls a closure and converts its format error; only fields that were created here can cause one.
   static func building(_ body: () throws(FormatError) -> Keybag) throws(DataProtectionError) -> Keybag {
     do throws(FormatError) { return try body() } catch { throw DataProtectionError(.damagedKeybag, error.reason) }
   }
 }
 
-/// A count of rounds that no real keybag of its form comes near, though it may be within the limit.
+/// A number of iterations far above that of real keybags, although it may be within the limit.
 public struct UnusualRounds: Sendable, Equatable {
-  /// What the keybag asks for, and what real ones do.
+  /// The iterations that the keybag requires.
   public let rounds: UInt32
-  /// What real keybags ask for in the same place.
+  /// The iterations of real keybags.
   public let usual: UInt32
 
-  /// "400 times": how many times the usual count it is, rounded down.
+  /// The factor by which the usual number is exceeded, rounded down.
   public var multiple: UInt32 { rounds / max(1, usual) }
 
-  /// - Returns: `nil` for a count up to `RoundLimit.usualMultiple` times the usual.
+  /// Creates a value if the number is excessive.
+  ///
+  /// - Returns: `nil` if the number is at most `RoundLimit.usualMultiple` times the usual one.
   init?(_ rounds: UInt32, usual: UInt32) {
     guard UInt64(rounds) > UInt64(usual) * UInt64(RoundLimit.usualMultiple) else { return nil }
     self.rounds = rounds
@@ -386,20 +404,20 @@ public struct UnusualRounds: Sendable, Equatable {
   }
 }
 
-/// A count of rounds that is not the one of real keybags: of a keybag that was changed, so that no password fits any more,
-/// or of one that was made to be opened fast.
+/// A number of iterations that differs from that of real keybags. The keybag was changed, so that no password works any
+/// more, or was created to be unlocked quickly.
 public struct OddRounds: Sendable, Equatable {
-  /// What the keybag asks for; 0 where it leaves the slow derivation out.
+  /// The iterations that the keybag requires; 0 if it lacks the slow step.
   public let rounds: UInt32
-  /// What real keybags ask for in the same place.
+  /// The iterations of real keybags.
   public let usual: UInt32
 }
 
 extension PasswordDerivation.Parameters {
-  /// The first count that is another than that of real keybags, the slow one before the last.
+  /// Returns the first number of iterations that differs from real keybags, the slow step first, or `nil`.
   ///
-  /// - Parameter isTwofold: Whether the backup is of a device that derives twice: since iOS 10.2, which is the first one
-  ///   with an encrypted list of files.
+  /// - Parameter isTwofold: Whether the source device derives in two steps: since iOS 10.2, the first version with an
+  ///   encrypted manifest.
   public func oddRounds(isTwofold: Bool) -> OddRounds? {
     let standard = UInt32(BackupKeybag.standardRounds)
     if isTwofold || first != nil, first?.iterations != standard {
@@ -409,10 +427,10 @@ extension PasswordDerivation.Parameters {
     return OddRounds(rounds: iterations, usual: BackupKeybag.lastRounds)
   }
 
-  /// The count that is furthest from what a real keybag asks for: 10,000 in its last or only round, and 10,000,000 in
-  /// the first of two. `nil` if none is more than five times that.
+  /// The number of iterations that is furthest above that of real keybags, which is 10,000 in the last or only step and
+  /// 10,000,000 in the first of two, or `nil` if none is more than five times that.
   ///
-  /// Source: as `BackupKeybag.standardRounds` and `BackupKeybag.lastRounds`.
+  /// Source: the sources of `BackupKeybag.standardRounds` and `BackupKeybag.lastRounds`.
   public var unusualRounds: UnusualRounds? {
     let last = UnusualRounds(iterations, usual: BackupKeybag.lastRounds)
     let first = first.flatMap { UnusualRounds($0.iterations, usual: UInt32(BackupKeybag.standardRounds)) }

@@ -2,11 +2,11 @@ import Basics
 public import KeychainFormats
 
 extension ClassKeys {
-  /// Opens a file's key, or the manifest's (`EncryptionKey`, `ManifestKey`): the class as 4 bytes, little-endian, then the
-  /// wrapped key.
+  /// Unwraps a file's key or the manifest's key (`EncryptionKey`, `ManifestKey`): the class in 4 little-endian bytes,
+  /// then the wrapped key.
   ///
-  /// - Throws: `.malformed` for a wrong length, `.keyUnavailable` where the class has no key at hand,
-  ///   `.keyUnwrapFailed` where it does not open with it.
+  /// - Throws: `.malformed` for a wrong length, `.keyUnavailable` if the key of the class is not available,
+  ///   `.keyUnwrapFailed` if it does not unwrap the key.
   public func unwrapFileKey(_ field: [UInt8]) throws(DataProtectionError) -> Secret {
     let prefixSize = 4
     let sizes = [ClassKeys.keySize + KeyWrap.overhead, Curve25519Wrap.wrappedSize].map { $0 + prefixSize }
@@ -23,7 +23,7 @@ extension ClassKeys {
     }
   }
 
-  /// Makes the field that `unwrapFileKey` opens.
+  /// Returns the field that `unwrapFileKey(_:)` reads.
   public func wrapFileKey(
     _ key: borrowing Secret, keyClass: KeyClass, random: some RandomSource = SystemRandomSource()
   ) throws(DataProtectionError) -> [UInt8] {

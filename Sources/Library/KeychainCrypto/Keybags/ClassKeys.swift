@@ -1,43 +1,45 @@
 import Basics
 public import KeychainFormats
 
-/// The class keys of one keybag, unwrapped where possible.
+/// The class keys of a keybag, unwrapped if possible.
 ///
-/// Shared by reference and overwritten with the last reference. The keys leave it only as keys of items and files, and, for
-/// a device's memory, all at once as a `Secret`. Threads that share it take turns; see `sharing()`.
+/// Shared by reference, and overwritten when the last reference is released. Callers get keys of items and files, but
+/// class keys only all together as a `Secret`, for a device's memory. Threads take turns; see `sharing()`.
 public final class ClassKeys: Sendable {
   /// The 16 bytes of the keybag's UUID.
   public let keybagUUID: [UInt8]
-  /// How many class keys are wrapped with the password.
+  /// The number of class keys that are wrapped with the password.
   public let wrappedCount: Int
-  /// How many of these unwrapped. Fewer than `wrappedCount` mean damage, or that no password was given.
+  /// The number of these that were unwrapped. A lower number than `wrappedCount` means damage, or that no password was
+  /// given.
   public let unwrappedCount: Int
-  /// The key of the records in a manifest of iOS 10.0; `nil` for every other backup. `BackupArchive.recordKey` derives it.
+  /// The key of the records in an iOS 10.0 manifest, from `BackupArchive.recordKey`, or `nil` if the backup is not from
+  /// iOS 10.0.
   public let recordKey: RecordKey?
 
   let entries: [KeyClass: Entry]
-  /// Made ready at the first use.
+  /// The ciphers, created on first use.
   private let workspace = Locked<SealingWorkspace?>(nil)
 
-  /// One class of the keybag.
+  /// A class of the keybag.
   struct Entry: Sendable {
     var availability: ClassKeyAvailability
     var key: HeldKey?
-    /// `nil` for an AES key.
+    /// The public key, or `nil` if the class key is an AES key.
     var publicKey: [UInt8]?
-    /// What is wrong with the class's record, without a key's bytes.
+    /// The problem with the record, without bytes of a key, or `nil`.
     var problem: String?
   }
 
-  /// A class key with an owner that can sit in a collection; wiped with its last holder.
+  /// A class key in a box for collections, wiped with its last reference.
   final class HeldKey: Sendable {
     let secret: Secret
-    /// Made ready at the first unwrapping: of thousands of items each has its key wrapped with one of a few of these.
+    /// The cipher for unwrapping, created on first use, because a few class keys unwrap the keys of thousands of items.
     private let unwrapping = Locked<CipherContext?>(nil)
 
     init(_ secret: consuming Secret) { self.secret = secret }
 
-    /// Opens a key that is wrapped with this one; `nil` if it is not.
+    /// Unwraps a key, or returns `nil` if this key did not wrap it.
     func unwrap(_ wrapped: [UInt8]) throws(DataProtectionError) -> Secret? {
       try unwrapping.withLock { (context) throws(DataProtectionError) in
         if context == nil { context = try KeyWrap.unwrapping(with: secret) }
@@ -63,7 +65,7 @@ public final class ClassKeys: Sendable {
   /// Returns these keys with separate ciphers, so that another thread can use them without waiting. No key is copied.
   package func sharing() -> ClassKeys { with(entries, recordKey) }
 
-  /// The same keys for a backup of iOS 10.0, whose manifest has encrypted records.
+  /// Returns the same keys for an iOS 10.0 backup, whose manifest has encrypted records.
   package func with(recordKey: RecordKey?) -> ClassKeys { with(entries, recordKey) }
 
   private func with(_ entries: [KeyClass: Entry], _ recordKey: RecordKey?) -> ClassKeys {
@@ -72,23 +74,23 @@ public final class ClassKeys: Sendable {
       recordKey: recordKey)
   }
 
-  /// Those of a keybag of which nothing opens.
+  /// Returns the keys of a keybag from which nothing could be unwrapped.
   package static func none() -> ClassKeys {
     ClassKeys(keybagUUID: [], entries: [:], wrappedCount: 0, unwrappedCount: 0)
   }
 
-  /// Returns whether the key of a class is available, and why not where it isn't.
+  /// Returns whether the key of a class is available, or the reason why not.
   public func availability(of keyClass: KeyClass) -> ClassKeyAvailability {
     entries[keyClass]?.availability ?? .absent
   }
 
-  /// Whether a key of this class is available.
+  /// Returns whether a key of this class is available.
   public func hasKey(of keyClass: KeyClass) -> Bool { entries[keyClass]?.key != nil }
 
-  /// The classes the keybag has, in ascending order.
+  /// The classes in the keybag, in ascending order.
   public var classes: [KeyClass] { entries.keys.sorted() }
 
-  /// What is wrong with single classes: "10 of 11 class keys can be unwrapped, class 7 cannot". `nil` if nothing is.
+  /// The problems with single classes, such as "10 of 11 class keys can be unwrapped, class 7 cannot", or `nil`.
   public var damageReport: String? {
     let damaged = classes.filter { entries[$0]?.availability == .damaged }
     guard !damaged.isEmpty else { return nil }
@@ -99,11 +101,11 @@ public final class ClassKeys: Sendable {
     return "\(unwrappedCount) of \(wrappedCount) class keys can be unwrapped, " + names.joined(separator: ", ")
   }
 
-  /// What could be opened, in a line: "11 of 11 class keys can be unwrapped", or the damage report.
+  /// The unwrapped keys in a line: "11 of 11 class keys can be unwrapped", or the damage report.
   public var summary: String { damageReport ?? "\(unwrappedCount) of \(wrappedCount) class keys can be unwrapped" }
 
-  /// What is left after a device is locked: these classes are `.locked`. Their keys are overwritten once nothing refers to
-  /// this object any more.
+  /// Returns the keys that remain after a device is locked: the given classes are `.locked`. Their keys are overwritten
+  /// when this object is released.
   public func dropping(_ keyClasses: some Sequence<KeyClass>) -> ClassKeys {
     var entries = entries
     for keyClass in keyClasses where entries[keyClass]?.key != nil {
@@ -113,7 +115,7 @@ public final class ClassKeys: Sendable {
     return with(entries, recordKey)
   }
 
-  /// Lends the ciphers to one caller at a time.
+  /// Calls a closure with the ciphers, one caller at a time.
   func withWorkspace<Result: ~Copyable>(
     _ body: (borrowing SealingWorkspace) throws(DataProtectionError) -> sending Result
   ) throws(DataProtectionError) -> Result {
@@ -127,17 +129,18 @@ public final class ClassKeys: Sendable {
   }
 }
 
-/// The form in which a device keeps its unlocked keys in memory: a header, one record of fixed size for each class, and
-/// SHA-256 of all that, so that a torn file is noticed. Numbers are big-endian.
+/// The format in which a device stores its unlocked keys: a header, a record of fixed size for each class, and the
+/// SHA-256 of both, which detects an incomplete file. Numbers are big-endian.
 extension ClassKeys {
   private static let magic: [UInt8] = Array("KHM1".utf8)
   private static let headerSize = 32
   private static let recordSize = 72
   private static let checkSize = 32
-  /// More classes than any keybag holds.
+  /// The most classes, more than any keybag has.
   static let maximumClassCount = 64
 
-  /// All keys that are held, with what is known of the classes that are not. Whoever has these bytes has the keys.
+  /// Returns all unwrapped keys, and the states of the other classes. The bytes give access to everything the keys
+  /// protect.
   public func exported() throws(DataProtectionError) -> Secret {
     let numbers = classes
     let bodySize = Self.headerSize + numbers.count * Self.recordSize
@@ -162,9 +165,9 @@ extension ClassKeys {
     }
   }
 
-  /// The keys that `exported()` wrote.
+  /// Reads the keys that `exported()` returned.
   ///
-  /// - Throws: `.malformed` for bytes that are not whole or not of this form.
+  /// - Throws: `.malformed` for incomplete bytes or another format.
   public convenience init(importing memory: borrowing Secret) throws(DataProtectionError) {
     let contents = try memory.withBytes { (bytes) throws(DataProtectionError) in try Self.parse(bytes) }
     self.init(
@@ -206,7 +209,7 @@ extension DataProtectionError {
 }
 
 extension ClassKeys {
-  /// Opens the key of an item or file that is wrapped to a class.
+  /// Unwraps the key of an item or file with a class key.
   func unwrap(_ wrapped: [UInt8], keyClass: KeyClass) throws(ItemFault) -> Secret {
     let entry = try usableEntry(keyClass)
     let key: Secret?
@@ -225,7 +228,7 @@ extension ClassKeys {
     return key
   }
 
-  /// Wraps the key of an item or file to a class: 40 bytes, or 72 where the class key is of type Curve25519.
+  /// Wraps the key of an item or file with a class key: 40 bytes, or 72 for a Curve25519 class key.
   func wrap(
     _ key: borrowing Secret, keyClass: KeyClass, random: some RandomSource
   ) throws(ItemFault) -> [UInt8] {
@@ -240,10 +243,12 @@ extension ClassKeys {
     }
   }
 
-  /// Of class keys and of the keys wrapped with them, in bytes.
+  /// The size of class keys and of the keys that they wrap, in bytes.
   static var keySize: Int { 32 }
 
-  /// - Throws: What `wrap` throws where the key of a class is not available.
+  /// Checks that the key of a class is available.
+  ///
+  /// - Throws: The errors of `wrap` if the key of a class is not available.
   func requireKey(of keyClass: KeyClass) throws(ItemFault) { _ = try usableEntry(keyClass) }
 
   private func usableEntry(_ keyClass: KeyClass) throws(ItemFault) -> (held: HeldKey, publicKey: [UInt8]?) {

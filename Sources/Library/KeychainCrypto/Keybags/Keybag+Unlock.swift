@@ -2,16 +2,16 @@ import Basics
 public import KeychainFormats
 
 extension Keybag {
-  /// Opens the class keys as far as the password and the device key go.
+  /// Unwraps the class keys that the password and the device key can unwrap.
   ///
   /// - Parameters:
-  ///   - password: The backup's password, empty for a backup without one, or `nil` to leave its layer closed: nothing is
-  ///     derived then.
-  ///   - deviceKey: The hardware key of the device that made the bag, where it is available.
-  ///   - limit: The most PBKDF2 rounds to accept; a hostile archive may ask for any number.
-  ///   - progress: Told how far the derivation is; where it answers `false` it ends with `.cancelled`.
-  /// - Throws: `.wrongPassword` where no class key unwraps with the password, `.roundsOverLimit`, `.missingField` and
-  ///   `.damagedKeybag` before any work is done. One class that does not unwrap though others do is no error: it is
+  ///   - password: The backup's password, empty for a backup without one, or `nil` to unwrap nothing that requires it.
+  ///     No key is derived then.
+  ///   - deviceKey: The hardware key of the source device, or `nil` if it is not available.
+  ///   - limit: The most iterations to accept, because a malicious backup may require any number.
+  ///   - progress: Called with the iterations so far; the derivation ends with `.cancelled` if it returns `false`.
+  /// - Throws: `.wrongPassword` if no class key can be unwrapped with the password; `.roundsOverLimit`, `.missingField`
+  ///   or `.damagedKeybag` before any work is done. A single class key that cannot be unwrapped is not an error, but
   ///   `.damaged`.
   ///
   /// Source: Apple Platform Security, "Keybags for Data Protection"; iphone-dataprotection, `keystore/keybag.py`.
@@ -29,9 +29,9 @@ extension Keybag {
     }
   }
 
-  /// The key that the password stands for, 32 bytes: all it takes to open the bag again without the wait.
+  /// Derives the key of the password, 32 bytes, with which the keybag can be unlocked again without the wait.
   ///
-  /// - Throws: As `unlock` does, but for `.wrongPassword`: nothing is opened here.
+  /// - Throws: The errors of `unlock` except `.wrongPassword`, because nothing is unwrapped.
   public func passcodeKey(
     password: borrowing Secret, acceptingAtMost limit: Int = RoundLimit.standard,
     progress: PasswordDerivation.Progress = { _, _ in true }
@@ -44,18 +44,18 @@ extension Keybag {
       password: password, parameters: parameters, acceptingAtMost: limit, progress: progress)
   }
 
-  /// A passcode key that opens the bag, and the form of the password that it was derived from.
+  /// A passcode key that unlocks the keybag, with the form of the password from which it was derived.
   public struct FittingKey: ~Copyable {
-    /// 32 bytes.
+    /// The passcode key, 32 bytes.
     public let passcodeKey: Secret
-    /// The form of the password that fits, which is most often the one that was typed.
+    /// The matching form of the password, usually the one that was typed.
     public let form: PasswordForm
   }
 
-  /// Derives the key of the password as it is given, and if that does not fit, of the same text in its other forms:
-  /// without a byte order mark, and if it is not all ASCII, in its other Unicode forms.
+  /// Derives the key of the password as it was typed, and if it does not match, of its other forms: without a byte
+  /// order mark, and in other Unicode forms if it is not ASCII.
   ///
-  /// - Throws: As `unlock` does, `.wrongPassword` where none of the forms fits. Each form costs a derivation.
+  /// - Throws: The errors of `unlock`; `.wrongPassword` if no form matches. Each form costs a derivation.
   public func fittingKey(
     password: borrowing Secret, acceptingAtMost limit: Int = RoundLimit.standard,
     progress: PasswordDerivation.Progress = { _, _ in true }
@@ -63,9 +63,9 @@ extension Keybag {
     try fittingKey(password: password, acceptingAtMost: limit, remembering: nil, progress: progress)
   }
 
-  /// The same, but that no key is derived which is known already.
+  /// Derives the key of the matching form of the password, but no key that is cached already.
   ///
-  /// - Parameter keys: Those of this password that were derived before; new ones are added.
+  /// - Parameter keys: The cached keys of this password, to which new ones are added.
   package func fittingKey(
     password: borrowing Secret, acceptingAtMost limit: Int, remembering keys: DerivedKeys?,
     progress: PasswordDerivation.Progress
@@ -91,7 +91,7 @@ extension Keybag {
     progress: PasswordDerivation.Progress
   ) throws(DataProtectionError) -> Secret {
     guard let keys else { return try passcodeKey(password: password, acceptingAtMost: limit, progress: progress) }
-    // A limit that another keybag is under is none of this one's.
+    // The cache does not check the limit, because keybags of other callers may have other limits.
     let parameters = try derivationParameters()
     try parameters.check(acceptingAtMost: limit)
     var isKnown = true
@@ -99,19 +99,19 @@ extension Keybag {
       isKnown = false
       return try passcodeKey(password: password, acceptingAtMost: limit, progress: progress)
     }
-    // Whoever shows how far it is sees it done.
+    // A progress display then shows the derivation as complete.
     if isKnown { _ = progress(Int(clamping: parameters.totalRounds), Int(clamping: parameters.totalRounds)) }
     return key
   }
 
-  /// Opens the class keys with a passcode key that was derived before.
+  /// Unwraps the class keys with a passcode key that was derived before.
   public func unlock(
     passcodeKey: borrowing Secret?, deviceKey: DeviceKey?
   ) throws(DataProtectionError) -> ClassKeys {
     try openClassKeys(passcodeKey: passcodeKey, deviceKey: deviceKey, wrong: .wrongPassword)
   }
 
-  /// What the header says about the derivation. Two rounds where both `DPIC` and `DPSL` are present.
+  /// Returns the derivation parameters in the header. There are two steps if both `DPIC` and `DPSL` are present.
   public func derivationParameters() throws(DataProtectionError) -> PasswordDerivation.Parameters {
     if let fault = derivationFault { throw DataProtectionError(.damagedKeybag, fault) }
     guard let salt else { throw DataProtectionError(.missingField, "it has no SALT") }
@@ -121,7 +121,7 @@ extension Keybag {
       first: secondRound.map { .init(salt: $0.salt, iterations: $0.rounds) })
   }
 
-  /// Opens every class by its own rules; `code` says what it means that none unwraps.
+  /// Unwraps every class key. `code` is the error if none can be unwrapped.
   func openClassKeys(
     passcodeKey: borrowing Secret?, deviceKey: DeviceKey?, wrong code: DataProtectionError.Code
   ) throws(DataProtectionError) -> ClassKeys {
@@ -158,40 +158,41 @@ extension Keybag {
   }
 }
 
-/// What unlocking a keybag has found out about one class key.
+/// The result of unwrapping a class key.
 public enum ClassKeyAvailability: UInt8, Sendable, Hashable, CaseIterable {
-  /// It unwrapped, and its check value proves it.
+  /// The key was unwrapped, and its integrity check proves it.
   case available = 1
-  /// It went through the device key, whose layer has no check value: only an item that opens proves it.
+  /// The key was unwrapped with the device key, without an integrity check. Only a decrypted item proves it.
   case availableThroughDevice = 2
-  /// It needs a device key, and none was given.
+  /// The key requires a device key that was not given.
   case deviceBound = 3
-  /// It needs a password or passcode that was not given, or a lock has dropped it.
+  /// The key requires a password or passcode that was not given, or was dropped when the device was locked.
   case locked = 4
-  /// It does not unwrap though others do, or its record cannot be used.
+  /// The key cannot be unwrapped although others can, or its record is not usable.
   case damaged = 5
-  /// The keybag has no such class.
+  /// The keybag does not have the class.
   case absent = 6
 }
 
-/// What is wrong with one item, to switch on.
+/// A reason why an item cannot be decrypted or encrypted.
 public enum ItemFault: Error, Sendable, Equatable {
   /// The keybag has no key of the item's class.
   case noClassKey
-  /// The class key needs a password or passcode that was not given, or a lock has dropped it.
+  /// The class key requires a password or passcode that was not given, or was dropped when the device was locked.
   case locked
-  /// The class key needs a device key, and none was given.
+  /// The class key requires a device key that was not given.
   case deviceBound
-  /// The keybag has the class, but its key does not unwrap.
+  /// The keybag has the class, but its key cannot be unwrapped.
   case classKeyDamaged
-  /// The item's own key does not unwrap: changed bytes, or for a class that went through a device key, another device.
+  /// The item's key cannot be unwrapped: the bytes were changed, or the class key was unwrapped with a wrong device
+  /// key.
   case keyUnwrapFailed
-  /// Changed bytes.
+  /// The authentication tag does not match: the bytes were changed.
   case tagMismatch
-  /// The key opens it, and what is inside follows no format of an item.
+  /// The item was decrypted, but its content does not follow the format of an item.
   case malformed(FormatError)
-  /// The blob is of a version that is not opened here.
+  /// The version of the blob is not supported.
   case unsupportedVersion(UInt32)
-  /// Not the item's fault.
+  /// An error that is not caused by the item.
   case failed(DataProtectionError)
 }

@@ -2,14 +2,14 @@ import Basics
 internal import KeychainFormats
 
 extension Keybag.ClassKey {
-  /// What came of opening one class key.
+  /// The result of unwrapping a class key.
   struct Opened {
     var entry: ClassKeys.Entry
-    /// Whether the password's layer was there to try, and whether it opened.
+    /// Whether there was a password wrap to try, and whether it was unwrapped.
     var triedPassword = false
     var unwrapped = false
 
-    /// Takes in what is below the password's layer: the key itself, or the key under the device's layer.
+    /// Processes the bytes below the password's wrap: the key itself, or the key wrapped with the device key.
     fileprivate mutating func openDeviceLayer(
       _ inner: consuming Secret, _ wrap: Keybag.WrapFlags, _ deviceKey: DeviceKey?
     ) throws(DataProtectionError) {
@@ -25,7 +25,7 @@ extension Keybag.ClassKey {
 
   var isPasswordWrapped: Bool { wrap?.contains(.password) == true }
 
-  /// Takes off the password's layer (RFC 3394, which has a check value), then the device's (AES-CBC, which has none).
+  /// Removes the password's wrap (RFC 3394, with an integrity check), then the device key's (AES-CBC, without one).
   func open(
     passcodeKey: borrowing Secret?, deviceKey: DeviceKey?
   ) throws(DataProtectionError) -> Opened {
@@ -53,7 +53,7 @@ extension Keybag.ClassKey {
     return opened
   }
 
-  /// A record whose fields are there and fit each other.
+  /// The fields of a valid record.
   private struct Shape {
     var wrap: Keybag.WrapFlags
     var wrappedKey: [UInt8]
@@ -88,12 +88,12 @@ extension Keybag.ClassKey {
 }
 
 extension ClassKeys.Entry {
-  /// A class that is there and cannot be used.
+  /// Creates the entry of a class that exists but cannot be used.
   init(unusable problem: String) {
     self.init(availability: .damaged, problem: problem)
   }
 
-  /// Takes a key in. The public key of a Curve25519 class proves its private key, also through the device's layer.
+  /// Stores a key. The public key of a Curve25519 class proves the private key, even below the device key's wrap.
   fileprivate mutating func accept(
     _ key: consuming Secret, as availability: ClassKeyAvailability
   ) throws(DataProtectionError) {

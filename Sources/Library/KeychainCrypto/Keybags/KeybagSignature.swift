@@ -1,12 +1,12 @@
 import Basics
 internal import KeychainFormats
 
-/// The signature of a device's keybag: HMAC-SHA1 over its bytes, with a key that the hardware's key wraps (`HMCK`). This is the form of
-/// bags of version 4 and up, the only ones made here.
+/// The signature of a device's keybag: the HMAC-SHA1 of its bytes, with a key that the device key wraps (`HMCK`). This
+/// is the form of version 4 and later, the only ones that Keyhaul creates.
 ///
 /// Source: iphone-dataprotection, `keystore/keybag.py`.
 enum KeybagSignature {
-  /// A random HMAC key of 32 bytes, wrapped: 40 bytes.
+  /// Creates a random HMAC key of 32 bytes and returns it wrapped, 40 bytes.
   static func makeWrappedKey(
     deviceKey: DeviceKey, random: some RandomSource
   ) throws(DataProtectionError) -> [UInt8] {
@@ -20,7 +20,9 @@ enum KeybagSignature {
     try sign(keybag.serialized(), of: keybag, deviceKey)
   }
 
-  /// - Throws: `.damagedKeybag` where the bag was changed, or made by other hardware.
+  /// Checks the signature.
+  ///
+  /// - Throws: `.damagedKeybag` if the keybag was changed, or is from other hardware.
   static func verify(_ signed: SignedKeybag, deviceKey: DeviceKey) throws(DataProtectionError) {
     let expected = try sign(signed.signedBytes, of: signed.keybag, deviceKey)
     let matches = expected.withRawBytes { left in signed.signature.withRawBytes { constantTimeEquals(left, $0) } }

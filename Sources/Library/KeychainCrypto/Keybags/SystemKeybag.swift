@@ -1,24 +1,24 @@
 import Basics
 public import KeychainFormats
 
-/// The keybag of a device: its class keys under the passcode and the hardware, signed.
+/// The keybag of a device: its class keys, wrapped with the passcode and the device key, and a signature.
 ///
-/// Classes 4, 8 and 11 need the hardware alone and are there from boot on; all others need the passcode too. A device
-/// without a passcode has the empty one. Class 12 exists only while a passcode is set.
+/// Classes 4, 8 and 11 require only the device key and are available after a start; all others also require the
+/// passcode. A device without a passcode uses the empty one. Class 12 exists only while a passcode is set.
 /// Source: iphone-dataprotection, `keystore/keybag.py`; Apple Platform Security, "Keybags for Data Protection".
 public struct SystemKeybag: Sendable, Equatable {
-  /// What takes the place of the 80 ms that a chip's calibration asks for.
+  /// The iterations of a new keybag, instead of the 80 ms to which a chip is calibrated.
   public static let standardRounds: UInt32 = 50_000
 
   let signed: SignedKeybag
 
-  /// The bag inside the signature.
+  /// The keybag without its signature.
   public var keybag: Keybag { signed.keybag }
 
-  /// Whether a passcode is set, told by the class that exists only then.
+  /// Whether a passcode is set, according to the class that exists only then.
   public var isPasscodeSet: Bool { keybag.classKey(.whenPasscodeSetThisDeviceOnly) != nil }
 
-  /// Reads the bytes that `serialized()` gave. Whether the signature is right shows at unlocking.
+  /// Reads the bytes of `serialized()`. The signature is checked when the keybag is unlocked.
   public init(parsing bytes: [UInt8]) throws(FormatError) { signed = try SignedKeybag(parsing: bytes) }
 
   private init(_ keybag: Keybag, deviceKey: DeviceKey) throws(DataProtectionError) {
@@ -30,17 +30,17 @@ public struct SystemKeybag: Sendable, Equatable {
     }
   }
 
-  /// The bytes of the file `keybag`: the bag with its signature.
+  /// Returns the bytes of the file `keybag`: the keybag with its signature.
   public func serialized() -> [UInt8] { signed.serialized() }
 
-  /// Makes the bag of a device that was just set up or erased.
+  /// Creates the keybag of a new or erased device.
   ///
   /// - Parameters:
-  ///   - passcode: Empty for none.
-  ///   - hardware: The UID of the device, which tangles the passcode and wraps the class keys.
-  ///   - rounds: Of the passcode's derivation.
+  ///   - passcode: The passcode, empty for none.
+  ///   - hardware: The UID of the device.
+  ///   - rounds: The iterations of the passcode derivation.
   ///   - random: The source of keys, salts and identifiers.
-  ///   - progress: Told how far each derivation is; where it answers `false` it ends with `.cancelled`.
+  ///   - progress: Called with the iterations so far; the derivation ends with `.cancelled` if it returns `false`.
   public static func make(
     passcode: borrowing Secret, hardware: borrowing HardwareUID, rounds: UInt32 = standardRounds,
     random: some RandomSource = SystemRandomSource(), progress: PasswordDerivation.Progress = { _, _ in true }
@@ -65,14 +65,14 @@ public struct SystemKeybag: Sendable, Equatable {
       keybag: bag, classKeys: try bag.unlock(passcode: passcode, hardware: hardware, progress: progress))
   }
 
-  /// Opens all class keys.
+  /// Unwraps all class keys.
   ///
   /// - Parameters:
-  ///   - passcode: Empty where none is set.
-  ///   - hardware: The UID of the device, which tangles the passcode and wraps the class keys.
-  ///   - limit: The most rounds to accept; above it nothing is derived.
-  ///   - progress: Told how far the derivation is; where it answers `false` it ends with `.cancelled`.
-  /// - Throws: `.wrongPasscode`; `.damagedKeybag` where the signature is not this hardware's.
+  ///   - passcode: The passcode, empty if none is set.
+  ///   - hardware: The UID of the device.
+  ///   - limit: The most iterations to accept.
+  ///   - progress: Called with the iterations so far; the derivation ends with `.cancelled` if it returns `false`.
+  /// - Throws: `.wrongPasscode`; `.damagedKeybag` if the signature is not from this hardware.
   public func unlock(
     passcode: borrowing Secret, hardware: borrowing HardwareUID, acceptingAtMost limit: Int = RoundLimit.standard,
     progress: PasswordDerivation.Progress = { _, _ in true }
@@ -84,23 +84,23 @@ public struct SystemKeybag: Sendable, Equatable {
       passcodeKey: consume passcodeKey, deviceKey: consume deviceKey, wrong: .wrongPasscode)
   }
 
-  /// Opens what a device has between boot and the first unlock: the classes that need the hardware alone. The others are
-  /// `.locked`.
+  /// Unwraps the class keys that a device has between its start and the first unlock: those that require only the
+  /// device key. The others are `.locked`.
   public func unlockBeforeFirstUnlock(hardware: borrowing HardwareUID) throws(DataProtectionError) -> ClassKeys {
     let deviceKey = try hardware.deviceKey()
     try KeybagSignature.verify(signed, deviceKey: deviceKey)
     return try keybag.openClassKeys(passcodeKey: nil, deviceKey: consume deviceKey, wrong: .wrongPasscode)
   }
 
-  /// The bag under another passcode, with a new salt. The class keys stay, with one exception: setting the first
-  /// passcode makes class 12, removing it (an empty `new`) destroys class 12 and with it what it protects.
+  /// Returns the keybag with another passcode and a new salt. The class keys stay the same, with one exception: setting
+  /// the first passcode creates class 12; removing it (an empty `new`) destroys class 12 and everything it protects.
   ///
   /// - Parameters:
-  ///   - old: The passcode that opens the bag; empty where none is set.
-  ///   - new: The passcode that shall open it; empty to remove it.
-  ///   - hardware: The UID of the device, which tangles the passcode and wraps the class keys.
+  ///   - old: The current passcode, empty if none is set.
+  ///   - new: The new passcode, empty to remove it.
+  ///   - hardware: The UID of the device.
   ///   - random: The source of keys, salts and identifiers.
-  ///   - progress: Told how far each of two derivations is; where it answers `false` it ends with `.cancelled`.
+  ///   - progress: Called during each of the two derivations, which end with `.cancelled` if it returns `false`.
   public func changingPasscode(
     from old: borrowing Secret, to new: borrowing Secret, hardware: borrowing HardwareUID,
     random: some RandomSource = SystemRandomSource(), progress: PasswordDerivation.Progress = { _, _ in true }
@@ -147,7 +147,7 @@ public struct SystemKeybag: Sendable, Equatable {
       passcode: passcode, salt: salt, rounds: rounds, acceptingAtMost: limit, progress: progress)
   }
 
-  /// A passcode of NUL bytes alone derives the same key as none, so it would protect nothing.
+  /// Rejects a passcode of NUL bytes, which derives the same key as none and would protect nothing.
   private static func refuseZeros(_ passcode: borrowing Secret) throws(DataProtectionError) {
     guard passcode.isEmpty || !passcode.isAllZero else {
       throw DataProtectionError(.unsupported, "a passcode of NUL bytes gives no protection")
@@ -155,10 +155,10 @@ public struct SystemKeybag: Sendable, Equatable {
   }
 }
 
-/// A device's keybag together with the keys it holds.
+/// A device's keybag with its unwrapped keys.
 public struct UnlockedSystemKeybag: Sendable {
-  /// The bag, with every key wrapped.
+  /// The keybag with its wrapped keys.
   public let keybag: SystemKeybag
-  /// The keys that the passcode and the hardware opened.
+  /// The keys that the passcode and the device key unwrapped.
   public let classKeys: ClassKeys
 }

@@ -2,9 +2,9 @@ import Basics
 import COpenSSL
 import KeychainFormats
 
-/// A cipher of OpenSSL with its direction, kept and given a new key for each use.
+/// A cipher of OpenSSL in one direction, which is reused with a new key each time.
 ///
-/// Naming the cipher once matters: fetching it costs more than sealing a small item. Padding is off; ECB and CBC take
+/// Reuse matters: looking up a cipher costs more than encrypting a small item. Padding is off; ECB and CBC require
 /// whole blocks. OpenSSL overwrites the key schedule when the context is freed.
 package struct CipherContext: ~Copyable {
   package enum Direction: Int32 {
@@ -41,8 +41,8 @@ package struct CipherContext: ~Copyable {
       }
     }
 
-    /// Whether it works on whole blocks, which OpenSSL would pad. Told of the others too, it would look that up again at
-    /// each beginning.
+    /// Whether the cipher works on whole blocks, which OpenSSL would pad. For other ciphers, setting the padding would
+    /// cost a lookup in each `begin`.
     fileprivate var hasPadding: Bool {
       switch self {
       case .aes128ECB, .aes192ECB, .aes256ECB, .aes128CBC, .aes256CBC: true
@@ -50,7 +50,7 @@ package struct CipherContext: ~Copyable {
       }
     }
 
-    /// In bytes; what `EVP_CipherInit_ex2` reads. GCM's is its default of 96 bits.
+    /// The size of the initialization vector for `EVP_CipherInit_ex2`, in bytes. GCM's is its default of 96 bits.
     var initializationVectorSize: Int {
       switch self {
       case .aes128ECB, .aes192ECB, .aes256ECB: 0
@@ -60,7 +60,7 @@ package struct CipherContext: ~Copyable {
     }
   }
 
-  /// Of a GCM message, in bytes.
+  /// The size of a GCM tag, in bytes.
   package static let tagSize = 16
 
   private let algorithm: Algorithm
@@ -80,7 +80,7 @@ package struct CipherContext: ~Copyable {
 
   deinit { EVP_CIPHER_CTX_free(handle) }
 
-  /// Begins a new message under `key`. `iv` is as long as the algorithm's, empty for ECB.
+  /// Starts a new message with `key`. `iv` must have the algorithm's size, and be empty for ECB.
   borrowing func begin(key: UnsafeRawBufferPointer, iv: [UInt8] = []) throws(DataProtectionError) {
     guard key.count == algorithm.keySize, iv.count == algorithm.initializationVectorSize else {
       throw .crypto("a key of \(key.count) bytes with an IV of \(iv.count)")
@@ -90,9 +90,9 @@ package struct CipherContext: ~Copyable {
     guard status == 1 else { throw .crypto("EVP_CipherInit_ex2") }
   }
 
-  /// Begins a new message of GCM with a nonce of another length than twelve bytes; at most 128.
+  /// Starts a new GCM message with a nonce that does not have 12 bytes, but at most 128.
   ///
-  /// A context keeps the length, so that one which was begun so is always begun so.
+  /// A context keeps the length of the nonce, so it must always be used in this way.
   package borrowing func begin(key: UnsafeRawBufferPointer, longNonce nonce: [UInt8]) throws(DataProtectionError) {
     guard key.count == algorithm.keySize, algorithm == .aes128GCM || algorithm == .aes256GCM,
       let count = Int32(exactly: nonce.count), count > 0
@@ -103,7 +103,7 @@ package struct CipherContext: ~Copyable {
     guard EVP_CipherInit_ex2(handle, nil, key.bytes, nonce, -1, nil) == 1 else { throw .crypto("EVP_CipherInit_ex2") }
   }
 
-  /// Transforms `input` into `output`, which is as long and may be the same memory.
+  /// Transforms `input` into `output`, which must have the same size and may be the same memory.
   package borrowing func update(
     _ input: UnsafeRawBufferPointer, into output: UnsafeMutableRawBufferPointer
   ) throws(DataProtectionError) {
@@ -117,7 +117,7 @@ package struct CipherContext: ~Copyable {
     }
   }
 
-  /// Adds authenticated data to a GCM message, before the first `update`.
+  /// Adds additional data to a GCM message, before the first `update`.
   package borrowing func authenticate(_ data: UnsafeRawBufferPointer) throws(DataProtectionError) {
     guard !data.isEmpty else { return }
     guard let count = Int32(exactly: data.count) else { throw .crypto("\(data.count) authenticated bytes") }
@@ -135,10 +135,10 @@ package struct CipherContext: ~Copyable {
     }
   }
 
-  /// Ends a GCM decryption; `false` where the tag is not the message's.
+  /// Ends a GCM decryption and returns whether the tag matches.
   package borrowing func finish(verifying tag: [UInt8]) throws(DataProtectionError) -> Bool {
     let isSet = tag.withRawBytes { bytes in
-      // Read only, in spite of its type.
+      // OpenSSL only reads it, in spite of the type.
       let tag = UnsafeMutableRawPointer(mutating: bytes.baseAddress)
       return bytes.count == Self.tagSize
         && EVP_CIPHER_CTX_ctrl(handle, EVP_CTRL_AEAD_SET_TAG, Int32(Self.tagSize), tag) == 1
@@ -149,7 +149,7 @@ package struct CipherContext: ~Copyable {
 }
 
 extension CipherContext {
-  /// Ends a GCM message, which has no bytes left to give.
+  /// Ends a GCM message, which has no further output.
   private borrowing func finishesSuccessfully() -> Bool {
     var (ignored, written) = (UInt8(0), Int32(0))
     return EVP_CipherFinal_ex(handle, &ignored, &written) == 1
@@ -164,14 +164,13 @@ extension UnsafeMutableRawBufferPointer {
   fileprivate var bytes: UnsafeMutablePointer<UInt8>? { baseAddress?.assumingMemoryBound(to: UInt8.self) }
 }
 
-/// OpenSSL as a whole.
+/// Process-wide settings of OpenSSL.
 package enum CryptographicLibrary {
-  /// Leaves OpenSSL as it is when the process ends, for a program that ends while threads may still be going: called before
-  /// anything else asks OpenSSL for something.
+  /// Prevents OpenSSL's cleanup at exit, for a program that may exit while threads are running. Call it before any
+  /// other use of OpenSSL.
   ///
-  /// It would take itself apart in `exit`. A thread whose work is done and waited for still gives back what OpenSSL holds for
-  /// it after that, and meets what is gone. What it has goes with the process; secrets of ours are wiped
-  /// (`SecretArena.wipeAll`).
+  /// The cleanup runs in `exit`. A thread that has finished its work still frees its OpenSSL data afterwards, which
+  /// would then be gone. The process's memory is freed anyway, and secrets are wiped by `SecretArena.wipeAll`.
   /// Source: OPENSSL_init_crypto(3), `OPENSSL_INIT_NO_ATEXIT`.
   package static func staysUntilProcessEnds() { _ = OPENSSL_init_crypto(UInt64(OPENSSL_INIT_NO_ATEXIT), nil) }
 }

@@ -2,7 +2,7 @@ import Basics
 import COpenSSL
 import KeychainFormats
 
-/// A hash of OpenSSL under way.
+/// A hash computation of OpenSSL.
 struct DigestContext: ~Copyable {
   enum Algorithm {
     case sha1
@@ -15,8 +15,8 @@ struct DigestContext: ~Copyable {
       }
     }
 
-    // Fetched once and never freed: with `EVP_sha1()` OpenSSL looks for its code again at every hash, which for a short
-    // message takes longer than the hash.
+    // Fetched once and never freed: with `EVP_sha1()`, OpenSSL would look up the implementation for every hash, which
+    // takes longer than hashing a short message.
     private nonisolated(unsafe) static let sha1Handle = EVP_MD_fetch(nil, "SHA1", nil)
     private nonisolated(unsafe) static let sha256Handle = EVP_MD_fetch(nil, "SHA256", nil)
 
@@ -43,12 +43,12 @@ struct DigestContext: ~Copyable {
 
   deinit { EVP_MD_CTX_free(handle) }
 
-  /// Begins a new message.
+  /// Starts a new message.
   borrowing func restart() throws(DataProtectionError) {
     guard EVP_DigestInit_ex(handle, nil, nil) == 1 else { throw .crypto("EVP_DigestInit_ex") }
   }
 
-  /// Takes the place of another hash of the same algorithm, which stays as it is.
+  /// Copies the state of another hash of the same algorithm.
   borrowing func become(_ other: borrowing DigestContext) throws(DataProtectionError) {
     guard EVP_MD_CTX_copy_ex(handle, other.handle) == 1 else { throw .crypto("EVP_MD_CTX_copy_ex") }
   }
@@ -57,12 +57,12 @@ struct DigestContext: ~Copyable {
     guard EVP_DigestUpdate(handle, bytes.baseAddress, bytes.count) == 1 else { throw .crypto("EVP_DigestUpdate") }
   }
 
-  /// The digest. Nothing may follow.
+  /// Returns the digest. No further call is allowed.
   borrowing func finish() throws(DataProtectionError) -> [UInt8] {
     try [UInt8](count: algorithm.size) { (buffer) throws(DataProtectionError) in try finish(into: buffer) }
   }
 
-  /// Writes the digest into `target`, which has the algorithm's size.
+  /// Writes the digest into `target`, which must have the algorithm's size.
   borrowing func finish(into target: UnsafeMutableRawBufferPointer) throws(DataProtectionError) {
     guard target.count == algorithm.size else { throw .crypto("a digest of \(target.count) bytes") }
     let bytes = target.baseAddress?.assumingMemoryBound(to: UInt8.self)
@@ -70,26 +70,26 @@ struct DigestContext: ~Copyable {
   }
 }
 
-/// SHA-1 and SHA-256 of bytes at hand. SHA-1 stands where Apple's formats have it, never for security.
+/// Computes SHA-1 and SHA-256. SHA-1 is used only where Apple's formats require it, never for security.
 public enum Digest {
-  /// 20 bytes.
+  /// Returns the SHA-1, 20 bytes.
   public static func sha1(_ bytes: [UInt8]) throws(DataProtectionError) -> [UInt8] {
     try bytes.withRawBytes { (buffer) throws(DataProtectionError) in try sha1(buffer) }
   }
 
-  /// The same of a buffer, 20 bytes.
+  /// Returns the SHA-1 of a buffer, 20 bytes.
   public static func sha1(_ bytes: UnsafeRawBufferPointer) throws(DataProtectionError) -> [UInt8] {
     let context = try DigestContext(.sha1)
     try context.update(bytes)
     return try context.finish()
   }
 
-  /// 32 bytes.
+  /// Returns the SHA-256, 32 bytes.
   public static func sha256(_ bytes: [UInt8]) throws(DataProtectionError) -> [UInt8] {
     try bytes.withRawBytes { (buffer) throws(DataProtectionError) in try sha256(buffer) }
   }
 
-  /// The same of a buffer, 32 bytes.
+  /// Returns the SHA-256 of a buffer, 32 bytes.
   public static func sha256(_ bytes: UnsafeRawBufferPointer) throws(DataProtectionError) -> [UInt8] {
     let context = try DigestContext(.sha256)
     try context.update(bytes)
@@ -97,7 +97,7 @@ public enum Digest {
   }
 }
 
-/// SHA-1 or SHA-256 over bytes that arrive in portions, of one message after the other.
+/// Computes the SHA-1 or SHA-256 of messages that arrive in portions.
 ///
 /// Not to be used from two threads at once.
 public final class DigestStream {
@@ -127,24 +127,24 @@ public final class DigestStream {
 
   deinit { result.deallocate() }
 
-  /// Takes the next bytes of the message.
+  /// Adds the next bytes of the message.
   ///
   /// - Throws: `.cryptoFailed`.
   public func update(_ bytes: UnsafeRawBufferPointer) throws(DataProtectionError) { try context.update(bytes) }
 
-  /// The same for an array.
+  /// Adds the next bytes of the message.
   public func update(_ bytes: [UInt8]) throws(DataProtectionError) {
     try bytes.withRawBytes { (buffer) throws(DataProtectionError) in try context.update(buffer) }
   }
 
-  /// Lends the digest of the message, without an allocation, and begins the next one.
+  /// Calls a closure with the digest of the message, without an allocation, and starts the next message.
   public func finish<Value>(_ body: (UnsafeRawBufferPointer) -> Value) throws(DataProtectionError) -> Value {
     try context.finish(into: result)
     try context.restart()
     return body(UnsafeRawBufferPointer(result))
   }
 
-  /// The digest of the message, 20 or 32 bytes; begins the next one.
+  /// Returns the digest of the message, 20 or 32 bytes, and starts the next message.
   public func finish() throws(DataProtectionError) -> [UInt8] { try finish { Array($0) } }
 }
 
@@ -158,7 +158,7 @@ enum MessageAuthentication {
     }
   }
 
-  /// The same into a buffer of the algorithm's size, for a code that is a secret.
+  /// Writes the code into a buffer of the algorithm's size, for a code that is secret.
   static func code(
     _ algorithm: DigestContext.Algorithm, key: UnsafeRawBufferPointer, message: [UInt8],
     into buffer: UnsafeMutableRawBufferPointer
@@ -172,7 +172,7 @@ enum MessageAuthentication {
 }
 
 extension Digest {
-  /// The version of OpenSSL's libcrypto that this process runs with.
+  /// The version of OpenSSL's libcrypto in this process.
   package static var libraryVersion: String {
     "\(OPENSSL_version_major()).\(OPENSSL_version_minor()).\(OPENSSL_version_patch())"
   }

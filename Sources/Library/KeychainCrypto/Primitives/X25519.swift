@@ -4,7 +4,7 @@ import KeychainFormats
 
 /// Diffie-Hellman on Curve25519 (RFC 7748).
 enum X25519 {
-  /// Of private keys, public keys and shared secrets, in bytes.
+  /// The size of private keys, public keys and shared secrets, in bytes.
   static let size = 32
 
   static func publicKey(of privateKey: borrowing Secret) throws(DataProtectionError) -> [UInt8] {
@@ -12,7 +12,9 @@ enum X25519 {
     return try key.publicBytes()
   }
 
-  /// - Throws: `.malformed` where the other side's point has small order, which leaves no secret.
+  /// Returns the shared secret.
+  ///
+  /// - Throws: `.malformed` if the other side's point has small order, which gives no secret.
   static func sharedSecret(
     _ privateKey: borrowing Secret, with publicKey: [UInt8]
   ) throws(DataProtectionError) -> Secret {
@@ -21,7 +23,7 @@ enum X25519 {
     return try own.derive(with: other)
   }
 
-  /// A key of OpenSSL. It clamps private keys itself when it uses them.
+  /// A key of OpenSSL, which clamps private keys itself when it uses them.
   private struct Key: ~Copyable {
     private let handle: OpaquePointer
 

@@ -1,14 +1,14 @@
 import Basics
 
-/// The code of an item's attribute, as columns and blobs spell it. Codes that this project does not know are kept.
+/// The code of an item's attribute, as in columns and blobs. Unknown codes are supported.
 ///
 /// Source: Apple `SecItemConstants.c`.
 public struct AttributeCode: RawRepresentable, Sendable, Hashable, Comparable, ExpressibleByStringLiteral {
-  /// The first seven bytes, the first one highest, and the length, so that the usual code of four letters is made,
+  /// The first seven bytes, the first one highest, and the length. The usual codes of four letters are thus created,
   /// compared and hashed as one number.
   private let prefix: UInt64
-  /// The code where `prefix` does not say it all. Shared, and not a `String` of twice the size: thousands of items have ten
-  /// codes each.
+  /// The code if it does not fit into `prefix`. A reference is half the size of a `String`, and thousands of items have
+  /// ten codes each.
   private let long: LongText?
 
   private final class LongText: Sendable {
@@ -28,7 +28,7 @@ public struct AttributeCode: RawRepresentable, Sendable, Hashable, Comparable, E
     self.long = long
   }
 
-  /// The code that UTF-8 bytes spell; `nil` for other bytes.
+  /// Creates a code from UTF-8, or `nil` if the bytes are not UTF-8.
   init?(utf8 bytes: UnsafeRawBufferPointer) {
     guard bytes.count <= Self.prefixByteCount, bytes.allSatisfy({ $0 < 0x80 }) else {
       guard let text = String(utf8: bytes) else { return nil }
@@ -60,12 +60,12 @@ public struct AttributeCode: RawRepresentable, Sendable, Hashable, Comparable, E
     return prefix | UInt64(min(count, 0xFF))
   }
 
-  /// Whether a prefix says it all.
+  /// Returns whether a prefix contains the whole code.
   private static func isShort(_ prefix: UInt64) -> Bool { prefix & 0xFF <= UInt64(prefixByteCount) }
 
   private var isShort: Bool { Self.isShort(prefix) }
 
-  /// Byte for byte; `String` also takes composed and decomposed letters as equal, and a code may hold any.
+  /// Compares the bytes; `String` would also treat composed and decomposed letters as equal.
   public static func == (left: Self, right: Self) -> Bool {
     left.prefix == right.prefix && (left.isShort || left.rawValue.hasSameBytes(as: right.rawValue))
   }
@@ -75,18 +75,18 @@ public struct AttributeCode: RawRepresentable, Sendable, Hashable, Comparable, E
     long?.text.hashBytes(into: &hasher)
   }
 
-  /// Returns the index of the first code that equals `code`; `nil` if there is none.
+  /// Returns the index of the first code that equals `code`, or `nil` if there is none.
   @usableFromInline static func place(of code: AttributeCode, in codes: [AttributeCode]) -> Int? {
     codes.withUnsafeBufferPointer { codes in
       for place in codes.indices where codes[place].prefix == code.prefix {
-        // Of a short code its prefix is all there is, and nothing else of either is touched.
+        // The prefix of a short code is the whole code, so nothing else has to be read.
         if code.isShort || codes[place] == code { return place }
       }
       return nil
     }
   }
 
-  /// In the order of the bytes, which agrees with `==`.
+  /// Orders codes by their bytes, consistently with `==`.
   public static func < (left: Self, right: Self) -> Bool {
     left.isShort && right.isShort
       ? left.prefix < right.prefix : left.rawValue.utf8.lexicographicallyPrecedes(right.rawValue.utf8)
@@ -94,166 +94,166 @@ public struct AttributeCode: RawRepresentable, Sendable, Hashable, Comparable, E
 }
 
 extension AttributeCode {
-  /// The row's number in its table; unique in the database, and in no blob.
+  /// The number of the row in its table; only in the database.
   public static let rowID: AttributeCode = "rowid"
-  /// When the item was made (`kSecAttrCreationDate`).
+  /// The date on which the item was created (`kSecAttrCreationDate`).
   public static let creationDate: AttributeCode = "cdat"
-  /// When it was last changed (`kSecAttrModificationDate`); decides between two items of one primary key.
+  /// The date of the last change (`kSecAttrModificationDate`), which decides between two items with the same primary
+  /// key.
   public static let modificationDate: AttributeCode = "mdat"
-  /// A person's words for the kind of item, "Wi-Fi password" for example (`kSecAttrDescription`).
+  /// The user's description of the kind of item, such as "Wi-Fi password" (`kSecAttrDescription`).
   public static let itemDescription: AttributeCode = "desc"
-  /// A person's note on the item (`kSecAttrComment`).
+  /// The user's note on the item (`kSecAttrComment`).
   public static let comment: AttributeCode = "icmt"
-  /// The four-character number of the app that made it (`kSecAttrCreator`); of a key part of the primary key.
+  /// The four-character code of the app that created the item (`kSecAttrCreator`); part of a key's primary key.
   public static let creator: AttributeCode = "crtr"
-  /// The four-character number of its type (`kSecAttrType`); of a key the algorithm (`kSecAttrKeyType`), and in the
-  /// primary key.
+  /// The four-character code of the item's type (`kSecAttrType`). For a key, its algorithm (`kSecAttrKeyType`) and part
+  /// of the primary key.
   public static let type: AttributeCode = "type"
   /// The script of the text, from classic Mac OS (`kSecAttrScriptCode`).
   public static let scriptCode: AttributeCode = "scrp"
-  /// The name that a person sees (`kSecAttrLabel`).
+  /// The name that users see (`kSecAttrLabel`).
   public static let label: AttributeCode = "labl"
-  /// Another name of the item (`kSecAttrAlias`).
+  /// An alternative name (`kSecAttrAlias`).
   public static let alias: AttributeCode = "alis"
-  /// 1 where the item is not to be shown to a person (`kSecAttrIsInvisible`).
+  /// 1 if the item is not shown to the user (`kSecAttrIsInvisible`).
   public static let isInvisible: AttributeCode = "invi"
-  /// 1 where the item says that there is no password to keep (`kSecAttrIsNegative`).
+  /// 1 if no password is to be stored for the account (`kSecAttrIsNegative`).
   public static let isNegative: AttributeCode = "nega"
-  /// 1 where the item has a picture of its own (`kSecAttrHasCustomIcon`).
+  /// 1 if the item has a custom icon (`kSecAttrHasCustomIcon`).
   public static let hasCustomIcon: AttributeCode = "cusi"
-  /// `prot`, data that Apple's schema keeps without a public constant.
+  /// Data that Apple's schema stores without a public constant.
   public static let legacyProtected: AttributeCode = "prot"
-  /// The account, part of a password's primary key (`kSecAttrAccount`).
+  /// The account; part of a password's primary key (`kSecAttrAccount`).
   public static let account: AttributeCode = "acct"
-  /// The service, part of a generic password's primary key (`kSecAttrService`).
+  /// The service; part of a generic password's primary key (`kSecAttrService`).
   public static let service: AttributeCode = "svce"
-  /// Data of the app's own, in clear for queries and no secret (`kSecAttrGeneric`).
+  /// The app's own data, which is searchable and not secret (`kSecAttrGeneric`).
   public static let generic: AttributeCode = "gena"
-  /// The column of the sealed item; no attribute of an item in clear.
+  /// The column of the encrypted item; not an attribute of a decrypted item.
   public static let encryptedData: AttributeCode = "data"
-  /// Which apps share the item, part of the primary key (`kSecAttrAccessGroup`).
+  /// The group of apps that share the item; part of the primary key (`kSecAttrAccessGroup`).
   public static let accessGroup: AttributeCode = "agrp"
-  /// The code of the protection class (`kSecAttrAccessible`), which the sealed blob has to repeat.
+  /// The code of the protection class (`kSecAttrAccessible`), which the encrypted blob repeats.
   public static let protection: AttributeCode = "pdmn"
-  /// 1 where the item travels by iCloud Keychain; part of the primary key (`kSecAttrSynchronizable`).
+  /// 1 if iCloud Keychain synchronizes the item; part of the primary key (`kSecAttrSynchronizable`).
   public static let synchronizable: AttributeCode = "sync"
-  /// 1 where the item was deleted and the row tells other devices so (`kSecAttrTombstone`).
+  /// 1 if the item was deleted and the row is a tombstone for other devices (`kSecAttrTombstone`).
   public static let tombstone: AttributeCode = "tomb"
-  /// SHA-1 of the item's attributes and secret, twenty bytes (`kSecAttrSHA1`).
+  /// The SHA-1 of the item's attributes and secret, 20 bytes (`kSecAttrSHA1`).
   public static let digest: AttributeCode = "sha1"
-  /// The part of iCloud Keychain that carries the item (`kSecAttrSyncViewHint`); part of the primary key.
+  /// The iCloud Keychain view that synchronizes the item; part of the primary key (`kSecAttrSyncViewHint`).
   public static let syncViewHint: AttributeCode = "vwht"
-  /// The token that holds the real key (`kSecAttrTokenID`); such an item is in no backup.
+  /// The identifier of the token that stores the actual key (`kSecAttrTokenID`); such an item is in no backup.
   public static let tokenID: AttributeCode = "tkid"
   /// The secret: a password, a DER certificate, the bytes of a key (`kSecValueData`).
   public static let valueData: AttributeCode = "v_Data"
-  /// The digest of the primary key, computed and never stored.
+  /// The digest of the primary key, which is computed and never stored.
   public static let primaryKeyDigest: AttributeCode = "v_pk"
-  /// The access control, as a device serializes it (`kSecAttrAccessControl`); no backup has an item with one.
+  /// The access control as a device serializes it (`kSecAttrAccessControl`); an item with one is in no backup.
   public static let accessControl: AttributeCode = "accc"
-  /// Whether deleting leaves a tombstone; a query says it, no item stores it (`kSecUseTombstones`).
+  /// Whether deleting the item leaves a tombstone; only in queries (`kSecUseTombstones`).
   public static let useTombstone: AttributeCode = "u_Tomb"
-  /// The user of a Shared iPad, empty or sixteen bytes; part of the primary key (`kSecAttrMultiUser`).
+  /// The user of a Shared iPad, 0 or 16 bytes; part of the primary key (`kSecAttrMultiUser`).
   public static let multiUser: AttributeCode = "musr"
-  /// The item's own UUID in text, which a restore keeps (`kSecAttrUUID`).
+  /// The item's UUID as text, which a restore keeps (`kSecAttrUUID`).
   public static let uuid: AttributeCode = "UUID"
-  /// Non-zero where every device keeps its own such item (`kSecAttrSysBound`); it is in no backup.
+  /// Not 0 if the item belongs to the system of one device (`kSecAttrSysBound`); such an item is in no backup.
   public static let systemBound: AttributeCode = "sysb"
-  /// The service number of Protected Cloud Storage, in clear (`kSecAttrPCSPlaintextServiceIdentifier`).
+  /// The unencrypted service number of Protected Cloud Storage (`kSecAttrPCSPlaintextServiceIdentifier`).
   public static let pcsServiceIdentifier: AttributeCode = "pcss"
-  /// Its public key, in clear (`kSecAttrPCSPlaintextPublicKey`).
+  /// The unencrypted public key of Protected Cloud Storage (`kSecAttrPCSPlaintextPublicKey`).
   public static let pcsPublicKey: AttributeCode = "pcsk"
-  /// Its public identity, in clear (`kSecAttrPCSPlaintextPublicIdentity`).
+  /// The unencrypted public identity of Protected Cloud Storage (`kSecAttrPCSPlaintextPublicIdentity`).
   public static let pcsPublicIdentity: AttributeCode = "pcsi"
-  /// Sixteen bytes that an app's lasting handle names (`kSecAttrPersistentReference`); a restore keeps them.
+  /// The 16 bytes in an item's persistent reference (`kSecAttrPersistentReference`), which a restore keeps.
   public static let persistentReference: AttributeCode = "persistref"
-  /// 1 where an App Clip made the item (`kSecAttrAppClipItem`); it is in no backup.
+  /// 1 if an App Clip created the item (`kSecAttrAppClipItem`); such an item is in no backup.
   public static let appClip: AttributeCode = "clip"
-  /// The group that shares the item, empty for one's own (`kSecAttrSharingGroup`); a shared copy is in no backup.
+  /// The group that shares the item, or empty text (`kSecAttrSharingGroup`); a shared copy is in no backup.
   public static let sharingGroup: AttributeCode = "ggrp"
-  /// The realm of an internet password, part of its primary key (`kSecAttrSecurityDomain`).
+  /// The realm; part of an internet password's primary key (`kSecAttrSecurityDomain`).
   public static let securityDomain: AttributeCode = "sdmn"
-  /// The host, part of an internet password's primary key (`kSecAttrServer`).
+  /// The host; part of an internet password's primary key (`kSecAttrServer`).
   public static let server: AttributeCode = "srvr"
-  /// The protocol in four characters, `htps` for example, part of the primary key (`InternetProtocol`,
-  /// `kSecAttrProtocol`).
+  /// The protocol in four characters, such as `htps`; part of the primary key (`InternetProtocol`, `kSecAttrProtocol`).
   public static let protocolType: AttributeCode = "ptcl"
-  /// The scheme of authentication, part of the primary key (`kSecAttrAuthenticationType`).
+  /// The authentication scheme; part of the primary key (`kSecAttrAuthenticationType`).
   public static let authenticationType: AttributeCode = "atyp"
-  /// The port, part of the primary key; 0 where none was given (`kSecAttrPort`).
+  /// The port, or 0 if there is none; part of the primary key (`kSecAttrPort`).
   public static let port: AttributeCode = "port"
-  /// The path, part of the primary key (`kSecAttrPath`).
+  /// The path; part of the primary key (`kSecAttrPath`).
   public static let path: AttributeCode = "path"
-  /// A person's notes on a password, sealed as a secret (`kSecDataInetExtraNotes`).
+  /// The user's notes on a password, encrypted like a secret (`kSecDataInetExtraNotes`).
   public static let extraNotes: AttributeCode = "binn"
-  /// Earlier passwords, sealed as a secret (`kSecDataInetExtraHistory`).
+  /// Earlier passwords, encrypted like a secret (`kSecDataInetExtraHistory`).
   public static let extraHistory: AttributeCode = "bini"
-  /// Data of the client's own, sealed as a secret (`kSecDataInetExtraClientDefined0`).
+  /// Data that the app defines, encrypted like a secret (`kSecDataInetExtraClientDefined0`).
   public static let extraClientDefined0: AttributeCode = "bin0"
-  /// The same, a second value.
+  /// Data that the app defines (`kSecDataInetExtraClientDefined1`).
   public static let extraClientDefined1: AttributeCode = "bin1"
-  /// The same, a third value.
+  /// Data that the app defines (`kSecDataInetExtraClientDefined2`).
   public static let extraClientDefined2: AttributeCode = "bin2"
-  /// The same, a fourth value.
+  /// Data that the app defines (`kSecDataInetExtraClientDefined3`).
   public static let extraClientDefined3: AttributeCode = "bin3"
-  /// The X.509 version, 3; part of a certificate's primary key (`kSecAttrCertificateType`).
+  /// The X.509 version, such as 3; part of a certificate's primary key (`kSecAttrCertificateType`).
   public static let certificateType: AttributeCode = "ctyp"
-  /// The encoding of a certificate, 3 for DER (`kSecAttrCertificateEncoding`).
+  /// The encoding of a certificate; 3 is DER (`kSecAttrCertificateEncoding`).
   public static let certificateEncoding: AttributeCode = "cenc"
-  /// The subject's Name without its outer tag, in Apple's normal form (`kSecAttrSubject`).
+  /// The subject's Name without its outer tag, normalized as Apple does (`kSecAttrSubject`).
   public static let subject: AttributeCode = "subj"
-  /// The issuer's Name in the same form, part of the primary key (`kSecAttrIssuer`).
+  /// The issuer's Name, normalized in the same way; part of the primary key (`kSecAttrIssuer`).
   public static let issuer: AttributeCode = "issr"
-  /// The contents of the serial number's INTEGER, part of the primary key (`kSecAttrSerialNumber`).
+  /// The contents of the serial number's INTEGER; part of the primary key (`kSecAttrSerialNumber`).
   public static let serialNumber: AttributeCode = "slnr"
-  /// The subject key identifier of the certificate's extension (`kSecAttrSubjectKeyID`).
+  /// The subject key identifier from the certificate's extension (`kSecAttrSubjectKeyID`).
   public static let subjectKeyID: AttributeCode = "skid"
-  /// SHA-1 of the certificate's public key; equals the `klbl` of its private key (`kSecAttrPublicKeyHash`).
+  /// The SHA-1 of the certificate's public key; equals the `klbl` of its private key (`kSecAttrPublicKeyHash`).
   public static let publicKeyHash: AttributeCode = "pkhh"
-  /// 0 for a public key, 1 for a private, 2 for a symmetric one; part of the primary key (`kSecAttrKeyClass`).
+  /// 0 for a public key, 1 for a private key, 2 for a symmetric key; part of the primary key (`kSecAttrKeyClass`).
   public static let keyClass: AttributeCode = "kcls"
-  /// 1 where a key is kept for good (`kSecAttrIsPermanent`).
+  /// 1 if the key is stored permanently (`kSecAttrIsPermanent`).
   public static let isPermanent: AttributeCode = "perm"
-  /// 1 for a private key; with a certificate of the same public key it is an identity (`kSecAttrIsPrivate`).
+  /// 1 for a private key, which forms an identity with a certificate for its public key (`kSecAttrIsPrivate`).
   public static let isPrivate: AttributeCode = "priv"
-  /// 1 where the key may be changed (`kSecAttrIsModifiable`).
+  /// 1 if the key may be modified (`kSecAttrIsModifiable`).
   public static let isModifiable: AttributeCode = "modi"
-  /// SHA-1 of the public key, part of the primary key (`kSecAttrApplicationLabel`).
+  /// The SHA-1 of the public key; part of the primary key (`kSecAttrApplicationLabel`).
   public static let applicationLabel: AttributeCode = "klbl"
-  /// The app's own name for a key, part of the primary key (`kSecAttrApplicationTag`).
+  /// The app's own name for the key; part of the primary key (`kSecAttrApplicationTag`).
   public static let applicationTag: AttributeCode = "atag"
-  /// The length of a key in bits, part of the primary key (`kSecAttrKeySizeInBits`).
+  /// The size of the key in bits; part of the primary key (`kSecAttrKeySizeInBits`).
   public static let keySizeInBits: AttributeCode = "bsiz"
-  /// The effective length in bits, part of the primary key (`kSecAttrEffectiveKeySize`).
+  /// The effective size in bits; part of the primary key (`kSecAttrEffectiveKeySize`).
   public static let effectiveKeySize: AttributeCode = "esiz"
-  /// The date from which a key may be used, part of the primary key (`kSecAttrStartDate`).
+  /// The date from which the key may be used; part of the primary key (`kSecAttrStartDate`).
   public static let startDate: AttributeCode = "sdat"
-  /// The date until which it may be used, part of the primary key (`kSecAttrEndDate`).
+  /// The date until which the key may be used; part of the primary key (`kSecAttrEndDate`).
   public static let endDate: AttributeCode = "edat"
-  /// 1 where a key leaves only wrapped (`kSecAttrIsSensitive`).
+  /// 1 if the key can be exported only in wrapped form (`kSecAttrIsSensitive`).
   public static let isSensitive: AttributeCode = "sens"
-  /// 1 where that was always so (`kSecAttrWasAlwaysSensitive`).
+  /// 1 if the key has always been sensitive (`kSecAttrWasAlwaysSensitive`).
   public static let wasAlwaysSensitive: AttributeCode = "asen"
-  /// 1 where a key may be taken out (`kSecAttrIsExtractable`).
+  /// 1 if the key can be exported (`kSecAttrIsExtractable`).
   public static let isExtractable: AttributeCode = "extr"
-  /// 1 where it never could be (`kSecAttrWasNeverExtractable`).
+  /// 1 if the key could never be exported (`kSecAttrWasNeverExtractable`).
   public static let wasNeverExtractable: AttributeCode = "next"
-  /// 1 where the key encrypts (`kSecAttrCanEncrypt`).
+  /// 1 if the key can encrypt (`kSecAttrCanEncrypt`).
   public static let canEncrypt: AttributeCode = "encr"
-  /// 1 where the key decrypts (`kSecAttrCanDecrypt`).
+  /// 1 if the key can decrypt (`kSecAttrCanDecrypt`).
   public static let canDecrypt: AttributeCode = "decr"
-  /// 1 where other keys are derived from it (`kSecAttrCanDerive`).
+  /// 1 if other keys can be derived from the key (`kSecAttrCanDerive`).
   public static let canDerive: AttributeCode = "drve"
-  /// 1 where the key signs (`kSecAttrCanSign`).
+  /// 1 if the key can sign (`kSecAttrCanSign`).
   public static let canSign: AttributeCode = "sign"
-  /// 1 where the key verifies signatures (`kSecAttrCanVerify`).
+  /// 1 if the key can verify signatures (`kSecAttrCanVerify`).
   public static let canVerify: AttributeCode = "vrfy"
-  /// 1 where the key signs with message recovery (`kSecAttrCanSignRecover`).
+  /// 1 if the key can sign with message recovery (`kSecAttrCanSignRecover`).
   public static let canSignRecover: AttributeCode = "snrc"
-  /// 1 where the key verifies such signatures (`kSecAttrCanVerifyRecover`).
+  /// 1 if the key can verify signatures with message recovery (`kSecAttrCanVerifyRecover`).
   public static let canVerifyRecover: AttributeCode = "vyrc"
-  /// 1 where the key wraps other keys (`kSecAttrCanWrap`).
+  /// 1 if the key can wrap other keys (`kSecAttrCanWrap`).
   public static let canWrap: AttributeCode = "wrap"
-  /// 1 where the key unwraps them (`kSecAttrCanUnwrap`).
+  /// 1 if the key can unwrap other keys (`kSecAttrCanUnwrap`).
   public static let canUnwrap: AttributeCode = "unwp"
 }

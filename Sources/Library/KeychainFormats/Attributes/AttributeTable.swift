@@ -1,37 +1,36 @@
 import Basics
 
-/// How an attribute's value is converted, stored and compared.
+/// A kind of attribute, which determines how values are converted, stored and compared.
 ///
 /// Source: Apple `SecItemSchema.c` (attribute kinds) and `SecDbItem.c` (conversions).
 public enum AttributeKind: String, Sendable {
-  /// Numbers and times that the store keeps: the row's number, the two dates of an item, and any other date
-  /// (`KeychainDate`).
+  /// The number of the row, the two dates of an item, and any other date (`KeychainDate`).
   case rowID, creationDate, modificationDate, date
-  /// String, data or number, kept as it came.
+  /// A string, data or number, stored unchanged.
   case blob
-  /// Bytes; text and numbers are turned into bytes.
+  /// Bytes; text and numbers are converted to bytes.
   case data
-  /// Text, kept as it came.
+  /// Text, stored unchanged.
   case string
   /// A whole number; text that is not a canonical 32-bit decimal stays text.
   case number
-  /// The column that holds the sealed item, `data`. It is not an attribute of the item in clear.
+  /// The column `data` of the encrypted item; not an attribute of a decrypted item.
   case encryptedData
-  /// The protection class code.
+  /// The code of a protection class.
   case access
-  /// The access control of an item: each operation with its constraint. No item with one is in a backup.
+  /// The access control of an item: the operations with their constraints. No backup contains an item with one.
   case accessControl
-  /// Flags that are 0 or 1: whether the item synchronizes, whether it is a tombstone, whether deleting it leaves one.
+  /// Flags that are 0 or 1: whether the item is synchronized, is a tombstone, or leaves a tombstone when it is deleted.
   case sync, tomb, useTombstone
-  /// The digest of the item, twenty bytes, computed again whenever the item changes.
+  /// The digest of the item, 20 bytes, computed again whenever the item changes.
   case sha1
-  /// The digest of the attributes of the primary key, computed and never stored.
+  /// The digest of the primary key, which is computed and never stored.
   case primaryKey
-  /// Zero or sixteen bytes.
+  /// 0 or 16 bytes.
   case uuid
 }
 
-/// What an attribute takes part in. The letters are those of Apple's schema source.
+/// The roles of an attribute. The letters are those of Apple's schema source.
 public struct AttributeFlags: OptionSet, Sendable, Hashable {
   public let rawValue: UInt32
   public init(rawValue: UInt32) { self.rawValue = rawValue }
@@ -42,30 +41,30 @@ public struct AttributeFlags: OptionSet, Sendable, Hashable {
   public static let column = AttributeFlags(rawValue: 1 << 1)
   /// I: has an index.
   public static let indexed = AttributeFlags(rawValue: 1 << 2)
-  /// S: the column holds SHA-1 of the value.
+  /// S: the column stores the SHA-1 of the value.
   public static let hashedColumn = AttributeFlags(rawValue: 1 << 3)
   /// A: returned with the attributes.
   public static let returnedAsAttribute = AttributeFlags(rawValue: 1 << 4)
-  /// D: secret, returned with the data alone.
+  /// D: secret, returned only with the data.
   public static let returnedAsData = AttributeFlags(rawValue: 1 << 5)
   /// R: returned as part of a reference.
   public static let returnedAsReference = AttributeFlags(rawValue: 1 << 6)
   /// C: inside the encrypted blob.
   public static let encrypted = AttributeFlags(rawValue: 1 << 7)
-  /// H: counts in the item's digest (`sha1`).
+  /// H: included in the item's digest (`sha1`).
   public static let inDigest = AttributeFlags(rawValue: 1 << 8)
   /// B: marked for backup in Apple's source; unused there.
   public static let backup = AttributeFlags(rawValue: 1 << 9)
-  /// Z: an absent value counts as 0.
+  /// Z: an absent value is treated as 0.
   public static let defaultsToZero = AttributeFlags(rawValue: 1 << 10)
-  /// E: an absent value counts as empty.
+  /// E: an absent value is treated as empty.
   public static let defaultsToEmpty = AttributeFlags(rawValue: 1 << 11)
   /// N: never NULL.
   public static let notNull = AttributeFlags(rawValue: 1 << 12)
-  /// U: authenticated with the blob on a device, merged into the dictionary of a backup.
+  /// U: authenticated with the blob on a device, stored in the dictionary in a backup.
   public static let authenticated = AttributeFlags(rawValue: 1 << 13)
 
-  /// Reads the letters of Apple's schema source; others are ignored.
+  /// Creates flags from the letters of Apple's schema source; other letters are ignored.
   init(letters: String) {
     let meaning: [Character: AttributeFlags] = [
       "P": .primaryKey, "L": .column, "I": .indexed, "S": .hashedColumn, "A": .returnedAsAttribute,
@@ -76,12 +75,12 @@ public struct AttributeFlags: OptionSet, Sendable, Hashable {
   }
 }
 
-/// Which attributes an item of each kind has, in the order of the database's columns (schema 12.11).
+/// The attributes of each kind of item, in the order of the database's columns (schema 12.11).
 ///
 /// The schema, the blobs, the digests and the queries are all derived from this table.
 /// Source: Apple `SecItemSchema.c` of Security-61901 (2025).
 public enum AttributeTable {
-  /// Every attribute of a kind: those with a column in column order, then those without.
+  /// Returns all attributes of a kind: first those with a column, in column order, then those without.
   public static func definitions(of kind: ItemKind) -> [AttributeDefinition] {
     switch kind {
     case .genericPassword: genericPassword
@@ -91,18 +90,18 @@ public enum AttributeTable {
     }
   }
 
-  /// The definition of a code for a kind, or `nil` if that kind has no such attribute.
+  /// Returns the definition of an attribute, or `nil` if the kind does not have it.
   public static func definition(of code: AttributeCode, in kind: ItemKind) -> AttributeDefinition? {
     byCode[kind]?[code]
   }
 
-  /// The attribute of a kind that a person means by its code or by the name that Apple's headers give it, such as
-  /// `kSecAttrAccount`.
+  /// Returns the attribute that the user named by its code or by Apple's constant, such as `kSecAttrAccount`, or `nil`
+  /// if the kind does not have it.
   package static func definition(named name: String, in kind: ItemKind) -> AttributeDefinition? {
     definitions(of: kind).first { $0.code.rawValue == name || $0.constantName == name }
   }
 
-  /// The codes flagged D. A handful, which are compared faster than one is hashed.
+  /// Returns the codes with the flag D, which are so few that comparing is faster than hashing.
   static func secretCodes(of kind: ItemKind) -> [AttributeCode] {
     switch kind {
     case .genericPassword: genericPasswordSecrets
@@ -140,7 +139,7 @@ public enum AttributeTable {
     row("mdat", .modificationDate, "LACH", "kSecAttrModificationDate"),
   ]
 
-  /// What both kinds of password begin with. Only the alias of internet passwords has an index.
+  /// Returns the first attributes of both kinds of password. Only the alias of internet passwords has an index.
   private static func password(aliasLetters: String) -> [AttributeDefinition] {
     [
       row("desc", .blob, "LSACH", "kSecAttrDescription"),
@@ -225,7 +224,7 @@ public enum AttributeTable {
       row("unwp", .number, "LIACH", "kSecAttrCanUnwrap"),
     ] + tail
 
-  /// Common columns after those of the kind.
+  /// The common columns after those of the kind.
   private static let tailColumns: [AttributeDefinition] = [
     row("data", .encryptedData, "LB"),
     row("agrp", .string, "PLAHNU", "kSecAttrAccessGroup"),
@@ -257,27 +256,28 @@ public enum AttributeTable {
   private static let tail: [AttributeDefinition] = tailColumns + virtual
 }
 
-/// One attribute of one kind of item.
+/// An attribute of one kind of item.
 public struct AttributeDefinition: Sendable, Hashable {
-  /// The code, as the column and the blob spell it.
+  /// The code, as in the column and the blob.
   public let code: AttributeCode
-  /// How a value of the attribute is converted, stored and compared.
+  /// The kind, which determines how values are converted, stored and compared.
   public let kind: AttributeKind
-  /// What the attribute takes part in: the primary key, the blob, the digest and the rest.
+  /// The roles of the attribute, such as being part of the primary key, the blob or the digest.
   public let flags: AttributeFlags
-  /// The name Apple's headers give it, where they give it one.
+  /// The name in Apple's headers, or `nil` if there is none.
   public let constantName: String?
 }
 
 extension AttributeDefinition {
-  /// What Apple's headers call it, in words: "creation date", "is invisible"; the class of protection by its own name.
+  /// The attribute's name in words, derived from Apple's constant: "creation date", "is invisible", and "protection"
+  /// for the protection class.
   package var words: String {
     if code == .protection { return "protection" }
     guard let constantName else { return code.rawValue }
     let prefixes = ["kSecAttr", "kSec"]
     let name = prefixes.lazy.filter { constantName.hasPrefix($0) }.map { constantName.dropFirst($0.count) }.first
     return (name ?? constantName[...]).reduce(into: "") { words, letter in
-      // Capitals in a row, as of URL and ID, stay one word.
+      // Consecutive capitals, as in URL and ID, stay one word.
       if letter.isUppercase, !words.isEmpty, words.last?.isUppercase == false { words.append(" ") }
       words.append(letter)
     }.lowercased()

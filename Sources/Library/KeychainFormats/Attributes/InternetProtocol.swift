@@ -1,4 +1,4 @@
-/// The protocol of an internet password, as `kSecAttrProtocol` spells it: four characters, blanks included.
+/// The protocol of an internet password, as in `kSecAttrProtocol`: four characters, blanks included.
 ///
 /// Source: the values of Apple's `kSecAttrProtocol…` constants (`SecItemConstants.c`).
 public struct InternetProtocol: RawRepresentable, Sendable, Hashable {
@@ -6,21 +6,22 @@ public struct InternetProtocol: RawRepresentable, Sendable, Hashable {
 
   public init(rawValue: String) { self.rawValue = rawValue }
 
-  /// By the name that people use, such as `https` or `imaps`; `nil` for one that has no code.
+  /// Creates a protocol from its usual name, such as `https` or `imaps`, or `nil` if the name has no code.
   public init?(name: String) {
     guard let entry = Self.table.first(where: { $0.name == name.lowercased() }) else { return nil }
     rawValue = entry.code
   }
 
-  /// Every name there is, in alphabetical order.
+  /// The names of all protocols, in alphabetical order.
   public static var names: [String] { table.map(\.name) }
 
-  /// How addresses begin that use it, `https` for `htps`; `nil` for a code without a scheme of its own.
+  /// The scheme of URLs with this protocol, such as `https` for `htps`, or `nil` if the code is unknown.
   ///
   /// Source: IANA, "Uniform Resource Identifier (URI) Schemes".
   public var scheme: String? { Self.table.first { $0.code == rawValue }?.scheme }
 
-  /// The port that an address need not name (IANA, "Service Name and Transport Protocol Port Number Registry").
+  /// The default port, or `nil` if the code is unknown (IANA, "Service Name and Transport Protocol Port Number
+  /// Registry").
   public var standardPort: UInt16? { Self.table.first { $0.code == rawValue }?.port }
 
   private struct Entry {

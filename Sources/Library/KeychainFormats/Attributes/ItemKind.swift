@@ -1,10 +1,10 @@
-/// The four kinds of keychain item. The raw value is the table's name, the array's key in a backup and the value of
-/// `kSecClass`. `allCases` is the order in which a backup is written, read and numbered.
+/// The four kinds of keychain item. The raw value is the name of the table, the key of the array in a backup and the
+/// value of `kSecClass`. `allCases` is the order of items in a backup, which also determines their numbers.
 ///
 /// Source: Apple `SecItemSchema.c`, `SecItemDb.c` (`SecServerCopyKeychainPlist`).
 public enum ItemKind: String, Sendable, CaseIterable, Hashable {
-  /// A password for a service and an account (`kSecClassGenericPassword`); apps keep tokens and keys of their own in
-  /// it.
+  /// A password for a service and an account (`kSecClassGenericPassword`). Apps also store tokens and keys in such
+  /// items.
   case genericPassword = "genp"
   /// A password for a server, with protocol, port and path (`kSecClassInternetPassword`).
   case internetPassword = "inet"
@@ -13,7 +13,7 @@ public enum ItemKind: String, Sendable, CaseIterable, Hashable {
   /// A cryptographic key (`kSecClassKey`), whose secret is PKCS#1 for RSA and 04‖X‖Y‖K for a curve.
   case key = "keys"
 
-  /// The name that reports and JSON use.
+  /// The name in reports and JSON.
   public var reportName: String {
     switch self {
     case .genericPassword: "generic-password"
@@ -23,6 +23,6 @@ public enum ItemKind: String, Sendable, CaseIterable, Hashable {
     }
   }
 
-  /// The same in a sentence: "generic password".
+  /// The name in a sentence: "generic password".
   package var noun: String { reportName.replacing("-", with: " ") }
 }

@@ -1,25 +1,27 @@
 import Basics
 
-/// When an item's secret may be read, and how far it may travel.
+/// When an item's secret can be read, and whether the item can move to another device.
 ///
-/// The raw value is what the keychain database stores in its `pdmn` column and what an item's blob repeats.
+/// The raw value is stored in the `pdmn` column of the keychain database and repeated in an item's blob.
 /// Source: Apple `SecItemConstants.c` (`kSecAttrAccessible…`), `SecDbKeychainItem.m`.
 public enum ProtectionClass: String, Sendable, CaseIterable, Hashable, Codable {
-  /// `kSecAttrAccessibleWhenUnlocked`: readable while the device is unlocked; migrates with the password of a backup.
+  /// `kSecAttrAccessibleWhenUnlocked`: readable while the device is unlocked; moves with an encrypted backup.
   case whenUnlocked = "ak"
-  /// `kSecAttrAccessibleAfterFirstUnlock`: readable from the first unlock after a start on; migrates with a password.
+  /// `kSecAttrAccessibleAfterFirstUnlock`: readable after the first unlock since a start; moves with an encrypted
+  /// backup.
   case afterFirstUnlock = "ck"
-  /// `kSecAttrAccessibleAlways`: readable at any time; migrates with a password. Deprecated by Apple since iOS 12.
+  /// `kSecAttrAccessibleAlways`: always readable; moves with an encrypted backup. Deprecated by Apple since iOS 12.
   case always = "dk"
-  /// `kSecAttrAccessibleWhenUnlockedThisDeviceOnly`: readable while unlocked; restores to the same device alone.
+  /// `kSecAttrAccessibleWhenUnlockedThisDeviceOnly`: readable while unlocked; can be restored only to the same device.
   case whenUnlockedThisDeviceOnly = "aku"
-  /// `kSecAttrAccessibleAfterFirstUnlockThisDeviceOnly`: readable from the first unlock on; restores to the same device
-  /// alone.
+  /// `kSecAttrAccessibleAfterFirstUnlockThisDeviceOnly`: readable after the first unlock; can be restored only to the
+  /// same device.
   case afterFirstUnlockThisDeviceOnly = "cku"
-  /// `kSecAttrAccessibleAlwaysThisDeviceOnly`: readable at any time; restores to the same device alone. Deprecated
+  /// `kSecAttrAccessibleAlwaysThisDeviceOnly`: always readable; can be restored only to the same device. Deprecated
   /// since iOS 12.
   case alwaysThisDeviceOnly = "dku"
-  /// `kSecAttrAccessibleWhenPasscodeSetThisDeviceOnly`: readable while unlocked, gone with the passcode; in no backup.
+  /// `kSecAttrAccessibleWhenPasscodeSetThisDeviceOnly`: readable while unlocked, deleted with the passcode; in no
+  /// backup.
   case whenPasscodeSetThisDeviceOnly = "akpu"
 
   /// The keybag class whose key protects the item.
@@ -35,14 +37,14 @@ public enum ProtectionClass: String, Sendable, CaseIterable, Hashable, Codable {
     }
   }
 
-  /// Creates the protection class for a keybag class of any key generation; `nil` if no keychain item can have that
+  /// Creates the protection class for a keybag class of any key generation, or `nil` if no keychain item can have that
   /// class (1-5, 13 to 15). The keybag class number itself determines the key that decrypts the item.
   public init?(keyClass: KeyClass) {
     guard let match = Self.allCases.first(where: { $0.keyClass == keyClass.withoutGeneration }) else { return nil }
     self = match
   }
 
-  /// The class in words, as reports show it.
+  /// The class in words, as in reports.
   public var phrase: String {
     switch self {
     case .whenUnlocked: "when unlocked"
@@ -55,7 +57,7 @@ public enum ProtectionClass: String, Sendable, CaseIterable, Hashable, Codable {
     }
   }
 
-  /// The class in as few words as a narrow column has room for: "bound" is what is of this device only.
+  /// The class in few words for a narrow column; "bound" means restricted to this device.
   package var shortPhrase: String {
     switch self {
     case .whenUnlocked: "unlocked"
@@ -81,10 +83,10 @@ public enum ProtectionClass: String, Sendable, CaseIterable, Hashable, Codable {
     }
   }
 
-  /// The class in one word, as people type it: "when-unlocked-this-device".
+  /// The class as users type it: "when-unlocked-this-device".
   package var word: String { phrase.replacing(", ", with: "-").replacing(" ", with: "-") }
 
-  /// The class that a person means by its word, by its code or by Apple's constant.
+  /// Creates the class from its name for users, its code or Apple's constant, or `nil` if the name is unknown.
   package init?(named text: String) {
     guard let named = Self.named[text] else { return nil }
     self = named
@@ -94,7 +96,7 @@ public enum ProtectionClass: String, Sendable, CaseIterable, Hashable, Codable {
     allCases.flatMap { each in [each.word, each.rawValue, each.constant].map { ($0, each) } },
     uniquingKeysWith: { first, _ in first })
 
-  /// Whether items of this class are meant for the device that made them alone.
+  /// Whether items of this class are restricted to the device that created them.
   public var isThisDeviceOnly: Bool {
     switch self {
     case .whenUnlocked, .afterFirstUnlock, .always: false
@@ -106,16 +108,16 @@ public enum ProtectionClass: String, Sendable, CaseIterable, Hashable, Codable {
 }
 
 extension KeyClass {
-  /// The number with what it stands for, for people: "6 (when unlocked)", "22 (when unlocked, key generation 1)".
+  /// The number with its meaning for people: "6 (when unlocked)", "22 (when unlocked, key generation 1)".
   package var words: String {
     let use = ProtectionClass(keyClass: self)?.phrase ?? (protectsFiles ? "files" : nil)
     guard let use else { return "\(rawValue) (unknown use)" }
     return "\(rawValue) (\(use)\(generationWords))"
   }
 
-  /// Whether it is a class of files, whatever its key generation.
+  /// Whether the class protects files, in any key generation.
   package var protectsFiles: Bool { (1...4).contains(withoutGeneration.rawValue) }
 
-  /// ", key generation 1"; empty where the number has no upper bits, as in backups.
+  /// The key generation for people: ", key generation 1", or empty if there is none, as in backups.
   package var generationWords: String { generation == 0 ? "" : ", key generation \(generation)" }
 }

@@ -1,13 +1,13 @@
 import Basics
 
-/// A name or a path out of a backup's list, as a text that everybody can show.
+/// A name or path from a backup's manifest as text.
 package struct DecodedName: Sendable, Hashable {
-  /// The name; in a part of a path that is not UTF-8, each byte that does not fit is spelled `%F5`, and `%` itself `%25`.
+  /// The name. In a part of a path that is not UTF-8, each invalid byte is written as `%F5`, and `%` itself as `%25`.
   package let text: String
-  /// The name's bytes if they are not UTF-8; `nil` if `text` is the name.
+  /// The name's bytes if they are not UTF-8, otherwise `nil`.
   package let undecoded: [UInt8]?
 
-  /// Decodes bytes part by part, so that a path and the names of its parts are escaped alike.
+  /// Decodes each part of a path separately, so that a path and the names of its parts are escaped in the same way.
   package init(_ bytes: some Collection<UInt8>) {
     let whole = bytes.withContiguousStorageIfAvailable { String(utf8: UnsafeRawBufferPointer($0)) }
     if let text = whole ?? String(validating: bytes, as: UTF8.self) {
@@ -19,7 +19,7 @@ package struct DecodedName: Sendable, Hashable {
     undecoded = Array(bytes)
   }
 
-  /// Decodes UTF-16, of which half a surrogate pair stands for the three bytes that UTF-8 would spell it with.
+  /// Decodes UTF-16. An unpaired surrogate is treated as the three bytes of its UTF-8 form.
   package init(utf16 units: [UInt16]) {
     var bytes: [UInt8] = []
     var parser = Unicode.UTF16.ForwardParser()
@@ -40,7 +40,7 @@ package struct DecodedName: Sendable, Hashable {
     self.init(bytes)
   }
 
-  /// Whether bytes are UTF-8, without making a text of them where they are ASCII.
+  /// Returns whether bytes are UTF-8, without creating a text if they are ASCII.
   package static func isUTF8(_ bytes: UnsafeRawBufferPointer) -> Bool {
     bytes.allSatisfy { $0 < 0x80 } || String(validating: bytes, as: UTF8.self) != nil
   }

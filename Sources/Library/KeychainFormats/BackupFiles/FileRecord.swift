@@ -1,48 +1,48 @@
 import Basics
 
-/// What a backup's manifest says about one file: the `MBFile` object that its row holds as a keyed archive.
+/// A file's record in a backup's manifest: the `MBFile` object that a row stores as a keyed archive.
 ///
-/// Source: iphone_backup_decrypt and dissect.target, which read it; backups of iOS 10 and later, which hold it.
+/// Source: iphone_backup_decrypt and dissect.target, which read it; backups of iOS 10 and later, which contain it.
 public struct FileRecord: Sendable, Hashable {
-  /// Keys of its archive's dictionaries, each for itself; a device writes sixteen.
+  /// The most keys of each dictionary in the archive; a device writes 16.
   public static let maximumKeyCount = 64
 
-  /// The path inside the domain, with `/` between its parts and none in front; empty for the domain's own directory.
+  /// The path inside the domain, with `/` between its parts but not at its start; empty for the domain's own directory.
   public var relativePath: String
-  /// Where a symbolic link points. It comes from the archive and may name any place.
+  /// The target of a symbolic link. It comes from the backup and is not trusted.
   public var target: String?
-  /// The bytes of `relativePath` if they are not UTF-8; its text spells those that do not fit `%F5`.
+  /// The bytes of `relativePath` if they are not UTF-8; the text then contains escapes such as `%F5`.
   package var undecodedPath: [UInt8]?
   /// The bytes of `target` if they are not UTF-8.
   package var undecodedTarget: [UInt8]?
-  /// SHA-1 of the stored bytes, twenty bytes.
+  /// The SHA-1 of the stored bytes, 20 bytes.
   public var digest: [UInt8]?
-  /// The file's own key, in an encrypted backup.
+  /// The file's own wrapped key, in an encrypted backup.
   public var encryptionKey: ClassWrappedKey?
-  /// `st_mode` with the type bits.
+  /// The `st_mode` with the type bits.
   public var mode: UInt32
-  /// The number of the inode on the device that made the backup (`st_ino`).
+  /// The inode number on the source device (`st_ino`).
   public var inode: UInt64
-  /// The owner's number on that device (`st_uid`); 501 is `mobile`.
+  /// The owner's number on the source device (`st_uid`); 501 is `mobile`.
   public var userID: Int64
   /// The group's number (`st_gid`).
   public var groupID: Int64
-  /// Unix seconds, as are the two others.
+  /// The last change of the content (`st_mtime`), in Unix seconds.
   public var lastModified: Int64
   /// The last change of the inode (`st_ctime`), in Unix seconds.
   public var lastStatusChange: Int64
-  /// The time the file was made (`st_birthtime`), in Unix seconds.
+  /// The creation time (`st_birthtime`), in Unix seconds.
   public var birth: Int64
-  /// What the device recorded as the plain length. Not always right: the padding says the real one.
+  /// The size that the device recorded for the decrypted file. It may be wrong; the padding shows the actual size.
   public var size: Int64
-  /// The class whose key wraps the file's own; a backup without a password records it too, and wraps nothing.
+  /// The class whose key wraps the file's key. A backup without a password also records it, but wraps nothing.
   public var protectionClass: KeyClass
-  /// A binary property list of names and data, as it is stored.
+  /// A binary property list of names and data, as stored.
   public var extendedAttributes: [UInt8]?
   /// `st_flags`.
   public var flags: Int64
 
-  /// Creates a record of a file that is about to be written. 501 is the user `mobile`, which owns an app's files.
+  /// Creates a record of a new file. 501 is the user `mobile`, which owns an app's files.
   public init(
     relativePath: String, target: String? = nil, digest: [UInt8]? = nil, encryptionKey: ClassWrappedKey? = nil,
     mode: UInt32, inode: UInt64 = 0, userID: Int64 = 501, groupID: Int64 = 501, lastModified: Int64 = 0,
@@ -66,7 +66,7 @@ public struct FileRecord: Sendable, Hashable {
     self.flags = flags
   }
 
-  /// What a mode's type bits say the file is.
+  /// The type of a file according to its mode.
   public enum FileType: Sendable, Hashable {
     /// A file with contents (`S_IFREG`).
     case regular
@@ -78,7 +78,7 @@ public struct FileRecord: Sendable, Hashable {
     case other
   }
 
-  /// The type that the bits under 0xF000 of `mode` give.
+  /// The type according to the bits 0xF000 of `mode`.
   public var fileType: FileType {
     switch mode & 0xF000 {
     case 0x8000: .regular
@@ -90,18 +90,18 @@ public struct FileRecord: Sendable, Hashable {
 }
 
 extension FileRecord {
-  /// Whether its path or its target is not UTF-8.
+  /// Whether the path or the target is not UTF-8.
   package var hasUndecodedNames: Bool { undecodedPath != nil || undecodedTarget != nil }
 
-  /// Whether something has to be stored for the file: all but an empty one, of which nothing can be lost.
+  /// Whether the backup has to store content for the file; an empty file needs none.
   package var needsPayload: Bool { size != 0 }
 }
 
 extension FileRecord {
-  /// Reads the archive of a manifest's row. References may stand at any level, values may be bare or wrapped.
+  /// Reads the archive in a manifest's row. References are accepted at any level, and values may be bare or wrapped.
   ///
-  /// - Throws: `.malformed` that names the field; `.overLimit` for more keys than `maximumKeyCount`; what reading the
-  ///   property list throws. What no field leads to is not looked at.
+  /// - Throws: `.malformed` with the name of the field; `.overLimit` for more keys than `maximumKeyCount`; the errors
+  ///   of reading a property list. Objects that no field refers to are not checked.
   public init(archive bytes: [UInt8]) throws(FormatError) {
     self = try bytes.withRawBytes { (buffer: UnsafeRawBufferPointer) throws(FormatError) -> FileRecord in
       try FileRecord(KeyedRecord(buffer))
@@ -133,9 +133,9 @@ extension FileRecord {
     guard size >= 0 else { throw FormatError(.fileRecord, .malformed, "its Size is negative") }
   }
 
-  /// The archive as a device writes it, with fields that have no value left out.
+  /// Returns the archive as a device writes it, without fields that have no value.
   ///
-  /// - Throws: `.unencodable` for a path or a target that is not UTF-8; what writing the property list throws.
+  /// - Throws: `.unencodable` if the path or the target is not UTF-8; the errors of writing a property list.
   public func archived() throws(FormatError) -> [UInt8] {
     guard !hasUndecodedNames else { throw FormatError(.fileRecord, .unencodable, "a name in it is not UTF-8") }
     var objects: [PropertyValue] = [.string("$null"), .null]
@@ -180,15 +180,15 @@ extension FileRecord {
 }
 
 extension FileRecord {
-  /// The archive of a manifest's row with another key, another digest and another size. Everything else stays as it was written, also
-  /// what this project does not know, and names that are not UTF-8.
+  /// Returns an archive with another key, digest and size. All other content stays as it was written, including unknown
+  /// content and names that are not UTF-8.
   ///
   /// - Parameters:
-  ///   - encryptionKey: `nil` takes the key away.
-  ///   - digest: `nil` leaves the digest as it is.
-  ///   - size: Of the plain file; `nil` leaves it as it is.
-  ///   - archive: The archive of the row.
-  /// - Throws: `.malformed` for what is no such archive; what reading and writing the property list throw.
+  ///   - encryptionKey: The new key, or `nil` to remove the key.
+  ///   - digest: The new digest, or `nil` to keep it.
+  ///   - size: The new size of the decrypted file, or `nil` to keep it.
+  ///   - archive: The archive in a manifest's row.
+  /// - Throws: `.malformed` if the bytes are not such an archive; the errors of reading and writing a property list.
   package static func replacing(
     encryptionKey: ClassWrappedKey?, digest: [UInt8]?, size: Int64? = nil, in archive: [UInt8]
   ) throws(FormatError) -> [UInt8] {
@@ -208,7 +208,7 @@ extension FileRecord {
       objects.append(object)
       return .uid(UInt64(objects.count - 1))
     }
-    // What the old key's reference stood for is no longer referred to.
+    // The object of the old key is no longer referenced.
     if case .uid(let old)? = record["EncryptionKey"], let place = Int(exactly: old), objects.indices.contains(place),
       place != 0, place != index
     {

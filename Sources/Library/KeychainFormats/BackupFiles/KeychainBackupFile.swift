@@ -1,26 +1,25 @@
 import Basics
 
-/// The keychain of a backup: `keychain-backup.plist` in `KeychainDomain`, with its items sealed.
+/// The keychain of a backup: `keychain-backup.plist` in `KeychainDomain`, with encrypted items.
 ///
 /// Source: Apple `SecItemDb.c` (`SecServerCopyKeychainPlist`, `SecServerImportKeychainInPlist`).
 public struct KeychainBackupFile: Sendable, Hashable {
-  /// The most items that a file may have; a full device has some thousands. What a reader does for them is limited by the
-  /// file's own bytes: see `sharedByteAllowance`.
+  /// The most items in a file; a full device has some thousands. `sharedByteAllowance` limits the work on them.
   public static let maximumEntryCount = 2_000_000
-  /// What an entry counts for beside its blob and its reference, in bytes: less than any takes that is stored by itself.
+  /// The bytes that an entry counts in addition to its blob and its reference, fewer than any entry takes in a file.
   private static let entryByteCount = 16
-  /// By how many bytes all entries together may be longer than the file, their blobs and references counted each for itself
-  /// and sixteen bytes more for each entry. No device stores two items in the same bytes; every item is decrypted on its
-  /// own, wherever its bytes lie.
+  /// The number of bytes by which all entries together may exceed the size of the file, each counted separately with
+  /// `entryByteCount`. A device never stores two items in the same bytes, but a crafted file could make a reader
+  /// decrypt the same bytes over and over.
   public static let sharedByteAllowance = 1 << 20
 
-  /// The lower-case UUID of the bag the items are sealed for. Old backups have none.
+  /// The lower-case UUID of the keybag whose keys encrypt the items, or `nil` in old backups.
   public var keybagUUID: String?
-  /// In the order genp, inet, cert, keys, and within each as the file has them.
+  /// The entries in the order genp, inet, cert, keys, and within each kind in the order of the file.
   public var entries: [Entry]
-  /// Keys of the file that stand for no kind of item, or whose value is neither an array nor a dictionary.
+  /// The file's keys that are not a kind of item, or whose value is neither an array nor a dictionary.
   public private(set) var ignoredKeys: [String] = []
-  /// Whether it was read from a property list in XML, in which no blob has a place of its own.
+  /// Whether the file is an XML property list, in which blobs have no offsets.
   public private(set) var isXML = false
 
   enum Key {
@@ -33,8 +32,8 @@ public struct KeychainBackupFile: Sendable, Hashable {
   /// Creates a file to write.
   ///
   /// - Parameters:
-  ///   - keybagUUID: The lower-case UUID of the bag that the items are sealed for (`Keybag.uuidText`).
-  ///   - entries: The sealed items, in the order in which the file shall have them.
+  ///   - keybagUUID: The lower-case UUID of the keybag whose keys encrypt the items (`Keybag.uuidText`).
+  ///   - entries: The encrypted items, in the order of the file.
   public init(keybagUUID: String?, entries: [Entry]) {
     self.keybagUUID = keybagUUID
     self.entries = entries
@@ -42,14 +41,14 @@ public struct KeychainBackupFile: Sendable, Hashable {
 
   /// Reads a file.
   ///
-  /// What makes a device refuse the whole file is refused here too: a key that is not a string, a key `idnt`, an element
+  /// Rejects every file that a device would reject as a whole: a key that is not a string, a key `idnt`, or an element
   /// that is not a dictionary.
   /// - Throws: `.malformed`, `.truncated`, `.unsupportedVersion` or `.overLimit`, with the offset.
   public init(parsing bytes: [UInt8], limits: BinaryPlist.Limits = .keychainFile) throws(FormatError) {
     try self.init(parsing: bytes, limits: limits, acceptingAtMost: Self.maximumEntryCount)
   }
 
-  /// The same with another limit of items.
+  /// Reads a file with another limit on the number of items.
   package init(
     parsing bytes: [UInt8], limits: BinaryPlist.Limits = .keychainFile, acceptingAtMost limit: Int
   ) throws(FormatError) {
@@ -64,28 +63,28 @@ public struct KeychainBackupFile: Sendable, Hashable {
     }
   }
 
-  /// Reads one that is not held and not in XML: its entries have places, and no bytes.
+  /// Indexes a binary file that is not in memory: its entries have offsets, but no bytes.
   ///
-  /// - Throws: As of one that is held. What could not be read is none of these: see `PagedBytes`.
+  /// - Throws: The errors of reading a file in memory. `PagedBytes` reports read errors.
   package init(placesIn pages: PagedBytes, limits: BinaryPlist.Limits = .keychainFile) throws(FormatError) {
     let document = try BinaryPlistReader(PropertyListBytes(pages), limits: limits)
     var reader = KeychainFileReader(of: [], builder: BinaryPlistBuilder(document, limits: limits))
     self = try reader.file(acceptingAtMost: Self.maximumEntryCount)
   }
 
-  /// Reads one in XML, as people and their tools write it: by the same rules, from the same values in binary.
+  /// Reads an XML file, as people and their tools write it, by converting it to binary first.
   private init(fromXML bytes: [UInt8], limits: BinaryPlist.Limits) throws(FormatError) {
     self = try Self(parsing: try BinaryPlist.encode(try XMLPlist.decode(bytes)), limits: limits)
     isXML = true
     for index in entries.indices { entries[index].losePlace() }
   }
 
-  /// The file as a binary property list. Kinds without items have no key.
+  /// Returns the file as a binary property list. Kinds without items have no key.
   ///
   /// - Throws: `.overLimit` for more entries than `maximumEntryCount`.
   public func serialized() throws(FormatError) -> [UInt8] {
     var bytes: [UInt8] = []
-    // Three objects for each entry, each some bytes long itself, with a reference to it and its place.
+    // Each entry has three objects with some bytes each, a reference to each object, and its offset.
     bytes.reserveCapacity(entries.reduce(1 << 12) { $0 + $1.byteCount + 3 * (8 + 4 + 4) })
     try KeychainFileWriter(self).write { (entry) throws(FormatError) in
       entry
@@ -95,12 +94,12 @@ public struct KeychainBackupFile: Sendable, Hashable {
     return bytes
   }
 
-  /// Reads the file object by object, so that each blob's place is known.
+  /// Reads the file object by object, so that the offset of each blob is known.
   private struct KeychainFileReader {
     /// The document's bytes.
     private let bytes: [UInt8]
     private var builder: BinaryPlistBuilder
-    /// What entries may still hold, each counted for itself.
+    /// The number of bytes that further entries may have, each counted separately.
     private var remainingBytes: Int
 
     private var document: BinaryPlistReader { builder.document }
@@ -128,7 +127,7 @@ public struct KeychainBackupFile: Sendable, Hashable {
         if ItemKind(rawValue: key) == nil, key != Key.keybagUUID { file.ignoredKeys.append(key) }
       }
       if let index = indices[Key.keybagUUID] { file.keybagUUID = try document.text(document.object(at: index)) }
-      // Once for all kinds: what has to grow is there twice meanwhile.
+      // Reserved once for all kinds, because a growing array is in memory twice.
       var count = ItemKind.allCases.count
       for kind in ItemKind.allCases {
         guard let index = indices[kind.rawValue] else { continue }
@@ -144,7 +143,9 @@ public struct KeychainBackupFile: Sendable, Hashable {
       return file
     }
 
-    /// - Returns: Whether there are any: whether the value is an array or a dictionary.
+    /// Reads the items of one kind.
+    ///
+    /// - Returns: Whether the value is an array or a dictionary.
     private mutating func readEntries(
       of kind: ItemKind, at index: Int, into file: inout KeychainBackupFile, acceptingAtMost limit: Int
     ) throws(FormatError) -> Bool {
@@ -209,20 +210,18 @@ public struct KeychainBackupFile: Sendable, Hashable {
 }
 
 extension KeychainBackupFile {
-  /// One item as the file holds it.
+  /// An item as the file stores it.
   public struct Entry: Sendable {
-    /// The file that was read, so that a hundred thousand items are not there twice; of an entry that was made its own
-    /// bytes.
+    /// The bytes of the whole file, so that they are in memory only once, or the entry's own bytes if it was created.
     private let source: [UInt8]
     private let sealed: Part
     private let reference: Part
-    /// Where the blob begins in the file; `max` where it has no place that anybody could look at.
+    /// The offset of the blob in the file; `max` if there is none.
     private var place = UInt32.max
-    /// The kind whose array the item stands in.
+    /// The kind whose array contains the item.
     public var kind: ItemKind
 
-    /// Where bytes of an entry lie. As small as can be: there are two for every item, and no file that is read has four
-    /// gigabytes.
+    /// A range of an entry's bytes, in 8 bytes because every item has two. Files of 4 GB or more are not read.
     private struct Part {
       private var start: UInt32 = .max
       private var count: UInt32 = 0
@@ -241,12 +240,12 @@ extension KeychainBackupFile {
       }
     }
 
-    /// Creates an entry of an item that was sealed.
+    /// Creates an entry for an encrypted item.
     ///
     /// - Parameters:
     ///   - kind: The kind of item.
-    ///   - blob: The sealed item; `nil` for an item without one.
-    ///   - persistentReference: The value of `v_PersistentRef`, if it has one.
+    ///   - blob: The encrypted item, or `nil` if there is none.
+    ///   - persistentReference: The value of `v_PersistentRef`, or `nil` if there is none.
     public init(kind: ItemKind, blob: [UInt8]?, persistentReference: [UInt8]? = nil) {
       self.kind = kind
       let count = blob?.count ?? 0
@@ -258,12 +257,12 @@ extension KeychainBackupFile {
       reference = Part(persistentReference.map { count..<(count + $0.count) })
     }
 
-    /// An entry of a file that is read, or of one whose bytes are kept elsewhere.
+    /// Creates an entry of a file.
     ///
     /// - Parameters:
-    ///   - source: The file's bytes; none where its place alone is held.
-    ///   - blob: Where the value of `v_Data` lies in them; `nil` for an item without one.
-    ///   - persistentReference: The same of `v_PersistentRef`.
+    ///   - source: The file's bytes, or none if only the offsets are wanted.
+    ///   - blob: The range of the value of `v_Data`, or `nil` if there is none.
+    ///   - persistentReference: The range of the value of `v_PersistentRef`, or `nil` if there is none.
     package init(kind: ItemKind, in source: [UInt8], blob: Range<Int>?, persistentReference: Range<Int>?) {
       self.kind = kind
       self.source = source
@@ -272,39 +271,38 @@ extension KeychainBackupFile {
       place = blob.map { UInt32(clamping: $0.lowerBound) } ?? .max
     }
 
-    /// The sealed item, copied out of what was read; `nil` if the file has none, which makes the item unreadable and no
-    /// other.
+    /// A copy of the encrypted item, or `nil` if the file has none, in which case only this item is unreadable.
     public var blob: [UInt8]? {
       get { sealed.bytes(of: source) }
       set { self = Entry(kind: kind, blob: newValue, persistentReference: persistentReference) }
     }
-    /// The value of `v_PersistentRef`: twelve or twenty bytes that `PersistentReference` reads, kept as they came.
+    /// The value of `v_PersistentRef`: 12 or 20 bytes, unchanged, which `PersistentReference` parses.
     public var persistentReference: [UInt8]? { reference.bytes(of: source) }
-    /// Where the blob's bytes begin in the file that was read, in bytes from its start; `nil` for an entry that was made.
+    /// The offset of the blob in the file, in bytes from its start, or `nil` if the entry is not from a file.
     public var blobOffset: Int? { place == .max ? nil : Int(place) }
 
-    /// Its place is none that anybody could look at.
+    /// Removes the offset, which has no meaning in the original file.
     mutating func losePlace() { place = .max }
   }
 }
 
 extension KeychainBackupFile.Entry {
-  /// The most bytes that there may be where its blob and its reference lie.
+  /// The most bytes in which the ranges of an entry can lie.
   package static let maximumSourceByteCount = Int(UInt32.max) - 1
 
   var hasBlob: Bool { sealed.range != nil }
   var hasPersistentReference: Bool { reference.range != nil }
-  /// Of both.
+  /// The number of bytes of the blob and the reference together.
   package var byteCount: Int { ranges.reduce(0) { $0 + $1.count } }
 
-  /// Where its blob and its reference lie in the bytes that it was read from.
+  /// The ranges of the blob and the reference in the bytes from which the entry was read.
   package var ranges: [Range<Int>] { [sealed.range, reference.range].compactMap(\.self) }
 
-  /// The same entry out of other bytes; out of none its places are left.
+  /// Creates the same entry for other bytes. Without bytes, only its offsets remain.
   ///
   /// - Parameters:
-  ///   - bytes: A part of the file in which both of its ranges are.
-  ///   - start: Where that part begins.
+  ///   - bytes: A part of the file that contains both ranges of the entry.
+  ///   - start: The offset of that part.
   package init(_ entry: Self, in bytes: [UInt8], beginningAt start: Int = 0) {
     kind = entry.kind
     source = bytes
@@ -313,7 +311,7 @@ extension KeychainBackupFile.Entry {
     place = entry.place
   }
 
-  /// The same with the bytes of each of its ranges for themselves, in their order.
+  /// Creates the same entry from the separate bytes of each of its ranges, in their order.
   package init(_ entry: Self, of parts: [[UInt8]]) {
     let blob = entry.sealed.range == nil ? nil : parts.first
     self.init(kind: entry.kind, blob: blob, persistentReference: entry.reference.range == nil ? nil : parts.last)
@@ -322,13 +320,13 @@ extension KeychainBackupFile.Entry {
 }
 
 extension KeychainBackupFile.Entry: Hashable {
-  /// Whether both are of one kind with the same bytes, wherever these lie, and at one place of their files.
+  /// Returns whether both have the same kind, bytes and offset.
   public static func == (left: Self, right: Self) -> Bool {
     left.kind == right.kind && left.blob == right.blob && left.persistentReference == right.persistentReference
       && left.blobOffset == right.blobOffset
   }
 
-  /// By the bytes.
+  /// Hashes the kind and the blob.
   public func hash(into hasher: inout Hasher) {
     hasher.combine(kind)
     hasher.combine(blob)

@@ -1,14 +1,15 @@
 import Basics
 
-/// Writes a keychain file from its first entry to its last, in portions: neither the bytes of its entries nor the file itself
-/// need be held.
+/// Writes a keychain file in portions, so that neither its entries nor the file itself have to be in memory.
 package struct KeychainFileWriter {
   private typealias Key = KeychainBackupFile.Key
   private static let portionByteCount = 1 << 18
 
   private let file: KeychainBackupFile
 
-  /// - Parameter file: Its entries may have places alone.
+  /// Creates a writer.
+  ///
+  /// - Parameter file: The file. Its entries may have offsets only.
   /// - Throws: `.overLimit` for more entries than `KeychainBackupFile.maximumEntryCount`.
   package init(_ file: KeychainBackupFile) throws(FormatError) {
     let most = KeychainBackupFile.maximumEntryCount
@@ -21,9 +22,9 @@ package struct KeychainFileWriter {
   /// Writes the whole file.
   ///
   /// - Parameters:
-  ///   - bytes: Gives an entry with its bytes. Each is asked for once: of the kinds in their order, and within one as the
-  ///     file has them.
-  ///   - sink: Is lent the file's bytes in their order.
+  ///   - bytes: Returns an entry with its bytes. Called once for each entry, kind by kind, in the order of the file.
+  ///   - sink: Receives the file's bytes in order. They are valid only during the call.
+  /// - Throws: The error of `bytes` or `sink`.
   package func write<Failure: Error>(
     reading bytes: (KeychainBackupFile.Entry) throws(Failure) -> KeychainBackupFile.Entry,
     to sink: (UnsafeRawBufferPointer) throws(Failure) -> Void
@@ -58,7 +59,8 @@ package struct KeychainFileWriter {
     return writer.writeDictionary(of: keys, values)
   }
 
-  /// The dictionary of the whole and its texts; an array for each kind; for each entry a dictionary and its data.
+  /// Returns the number of objects: the root dictionary and its texts, an array for each kind, and a dictionary with
+  /// its data for each entry.
   private func countObjects(with writer: inout BinaryPlistWriter) -> Int {
     var count = 1
     if let uuid = file.keybagUUID { count += writer.count(Key.keybagUUID) + writer.count(uuid) }

@@ -1,13 +1,13 @@
 import Basics
 
-/// The record of an `NSKeyedArchiver` archive, read where it stands: only what its fields lead to is looked at, so that a
-/// list of a million records costs no more than their fields, whatever else they hold.
+/// The record in an `NSKeyedArchiver` archive, read in place. Only objects that its fields refer to are read, so that a
+/// manifest of a million records costs no more than their fields.
 ///
-/// The bytes must outlive it. References are followed wherever they stand.
+/// The bytes must outlive the record. References are followed at any level.
 struct KeyedRecord {
   /// The fields of an `MBFile` object.
   ///
-  /// Source: as for `FileRecord`.
+  /// Source: the sources of `FileRecord`.
   enum Field: Int, CaseIterable {
     case relativePath, target, digest, encryptionKey, mode, inode, userID, groupID, lastModified, lastStatusChange
     case birth, size, protectionClass, extendedAttributes, flags
@@ -35,10 +35,10 @@ struct KeyedRecord {
 
   private let document: BinaryPlistReader
   private let objects: BinaryPlistReader.References
-  /// The index of each field's value; -1 where the record has none.
+  /// The index of each field's value, or -1 if the record does not have the field.
   private var places = [Int](repeating: -1, count: Field.allCases.count)
 
-  /// How many references may lie between a field and its value; in what devices write there is one.
+  /// The most references between a field and its value; devices write one.
   private static let maximumHops = 16
 
   init(_ bytes: UnsafeRawBufferPointer) throws(FormatError) {
@@ -64,7 +64,7 @@ struct KeyedRecord {
     let keys: BinaryPlistReader.References
     let values: BinaryPlistReader.References
 
-    /// The index of the value of the first key with this name.
+    /// Returns the index of the value of the first key with this name, or `nil` if there is none.
     func value(of name: StaticString) throws(FormatError) -> Int? {
       for position in 0..<keys.count {
         let key = try document.object(at: document.index(position, of: keys))
@@ -84,7 +84,7 @@ struct KeyedRecord {
     return Pairs(document: document, keys: keys, values: values)
   }
 
-  /// The field that a key names.
+  /// Returns the field with the name of a key, or `nil` if it is unknown.
   private static func field(_ index: Int, in document: BinaryPlistReader) throws(FormatError) -> Field? {
     let key = try document.object(at: index)
     return Field.allCases.first { document.isText($0.name, key) }
@@ -92,7 +92,7 @@ struct KeyedRecord {
 
   // MARK: Values
 
-  /// The index of the object behind a value; `nil` for the archive's null.
+  /// Returns the index of the object that a value refers to, or `nil` if that is the archive's null.
   private func resolve(_ index: Int, _ name: StaticString) throws(FormatError) -> Int? {
     var index = index
     for _ in 0...Self.maximumHops {
@@ -116,7 +116,7 @@ struct KeyedRecord {
     return place < 0 ? nil : try resolve(place, field.name)
   }
 
-  /// The object of a field, or what it wraps under a key of its own; `nil` if there is neither.
+  /// Returns the object of a field, or the object that it wraps under `wrapper`; `nil` if there is neither.
   private func content(
     _ field: Field, wrappedAs wrapper: StaticString
   ) throws(FormatError) -> BinaryPlistReader.Object? {
@@ -128,7 +128,7 @@ struct KeyedRecord {
     return try document.object(at: index)
   }
 
-  /// A bare text or an `NS.string` object.
+  /// Returns the text of a bare string or an `NS.string` object.
   func name(_ field: Field) throws(FormatError) -> DecodedName? {
     guard let object = try content(field, wrappedAs: "NS.string") else { return nil }
     guard let name = document.name(object) else {
@@ -137,7 +137,7 @@ struct KeyedRecord {
     return name
   }
 
-  /// Bare data or an `NS.data` object.
+  /// Returns the bytes of bare data or an `NS.data` object.
   func data(_ field: Field) throws(FormatError) -> [UInt8]? {
     guard let object = try content(field, wrappedAs: "NS.data") else { return nil }
     guard case .data(let range) = object else {
@@ -154,7 +154,7 @@ struct KeyedRecord {
     return number
   }
 
-  /// Any 64 bits; a device archives them as a signed number.
+  /// Returns the inode. Any 64 bits are accepted, because a device archives it as a signed number.
   func inode() throws(FormatError) -> UInt64 {
     guard let index = try resolve(.inode) else { return 0 }
     switch try document.object(at: index) {
@@ -166,7 +166,7 @@ struct KeyedRecord {
 }
 
 extension BinaryPlistReader {
-  /// The text of a string object, which need not be well formed; `nil` for another object.
+  /// Returns the text of a string object, which may be malformed, or `nil` if the object is not a string.
   fileprivate func name(_ object: Object) -> DecodedName? {
     switch object {
     case .asciiString(let range): bytes.withBytes(range) { DecodedName($0) }
@@ -179,7 +179,7 @@ extension BinaryPlistReader {
     }
   }
 
-  /// Whether an object is this text, which is ASCII. No text is made of it.
+  /// Returns whether an object is the given ASCII text, without creating a `String`.
   fileprivate func isText(_ text: StaticString, _ object: Object) -> Bool {
     switch object {
     case .asciiString(let range):

@@ -1,53 +1,53 @@
 import Basics
 
-/// The list of files of a backup of iOS 4 to 9 (`Manifest.mbdb`).
+/// The manifest of a backup of iOS 4 to 9 (`Manifest.mbdb`).
 ///
-/// Six bytes `mbdb 05 00`, then records to the end. Integers are big-endian; texts and data have a length of 16 bits in
-/// front, of which 0xFFFF stands for none. A record: domain, path, link target, digest, encryption key, then forty bytes
-/// of numbers, then pairs of a name and data.
+/// Six bytes `mbdb 05 00`, then records to the end. Integers are big-endian. Texts and data have a length of 16 bits
+/// before them; 0xFFFF means that there is none. A record consists of domain, path, link target, digest, encryption
+/// key, 40 bytes of numbers, and pairs of a name and data.
 ///
-/// Source: iphone-dataprotection, `backups/backup4.py`; backups of iOS 9, whose lists it describes to their end.
+/// Source: iphone-dataprotection, `backups/backup4.py`; backups of iOS 9, whose manifests it describes completely.
 public struct OldManifest: Sendable {
-  /// The list of a full device of 256 GB with a million files has some 200 MB.
+  /// The most bytes. The manifest of a full device of 256 GB with a million files has about 200 MB.
   public static let maximumByteCount = 256 << 20
   static let header = Array("mbdb".utf8) + [5, 0]
 
   private let bytes: [UInt8]
 
-  /// One file, directory or link.
+  /// A file, directory or link.
   public struct Entry: Sendable, Hashable {
-    /// `nil` if the record has none. Bytes that are not UTF-8 are spelled `%F5`.
+    /// The domain, or `nil` if the record has none. Bytes that are not UTF-8 are written as `%F5`.
     public var domain: String?
     /// The domain's bytes if they are not UTF-8.
     package var undecodedDomain: [UInt8]?
-    /// Without extended attributes, which stand beside it.
+    /// The record, without extended attributes.
     public var record: FileRecord
-    /// The pairs of a name and data at the record's end, at most 255.
+    /// The extended attributes at the record's end, at most 255.
     public var extendedAttributes: [ExtendedAttribute]
 
-    /// Creates an entry with names that are UTF-8.
+    /// Creates an entry whose names are UTF-8.
     public init(domain: String?, record: FileRecord, extendedAttributes: [ExtendedAttribute]) {
       self.domain = domain
       self.record = record
       self.extendedAttributes = extendedAttributes
     }
 
-    /// Whether any of its names is not UTF-8: the domain, the path, the link's target, an attribute's name.
+    /// Whether the domain, the path, the link's target or an attribute's name is not UTF-8.
     package var hasUndecodedNames: Bool {
       undecodedDomain != nil || record.hasUndecodedNames
         || extendedAttributes.contains { $0.undecodedName != nil }
     }
 
-    /// One extended attribute of a file, `com.apple.…` for example.
+    /// An extended attribute of a file, such as `com.apple.…`.
     public struct ExtendedAttribute: Sendable, Hashable {
-      /// The attribute's name; empty where the record has none. Bytes that are not UTF-8 are spelled `%F5`.
+      /// The attribute's name, empty if the record has none. Bytes that are not UTF-8 are written as `%F5`.
       public var name: String
       /// The name's bytes if they are not UTF-8.
       package var undecodedName: [UInt8]?
-      /// The attribute's bytes as they are stored.
+      /// The attribute's bytes as stored.
       public var value: [UInt8]
 
-      /// Creates an attribute of a name and its bytes.
+      /// Creates an attribute with a name and its bytes.
       public init(name: String, value: [UInt8]) {
         self.name = name
         self.value = value
@@ -55,10 +55,11 @@ public struct OldManifest: Sendable {
     }
   }
 
-  /// Takes the bytes of a list; records are decoded when they are asked for.
+  /// Creates a manifest from its bytes. Records are decoded on demand.
   ///
-  /// - Throws: `.malformed` for bytes that do not begin with the header, `.unsupportedVersion` for another version of it,
-  ///   `.overLimit`. The records are read, and may fail, one by one.
+  /// - Throws: `.malformed` if the bytes do not start with the header, `.truncated` if the header is incomplete,
+  ///   `.unsupportedVersion` for another version, `.overLimit` for too many bytes. Records are checked when they are
+  ///   read.
   public init(_ bytes: [UInt8]) throws(FormatError) {
     guard bytes.count <= Self.maximumByteCount else {
       throw FormatError(
@@ -76,22 +77,21 @@ public struct OldManifest: Sendable {
     self.bytes = bytes
   }
 
-  /// Reads the records in order.
+  /// Returns the records in order.
   public func entries() -> Entries { entries(from: Self.header.count) }
 
-  /// The same from a place on that an earlier reading gave as its offset.
+  /// Returns the records from an offset that an earlier iteration reported.
   public func entries(from offset: Int) -> Entries { Entries(bytes: bytes, offset: max(offset, Self.header.count)) }
 
-  /// The records one after the other, each decoded when it is asked for: a list of a million files is never in memory
-  /// whole.
+  /// Iterates over the records and decodes each on demand, because a manifest may have a million files.
   public struct Entries: Sendable {
     fileprivate let bytes: [UInt8]
-    /// Where the next record begins, in bytes from the start of the list.
+    /// The offset of the next record, in bytes from the start of the manifest.
     public fileprivate(set) var offset: Int
 
-    /// The next record; `nil` at the end.
+    /// Returns the next record, or `nil` at the end.
     ///
-    /// - Throws: `.truncated` where a record runs past the end, `.malformed` that names the field, with the offset.
+    /// - Throws: `.truncated` if a record is incomplete, `.malformed` with the name of the field, both with the offset.
     public mutating func next() throws(FormatError) -> Entry? {
       guard offset < bytes.count else { return nil }
       let start = offset
@@ -116,7 +116,7 @@ private struct EntryReader {
     let target = try name("the link's target")
     let digestOffset = cursor.offset
     let digest = try data("the digest")
-    // Some tools write an empty digest or key where there is none.
+    // Some tools write an empty digest or key instead of none.
     if let digest, !digest.isEmpty, digest.count != 20 {
       throw malformed("a digest has \(digest.count) bytes", at: digestOffset)
     }
@@ -165,7 +165,7 @@ private struct EntryReader {
     return count == 0xFFFF ? nil : try cursor.takeBytes(count, what)
   }
 
-  /// A name's length stands in front of it, so that nothing behind one that is not UTF-8 is in doubt.
+  /// Reads a name. Its length precedes it, so a name that is not UTF-8 does not affect the fields after it.
   private mutating func name(_ what: String) throws(FormatError) -> DecodedName? {
     try data(what).map { DecodedName($0) }
   }

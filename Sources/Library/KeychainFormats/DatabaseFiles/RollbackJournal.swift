@@ -1,30 +1,32 @@
-/// What a change that was not finished has overwritten in a database: the file `-journal` beside it, as SQLite keeps it
-/// without a log. Whoever opens the database next puts it back.
+/// The original pages that an unfinished transaction has overwritten in a database: the file `-journal` that SQLite
+/// writes without a write-ahead log. The next program that opens the database restores them.
 ///
-/// A journal of a change to several databases names another file at its end, which may say that the change was finished
-/// after all; that file is not looked for, as no keychain is changed so.
+/// The journal of a transaction over several databases names another file at its end, which may show that the
+/// transaction was finished. That file is ignored, because keychains are not changed in this way.
 ///
 /// Source: SQLite, "Database File Format", section 3 (the rollback journal), and `pager_playback` of its `pager.c`.
 package struct RollbackJournal {
   package let pageByteCount: Int
-  /// How many pages the database had before the change.
+  /// The number of pages that the database had before the transaction.
   package let pageCount: Int
-  /// The content of each page before the change, by its number from 1: where it begins in the journal.
+  /// The offset in the journal of each page's original content, by the page's number from 1.
   package let pageStarts: [Int: Int]
 
   private static let magic: [UInt8] = [0xD9, 0xD5, 0x05, 0xF9, 0x20, 0xA1, 0x63, 0xD7]
   private static let headerByteCount = 28
 
-  /// - Returns: `nil` if it begins as no journal does: it is empty, its header was zeroed by a finished change, or it
-  ///   is none.
+  /// Reads a journal.
+  ///
+  /// - Returns: `nil` if the bytes do not start like a journal: the file is empty, a finished transaction has zeroed
+  ///   its header, or it is not a journal.
   package init?(_ bytes: [UInt8]) {
     guard let first = Header(bytes, at: 0), DatabasePage.isByteCount(first.pageByteCount) else { return nil }
     pageByteCount = first.pageByteCount
     pageCount = first.pageCount
     var starts: [Int: Int] = [:]
     var place = 0
-    // As SQLite does, up to the first record that does not fit: what stands behind it was not synced, and so nothing of
-    // it was overwritten.
+    // Like SQLite, stops at the first invalid record: later ones were not synced, so their pages were not overwritten
+    // yet.
     sections: while let header = Header(bytes, at: place) {
       place += first.sectorByteCount
       var recordCount = header.recordCount
@@ -46,9 +48,9 @@ package struct RollbackJournal {
     pageStarts = starts
   }
 
-  /// Whether a journal belongs to a finished change: it is empty, or its header was zeroed.
+  /// Returns whether a journal belongs to a finished transaction: it is empty, or its header was zeroed.
   ///
-  /// SQLite checks only the first byte, but zeroes the whole header. If other bytes follow a zero, something else
+  /// SQLite checks only the first byte, but zeroes the whole header. If other bytes follow a zero, another program
   /// changed the header. Source: SQLite, `zeroJournalHdr` and `hasHotJournal` in `pager.c`.
   package static func isFinished(_ bytes: [UInt8]) -> Bool { bytes.prefix(headerByteCount).allSatisfy { $0 == 0 } }
 
@@ -71,10 +73,10 @@ package struct RollbackJournal {
     }
   }
 
-  /// The page in which SQLite's locks are, which holds nothing.
+  /// Returns the number of the page with SQLite's locks, which contains nothing else.
   private static func lockedPage(_ pageByteCount: Int) -> Int { 0x4000_0000 / pageByteCount + 1 }
 
-  /// Each two-hundredth byte, from the end.
+  /// Returns the checksum of a page: the sum of every 200th byte, from the end.
   private static func sum(_ page: ArraySlice<UInt8>, _ nonce: UInt32) -> UInt32 {
     var sum = nonce
     var offset = page.count - 200

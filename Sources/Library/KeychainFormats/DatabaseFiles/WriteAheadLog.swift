@@ -1,24 +1,26 @@
-/// The committed pages of a database's log, the file `-wal` beside it.
+/// The committed pages in a database's write-ahead log, the file `-wal`.
 ///
 /// Source: SQLite, "Database File Format", section 4 (the write-ahead log).
 package struct WriteAheadLog {
   package let pageByteCount: Int
-  /// The last committed content of each page, by its number from 1: where it begins in the log.
+  /// The offset in the log of each page's last committed content, by the page's number from 1.
   package let pageStarts: [Int: Int]
-  /// How many pages the database has after the last commit; 0 where the log has none.
+  /// The number of pages of the database after the last commit, or 0 if the log has none.
   package let pageCount: Int
-  /// Whether something of this round stands behind the last commit: frames that do not fit, that no commit ends, or a part
-  /// of one. Frames that are left of an earlier round are none of it.
+  /// Whether current frames follow the last commit: invalid ones, frames without a commit, or a part of a frame. Frames
+  /// of an earlier generation of the log do not count.
   package let isCutShort: Bool
-  /// Where the last commit ends in the log; behind its header where it has none.
+  /// The offset of the end of the last commit, or of the end of the header if there is none.
   package let committedByteCount: Int
-  /// Whether a whole frame stands behind the header, of whatever round.
+  /// Whether a whole frame follows the header, of any generation.
   package let hasFrames: Bool
 
   private static let headerByteCount = 32
   private static let frameHeaderByteCount = 24
 
-  /// - Returns: `nil` if its header is not one of a log, or its check sum does not fit.
+  /// Reads a log.
+  ///
+  /// - Returns: `nil` if the header is not that of a log, or its checksum is wrong.
   package init?(_ bytes: [UInt8]) {
     guard bytes.count >= Self.headerByteCount else { return nil }
     let magic = bytes.bigEndian(at: 0)
@@ -61,14 +63,14 @@ package struct WriteAheadLog {
     pageCount = lastPageCount
     committedByteCount = Self.headerByteCount + countedFrames * frameByteCount
     hasFrames = frameCount > 0
-    // A part of a frame at the end, where all before it fit.
+    // An incomplete frame at the end matters only if all frames before it are valid.
     let end = Self.headerByteCount + frameCount * frameByteCount
     let hasPart = frame == frameCount && bytes.count > end
     isCutShort = breaksOff || hasPart || frame > countedFrames
   }
 }
 
-/// The running check sum of a log.
+/// The running checksum of a log.
 private struct LogSum {
   let isBigEndian: Bool
   private(set) var first: UInt32 = 0
@@ -76,7 +78,7 @@ private struct LogSum {
 
   init(isBigEndian: Bool) { self.isBigEndian = isBigEndian }
 
-  /// - Parameter range: Of a multiple of eight bytes.
+  /// - Parameter range: A range whose length is a multiple of 8 bytes.
   mutating func add(_ bytes: [UInt8], _ range: Range<Int>) {
     for offset in stride(from: range.lowerBound, to: range.upperBound, by: 8) {
       let (left, right) = (bytes.bigEndian(at: offset), bytes.bigEndian(at: offset + 4))
@@ -87,7 +89,7 @@ private struct LogSum {
 }
 
 extension [UInt8] {
-  /// A number of four bytes, all of which are there.
+  /// Returns the number in four bytes, which must all exist.
   package func bigEndian(at offset: Int) -> UInt32 {
     self[offset..<offset + 4].reduce(0) { $0 << 8 | UInt32($1) }
   }
@@ -97,6 +99,6 @@ extension [UInt8] {
 ///
 /// Source: SQLite, "Database File Format", section 1.3.2.
 package enum DatabasePage {
-  /// Whether pages can have so many bytes.
+  /// Returns whether pages can have this number of bytes.
   package static func isByteCount(_ count: Int) -> Bool { (512...65536).contains(count) && count & (count - 1) == 0 }
 }

@@ -1,19 +1,19 @@
 import Basics
 
-/// What AES-256-GCM gave, in the keyed archive in which a database's items hold it three times.
+/// The result of AES-256-GCM in a keyed archive. Every database item contains three of these archives.
 ///
-/// Source: the archives of Apple's `SFAuthenticatedCiphertext` in databases that Apple's own code wrote.
+/// Source: the archives of Apple's `SFAuthenticatedCiphertext` in databases that Apple's code wrote.
 public struct ArchivedBox: Sendable, Hashable {
-  /// Thirty-two bytes in all that was seen; any number from 1 to `maximumNonceByteCount` is read.
+  /// The nonce: 32 bytes in all known databases; any length from 1 to `maximumNonceByteCount` is accepted.
   public let nonce: [UInt8]
-  /// As long as the plaintext.
+  /// The ciphertext, as long as the plaintext.
   public let ciphertext: [UInt8]
-  /// Sixteen bytes.
+  /// The authentication tag, 16 bytes.
   public let tag: [UInt8]
 
-  /// The length of a nonce that is written, in bytes.
+  /// The length of a nonce in a new box, in bytes.
   public static let nonceByteCount = 32
-  /// The longest nonce that is read, in bytes: what OpenSSL takes.
+  /// The longest accepted nonce, in bytes: the limit of OpenSSL.
   public static let maximumNonceByteCount = 128
 
   private static let archiver = "NSKeyedArchiver"
@@ -24,9 +24,9 @@ public struct ArchivedBox: Sendable, Hashable {
   private static let ciphertextKey = "SFCiphertext"
   private static let tagKey = "SFAuthenticationCode"
 
-  /// Creates a box of what was sealed.
+  /// Creates a box from encrypted data.
   ///
-  /// - Throws: `.malformed` for a tag that is not sixteen bytes and for a nonce that is empty or too long.
+  /// - Throws: `.malformed` if the tag does not have 16 bytes or the nonce is empty or too long.
   public init(nonce: [UInt8], ciphertext: [UInt8], tag: [UInt8]) throws(FormatError) {
     guard tag.count == ItemBlob.tagByteCount else {
       throw FormatError(.keyedArchive, .malformed, "the tag has \(tag.count) bytes, not 16")
@@ -41,10 +41,10 @@ public struct ArchivedBox: Sendable, Hashable {
     self.tag = tag
   }
 
-  /// Reads the archive. Its references are followed by name, in whatever order its objects stand.
+  /// Reads the archive. References are followed by name, so the order of objects does not matter.
   ///
-  /// - Throws: `.malformed` for an archive of another shape or class, and what `BinaryPlist` refuses, with the limits of
-  ///   one item.
+  /// - Throws: `.malformed` for an archive with another structure or class, and the errors of `BinaryPlist` with the
+  ///   limits for one item.
   public init(archive bytes: [UInt8]) throws(FormatError) {
     let archive = try BinaryPlist.decode(bytes, limits: .item).dictionaryValue
     guard let archive, archive["$archiver"]?.stringValue == Self.archiver,
@@ -73,9 +73,9 @@ public struct ArchivedBox: Sendable, Hashable {
       tag: data(Self.tagKey, in: box))
   }
 
-  /// The archive, byte for byte as a device writes it.
+  /// Returns the archive, byte for byte as a device writes it.
   ///
-  /// - Throws: `.unencodable` where the writer has no form for it, which is never so for a box.
+  /// - Throws: `.unencodable` if the writer cannot encode a value, which never happens for a box.
   public func archive() throws(FormatError) -> [UInt8] {
     let box: PropertyDictionary = [
       "$class": .uid(5), Self.nonceKey: .uid(4), Self.ciphertextKey: .uid(2), Self.tagKey: .uid(3),

@@ -1,10 +1,10 @@
 import Basics
 
-/// One sealed item as the databases of iOS 11 and later hold it (versions 7 and 8): attributes and secret in two boxes.
+/// An encrypted item in the databases of iOS 11 and later (versions 7 and 8), with attributes and secret in two boxes.
 ///
-/// A version word, then a message of protocol buffers. The attributes open with a key that is common to the items of a
-/// class, the secret with a key of the item's own; a text that stands in both boxes and beside them ties them together.
-/// Both versions have one layout: 8 says only that the secret's key may be kept for a persona.
+/// A version word, then a protocol buffer message. A key that all items of a class share decrypts the attributes; a key
+/// of the item's own decrypts the secret. A text that is repeated in both boxes and next to them ties them together.
+/// Both versions have the same layout; version 8 indicates only that the secret's key may belong to a persona.
 ///
 /// Source: Apple `SecDbKeychainSerializedItemV7.proto` and its parts, `SecDbKeychainItemV7.m`.
 public struct DatabaseItemBlob: Sendable {
@@ -16,13 +16,13 @@ public struct DatabaseItemBlob: Sendable {
     case v8 = 8
   }
 
-  /// The box of the secret. Source: `SecDbKeychainSerializedSecretData`.
+  /// The part with the secret. Source: `SecDbKeychainSerializedSecretData`.
   public struct SecretPart: Sendable {
     /// The archive of the box (`ArchivedBox`).
     public let box: [UInt8]
-    /// How the box's key is kept; `nil` if what the item comes from has the key in another place, or not at all.
+    /// The wrap of the box's key, or `nil` if the item's source stores the key elsewhere or not at all.
     public let keyWrap: ItemKeyWrap?
-    /// The same text as in the other part and inside both boxes: an upper-case UUID.
+    /// A text that equals the one in the other part and in both boxes: an upper-case UUID.
     public let tamperCheck: String
 
     /// Creates the part.
@@ -33,13 +33,13 @@ public struct DatabaseItemBlob: Sendable {
     }
   }
 
-  /// The box of the attributes. Source: `SecDbKeychainSerializedMetadata`.
+  /// The part with the attributes. Source: `SecDbKeychainSerializedMetadata`.
   public struct AttributesPart: Sendable {
     /// The archive of the box (`ArchivedBox`).
     public let box: [UInt8]
-    /// The archive of the box that holds this box's key, sealed with the key of the class.
+    /// The archive of a box with this box's key, encrypted with the key of the class.
     public let wrappedKey: [UInt8]
-    /// The same text as in the other part and inside both boxes.
+    /// A text that equals the one in the other part and in both boxes.
     public let tamperCheck: String
 
     /// Creates the part.
@@ -50,21 +50,21 @@ public struct DatabaseItemBlob: Sendable {
     }
   }
 
-  /// The version word's number; its top bit, which nobody writes, is not kept.
+  /// The version. The top bit of the version word, which no writer sets, is dropped.
   public let version: Version
-  /// The class as it stands: its upper bits may hold a key generation. Nothing authenticates it.
+  /// The class as stored. Its upper bits may contain a key generation. The class is not authenticated.
   public let keyClass: KeyClass
-  /// The attributes.
+  /// The part with the attributes.
   public let attributes: AttributesPart
-  /// The secret.
+  /// The part with the secret.
   public let secret: SecretPart
 
-  /// What an absent class stands for.
+  /// The class of a blob that does not contain one.
   private static let defaultClass = Int32(KeyClass.whenPasscodeSetThisDeviceOnly.rawValue)
 
-  /// Creates a blob of its parts.
+  /// Creates a blob from its parts.
   ///
-  /// - Throws: `.malformed` for a class that no item can have.
+  /// - Throws: `.malformed` for a class that items cannot have.
   public init(
     version: Version, keyClass: KeyClass, attributes: AttributesPart, secret: SecretPart
   ) throws(FormatError) {
@@ -77,11 +77,10 @@ public struct DatabaseItemBlob: Sendable {
     self.secret = secret
   }
 
-  /// Reads a sealed item as a database holds it. Fields of no known number are passed over; of a field that stands twice
-  /// the last counts.
+  /// Reads an encrypted item of a database. Unknown fields are ignored; if a field occurs twice, the last one counts.
   ///
-  /// - Throws: `.unsupportedVersion` for every version but 7 and 8, `.malformed` for a field that is missing or of
-  ///   another wire type and for a class that no item has, `.truncated` and `.overLimit`.
+  /// - Throws: `.unsupportedVersion` for versions other than 7 and 8; `.malformed` for a missing field, a field with
+  ///   another wire type, or a class that items cannot have; `.truncated` and `.overLimit`.
   public init(parsing bytes: [UInt8]) throws(FormatError) {
     self = try bytes.withRawBytes { (buffer: UnsafeRawBufferPointer) throws(FormatError) -> DatabaseItemBlob in
       try DatabaseItemBlob(ByteCursor(buffer, format: .itemBlob))
@@ -110,9 +109,9 @@ public struct DatabaseItemBlob: Sendable {
     try self.init(version: version, keyClass: KeyClass(rawValue: raw), attributes: attributes, secret: secret)
   }
 
-  /// The blob's bytes; of a blob that a device wrote and that was read, the same bytes.
+  /// Returns the blob's bytes, which equal the original ones if a device wrote the blob.
   ///
-  /// - Throws: `.unencodable` for a secret without the wrap of its key.
+  /// - Throws: `.unencodable` if the wrap of the secret's key is missing.
   public func serialized() throws(FormatError) -> [UInt8] {
     guard let keyWrap = secret.keyWrap else {
       throw FormatError(.itemBlob, .unencodable, "the secret's key is not stored with it")

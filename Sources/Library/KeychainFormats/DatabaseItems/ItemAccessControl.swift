@@ -1,26 +1,26 @@
 import Basics
 
-/// The access control of a database's item (`SecAccessControl`): its protection class, and constraints where it has some.
+/// The access control of a database item (`SecAccessControl`): its protection class, and its constraints if it has any.
 ///
-/// A DER dictionary. What the constraints are called is in no public header; all members are kept as they came.
+/// It is a DER dictionary. No public header names the constraints, so all members are kept unchanged.
 /// Source: Apple `SecAccessControl.m`.
 public struct ItemAccessControl: Sendable, Hashable {
-  /// All members, in the order in which they were read.
+  /// All members, in their original order.
   public let members: PropertyDictionary
 
   private static let protectionKey = "prot"
   private static let constraintsKey = "acl"
   private static let boundKey = "bound"
 
-  /// Creates an access control that names a class and nothing else, as an item has that was added with one.
+  /// Creates an access control with only a protection class, like that of an item that was added with one.
   public init(protection: ProtectionClass) { members = [Self.protectionKey: .string(protection.rawValue)] }
 
-  /// Creates an access control of its members.
+  /// Creates an access control from its members.
   ///
-  /// - Throws: `.malformed` for members of another kind.
+  /// - Throws: `.malformed` if a known member has another type.
   public init(members: PropertyDictionary) throws(FormatError) {
     switch members[Self.protectionKey] {
-    // Of an item of a token it is a dictionary.
+    // For an item on a token, it is a dictionary.
     case .string?, .dictionary?: break
     default: throw Self.malformed("it has no protection class")
     }
@@ -35,7 +35,7 @@ public struct ItemAccessControl: Sendable, Hashable {
     self.members = members
   }
 
-  /// Reads the value of an item's `SecAccessControl`.
+  /// Reads the `SecAccessControl` value of an item.
   ///
   /// - Throws: `.malformed`, `.truncated`, `.overLimit` or `.trailingBytes`.
   public init(parsing bytes: [UInt8]) throws(FormatError) {
@@ -45,16 +45,16 @@ public struct ItemAccessControl: Sendable, Hashable {
     try self.init(members: members)
   }
 
-  /// The value of an item's `SecAccessControl`.
+  /// Returns the `SecAccessControl` value of an item.
   ///
-  /// - Throws: `.unencodable` for a member that DER has no form for.
+  /// - Throws: `.unencodable` for a member that DER cannot represent.
   public func serialized() throws(FormatError) -> [UInt8] { try DERPropertyList.encode(.dictionary(members)) }
 
-  /// The code of the protection class as stored, `ak` for example; `nil` if the item has a token's protection instead.
+  /// The stored code of the protection class, such as `ak`, or `nil` if the item has a token's protection.
   public var protectionCode: String? { members[Self.protectionKey]?.stringValue }
-  /// The constraints by operation; `nil` if it has none.
+  /// The constraints by operation, or `nil` if there are none.
   public var constraints: PropertyDictionary? { members[Self.constraintsKey]?.dictionaryValue }
-  /// Whether it says that the item is bound.
+  /// Whether the access control is marked as bound.
   public var isBound: Bool { members[Self.boundKey]?.booleanValue ?? false }
 
   private static func malformed(_ reason: String) -> FormatError {

@@ -1,23 +1,23 @@
 public import Basics
 
-/// How the key of a database item's secret is kept: wrapped under its class, or as a reference that a key store opens.
+/// The key of a database item's secret, wrapped with its class key or stored as a reference for a key store.
 ///
 /// Source: Apple `SecDbKeychainAKSWrappedKey.proto`.
 public struct ItemKeyWrap: Sendable {
-  /// `wrappedKey` is wrapped under the key of the item's class.
+  /// The type of a key that is wrapped with the key of the item's class.
   public static let classWrap: Int32 = 0
-  /// `wrappedKey` is sealed with a key that `referenceKey` stands for: an item with an access control.
+  /// The type of a key that is encrypted with the key behind `referenceKey`, for an item with an access control.
   public static let referenceWrap: Int32 = 1
 
-  /// Forty bytes for a class wrap. What the Simulator's key store writes is the key in clear, so that the bytes are kept
-  /// as a secret.
+  /// The wrapped key, 40 bytes for a class wrap. The Simulator's key store writes the unwrapped key here, so the bytes
+  /// are treated as a secret.
   public let wrappedKey: SensitiveBytes
-  /// The reference key, opaque outside the key store that made it; `nil` for a class wrap.
+  /// The reference key, opaque outside the key store that created it, or `nil` if the class key wraps the key.
   public let referenceKey: [UInt8]?
-  /// `classWrap`, `referenceWrap`, or a number of no known meaning.
+  /// `classWrap`, `referenceWrap`, or another number whose meaning is unknown.
   public let type: Int32
 
-  /// Creates a wrap of its parts.
+  /// Creates a wrap from its parts.
   public init(wrappedKey: SensitiveBytes, referenceKey: [UInt8]? = nil, type: Int32 = ItemKeyWrap.classWrap) {
     self.wrappedKey = wrappedKey
     self.referenceKey = referenceKey
@@ -41,7 +41,7 @@ public struct ItemKeyWrap: Sendable {
     self.init(wrappedKey: wrappedKey, referenceKey: referenceKey, type: type)
   }
 
-  /// The message, its type written even where it is 0.
+  /// Returns the message. The type is written even if it is 0.
   func serialized() -> [UInt8] {
     var message = ProtobufWriter()
     message.append(1, wrappedKey.withBytes { Array($0) })
@@ -51,14 +51,14 @@ public struct ItemKeyWrap: Sendable {
   }
 }
 
-/// The reference key of the key store that stands in for a real one in Apple's tests and in Simulators: its key is public.
+/// The reference key of the mock key store in Apple's tests and in Simulators, whose key is public.
 ///
 /// Source: Apple `mockaks.m` and its messages; never seen in the bytes of a real database.
 package enum StandInReferenceKey {
-  /// The one key that it ever uses: 31 digits and a NUL.
+  /// The only key: 31 digits and a NUL.
   package static let key = Array("1234567890123456789012345678901".utf8) + [0]
 
-  /// Whether a reference key is one of the stand-in's.
+  /// Returns whether a reference key belongs to the mock key store.
   package static func matches(_ bytes: [UInt8]) -> Bool {
     bytes.withRawBytes { buffer in
       var reader = ProtobufReader(ByteCursor(buffer, format: .itemBlob))
@@ -74,7 +74,7 @@ package enum StandInReferenceKey {
     }
   }
 
-  /// A reference key with these parameters, opaque here.
+  /// Returns a reference key with parameters, which are opaque here.
   package static func serialized(parameters: [UInt8]) -> [UInt8] {
     var message = ProtobufWriter()
     message.append(1, key)

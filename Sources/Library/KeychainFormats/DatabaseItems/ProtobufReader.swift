@@ -1,11 +1,11 @@
 import Basics
 
-/// Reads the fields of one message of protocol buffers, one at a time and never past its end.
+/// Reads the fields of a protocol buffer message, one at a time and never past its end.
 ///
-/// Numbers have to be in their shortest form and groups are refused, as no writer makes either. Source: Protocol Buffers,
-/// "Encoding".
+/// Numbers that are not in their shortest form and groups are rejected, because no known writer produces them. Source:
+/// Protocol Buffers, "Encoding".
 struct ProtobufReader {
-  /// One field's number, where its key stands, and its value.
+  /// A field's number, the offset of its key, and its value.
   struct Field {
     let number: UInt64
     let offset: Int
@@ -15,11 +15,11 @@ struct ProtobufReader {
   enum Value {
     case varint(UInt64)
     case bytes(ByteCursor)
-    /// Four or eight bytes, which no message here has; stepped over.
+    /// Four or eight bytes, which none of these messages contain; skipped.
     case fixed
   }
 
-  /// More than any message here has, unknown fields counted.
+  /// The most fields, more than any of these messages has, unknown fields included.
   static let maximumFieldCount = 256
   private static let maximumFieldNumber: UInt64 = (1 << 29) - 1
 
@@ -28,7 +28,7 @@ struct ProtobufReader {
 
   init(_ message: ByteCursor) { cursor = message }
 
-  /// The next field; `nil` at the message's end.
+  /// Returns the next field, or `nil` at the message's end.
   mutating func next() throws(FormatError) -> Field? {
     guard !cursor.isAtEnd else { return nil }
     let offset = cursor.offset
@@ -58,7 +58,7 @@ struct ProtobufReader {
     }
   }
 
-  /// Seven bits a byte, the lowest first, in at most ten bytes.
+  /// Reads a number: 7 bits in each byte, the lowest first, in at most 10 bytes.
   private mutating func takeVarint() throws(FormatError) -> UInt64 {
     let offset = cursor.offset
     var (value, shift) = (UInt64(0), UInt64(0))
@@ -80,7 +80,7 @@ struct ProtobufReader {
 }
 
 extension ProtobufReader.Field {
-  /// The contents of a field that is bytes, a text or a message.
+  /// Returns the contents of a field that is data, text or a message.
   func contents(_ what: String) throws(FormatError) -> ByteCursor {
     guard case .bytes(let cursor) = value else {
       throw FormatError(.itemBlob, .malformed, "\(what) has the wrong wire type", offset: offset)
@@ -88,7 +88,7 @@ extension ProtobufReader.Field {
     return cursor
   }
 
-  /// The value of a field that is an `int32`: a negative one is written with all of its 64 bits.
+  /// Returns the value of an `int32` field; a negative number is stored with 64 bits.
   func number(_ what: String) throws(FormatError) -> Int32 {
     guard case .varint(let bits) = value, let number = Int32(exactly: Int64(bitPattern: bits)) else {
       throw FormatError(.itemBlob, .malformed, "\(what) is not a number of 32 bits", offset: offset)
@@ -96,7 +96,7 @@ extension ProtobufReader.Field {
     return number
   }
 
-  /// The value of a field that is a text.
+  /// Returns the value of a text field.
   package func text(_ what: String) throws(FormatError) -> String {
     guard let text = String(utf8: try contents(what).rest) else {
       throw FormatError(.itemBlob, .malformed, "\(what) is not UTF-8", offset: offset)
@@ -104,11 +104,11 @@ extension ProtobufReader.Field {
     return text
   }
 
-  /// The bytes of a field, copied.
+  /// Returns a copy of a field's bytes.
   func bytes(_ what: String) throws(FormatError) -> [UInt8] { Array(try contents(what).rest) }
 }
 
-/// Puts the fields of one message behind each other.
+/// Writes the fields of a protocol buffer message.
 struct ProtobufWriter {
   private(set) var bytes: [UInt8] = []
 

@@ -1,9 +1,9 @@
 import Basics
 
-/// Writes a small binary property list as `NSKeyedArchiver` lays one out: each container before what it holds, of a
-/// dictionary all keys before the values, and no text stored once for two places.
+/// Writes a small binary property list with the layout of `NSKeyedArchiver`: containers before their contents, all keys
+/// of a dictionary before its values, and repeated texts stored repeatedly.
 struct UnsharedPlistWriter {
-  /// More than an archive of one box has; a reference is one byte.
+  /// The most objects, more than an archived box has. It lets a reference fit into one byte.
   static let maximumObjectCount = 256
 
   private var objects: [[UInt8]] = []
@@ -24,6 +24,8 @@ struct UnsharedPlistWriter {
     return bytes
   }
 
+  /// Writes a value.
+  ///
   /// - Returns: The object's index.
   private mutating func write(_ value: PropertyValue) throws(FormatError) -> Int {
     let index = objects.count
@@ -66,7 +68,7 @@ struct UnsharedPlistWriter {
 
   private static func bytes(of value: UInt64, width: Int) -> [UInt8] { bigEndianBytes(value).suffix(width) }
 
-  /// 1, 2, 4 or 8 bytes.
+  /// Returns the number of bytes for a number: 1, 2, 4 or 8.
   private static func width(of value: UInt64) -> Int {
     switch value {
     case ...0xFF: 1

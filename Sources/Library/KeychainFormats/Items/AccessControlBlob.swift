@@ -1,35 +1,37 @@
 import Basics
 
-/// A sealed item with an access-control list (version 6): only the device that made it can open it, and no backup has it.
+/// An encrypted item with an access-control list (version 6). Only its own device can decrypt it, and no backup
+/// contains it.
 ///
 /// All integers are little-endian: version, length and DER of the protection value, length and DER of a dictionary with
 /// the wrapped key (`d1`) and the key store's reference key (`d2`), ciphertext, tag.
 ///
 /// Source: Apple `SecDbKeychainItem.m` (`ks_encrypt_acl`, `ks_decrypt_data`).
 public struct AccessControlBlob: Sendable, Hashable {
-  /// The version number in the blob's first word, without the bit of the static vector.
+  /// The version number in the blob's first word, without the bit for the static vector.
   public static let version: UInt32 = 6
 
-  /// The top bit of the first word: a fixed initialization vector, and `authenticatedHeader` as additional data.
+  /// Whether the top bit of the first word is set: a fixed initialization vector, and `authenticatedHeader` as
+  /// additional data.
   public let hasStaticIV: Bool
-  /// The protection code, `ak` for example, as DER; kept as it came.
+  /// The DER of the protection code, unchanged.
   private let protectionDER: [UInt8]
-  /// The dictionary of the keys as DER; kept as it came.
+  /// The DER of the dictionary of keys, unchanged.
   private let keysDER: [UInt8]
-  /// The code of the protection class, `ak` for example.
+  /// The code of the protection class, such as `ak`.
   public let protection: String
   /// `d1`: the item's key, wrapped by the class key.
   public let wrappedKey: [UInt8]
-  /// `d2`: the reference key, whose external data holds the access-control list.
+  /// `d2`: the reference key, whose external data contains the access-control list.
   public let referenceKey: [UInt8]
-  /// The sealed attributes and secret. Nothing outside the device's key store opens them.
+  /// The encrypted attributes and secret. Only the device's key store can decrypt them.
   public let ciphertext: [UInt8]
-  /// Sixteen bytes.
+  /// The authentication tag, 16 bytes.
   public let tag: [UInt8]
 
-  /// Reads a sealed item as the database holds it.
+  /// Reads an encrypted item of a database.
   ///
-  /// - Throws: `.unsupportedVersion` for every version but 6, `.malformed`, `.truncated` and `.overLimit`.
+  /// - Throws: `.unsupportedVersion` for versions other than 6, `.malformed`, `.truncated` and `.overLimit`.
   public init(parsing bytes: [UInt8]) throws(FormatError) {
     self = try bytes.withRawBytes { (buffer: UnsafeRawBufferPointer) throws(FormatError) -> AccessControlBlob in
       try AccessControlBlob(ByteCursor(buffer, format: .itemBlob))
@@ -60,9 +62,9 @@ public struct AccessControlBlob: Sendable, Hashable {
     (ciphertext, tag) = try cursor.takeSealedRest()
   }
 
-  /// Creates a blob of what was sealed.
+  /// Creates a blob from encrypted data.
   ///
-  /// - Throws: `.unencodable` for a tag that is not sixteen bytes.
+  /// - Throws: `.unencodable` if the tag does not have 16 bytes.
   public init(
     hasStaticIV: Bool, protection: String, wrappedKey: [UInt8], referenceKey: [UInt8], ciphertext: [UInt8],
     tag: [UInt8]
@@ -80,7 +82,7 @@ public struct AccessControlBlob: Sendable, Hashable {
     keysDER = try DERPropertyList.encode(.dictionary(["d1": .data(wrappedKey), "d2": .data(referenceKey)]))
   }
 
-  /// Everything through the second length word, which is authenticated where `hasStaticIV` is set.
+  /// The bytes up to the second length word, which are authenticated if `hasStaticIV` is set.
   public var authenticatedHeader: [UInt8] {
     var header: [UInt8] = []
     header.append(littleEndian: BlobVersionWord(number: Self.version, hasStaticIV: hasStaticIV).rawValue)
@@ -90,7 +92,7 @@ public struct AccessControlBlob: Sendable, Hashable {
     return header
   }
 
-  /// The blob's bytes; of a blob that was read, the same bytes.
+  /// Returns the blob's bytes, which equal the original ones if the blob was read.
   public func serialized() -> [UInt8] { authenticatedHeader + keysDER + ciphertext + tag }
 
   private static func takeCounted(

@@ -1,10 +1,10 @@
 public import Basics
 
-/// Values by the codes of attributes: what an item is made of, and what is asked or changed of one.
+/// Values by attribute code: the content of an item, a query or a change.
 ///
-/// An item has about ten attributes. At that size two arrays side by side take a third of a dictionary's memory, and going
-/// through the codes finds a value sooner than hashing one does; what has many more is looked up in an index. The values of
-/// an item that was read lie side by side as bytes until one of them is changed.
+/// An item has about ten attributes. At that size, two parallel arrays take a third of a dictionary's memory, and a
+/// linear search is faster than hashing. Larger maps have an index. The values of an item that was read are stored as
+/// packed bytes until one of them changes.
 public struct AttributeMap<Value: AttributeMapValue> {
   @usableFromInline
   enum Contents {
@@ -14,22 +14,22 @@ public struct AttributeMap<Value: AttributeMapValue> {
 
   @usableFromInline private(set) var codes: [AttributeCode] = []
   @usableFromInline private(set) var contents = Contents.values([])
-  /// Where each code stands, once there are more than are gone through.
+  /// The index of each code, once there are too many codes for a linear search.
   @usableFromInline private(set) var places: [AttributeCode: Int]?
 
-  /// More than an item of any kind has: whoever makes one with thousands wants lookups to take long.
+  /// The most codes for a linear search, more than any kind of item has. A crafted item may have thousands.
   private static var longestWalk: Int { 48 }
 
   /// Creates an empty map.
   public init() {}
 
-  /// Creates a map of no more codes than are gone through, no two of them the same.
+  /// Creates a map with distinct codes, few enough for a linear search.
   init(_ codes: [AttributeCode], packed: Value.Packed) {
     self.codes = codes
     contents = .packed(packed)
   }
 
-  /// Creates a map of pairs; where a code occurs twice the last wins.
+  /// Creates a map from pairs; if a code occurs twice, the last value counts.
   public init(_ pairs: some Sequence<(key: AttributeCode, value: Value)>) {
     reserveCapacity(pairs.underestimatedCount)
     for (code, value) in pairs { self[code] = value }
@@ -38,7 +38,7 @@ public struct AttributeMap<Value: AttributeMapValue> {
   /// The codes, in the order in which they were added.
   @inlinable public var keys: [AttributeCode] { codes }
 
-  /// The value for a code; `nil` if the map has none. Setting `nil` removes the code.
+  /// The value for a code, or `nil` if the map does not contain it. Setting `nil` removes the code.
   public subscript(code: AttributeCode) -> Value? {
     @inlinable get { place(of: code).map(value) }
     set {
@@ -51,9 +51,9 @@ public struct AttributeMap<Value: AttributeMapValue> {
     }
   }
 
-  /// Sets a value where the code has none yet.
+  /// Adds a value if the code has none yet.
   ///
-  /// - Returns: Whether it had none.
+  /// - Returns: Whether the value was added.
   @discardableResult
   mutating func insert(_ value: Value, forKey code: AttributeCode) -> Bool {
     guard place(of: code) == nil else { return false }
@@ -61,7 +61,7 @@ public struct AttributeMap<Value: AttributeMapValue> {
     return true
   }
 
-  /// Makes room for so many.
+  /// Reserves space for a number of values.
   public mutating func reserveCapacity(_ count: Int) {
     change { codes, values in
       codes.reserveCapacity(count)
@@ -69,21 +69,21 @@ public struct AttributeMap<Value: AttributeMapValue> {
     }
   }
 
-  /// Keeps the values as bytes until one is changed, where each of them can be kept so.
+  /// Stores the values as packed bytes until one changes, if all of them can be packed.
   mutating func pack() {
     guard case .values(let values) = contents, let packed = Value.Packed(values) else { return }
     contents = .packed(packed)
   }
 
-  /// The values where they are kept so.
+  /// The packed values, or `nil` if they are not packed.
   var packed: Value.Packed? { if case .packed(let packed) = contents { packed } else { nil } }
 
-  /// Has the values at hand, for whoever asks for all of them more than once.
+  /// Unpacks the values, for a caller that reads all of them more than once.
   mutating func unpack() {
     if case .packed(let packed) = contents { contents = .values(codes.indices.map { packed[$0] }) }
   }
 
-  /// Whether both are kept as the same bytes under the same codes.
+  /// Returns whether both maps store the same packed bytes under the same codes.
   func isKeptAlike(_ other: Self) -> Bool { packed != nil && codes == other.codes && packed == other.packed }
 
   @inlinable func place(of code: AttributeCode) -> Int? {
@@ -98,7 +98,7 @@ public struct AttributeMap<Value: AttributeMapValue> {
     }
   }
 
-  /// Both arrays, each held by nobody else meanwhile.
+  /// Calls a closure with both arrays, uniquely referenced so that changes do not copy them.
   private mutating func change(_ body: (inout [AttributeCode], inout [Value]) -> Void) {
     unpack()
     guard case .values(var values) = contents else { return }
@@ -117,7 +117,7 @@ public struct AttributeMap<Value: AttributeMapValue> {
     places = Dictionary(uniqueKeysWithValues: zip(codes, codes.indices))
   }
 
-  /// The last one takes its place.
+  /// Removes a value and moves the last one to its place.
   private mutating func remove(at place: Int) {
     places?[codes[place]] = nil
     change { codes, values in
@@ -131,14 +131,14 @@ public struct AttributeMap<Value: AttributeMapValue> {
 }
 
 extension AttributeMap: RandomAccessCollection {
-  /// The place of the first.
+  /// The index of the first pair.
   @inlinable public var startIndex: Int { 0 }
-  /// The place behind the last.
+  /// The index after the last pair.
   @inlinable public var endIndex: Int { codes.count }
-  /// A code with its value.
+  /// The code and the value at an index.
   @inlinable public subscript(place: Int) -> (key: AttributeCode, value: Value) { (codes[place], value(at: place)) }
 
-  /// The pairs that fulfil a condition.
+  /// Returns the pairs that satisfy a condition.
   public func filter(
     _ isIncluded: ((key: AttributeCode, value: Value)) throws -> Bool
   ) rethrows -> AttributeMap {
@@ -147,14 +147,14 @@ extension AttributeMap: RandomAccessCollection {
     return map
   }
 
-  /// Adds others; `combine` decides where a code is there already, of its value and the other one.
+  /// Adds other values; `combine` merges the existing and the new value of a code.
   public mutating func merge(
     _ others: AttributeMap, uniquingKeysWith combine: (Value, Value) throws -> Value
   ) rethrows {
     for (code, value) in others { self[code] = try self[code].map { try combine($0, value) } ?? value }
   }
 
-  /// The same codes with other values.
+  /// Returns a map of the same codes with transformed values.
   public func mapValues<Other>(_ transform: (Value) throws -> Other) rethrows -> AttributeMap<Other> {
     var map = AttributeMap<Other>()
     map.reserveCapacity(count)
@@ -164,7 +164,7 @@ extension AttributeMap: RandomAccessCollection {
 }
 
 extension AttributeMap: ExpressibleByDictionaryLiteral {
-  /// Creates a map of a literal; where a code occurs twice the last wins.
+  /// Creates a map from a literal; if a code occurs twice, the last value counts.
   public init(dictionaryLiteral elements: (AttributeCode, Value)...) {
     for (code, value) in elements { self[code] = value }
   }
@@ -174,18 +174,17 @@ extension AttributeMap: Sendable where Value: Sendable {}
 extension AttributeMap.Contents: Sendable where Value: Sendable {}
 
 extension AttributeMap: Equatable where Value: Equatable {
-  /// Whether both have the same codes with the same values, in whatever order.
+  /// Returns whether both have the same codes with the same values, in any order.
   public static func == (left: Self, right: Self) -> Bool {
     left.count == right.count && left.allSatisfy { right[$0.key] == $0.value }
   }
 }
 
-/// The codes of the item of each kind that was read last.
+/// The codes of the last item of each kind.
 private let lastCodes = Locked<[ItemKind: [AttributeCode]]>([:])
 
 extension AttributeMap {
-  /// Has its codes in the memory of the item of this kind that was read before it, where they are the same: those of a
-  /// keychain's items mostly are, in one order.
+  /// Shares the storage of the codes with the previous item of the same kind if they are equal, as they mostly are.
   mutating func shareCodes(amongItemsOf kind: ItemKind) {
     guard places == nil else { return }
     let own = codes
@@ -196,46 +195,48 @@ extension AttributeMap {
     }
   }
 
-  /// The same with codes that are known beforehand.
+  /// Shares the storage of known codes if they are equal.
   mutating func shareCodes(_ known: [AttributeCode]) { if codes == known { codes = known } }
 }
 
-/// What an `AttributeMap` can hold.
+/// A type that an `AttributeMap` can contain.
 public protocol AttributeMapValue {
-  /// In what form they take less memory than in an array.
+  /// A representation of several values that takes less memory than an array.
   associatedtype Packed: PackedAttributeValues = NeverPacked<Self> where Packed.Value == Self
 }
 
-/// Values in less memory than an array of them takes, each of which is made where it is asked for.
+/// A compact representation of several values. Each value is created when it is accessed.
 public protocol PackedAttributeValues: Sendable, Equatable {
-  /// What they are.
+  /// The type of the values.
   associatedtype Value
 
-  /// - Returns: `nil` if one of them cannot be kept so.
+  /// Packs values.
+  ///
+  /// - Returns: `nil` if one of the values cannot be packed.
   init?(_ values: [Value])
 
-  /// The value at a place, of which there is one.
+  /// The value at an index, which must exist.
   subscript(place: Int) -> Value { get }
 }
 
-/// Of values that are never kept otherwise: there are none.
+/// The packed representation of types that are never packed. It has no instances.
 public enum NeverPacked<Value>: PackedAttributeValues {
-  /// Keeps none.
+  /// Always returns `nil`.
   public init?(_ values: [Value]) { nil }
 
   public subscript(place: Int) -> Value { switch self {} }
 }
 
 extension SensitiveBytes: AttributeMapValue {
-  /// Kept without an array where it is the only one.
+  /// A single secret is stored without an array.
   public typealias Packed = LoneSensitiveBytes
 }
 
-/// The only secret of an item, as most items have it: an array of one takes as much memory as the secret.
+/// Storage for a single secret, as most items have: an array for it would take as much memory as the secret.
 public struct LoneSensitiveBytes: PackedAttributeValues {
   private let secret: SensitiveBytes
 
-  /// Keeps one.
+  /// Stores a single secret; `nil` if there is not exactly one.
   public init?(_ values: [SensitiveBytes]) {
     guard values.count == 1 else { return nil }
     secret = values[0]
@@ -249,6 +250,6 @@ public struct LoneSensitiveBytes: PackedAttributeValues {
 extension Array: AttributeMapValue where Element == UInt8 {}
 
 extension PropertyValue: AttributeMapValue {
-  /// Kept as bytes where an item was read.
+  /// The values of an item that was read are stored as bytes.
   public typealias Packed = PackedPropertyValues
 }

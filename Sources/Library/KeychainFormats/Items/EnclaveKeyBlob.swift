@@ -1,22 +1,22 @@
 import Basics
 
-/// The form in which CryptoKit gives out a private key of the Secure Enclave (`dataRepresentation`), and in which an app
-/// keeps it wherever it likes, often as a generic password: the key wrapped so that only the chip can use it.
+/// CryptoKit's representation of a private key in the Secure Enclave (`dataRepresentation`), which apps often store as
+/// a generic password. The key in it is wrapped so that only the same chip can use it.
 ///
-/// An OCTET STRING with one dictionary of Apple's DER in it: `ed`, with the access control `acl` that goes with the key,
-/// and `rk`, the key itself: among others its identifiers `bid` and `kid`, the public key `pub` as 04‖X‖Y, and the wrapped
-/// key material `rkm`. Apple does not document the form, so that other values may hold such a key as well; further
-/// members are accepted.
+/// It is an OCTET STRING with a dictionary in Apple's DER. The member `ed` contains the access control `acl` of the
+/// key. The member `rk` is the key itself, with its identifiers `bid` and `kid`, the public key `pub` as 04‖X‖Y, and
+/// the wrapped key material `rkm`. Apple does not document the format, so other values may also contain such a key;
+/// further members are accepted.
 ///
 /// Source: Apple Developer Forums, threads 119315 (such a value, printed) and 786223 (what it is).
 enum EnclaveKeyBlob {
-  /// More than a key with the longest access control takes, in bytes.
+  /// The most bytes, more than a key with the longest access control has.
   static let maximumByteCount = 16 << 10
-  /// The most dictionaries inside each other; the printed one has four.
+  /// The deepest nesting of dictionaries; the published value has four levels.
   static let maximumDepth = 8
   private static let publicKeyByteCount = 65
 
-  /// Whether bytes have this form, to the last one. Nothing of them is copied.
+  /// Returns whether bytes have this format. Nothing is copied.
   static func matches(_ bytes: UnsafeRawBufferPointer) -> Bool {
     guard bytes.count <= maximumByteCount, bytes.first == DERPropertyList.Tag.data else { return false }
     do throws(FormatError) {
@@ -44,8 +44,8 @@ enum EnclaveKeyBlob {
     return pub.contents.remaining == publicKeyByteCount && pub.contents.rest.first == 0x04
   }
 
-  /// Returns the members of a dictionary whose values are all plain (see `isPlain`); `nil` for any other element, or if
-  /// a key occurs twice.
+  /// Returns the members of a dictionary whose values are all plain (see `isPlain`), or `nil` if the element is not
+  /// such a dictionary or a key occurs twice.
   private static func members(
     of element: DERDecoder.Element, depth: Int, _ decoder: inout DERDecoder
   ) throws(FormatError) -> [AttributeCode: DERDecoder.Element]? {
@@ -75,7 +75,7 @@ enum EnclaveKeyBlob {
 }
 
 extension KeychainItem {
-  /// Whether the item is a password whose value has the form of a CryptoKit key of the Secure Enclave.
+  /// Whether the item is a password whose value has the format of a CryptoKit key in the Secure Enclave.
   public var holdsEnclaveKey: Bool {
     switch kind {
     case .genericPassword, .internetPassword: secret?.withBytes(EnclaveKeyBlob.matches) ?? false

@@ -1,13 +1,13 @@
 import Basics
 
-/// One sealed keychain item: the class whose key opens it, its own key wrapped by that one, and the AES-256-GCM result.
+/// An encrypted keychain item: its class, its own key wrapped with the class key, and the result of AES-256-GCM.
 ///
-/// Versions 2 and 3, which backups and the databases of iOS 5 to 10 hold. All integers are little-endian:
-/// version, class, length of the wrapped key, wrapped key, ciphertext, tag of sixteen bytes.
+/// Versions 2 and 3, as in backups and in the databases of iOS 5 to 10. All integers are little-endian: version, class,
+/// length of the wrapped key, wrapped key, ciphertext, tag of 16 bytes.
 ///
 /// Source: Apple `SecItemDb.c` and `SecDbKeychainItem.m` (`ks_encrypt_data`, `ks_decrypt_data`).
 public struct ItemBlob: Sendable, Hashable {
-  /// How the plaintext is encoded.
+  /// The encoding of the plaintext.
   public enum Version: UInt32, Sendable, Hashable {
     /// A property list (iOS 5 and 6).
     case v2 = 2
@@ -15,33 +15,33 @@ public struct ItemBlob: Sendable, Hashable {
     case v3 = 3
   }
 
-  /// The version, which decides how the plaintext is encoded.
+  /// The version, which determines the encoding of the plaintext.
   public let version: Version
-  /// Whether the version word's top bit is set: a fixed initialization vector of twelve bytes and
-  /// `authenticatedHeader` as additional data. Clear in backups, where the vector is empty and nothing is added.
+  /// Whether the version word's top bit is set: a fixed initialization vector of 12 bytes, and `authenticatedHeader` as
+  /// additional data. In backups the bit is clear: the vector is empty, and there is no additional data.
   public let hasStaticIV: Bool
-  /// The number as it stands; a device's own copy may carry a key generation in its upper bits.
+  /// The class as stored; the upper bits may contain a key generation in a device's own copy.
   public let keyClass: KeyClass
-  /// Forty bytes for a symmetric class key, seventy-two for a Curve25519 one.
+  /// The wrapped key: 40 bytes for a symmetric class key, 72 for a Curve25519 one.
   public let wrappedKey: [UInt8]
-  /// The sealed dictionary, as long as its plaintext.
+  /// The encrypted dictionary, as long as its plaintext.
   public let ciphertext: [UInt8]
-  /// Sixteen bytes.
+  /// The authentication tag, 16 bytes.
   public let tag: [UInt8]
 
-  /// The two lengths that a wrapped key can have, in bytes: RFC 3394 adds 8 to the key's 32, Curve25519 a public key of
-  /// 32.
+  /// The two possible lengths of a wrapped key, in bytes: RFC 3394 adds 8 bytes to the key's 32, and Curve25519 also
+  /// adds a public key of 32 bytes.
   static let wrappedKeyByteCounts = [40, 72]
   /// The length of a GCM tag, in bytes.
   public static let tagByteCount = 16
-  /// The most bytes of a sealed item: 72 MiB, so that a secret of 64 MiB fits whatever stands beside it. Nearly all
-  /// items are a few kilobytes; an archive that claims more than this is not believed.
+  /// The most bytes of an encrypted item: 72 MiB, for a secret of 64 MiB with its attributes. Almost all items have a
+  /// few kilobytes.
   public static let maximumByteCount = DERPropertyList.maximumByteCount
 
-  /// Reads a sealed item as a backup or a database holds it.
+  /// Reads an encrypted item of a backup or a database.
   ///
-  /// - Throws: `.unsupportedVersion` for every version but 2 and 3, `.malformed` for a wrapped key that is not 40 or 72
-  ///   bytes, `.truncated` and `.overLimit`.
+  /// - Throws: `.unsupportedVersion` for versions other than 2 and 3, `.malformed` if the wrapped key does not have 40
+  ///   or 72 bytes, `.truncated` and `.overLimit`.
   public init(parsing bytes: [UInt8]) throws(FormatError) {
     self = try bytes.withRawBytes { (buffer: UnsafeRawBufferPointer) throws(FormatError) -> ItemBlob in
       try ItemBlob(ByteCursor(buffer, format: .itemBlob))
@@ -65,9 +65,9 @@ public struct ItemBlob: Sendable, Hashable {
     (ciphertext, tag) = try cursor.takeSealedRest()
   }
 
-  /// Creates a blob of what was sealed.
+  /// Creates a blob from encrypted data.
   ///
-  /// - Throws: `.unencodable` for a wrapped key that is not 40 or 72 bytes or a tag that is not 16.
+  /// - Throws: `.unencodable` if the wrapped key does not have 40 or 72 bytes or the tag does not have 16.
   public init(
     version: Version = .v3, hasStaticIV: Bool, keyClass: KeyClass, wrappedKey: [UInt8], ciphertext: [UInt8],
     tag: [UInt8]
@@ -86,13 +86,13 @@ public struct ItemBlob: Sendable, Hashable {
     self.tag = tag
   }
 
-  /// The twelve bytes before the wrapped key, which are authenticated where `hasStaticIV` is set.
+  /// The 12 bytes before the wrapped key, which are authenticated if `hasStaticIV` is set.
   public var authenticatedHeader: [UInt8] {
     Self.authenticatedHeader(
       version: version, hasStaticIV: hasStaticIV, keyClass: keyClass, wrappedKeyByteCount: wrappedKey.count)
   }
 
-  /// The header of a blob that is about to be sealed.
+  /// Returns the header of a new blob.
   public static func authenticatedHeader(
     version: Version, hasStaticIV: Bool, keyClass: KeyClass, wrappedKeyByteCount: Int
   ) -> [UInt8] {
@@ -103,24 +103,24 @@ public struct ItemBlob: Sendable, Hashable {
     return header
   }
 
-  /// The blob's bytes; of a blob that was read, the same bytes.
+  /// Returns the blob's bytes, which equal the original ones if the blob was read.
   public func serialized() -> [UInt8] {
     let parts = [authenticatedHeader, wrappedKey, ciphertext, tag]
     var bytes: [UInt8] = []
-    // As long as it is: a keychain holds very many of them.
+    // The exact size is reserved, because a keychain contains very many blobs.
     bytes.reserveCapacity(parts.reduce(0) { $0 + $1.count })
     for part in parts { bytes += part }
     return bytes
   }
 
-  /// The version number at the front of a blob of any version; `nil` for fewer than four bytes.
+  /// Returns the version number of a blob of any version, or `nil` if there are fewer than four bytes.
   public static func versionNumber(of bytes: [UInt8]) -> UInt32? {
     guard bytes.count >= 4 else { return nil }
     return (Array(bytes[..<4].reversed()).bigEndianWord).map { $0 & BlobVersionWord.numberMask }
   }
 }
 
-/// The first word of every sealed item: a version number, and in bit 31 whether the fixed vector was used.
+/// The first word of every encrypted item: a version number, and in bit 31 whether the fixed vector was used.
 struct BlobVersionWord {
   static let numberMask: UInt32 = 0x7FFF_FFFF
 
@@ -143,7 +143,7 @@ struct BlobVersionWord {
 
   var rawValue: UInt32 { number | (hasStaticIV ? ~Self.numberMask : 0) }
 
-  /// Why a version that this project does not open is not opened.
+  /// The error for a version that cannot be decrypted.
   var unsupported: FormatError {
     let reason =
       switch number {
@@ -160,7 +160,7 @@ struct BlobVersionWord {
 }
 
 extension ByteCursor {
-  /// Everything to the end: ciphertext of any length, then the tag.
+  /// Reads all remaining bytes: ciphertext of any length, then the tag.
   mutating func takeSealedRest() throws(FormatError) -> (ciphertext: [UInt8], tag: [UInt8]) {
     guard remaining >= ItemBlob.tagByteCount else {
       throw FormatError(.itemBlob, .truncated, "the tag of 16 bytes does not fit", offset: offset)
@@ -170,25 +170,25 @@ extension ByteCursor {
   }
 }
 
-/// One sealed keychain item as iOS 4 wrote it (version 0): its secret alone, without attributes and without a tag.
+/// An encrypted keychain item of iOS 4 (version 0): only its secret, without attributes and without a tag.
 ///
-/// Little-endian: version, class, the item's key wrapped in forty bytes, then AES-256-CBC with a zero vector and PKCS#7
+/// Little-endian: version, class, the item's wrapped key of 40 bytes, then AES-256-CBC with a zero vector and PKCS#7
 /// padding. Source: iphone-dataprotection, `keychain/keychain4.py`.
 public struct LegacyItemBlob: Sendable, Hashable {
-  /// The class whose key opens the secret.
+  /// The class whose key decrypts the item's key.
   public let keyClass: KeyClass
-  /// Forty bytes.
+  /// The wrapped key, 40 bytes.
   public let wrappedKey: [UInt8]
-  /// Whole blocks of sixteen bytes, at least one.
+  /// The ciphertext: whole blocks of 16 bytes, at least one.
   public let ciphertext: [UInt8]
 
   private static let wrappedKeyByteCount = 40
   private static let blockByteCount = 16
 
-  /// Reads a sealed secret as a backup of iOS 4 holds it.
+  /// Reads an encrypted secret of a backup of iOS 4.
   ///
-  /// - Throws: `.unsupportedVersion` for every version but 0, `.truncated`, `.malformed` for a ciphertext that is not whole
-  ///   blocks, `.overLimit`.
+  /// - Throws: `.unsupportedVersion` for versions other than 0, `.malformed` if the ciphertext does not consist of
+  ///   whole blocks, `.truncated` and `.overLimit`.
   public init(parsing bytes: [UInt8]) throws(FormatError) {
     self = try bytes.withRawBytes { (buffer: UnsafeRawBufferPointer) throws(FormatError) -> LegacyItemBlob in
       var cursor = ByteCursor(buffer, format: .itemBlob)

@@ -1,17 +1,17 @@
 public import Basics
 
-/// One keychain item in clear: its kind, its attributes with the types they had, and its secrets apart from them.
+/// A decrypted keychain item: its kind, its attributes with their original types, and its secrets separately.
 ///
-/// Attributes this project does not know survive reading and writing. Printing an item shows no value of it.
+/// Unknown attributes are preserved. The description of an item contains no values.
 public struct KeychainItem: Sendable, CustomStringConvertible, CustomReflectable {
-  /// Everything but the secrets. An absent attribute has no entry; `null` is never stored.
+  /// All attributes except the secrets. An absent attribute has no entry; `null` is never stored.
   public var attributes: AttributeMap<PropertyValue>
-  /// The values of attributes flagged D: `v_Data` and, of internet passwords, `binn bini bin0…bin3`.
+  /// The values of attributes flagged D: `v_Data` and, for internet passwords, `binn bini bin0…bin3`.
   public var secrets: AttributeMap<SensitiveBytes>
-  /// The kind, which decides what attributes there are and which of them are secrets.
+  /// The kind, which determines the possible attributes and which of them are secrets.
   public var kind: ItemKind
 
-  /// Creates an item; what is a secret of its kind belongs into `secrets` alone.
+  /// Creates an item. Attributes that are secrets of its kind must be in `secrets` only.
   public init(
     kind: ItemKind, attributes: AttributeMap<PropertyValue> = [:], secrets: AttributeMap<SensitiveBytes> = [:]
   ) {
@@ -20,26 +20,26 @@ public struct KeychainItem: Sendable, CustomStringConvertible, CustomReflectable
     self.secrets = secrets
   }
 
-  /// Whether it was read from the same bytes as another one, attribute for attribute. Items that are otherwise equal may not
-  /// have been.
+  /// Returns whether both items were read from the same bytes, attribute for attribute; `false` is possible for equal
+  /// items.
   package func wasReadAlike(_ other: KeychainItem) -> Bool {
     kind == other.kind && attributes.isKeptAlike(other.attributes) && secrets.keys == other.secrets.keys
       && zip(secrets, other.secrets).allSatisfy { $0.value.constantTimeEquals($1.value) }
   }
 
-  /// Keeps it in as little memory as there is for it, until it is changed: for an item that is held.
+  /// Packs the item into as little memory as possible until it is changed.
   package mutating func pack() {
     attributes.pack()
     secrets.pack()
   }
 
-  /// Whether it is kept so.
+  /// Whether the item is packed.
   package var isPacked: Bool { attributes.packed != nil }
 
-  /// Has its values at hand, for whoever asks for all of them more than once.
+  /// Unpacks the attributes, for a caller that reads all of them more than once.
   package mutating func unpack() { attributes.unpack() }
 
-  /// The value of a non-secret attribute; `nil` if the item does not have it. Setting `nil` removes the attribute.
+  /// The value of a non-secret attribute, or `nil` if the item does not have it. Setting `nil` removes the attribute.
   public subscript(code: AttributeCode) -> PropertyValue? {
     get { attributes[code] }
     set { attributes[code] = newValue }
@@ -51,21 +51,21 @@ public struct KeychainItem: Sendable, CustomStringConvertible, CustomReflectable
     set { secrets[.valueData] = newValue }
   }
 
-  /// The protection class its `pdmn` attribute names; `nil` if it is absent or unknown.
+  /// The protection class in the `pdmn` attribute, or `nil` if it is absent or unknown.
   public var protection: ProtectionClass? {
     get { attributes[.protection]?.stringValue.flatMap(ProtectionClass.init(rawValue:)) }
     set { attributes[.protection] = newValue.map { .string($0.rawValue) } }
   }
 
-  /// The access group (`agrp`): which apps share the item, `ABCDE12345.org.example.app` for example.
+  /// The access group (`agrp`) of apps that share the item, such as `ABCDE12345.org.example.app`.
   public var accessGroup: String? { attributes[.accessGroup]?.stringValue }
-  /// True for `sync` 1: the item travels by iCloud Keychain, and a restore removes none that the target has.
+  /// Whether iCloud Keychain synchronizes the item (`sync` is 1). A restore does not remove such items from the target.
   public var isSynchronizable: Bool { attributes[.synchronizable]?.integerValue == 1 }
-  /// True for `tomb` 1: the item was deleted, and what is left of it tells other devices so.
+  /// Whether the item is a tombstone (`tomb` is 1), which informs other devices of a deletion.
   public var isTombstone: Bool { attributes[.tombstone]?.integerValue == 1 }
-  /// The date of the last change (`mdat`), which decides between two items of one primary key.
+  /// The date of the last change (`mdat`), which decides between two items with the same primary key.
   public var modificationDate: KeychainDate? { attributes[.modificationDate]?.dateValue }
-  /// The date the item was made (`cdat`).
+  /// The creation date (`cdat`).
   public var creationDate: KeychainDate? { attributes[.creationDate]?.dateValue }
 
   public var description: String { "<\(kind.reportName), \(attributes.count) attributes>" }
@@ -73,20 +73,25 @@ public struct KeychainItem: Sendable, CustomStringConvertible, CustomReflectable
 }
 
 extension KeychainItem {
-  /// Reads a decrypted item of blob version 3: one DER dictionary with string keys that takes up all of the bytes.
+  /// Reads a decrypted item of blob version 3: one DER dictionary with string keys and nothing after it.
   ///
-  /// Secrets are copied into `SensitiveBytes` and nowhere else. Malformed dates become 2001-03-24, as on a device.
+  /// Secrets are copied only into `SensitiveBytes`. Malformed dates become 2001-03-24, as on a device.
   /// - Parameters:
-  ///   - bytes: The plaintext of the blob. It stays with the caller, who wipes it.
-  ///   - kind: The kind of the table or array the item came from; it decides which attributes are secrets.
+  ///   - bytes: The plaintext of the blob. The caller has to wipe it.
+  ///   - kind: The kind of the item's table or array, which determines the secret attributes.
   /// - Throws: `.malformed`, `.truncated`, `.trailingBytes` or `.overLimit`, with the offset.
   public init(derDictionary bytes: UnsafeRawBufferPointer, kind: ItemKind) throws(FormatError) {
     try self.init(derDictionary: bytes, kind: kind, repairsDates: true)
   }
 
-  /// The same, or with malformed dates refused, as in the boxes of versions 7 and 8.
+  /// Reads a decrypted item, and optionally rejects malformed dates, as in the boxes of versions 7 and 8.
   ///
-  /// - Parameter packs: Whether it is held for a while (`pack`).
+  /// - Parameters:
+  ///   - bytes: The plaintext. The caller has to wipe it.
+  ///   - kind: The kind of the item.
+  ///   - repairsDates: Whether malformed dates are replaced instead of rejected.
+  ///   - packs: Whether to pack the item, because it stays in memory.
+  /// - Throws: `.malformed`, `.truncated`, `.trailingBytes` or `.overLimit`, with the offset.
   package init(
     derDictionary bytes: UnsafeRawBufferPointer, kind: ItemKind, repairsDates: Bool = true, packs: Bool = true
   ) throws(FormatError) {
@@ -101,7 +106,7 @@ extension KeychainItem {
     }
     self.init(kind: kind)
     attributes.reserveCapacity(try decoder.pairCount(in: dictionary.contents))
-    // Codes whose first value was a null, which leaves no other trace.
+    // The codes whose first value was null, which the item itself does not record.
     var absent: Set<AttributeCode> = []
     var contents = dictionary.contents
     while !contents.isAtEnd {
@@ -114,7 +119,7 @@ extension KeychainItem {
       } else {
         let value = try decoder.value(of: pair.value, depth: 2)
         guard absent.isEmpty || !absent.contains(code) else { continue }
-        // Where a code occurs twice the first wins.
+        // If a code occurs twice, the first value counts.
         if case .null = value {
           if attributes[code] == nil { absent.insert(code) }
         } else {
@@ -127,17 +132,17 @@ extension KeychainItem {
     secrets.shareCodes(Self.usualSecretCodes)
   }
 
-  /// Reads a decrypted item of blob version 3 from bytes that are wiped by their last holder.
+  /// Reads a decrypted item of blob version 3 from bytes that are wiped by their last owner.
   ///
-  /// - Throws: `FormatError` where the bytes are no DER dictionary with string keys, with the offset.
+  /// - Throws: `FormatError` with the offset if the bytes are not a DER dictionary with string keys.
   public init(derDictionary bytes: SensitiveBytes, kind: ItemKind) throws(FormatError) {
     self = try bytes.withBytes { (bytes) throws(FormatError) in try KeychainItem(derDictionary: bytes, kind: kind) }
   }
 
-  /// Of nearly every item's secrets.
+  /// The codes of almost every item's secrets.
   static let usualSecretCodes = [AttributeCode.valueData]
 
-  /// Data, or text as its UTF-8; a null stands for an absent secret.
+  /// Returns a secret that is data or text, or `nil` if it is null.
   private static func secret(
     of value: DERDecoder.Element, code: AttributeCode, decoder: DERDecoder
   ) throws(FormatError) -> SensitiveBytes? {
@@ -153,9 +158,9 @@ extension KeychainItem {
     }
   }
 
-  /// The item's plaintext for a blob of version 3, secrets included: byte for byte what was read, if nothing changed.
+  /// Returns the item's plaintext for a blob of version 3, secrets included; the original bytes if nothing has changed.
   ///
-  /// - Throws: `.unencodable` for a value DER has no form for, or a secret's code among the attributes.
+  /// - Throws: `.unencodable` for a value that DER cannot represent, or a secret's code among the attributes.
   public func derDictionary() throws(FormatError) -> SensitiveBytes {
     for code in attributes.keys where code.isSecret(in: kind) {
       throw FormatError(.item, .unencodable, "\(code.rawValue) is among the attributes but belongs to the secrets")
@@ -163,10 +168,9 @@ extension KeychainItem {
     return try ItemEncoder(keepsDateText: true).encode(attributes: attributes, secrets: secrets)
   }
 
-  /// The dictionary of the attributes' box of versions 7 and 8, without the entries that the box adds.
+  /// The attributes for a box of versions 7 and 8, without the entries that the box adds.
   ///
-  /// What the box holds of the item: attributes flagged C or U, those that may not be absent with their defaults, and
-  /// those that are not known here.
+  /// They are the attributes flagged C or U, required attributes with their defaults, and unknown attributes.
   package var boxedAttributes: AttributeMap<PropertyValue> {
     var boxed = attributes.filter { code, _ in AttributeTable.definition(of: code, in: kind) == nil }
     for definition in AttributeTable.definitions(of: kind) where definition.flags.isBoxed {
@@ -175,9 +179,9 @@ extension KeychainItem {
     return boxed
   }
 
-  /// The DER of a dictionary for one of the boxes of versions 7 and 8, in wiped memory.
+  /// Returns the DER of a dictionary for one of the boxes of versions 7 and 8, in memory that is wiped.
   ///
-  /// - Throws: `.unencodable` for a value DER has no form for.
+  /// - Throws: `.unencodable` for a value that DER cannot represent.
   package static func boxDictionary(
     _ attributes: AttributeMap<PropertyValue>, secrets: AttributeMap<SensitiveBytes> = [:]
   ) throws(FormatError) -> SensitiveBytes {
@@ -186,15 +190,16 @@ extension KeychainItem {
 }
 
 extension AttributeFlags {
-  /// Whether the attributes' box of versions 7 and 8 holds it.
+  /// Whether a box of versions 7 and 8 contains the attribute.
   fileprivate var isBoxed: Bool {
     !contains(.returnedAsData) && (contains(.encrypted) || contains(.authenticated))
   }
 }
 
 extension KeychainItem {
-  /// Whether its DER dictionary certainly can be written, in no more than so many bytes, and its digest's at all: told by
-  /// the sizes of the values, at a small part of the time. `false` leaves it open.
+  /// Returns whether the item's DER dictionary certainly can be encoded within a number of bytes, and its digest
+  /// encoding at all. It looks only at the sizes of values, which is much faster than encoding; `false` means that it
+  /// cannot tell.
   public func certainlyEncodes(within maximumByteCount: Int) -> Bool {
     var count = ItemEncoder.maximumOverhead
     let packed = attributes.packed
@@ -208,16 +213,17 @@ extension KeychainItem {
     return count <= maximumByteCount
   }
 
-  /// Whether its DER dictionary certainly reads as the same item, in whatever order. `false` leaves it open.
+  /// Whether encoding and decoding the item certainly gives the same item, in any order; `false` means that it cannot
+  /// tell.
   package var certainlySurvivesEncoding: Bool {
-    // In so many bytes there are no more values than are read.
+    // An encoding of this size cannot contain more values than the decoder accepts.
     isPacked && secrets.keys.allSatisfy { $0.isSecret(in: kind) }
       && certainlyEncodes(within: DERPropertyList.maximumValueCount)
   }
 }
 
 extension PropertyValue {
-  /// A bound, in bytes; `nil` if nothing simple says that the value can be written at all.
+  /// An upper bound in bytes, or `nil` if only encoding shows whether the value can be encoded.
   fileprivate var maximumEncodedByteCount: Int? {
     switch self {
     case .null, .boolean, .integer: 8
@@ -230,20 +236,21 @@ extension PropertyValue {
 }
 
 extension AttributeCode {
-  /// Whether an item of this kind keeps the attribute's value with its secrets (flag D).
+  /// Returns whether an item of this kind stores the attribute with its secrets (flag D).
   func isSecret(in kind: ItemKind) -> Bool {
     AttributeTable.secretCodes(of: kind).contains(self)
   }
 }
 
-/// Writes the dictionary of an item into memory that is wiped, its secrets straight from theirs.
+/// Encodes the dictionary of an item into memory that is wiped, without other copies of its secrets.
 struct ItemEncoder {
   let keepsDateText: Bool
 
-  /// The most that a pair has besides its code and its contents: three tags and three lengths of up to five bytes.
+  /// The most bytes of a pair in addition to its code and its contents: three tags and three lengths of up to five
+  /// bytes.
   static let maximumOverhead = 18
 
-  /// One pair: where everything up to the value's contents stands, and the contents where they are a secret.
+  /// A pair: the bytes before the value's contents, and the contents if they are secret.
   private struct Pair {
     var head: Range<Int>
     var secret: SensitiveBytes?
@@ -251,14 +258,14 @@ struct ItemEncoder {
     var byteCount: Int { head.count + (secret?.count ?? 0) }
   }
 
-  /// - Parameter attributes: No two with the same code.
+  /// - Parameter attributes: The attributes, with distinct codes.
   func encode(
     attributes: some Sequence<(key: AttributeCode, value: PropertyValue)>, secrets: AttributeMap<SensitiveBytes>
   ) throws(FormatError) -> SensitiveBytes {
     let encoder = DEREncoder(keepsDateText: keepsDateText)
     var pairs: [Pair] = []
     pairs.reserveCapacity(attributes.underestimatedCount + secrets.count)
-    // The heads of all pairs one after the other: an array for each would cost more than what is in it.
+    // The heads of all pairs share one array, because an array for each would cost more than its contents.
     var heads: [UInt8] = []
     var contents: [UInt8] = []
     func appendPair(_ secret: SensitiveBytes?) {
@@ -278,7 +285,7 @@ struct ItemEncoder {
       DEREncoder.appendHeader(DERPropertyList.Tag.data, count: secret.count, to: &contents)
       appendPair(secret)
     }
-    // The keys differ and none begins another, so no comparison ever reaches a value.
+    // The keys are distinct and none is a prefix of another, so a comparison never reaches a value.
     pairs.sort { heads[$0.head].lexicographicallyPrecedes(heads[$1.head]) }
     let count = pairs.reduce(0) { $0 + $1.byteCount }
     var head: [UInt8] = []
@@ -301,21 +308,22 @@ struct ItemEncoder {
 }
 
 extension KeychainItem {
-  /// The dictionary whose SHA-1 is the item's primary-key digest and whose SHA-256 gives its derived UUID.
+  /// Returns the dictionary whose SHA-1 is the item's primary-key digest and whose SHA-256 gives its derived UUID.
   ///
-  /// All attributes flagged P. An absent one that may not be absent counts with its default; an absent `vwht`, `tkid`
-  /// or `ggrp` is left out. Dates count by their seconds. Source: Apple `SecDbItem.c` (`SecDbItemCopyPrimaryKey`).
-  /// - Throws: `.unencodable` for a value DER has no form for.
+  /// It contains all attributes flagged P. Absent required attributes have their defaults; an absent `vwht`, `tkid` or
+  /// `ggrp` is omitted. Dates are encoded from their seconds. Source: Apple `SecDbItem.c` (`SecDbItemCopyPrimaryKey`).
+  /// - Throws: `.unencodable` for a value that DER cannot represent.
   public func primaryKeyEncoding() throws(FormatError) -> [UInt8] {
     let encoded = try ItemEncoder(keepsDateText: false).encode(
       attributes: attributesWithDefaults(flagged: .primaryKey), secrets: [:])
     return encoded.withBytes { Array($0) }
   }
 
-  /// The dictionary whose SHA-1 is the item's stored digest (`sha1`): all attributes flagged H, the secret among them.
+  /// Returns the dictionary whose SHA-1 is the item's stored digest (`sha1`): all attributes flagged H, including the
+  /// secret.
   ///
   /// Source: Apple `SecDbItem.c` (`SecDbItemGetSHA1`).
-  /// - Throws: `.unencodable` for a value DER has no form for.
+  /// - Throws: `.unencodable` for a value that DER cannot represent.
   public func digestEncoding() throws(FormatError) -> SensitiveBytes {
     let secrets = self.secrets.filter { code, _ in
       AttributeTable.definition(of: code, in: kind)?.flags.contains(.inDigest) ?? false
@@ -333,7 +341,7 @@ extension KeychainItem {
 }
 
 extension AttributeDefinition {
-  /// The value to assume if a required attribute is absent; `nil` if the attribute is optional.
+  /// The value to assume if a required attribute is absent, or `nil` if the attribute is optional.
   ///
   /// Source: Apple `SecDbItem.c` (`SecDbAttrCopyDefaultValue`).
   public var defaultValue: PropertyValue? {
@@ -348,13 +356,15 @@ extension AttributeDefinition {
 }
 
 extension KeychainItem {
-  /// Reads an item directly into its packed form; `nil` if only `init(derDictionary:)` can read it or report its error.
+  /// Reads an item directly into its packed form, or returns `nil` if only `init(derDictionary:)` can read it or report
+  /// its error.
   package init?(packing bytes: UnsafeRawBufferPointer, kind: ItemKind) {
     var all = PlainDER(bytes)
     guard let dictionary = all.next(), dictionary.tag == DERPropertyList.Tag.dictionary, all.rest.isEmpty else {
       return nil
     }
-    // Keys have the most, 37 in backups of fixtures; with more than these the elements would not lie on the stack.
+    // Key items have the most attributes, 37 in the fixtures. With a larger capacity, the elements would not be on the
+    // stack.
     let maximumCount = 42
     var secrets: AttributeMap<SensitiveBytes> = [:]
     let attributes = withUnsafeTemporaryAllocation(of: PlainDER.Element.self, capacity: maximumCount) {
@@ -387,7 +397,7 @@ extension KeychainItem {
 extension KeychainItem {
   /// Reads a decrypted item of blob version 2: one binary property list, a dictionary with string keys.
   ///
-  /// Secrets are copied into `SensitiveBytes` and nowhere else.
+  /// Secrets are copied only into `SensitiveBytes`.
   /// - Throws: `.malformed`, `.truncated`, `.unsupportedVersion` or `.overLimit`, with the offset.
   public init(plistDictionary bytes: UnsafeRawBufferPointer, kind: ItemKind) throws(FormatError) {
     let document = try BinaryPlistReader(bytes, limits: .item)
@@ -414,16 +424,16 @@ extension KeychainItem {
     }
   }
 
-  /// Reads a decrypted item of blob version 2 from bytes that are wiped by their last holder.
+  /// Reads a decrypted item of blob version 2 from bytes that are wiped by their last owner.
   ///
-  /// - Throws: `FormatError` where the bytes are no property list of a dictionary, with the offset.
+  /// - Throws: `FormatError` with the offset if the bytes are not a property list with a dictionary.
   public init(plistDictionary bytes: SensitiveBytes, kind: ItemKind) throws(FormatError) {
     self = try bytes.withBytes { (buffer: UnsafeRawBufferPointer) throws(FormatError) -> KeychainItem in
       try KeychainItem(plistDictionary: buffer, kind: kind)
     }
   }
 
-  /// Data, or an ASCII text as its bytes.
+  /// Returns a secret that is data or ASCII text, or `nil` if it is null.
   private static func secret(
     at index: Int, code: AttributeCode, of document: BinaryPlistReader
   ) throws(FormatError) -> SensitiveBytes? {

@@ -1,39 +1,38 @@
 import Basics
 
-/// The values of an item's attributes side by side: where each of them begins, and of each its type and its bytes.
+/// The values of an item's attributes in one array: the offset of each value, and its type and bytes.
 ///
-/// They take less than a third of the memory that they take where each has some of its own. Equal bytes are equal values,
-/// to the text of a date.
+/// They take less than a third of the memory of separate values. Equal bytes represent equal values, including the
+/// texts of dates.
 public struct PackedPropertyValues: PackedAttributeValues {
   private let bytes: [UInt8]
 
   private enum Tag: UInt8 {
     case no, yes, data, string
-    /// As few of its lowest bytes as tell it from others, the lowest first; none of 0.
+    /// The fewest bytes that represent the number, the lowest first; none for 0.
     case integer
-    /// The sixteen bytes that the text of an identifier says in upper case.
+    /// The 16 bytes of an upper-case UUID.
     case identifier
     case date, dateWithText
-    /// A date whose text says exactly its moment: the text alone, two signs in a byte.
+    /// A date whose text gives exactly its seconds: only the text, with two characters in a byte.
     case dateText
   }
 
-  /// Where a value begins is said in one byte where all of them have no more than this, and in two otherwise. There is one
-  /// more of these, which says where the last one ends.
+  /// The most bytes for which offsets take one byte; otherwise they take two. There is one more offset than values, for
+  /// the end of the last value.
   private static let maximumShortByteCount = 255
 
-  /// More than an item has, and less than a place can say: whoever asks for a value gets a copy of it, and one of megabytes
-  /// should not be copied each time.
+  /// The most bytes to pack. Each access copies a value, which would be slow for megabytes.
   private static let maximumByteCount = 16 << 10
 
-  /// Keeps what nearly every item has. With a container among the values, or a number that only a property list has, they
-  /// stay as they are, and so do large ones.
+  /// Packs the values of almost every item; `nil` if they are too large, or if one is a container or a number that only
+  /// property lists have.
   public init?(_ values: [PropertyValue]) {
     self.init(
       count: values.count, form: { Self.form(of: values[$0]) }, write: { Self.write(values[$0], as: $1, to: $2) })
   }
 
-  /// Keeps values as they lie in DER; `nil` also for one that is not as a device writes it.
+  /// Packs values from their DER; `nil` if a value is not encoded as devices encode it.
   init?(_ elements: UnsafeBufferPointer<PlainDER.Element>) {
     self.init(
       count: elements.count, form: { Self.form(of: elements[$0]) }, write: { Self.write(elements[$0], as: $1, to: $2) })
@@ -82,8 +81,8 @@ public struct PackedPropertyValues: PackedAttributeValues {
 
   public subscript(place: Int) -> PropertyValue { withBytes(at: place, Self.value) }
 
-  /// How long a value is at most in DER, in bytes, told by how it is kept: an identifier has little more than twice its
-  /// bytes. Such a value comes out as it went in. `nil` for a date that its text does not say, or that may have none.
+  /// Returns an upper bound for a value's DER contents in bytes, or `nil` if it is a date that is not stored as its
+  /// text. A UUID has little more than twice its packed bytes. A value with a bound decodes to itself.
   func maximumDERByteCount(at place: Int) -> Int? {
     withBytes(at: place) { bytes in
       switch bytes.first.flatMap(Tag.init(rawValue:)) {
@@ -104,7 +103,7 @@ public struct PackedPropertyValues: PackedAttributeValues {
     }
   }
 
-  /// How a value is kept, and in how many bytes beside its type; `nil` if it is not kept as bytes.
+  /// Returns the packed type of a value and its number of bytes, or `nil` if it cannot be packed.
   private static func form(of value: PropertyValue) -> (tag: Tag, byteCount: Int)? {
     switch value {
     case .boolean(let value): (value ? .yes : .no, 0)
@@ -132,7 +131,7 @@ public struct PackedPropertyValues: PackedAttributeValues {
     case DERPropertyList.Tag.boolean:
       return contents.count == 1 ? (contents[0] == 0 ? .no : .yes, 0) : nil
     case DERPropertyList.Tag.integer:
-      // The fewest bytes, the highest first; and none of 0.
+      // The shortest form has the highest byte first; 0 is packed without bytes.
       guard (1...8).contains(contents.count) else { return nil }
       let highest: UInt8 = contents[0]
       guard contents.count > 1 else { return (.integer, highest == 0 ? 0 : 1) }

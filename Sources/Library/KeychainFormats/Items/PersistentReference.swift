@@ -1,28 +1,29 @@
 import Basics
 
-/// An app's lasting handle on an item, and the `v_PersistentRef` beside each item of a backup.
+/// An app's persistent reference to an item, also stored as `v_PersistentRef` with each item of a backup.
 ///
 /// Source: Apple `SecItemServer.c` (`_SecItemMakePersistentRef`, `_SecItemParsePersistentRef`) and `SecItem.m`.
 public enum PersistentReference: Sendable, Hashable {
-  /// The class and the row's number, big-endian: twelve bytes.
+  /// The class and the number of the row, big-endian: 12 bytes.
   case rowID(ItemKind, Int64)
-  /// The class and the item's `persistref`: twenty bytes.
+  /// The class and the item's `persistref`: 20 bytes.
   case uuid(ItemKind, [UInt8])
-  /// An item of a token. Never in a backup.
+  /// An item on a token. Never in a backup.
   case token(ItemKind, tokenID: String, objectID: [UInt8])
 
   private static let tokenPrefix = Array("tkpr".utf8)
 
-  /// The kind that the reference begins with.
+  /// The kind in the reference.
   public var kind: ItemKind {
     switch self {
     case .rowID(let kind, _), .uuid(let kind, _), .token(let kind, _, _): kind
     }
   }
 
-  /// Reads a reference as an app or a backup holds it.
+  /// Reads a reference of an app or a backup.
   ///
-  /// - Throws: `.malformed` for another length or class; identities (`idnt`) exist in calls alone.
+  /// - Throws: `.truncated` for fewer than four bytes; `.malformed` for another length or class. Identities (`idnt`)
+  ///   have references only in calls.
   public init(parsing bytes: [UInt8]) throws(FormatError) {
     guard bytes.count >= 4 else {
       throw FormatError(.persistentReference, .truncated, "\(bytes.count) bytes are too few for a class", offset: 0)
@@ -55,9 +56,9 @@ public enum PersistentReference: Sendable, Hashable {
     return .token(kind, tokenID: tokenID, objectID: objectID)
   }
 
-  /// The reference as an app or a backup holds it.
+  /// Returns the reference's bytes.
   ///
-  /// - Throws: `.unencodable` for an identifier that is not sixteen bytes.
+  /// - Throws: `.unencodable` for a UUID that does not have 16 bytes.
   public func serialized() throws(FormatError) -> [UInt8] {
     switch self {
     case .rowID(let kind, let number):

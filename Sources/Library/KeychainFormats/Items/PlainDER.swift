@@ -1,10 +1,10 @@
 import Basics
 
-/// Walks through an item's DER that is as devices write it: for what is held as bytes, without making values of it.
+/// Reads the DER of an item that has the form that devices write, without creating values.
 ///
-/// Whatever is not so plain is left to `DERDecoder`, which says what it is.
+/// Any other form is left to `DERDecoder`, which reports errors.
 struct PlainDER {
-  /// A tag, and the contents where they lie.
+  /// A tag and the contents in place.
   struct Element {
     let tag: UInt8
     let contents: UnsafeRawBufferPointer
@@ -14,7 +14,7 @@ struct PlainDER {
 
   init(_ bytes: UnsafeRawBufferPointer) { rest = bytes }
 
-  /// Reads the next element; `nil` if there is none, or if its length takes more than two bytes or is not in its
+  /// Reads the next element, or returns `nil` if there is none or its length takes more than two bytes or is not in its
   /// shortest form.
   mutating func next() -> Element? {
     guard rest.count >= 2 else { return nil }
@@ -32,7 +32,7 @@ struct PlainDER {
     return element
   }
 
-  /// Steps over a SEQUENCE of a string and another element.
+  /// Reads a SEQUENCE of a string and another element, or returns `nil` if the next element is not one.
   mutating func nextPair() -> (key: UnsafeRawBufferPointer, value: Element)? {
     guard let pair = next(), pair.tag == DERPropertyList.Tag.sequence else { return nil }
     var parts = PlainDER(pair.contents)

@@ -1,29 +1,30 @@
 import Basics
 
-/// The class keys of a backup or a device, wrapped, and how the key that opens them is derived.
+/// The wrapped class keys of a backup or a device, and the parameters for deriving the key that unwraps them.
 ///
-/// A flat run of records: header fields first, then one group for each class key. The first `UUID` belongs to the
-/// header, every later one starts a group. Records that nothing here knows are kept as they came, so that a bag that was
-/// read is written byte for byte. Reading checks the records alone; `validate()` checks what they say.
+/// A keybag is a sequence of records: header fields, then a group for each class key. The first `UUID` belongs to the
+/// header; every later one starts a group. Unknown records are preserved, so writing gives the original bytes. Reading
+/// checks only the structure of records; `validate()` checks their contents.
 ///
-/// Source: the bags of Apple Security's `secd-34-backup-der-parse` test; iphone-dataprotection, `keystore/keybag.py`.
+/// Source: the keybags of Apple Security's `secd-34-backup-der-parse` test; iphone-dataprotection,
+/// `keystore/keybag.py`.
 public struct Keybag: Sendable, Hashable {
-  /// Every bag seen is under 2 kB.
+  /// The most bytes; all known keybags have less than 2 kB.
   public static let maximumByteCount = 65_536
-  /// Every bag seen has eleven or twelve.
+  /// The most class keys; all known keybags have 11 or 12.
   public static let maximumClassKeyCount = 64
 
-  /// Header records in the order they came.
+  /// The header's records in their original order.
   public private(set) var header: [Record]
-  /// The class keys in the order they came.
+  /// The class keys in their original order.
   public var classKeys: [ClassKey]
 
-  /// Creates a bag of nothing, for where there is none that can be read.
+  /// Creates an empty keybag, in place of one that cannot be read.
   public init() { (header, classKeys) = ([], []) }
 
-  /// Reads a bag without its outer signature (see `SignedKeybag` for the bag of a device).
+  /// Reads a keybag without an outer signature (see `SignedKeybag` for the keybag of a device).
   ///
-  /// - Throws: `.truncated` where a record runs past the end, `.overLimit` for a bag over a named limit.
+  /// - Throws: `.truncated` if a record is incomplete, `.overLimit` if a limit is exceeded.
   public init(parsing bytes: [UInt8]) throws(FormatError) {
     let records = try Self.records(of: bytes)
     var groupStarts: [Int] = []
@@ -40,32 +41,32 @@ public struct Keybag: Sendable, Hashable {
     }
   }
 
-  /// The second, slower round of the password derivation (iOS 10.2 and later).
+  /// The second, slower step of the password derivation (iOS 10.2 and later).
   public struct SecondRound: Sendable, Hashable {
-    /// `DPIC`, the PBKDF2-HMAC-SHA256 rounds.
+    /// The iterations of PBKDF2-HMAC-SHA256 (`DPIC`).
     public var rounds: UInt32
-    /// `DPSL`, twenty bytes.
+    /// The salt (`DPSL`), 20 bytes.
     public var salt: [UInt8]
 
-    /// Creates the round; `salt` has twenty bytes in every real bag.
+    /// Creates the step; `salt` has 20 bytes in every real keybag.
     public init(rounds: UInt32, salt: [UInt8]) {
       self.rounds = rounds
       self.salt = salt
     }
   }
 
-  /// Builds a bag to write, with its header records in Apple's order.
+  /// Creates a new keybag, with its header records in Apple's order.
   ///
   /// - Parameters:
-  ///   - version: 4 in the bags of current backups; no reader decides by it.
-  ///   - type: What the bag is for.
-  ///   - uuid: Sixteen bytes.
-  ///   - hmacKey: Forty bytes; zero in every real backup bag.
-  ///   - wrap: Of the header, which no key is wrapped by.
-  ///   - salt: Twenty bytes.
-  ///   - iterations: The PBKDF2-HMAC-SHA1 rounds (or the tangling rounds of a device's bag).
-  ///   - secondRound: The slow round since iOS 10.2; `nil` for a bag with one round.
-  ///   - classKeys: The groups in the order of the bytes.
+  ///   - version: The version, 4 in current backups. Nothing depends on it.
+  ///   - type: The purpose of the keybag.
+  ///   - uuid: The UUID, 16 bytes.
+  ///   - hmacKey: The key of the signature, 40 bytes; zeros in every real backup.
+  ///   - wrap: The wrap flags of the header, which apply to no key.
+  ///   - salt: The salt, 20 bytes.
+  ///   - iterations: The iterations of PBKDF2-HMAC-SHA1, or of the tangling function in a device's keybag.
+  ///   - secondRound: The slow step since iOS 10.2, or `nil` if the keybag has only one step.
+  ///   - classKeys: The class keys in the order of the bytes.
   /// - Throws: `.malformed` for a field of the wrong size or a class that occurs twice.
   public init(
     version: UInt32 = 4, type: BagType, uuid: [UInt8], hmacKey: [UInt8] = [UInt8](repeating: 0, count: 40),
@@ -82,74 +83,74 @@ public struct Keybag: Sendable, Hashable {
     try validate()
   }
 
-  /// The bag's bytes; for a bag that was read and not changed, the same bytes.
+  /// Returns the keybag's bytes, which equal the original ones if nothing was changed.
   public func serialized() -> [UInt8] { Self.serialized(records) }
 
-  /// Header and groups in the order of the bytes.
+  /// The records of the header and the groups in the order of the bytes.
   var records: [Record] { header + classKeys.flatMap(\.records) }
 }
 
-/// Header fields. Reading gives `nil` if the record is absent or has a length that is not the field's.
-/// Writing replaces the first record's value in place, adds an absent record, or removes it with `nil`.
+/// Header fields. A field is `nil` if its record is absent or has the wrong length. Writing replaces the first record's
+/// value in place, adds an absent record, or removes it with `nil`.
 extension Keybag {
-  /// `VERS`, 2 to 5 in real bags. No reader decides anything by it.
+  /// The version (`VERS`), 2 to 5 in real keybags. Nothing depends on it.
   public var version: UInt32? {
     get { header.word(of: .version) }
     set { header.set(.version, to: newValue) }
   }
 
-  /// The kind of bag, without the flag bits that device bags carry.
+  /// The purpose of the keybag, without the flag bits of a device's keybag.
   public var type: BagType? { header.word(of: .type).map { BagType(rawValue: $0 & BagType.mask) } }
 
-  /// Sixteen bytes.
+  /// The UUID, 16 bytes.
   public var uuid: [UInt8]? {
     get { header.value(of: .uuid).flatMap { $0.count == 16 ? $0 : nil } }
     set { header.set(.uuid, to: newValue) }
   }
 
-  /// The lower-case text of `uuid`, which a keychain file names as its `keybag-uuid`.
+  /// The lower-case text of `uuid`, which a keychain file contains as `keybag-uuid`.
   public var uuidText: String? { uuid.flatMap(UUIDText.lowercase) }
 
-  /// The `WRAP` of the header; 0 in backup bags, and without effect on the class keys, which have their own.
+  /// The wrap flags of the header (`WRAP`); 0 in backups, and without effect on the class keys, which have their own.
   public var wrap: WrapFlags? { header.word(of: .wrap).map(WrapFlags.init(rawValue:)) }
 
-  /// The salt of the SHA-1 round.
+  /// The salt of the SHA-1 derivation.
   public var salt: [UInt8]? {
     get { header.value(of: .salt) }
     set { header.set(.salt, to: newValue) }
   }
 
-  /// The rounds of the SHA-1 derivation.
+  /// The iterations of the SHA-1 derivation.
   public var iterations: UInt32? {
     get { header.word(of: .iterations) }
     set { header.set(.iterations, to: newValue) }
   }
 
-  /// 1 where the second round is used; its meaning is not published.
+  /// 1 if the second step is used; the exact meaning is not published.
   public var dpwt: UInt32? {
     get { header.word(of: .dpwt) }
     set { header.set(.dpwt, to: newValue) }
   }
 
-  /// The rounds of the SHA-256 derivation.
+  /// The iterations of the SHA-256 derivation.
   public var dpic: UInt32? {
     get { header.word(of: .dpic) }
     set { header.set(.dpic, to: newValue) }
   }
 
-  /// The salt of the SHA-256 round.
+  /// The salt of the SHA-256 derivation.
   public var dpsl: [UInt8]? {
     get { header.value(of: .dpsl) }
     set { header.set(.dpsl, to: newValue) }
   }
 
-  /// The wrapped key of the signature; forty zero bytes in real backup bags.
+  /// The wrapped key of the signature; 40 zero bytes in real backups.
   public var hmacKey: [UInt8]? {
     get { header.value(of: .hmacKey) }
     set { header.set(.hmacKey, to: newValue) }
   }
 
-  /// Both fields of the second round, where the bag has both and asks for at least one round.
+  /// The second step, or `nil` if one of its fields is missing or it has no iterations.
   ///
   /// Setting it writes `DPWT`, `DPIC` and `DPSL`, or removes all three.
   public var secondRound: SecondRound? {
@@ -164,16 +165,16 @@ extension Keybag {
     }
   }
 
-  /// The first group of a class.
+  /// Returns the first group of a class, or `nil` if there is none.
   public func classKey(_ keyClass: KeyClass) -> ClassKey? { classKeys.first { $0.keyClass == keyClass } }
 }
 
 extension Keybag {
-  /// Checks that every field that opening the bag needs is there once, with its length.
+  /// Checks that every field for unlocking the keybag exists once with the right length.
   ///
-  /// Unknown records, class numbers and bag types are no fault, nor is any version.
-  /// - Throws: `.malformed` that names the field, with the offset of the record at fault, or for an absent field the
-  ///   offset where the header or the group ends.
+  /// Unknown records, class numbers, types and versions are accepted.
+  /// - Throws: `.malformed` with the name of the field and the offset of its record, or for an absent field the offset
+  ///   of the end of the header or group.
   public func validate() throws(FormatError) {
     var offset = 0
     try Self.check(
@@ -252,8 +253,8 @@ extension Keybag {
 }
 
 extension Keybag {
-  /// Why the header does not say one thing about the derivation: a field that stands twice with two values, or a count of
-  /// rounds that is none. A reader that took one of two values would derive another key than the next reader.
+  /// The reason why the derivation parameters are ambiguous, or `nil`: a field that occurs twice with different values,
+  /// or an iteration count of the wrong length. Readers that pick different values would derive different keys.
   public var derivationFault: String? {
     for tag in [Tag.salt, .iterations, .dpic, .dpsl] where Set(header.filter { $0.tag == tag }.map(\.value)).count > 1 {
       return "its \(tag) occurs twice with different values"
@@ -264,6 +265,6 @@ extension Keybag {
 }
 
 extension Keybag.ClassKey {
-  /// Whether its wrapped key stands twice with two values.
+  /// Whether the wrapped key occurs twice with different values.
   public var isAmbiguous: Bool { Set(records.filter { $0.tag == .wrappedKey }.map(\.value)).count > 1 }
 }

@@ -1,27 +1,27 @@
 import Basics
 
 extension Keybag {
-  /// What a bag is for.
+  /// The purpose of a keybag.
   public struct BagType: RawRepresentable, Sendable, Hashable {
     public let rawValue: UInt32
 
     public init(rawValue: UInt32) { self.rawValue = rawValue }
 
-    /// The bits that number the type; the two above are flags of device bags.
+    /// The bits of the type's number; the two bits above are flags of a device's keybag.
     static let mask: UInt32 = 0x3FFF_FFFF
 
-    /// The bag of a running device, opened by its passcode and its hardware.
+    /// The keybag of a running device, which its passcode and its hardware unlock.
     public static let system = BagType(rawValue: 0)
-    /// The bag of a backup, opened by the backup's password.
+    /// The keybag of a backup, which the backup's password unlocks.
     public static let backup = BagType(rawValue: 1)
-    /// The bag that a paired computer or a device management holds to unlock the device. Nothing here opens one.
+    /// The keybag with which a paired computer or a device management server unlocks the device. Not supported.
     public static let escrow = BagType(rawValue: 2)
-    /// The bag of an iCloud backup. Nothing here makes or opens one.
+    /// The keybag of an iCloud backup. Not supported.
     public static let cloudBackup = BagType(rawValue: 3)
-    /// A bag of type 4. Nothing here makes or opens one.
+    /// A keybag of type 4. Not supported.
     public static let asymmetricBackup = BagType(rawValue: 4)
 
-    /// Whose bag it is: "a running device".
+    /// The purpose in words: "a running device".
     package var words: String {
       switch self {
       case .system: "a running device"
@@ -34,19 +34,19 @@ extension Keybag {
     }
   }
 
-  /// What a class key is wrapped with. With both, the password's wrap is the outer one.
+  /// The keys that wrap a class key. With both flags, the password's wrap is the outer one.
   public struct WrapFlags: OptionSet, Sendable, Hashable {
     public let rawValue: UInt32
 
     public init(rawValue: UInt32) { self.rawValue = rawValue }
 
-    /// AES-CBC with the hardware key of the device; carries no check value.
+    /// AES-CBC with the device's hardware key, without an integrity check.
     public static let device = WrapFlags(rawValue: 1)
-    /// RFC 3394 with the key derived from the password or passcode.
+    /// RFC 3394 with the key that is derived from the password or passcode.
     public static let password = WrapFlags(rawValue: 2)
   }
 
-  /// What kind of key a class has.
+  /// The type of a class key.
   public struct KeyType: RawRepresentable, Sendable, Hashable {
     public let rawValue: UInt32
 
@@ -54,26 +54,26 @@ extension Keybag {
 
     /// A key of 32 bytes for RFC 3394.
     public static let symmetric = KeyType(rawValue: 0)
-    /// A Curve25519 pair: the public half, in clear, wraps; the private one is what the bag keeps.
+    /// A Curve25519 key pair: the unencrypted public key wraps keys; the keybag stores the wrapped private key.
     public static let curve25519 = KeyType(rawValue: 1)
   }
 
-  /// One class key, wrapped. Reading a field gives `nil` if its record is absent or has another length.
+  /// A wrapped class key. A field is `nil` if its record is absent or has the wrong length.
   public struct ClassKey: Sendable, Hashable {
-    /// The records of the group as they came, unknown ones among them.
+    /// The records of the group in their original order, including unknown ones.
     public internal(set) var records: [Record]
 
     init(records: [Record]) { self.records = records }
 
-    /// Builds a group with the records `UUID CLAS WRAP KTYP WPKY`, and `PBKY` where there is a public key.
+    /// Creates a group with the records `UUID CLAS WRAP KTYP WPKY`, and `PBKY` if there is a public key.
     ///
     /// - Parameters:
-    ///   - uuid: Sixteen bytes.
-    ///   - keyClass: The class, which occurs once in a bag.
-    ///   - wrap: What the key is wrapped with.
-    ///   - keyType: Symmetric, or a Curve25519 pair.
-    ///   - wrappedKey: Forty bytes where `wrap` has `.password`, otherwise thirty-two.
-    ///   - publicKey: Thirty-two bytes, for Curve25519 classes alone.
+    ///   - uuid: The group's identifier, 16 bytes.
+    ///   - keyClass: The class, which occurs only once in a keybag.
+    ///   - wrap: The keys that wrap the class key.
+    ///   - keyType: Symmetric, or a Curve25519 key pair.
+    ///   - wrappedKey: The wrapped key: 40 bytes if `wrap` contains `.password`, otherwise 32.
+    ///   - publicKey: The public key, 32 bytes, for Curve25519 only.
     public init(
       uuid: [UInt8], keyClass: KeyClass, wrap: WrapFlags, keyType: KeyType = .symmetric, wrappedKey: [UInt8],
       publicKey: [UInt8]? = nil
@@ -85,45 +85,45 @@ extension Keybag {
       if let publicKey { records.append(Record(.publicKey, publicKey)) }
     }
 
-    /// The group's own identifier, sixteen bytes. Nothing depends on it.
+    /// The group's identifier, 16 bytes. Nothing depends on it.
     public var uuid: [UInt8]? { records.value(of: .uuid).flatMap { $0.count == 16 ? $0 : nil } }
 
-    /// The number as it stands in the bag; bags of devices carry a key generation in its upper bits.
+    /// The class as stored; a device's keybag has a key generation in the upper bits.
     public var keyClass: KeyClass? { records.word(of: .keyClass).map(KeyClass.init(rawValue:)) }
 
-    /// What the key is wrapped with. Setting it changes no byte of the key: it has to be wrapped so.
+    /// The keys that wrap the class key. Setting the flags does not wrap the key again.
     public var wrap: WrapFlags? {
       get { records.word(of: .wrap).map(WrapFlags.init(rawValue:)) }
       set { records.set(.wrap, to: newValue?.rawValue) }
     }
 
-    /// Symmetric where the bag does not say, as in bags of iOS 4.
+    /// The type of key; symmetric if the record is absent, as in keybags of iOS 4.
     public var keyType: KeyType? {
       guard let value = records.value(of: .keyType) else { return .symmetric }
       return value.bigEndianWord.map(KeyType.init(rawValue:))
     }
 
-    /// Setting it replaces the value in place and leaves every other record as it was.
+    /// The wrapped key. Setting it replaces the value in place and keeps all other records.
     public var wrappedKey: [UInt8]? {
       get { records.value(of: .wrappedKey) }
       set { records.set(.wrappedKey, to: newValue) }
     }
 
-    /// The public half of a Curve25519 class, 32 bytes in clear.
+    /// The public key of a Curve25519 class, 32 bytes, not encrypted.
     public var publicKey: [UInt8]? { records.value(of: .publicKey) }
   }
 }
 
-/// A key wrapped by a class key, with the class in front: `ManifestKey` and a file's `EncryptionKey`.
+/// A key that a class key wraps, with the class before it: `ManifestKey` and a file's `EncryptionKey`.
 ///
 /// The class is little-endian. Source: iphone_backup_decrypt, `google_iphone_dataprotection.py`.
 public struct ClassWrappedKey: Sendable, Hashable {
   /// The class whose key wraps this one.
   public var keyClass: KeyClass
-  /// Forty bytes for a symmetric class key, seventy-two for a Curve25519 one.
+  /// The wrapped key: 40 bytes for a symmetric class key, 72 for a Curve25519 one.
   public var wrappedKey: [UInt8]
 
-  /// Creates a field to write.
+  /// Creates a field from its parts.
   public init(keyClass: KeyClass, wrappedKey: [UInt8]) {
     self.keyClass = keyClass
     self.wrappedKey = wrappedKey
@@ -151,39 +151,40 @@ public struct ClassWrappedKey: Sendable, Hashable {
 
 /// The number of a class key in a keybag (`CLAS`) and in an item blob.
 ///
-/// Any number may stand in a file: 1-4 protect files, 5 is internal, 6-12 protect keychain items, others are kept as
-/// they are and match nothing. Source: Apple `SecDbKeychainSerializedItemV7.proto`, `SecKeybagSupport.h`.
+/// 1-4 protect files, 5 is internal, 6-12 protect keychain items. Other numbers are preserved and match nothing.
+/// Source: Apple `SecDbKeychainSerializedItemV7.proto`, `SecKeybagSupport.h`.
 public struct KeyClass: RawRepresentable, Sendable, Hashable, Comparable {
   public let rawValue: UInt32
 
   public init(rawValue: UInt32) { self.rawValue = rawValue }
 
-  /// Files that open only while the device is unlocked (`NSFileProtectionComplete`).
+  /// Files that are readable only while the device is unlocked (`NSFileProtectionComplete`).
   public static let fileComplete = KeyClass(rawValue: 1)
-  /// Files that stay writable after a lock (`NSFileProtectionCompleteUnlessOpen`); its key is a Curve25519 pair.
+  /// Files that stay writable after a lock (`NSFileProtectionCompleteUnlessOpen`); the class key is a Curve25519 key
+  /// pair.
   public static let fileCompleteUnlessOpen = KeyClass(rawValue: 2)
-  /// Files that open from the first unlock on (`NSFileProtectionCompleteUntilFirstUserAuthentication`).
+  /// Files that are readable after the first unlock (`NSFileProtectionCompleteUntilFirstUserAuthentication`).
   public static let fileUntilFirstUserAuthentication = KeyClass(rawValue: 3)
-  /// Files that always open (`NSFileProtectionNone`).
+  /// Files that are always readable (`NSFileProtectionNone`).
   public static let fileNone = KeyClass(rawValue: 4)
-  /// Seen in every real bag, device-wrapped; its purpose is not published.
+  /// An internal class in every real keybag, wrapped by the device; its purpose is not published.
   public static let recovery = KeyClass(rawValue: 5)
-  /// Items of `ak`: while unlocked, on any device.
+  /// Items with `ak`: while unlocked, on any device.
   public static let whenUnlocked = KeyClass(rawValue: 6)
-  /// Items of `ck`: after the first unlock, on any device.
+  /// Items with `ck`: after the first unlock, on any device.
   public static let afterFirstUnlock = KeyClass(rawValue: 7)
-  /// Items of `dk`: always, on any device.
+  /// Items with `dk`: always, on any device.
   public static let always = KeyClass(rawValue: 8)
-  /// Items of `aku`: while unlocked, on this device.
+  /// Items with `aku`: while unlocked, on this device.
   public static let whenUnlockedThisDeviceOnly = KeyClass(rawValue: 9)
-  /// Items of `cku`: after the first unlock, on this device.
+  /// Items with `cku`: after the first unlock, on this device.
   public static let afterFirstUnlockThisDeviceOnly = KeyClass(rawValue: 10)
-  /// Items of `dku`: always, on this device.
+  /// Items with `dku`: always, on this device.
   public static let alwaysThisDeviceOnly = KeyClass(rawValue: 11)
-  /// Items of `akpu`: while unlocked and a passcode is set. No backup keybag has this class.
+  /// Items with `akpu`: while unlocked with a passcode set. No backup has this class.
   public static let whenPasscodeSetThisDeviceOnly = KeyClass(rawValue: 12)
 
-  /// The class without the key-generation bits (0x10 and up) that a device's own database may carry.
+  /// The class without the key generation (bits 0x10 and up) that a device's own database may contain.
   public var withoutGeneration: KeyClass { KeyClass(rawValue: rawValue & 0xF) }
 
   /// The key generation in the upper bits, counted from 0.

@@ -1,9 +1,9 @@
 import Basics
 
 extension Keybag {
-  /// The four bytes that say what a record holds.
+  /// The four-byte name of a record.
   public struct Tag: RawRepresentable, Sendable, Hashable, CustomStringConvertible {
-    /// The four bytes as a big-endian number, so that any bytes can be kept.
+    /// The four bytes as a big-endian number, so that any bytes can be represented.
     public let rawValue: UInt32
 
     public init(rawValue: UInt32) { self.rawValue = rawValue }
@@ -12,40 +12,40 @@ extension Keybag {
       rawValue = text.withUTF8Buffer { $0.reduce(0) { $0 << 8 | UInt32($1) } }
     }
 
-    /// The version of the bag, in the header.
+    /// The version of the keybag, in the header.
     public static let version = Tag("VERS")
-    /// The type of the bag (`BagType`), in the header.
+    /// The type of the keybag (`BagType`), in the header.
     public static let type = Tag("TYPE")
-    /// An identifier of sixteen bytes: of the bag first, then of each class key, whose group it begins.
+    /// A UUID of 16 bytes: first that of the keybag, then that of each class key, which starts a group.
     public static let uuid = Tag("UUID")
-    /// The wrapped key of the signature, forty bytes, in the header.
+    /// The wrapped key of the signature, 40 bytes, in the header.
     public static let hmacKey = Tag("HMCK")
-    /// What a class key is wrapped with (`WrapFlags`).
+    /// The keys that wrap a class key (`WrapFlags`).
     public static let wrap = Tag("WRAP")
-    /// The salt of the SHA-1 round, twenty bytes.
+    /// The salt of the SHA-1 derivation, 20 bytes.
     public static let salt = Tag("SALT")
-    /// The rounds of the SHA-1 derivation.
+    /// The iterations of the SHA-1 derivation.
     public static let iterations = Tag("ITER")
-    /// The mark of the second round, 1 where there is one.
+    /// The flag for the second step of the derivation, 1 if it is used.
     public static let dpwt = Tag("DPWT")
-    /// The rounds of the SHA-256 derivation (iOS 10.2 and later).
+    /// The iterations of the SHA-256 derivation (iOS 10.2 and later).
     public static let dpic = Tag("DPIC")
-    /// The salt of the SHA-256 round, twenty bytes.
+    /// The salt of the SHA-256 derivation, 20 bytes.
     public static let dpsl = Tag("DPSL")
     /// The number of a class (`KeyClass`).
     public static let keyClass = Tag("CLAS")
-    /// The kind of a class's key (`KeyType`).
+    /// The type of a class key (`KeyType`).
     public static let keyType = Tag("KTYP")
     /// The wrapped class key, 40 or 32 bytes.
     public static let wrappedKey = Tag("WPKY")
-    /// The public half of a Curve25519 class, 32 bytes.
+    /// The public key of a Curve25519 class, 32 bytes.
     public static let publicKey = Tag("PBKY")
-    /// The keybag inside a system bag's outer records.
+    /// The keybag inside a device keybag's outer records.
     public static let data = Tag("DATA")
-    /// The signature beside it.
+    /// The signature of a device keybag.
     public static let signature = Tag("SIGN")
 
-    /// The four letters, or the number in hexadecimal where they are not printable.
+    /// The four letters, or the number in hexadecimal if they are not printable.
     public var description: String {
       let bytes = [UInt8](bigEndian: rawValue)
       guard bytes.allSatisfy({ (0x20...0x7E).contains($0) }) else { return "0x" + String(rawValue, radix: 16) }
@@ -53,16 +53,16 @@ extension Keybag {
     }
   }
 
-  /// One record: a tag, a big-endian length and as many bytes. Integers are four big-endian bytes.
+  /// A record: a tag, a big-endian length, and the value. Integers are four big-endian bytes.
   ///
-  /// Printing one shows no bytes of its value, which may be a wrapped key.
+  /// The description contains no bytes of the value, which may be a wrapped key.
   public struct Record: Sendable, Hashable, CustomStringConvertible, CustomReflectable {
-    /// What the record holds.
+    /// The name of the record.
     public let tag: Tag
-    /// The record's bytes; big-endian where they are a number.
+    /// The record's bytes; a number is big-endian.
     public var value: [UInt8]
 
-    /// Creates a record of any length, also one that its tag's field does not have: `Keybag.validate()` checks that.
+    /// Creates a record of any length, even a wrong one: `Keybag.validate()` checks lengths.
     public init(_ tag: Tag, _ value: [UInt8]) {
       self.tag = tag
       self.value = value
@@ -75,7 +75,9 @@ extension Keybag {
     public var customMirror: Mirror { Mirror(self, children: ["tag": tag, "count": value.count]) }
   }
 
-  /// Reads records to the end of the bytes.
+  /// Reads all records.
+  ///
+  /// - Throws: `.overLimit` for too many bytes; `.truncated` if there are none or a record is incomplete.
   static func records(of bytes: [UInt8]) throws(FormatError) -> [Record] {
     guard bytes.count <= maximumByteCount else {
       throw FormatError(.keybag, .overLimit, "\(bytes.count) bytes; at most \(maximumByteCount) are accepted")
@@ -114,7 +116,7 @@ extension [Keybag.Record] {
 
   func word(of tag: Keybag.Tag) -> UInt32? { value(of: tag)?.bigEndianWord }
 
-  /// Replaces the first record's value in place, adds a record at the end where there is none, removes all with `nil`.
+  /// Replaces the value of the first record with the tag, or appends a record; `nil` removes all records with the tag.
   mutating func set(_ tag: Keybag.Tag, to value: [UInt8]?) {
     guard let value else { return removeAll { $0.tag == tag } }
     if let index = firstIndex(where: { $0.tag == tag }) {

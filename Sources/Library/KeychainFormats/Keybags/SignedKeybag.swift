@@ -1,25 +1,25 @@
 import Basics
 
-/// The bag of a device: the bag itself (`DATA`) and a signature over exactly those bytes (`SIGN`).
+/// The keybag of a device: the keybag itself (`DATA`) and a signature of exactly those bytes (`SIGN`).
 ///
-/// Backup bags have no such envelope. Source: iphone-dataprotection, `keystore/keybag.py`.
+/// The keybag of a backup has no signature. Source: iphone-dataprotection, `keystore/keybag.py`.
 public struct SignedKeybag: Sendable, Hashable {
-  /// Outer records in the order they came, unknown ones among them.
+  /// The outer records in their original order, including unknown ones.
   private let records: [Keybag.Record]
-  /// The bag inside of `DATA`.
+  /// The keybag in `DATA`.
   public let keybag: Keybag
-  /// The bytes the signature covers.
+  /// The signed bytes.
   public let signedBytes: [UInt8]
-  /// HMAC-SHA1, twenty bytes.
+  /// The signature, HMAC-SHA1, 20 bytes.
   public let signature: [UInt8]
 
-  /// How long a signature is.
+  /// The length of a signature, in bytes.
   static let signatureByteCount = 20
 
-  /// Reads the outer records and the bag inside of them. The signature is not checked here.
+  /// Reads the outer records and the keybag in them. The signature is not checked.
   ///
-  /// - Throws: `.malformed` for an absent or repeated record or a signature that is not twenty bytes, and what reading
-  ///   the bag throws, its offsets counted from the bag's own start.
+  /// - Throws: `.malformed` for an absent or repeated record or a signature that does not have 20 bytes; the errors of
+  ///   reading the keybag, with offsets from its own start.
   public init(parsing bytes: [UInt8]) throws(FormatError) {
     let records = try Keybag.records(of: bytes)
     for tag in [Keybag.Tag.data, .signature] {
@@ -43,9 +43,9 @@ public struct SignedKeybag: Sendable, Hashable {
     keybag = try Keybag(parsing: signedBytes)
   }
 
-  /// Puts a bag and the signature over `keybag.serialized()` together.
+  /// Combines a keybag with the signature of `keybag.serialized()`.
   ///
-  /// - Throws: `.unencodable` for a signature that is not twenty bytes.
+  /// - Throws: `.unencodable` for a signature that does not have 20 bytes.
   public init(_ keybag: Keybag, signature: [UInt8]) throws(FormatError) {
     guard signature.count == Self.signatureByteCount else {
       throw FormatError(.keybag, .unencodable, "SIGN of \(signature.count) bytes, not \(Self.signatureByteCount)")
@@ -56,6 +56,6 @@ public struct SignedKeybag: Sendable, Hashable {
     records = [Keybag.Record(.data, signedBytes), Keybag.Record(.signature, signature)]
   }
 
-  /// The bytes of the outer records; of a bag that was read and not changed, the same bytes.
+  /// Returns the bytes of the outer records, which equal the original ones if nothing was changed.
   public func serialized() -> [UInt8] { Keybag.serialized(records) }
 }

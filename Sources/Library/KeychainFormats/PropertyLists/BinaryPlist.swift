@@ -1,23 +1,23 @@
 import Basics
 
-/// The binary property list, version 00: reading with limits, and writing with each text stored once.
+/// Binary property lists, version 00: a reader with limits, and a writer that stores each text once.
 ///
 /// Source: Apple CoreFoundation, `CFBinaryPList.c`.
 public enum BinaryPlist {
-  /// What a file may ask for before it is refused.
+  /// Limits for reading a property list.
   public struct Limits: Sendable, Hashable {
-    /// The most bytes that a list may have.
+    /// The most bytes.
     public var maximumByteCount: Int
-    /// Levels of containers, the outermost value counted.
+    /// The most levels of containers, including the root value.
     public var maximumDepth: Int
-    /// How many values may be read for each byte of the file. Every reference takes at least one byte, so a list
-    /// whose containers are not shared stays below one; a few shared ones can otherwise stand for any number.
+    /// The most values for each byte of the file. Every reference takes at least one byte, so without shared containers
+    /// there is less than one value a byte. A few shared containers could otherwise represent any number of values.
     public var valuesPerByte: Int
-    /// Objects that the file may have, and values that may be made of them. A value takes sixteen bytes of memory and a
-    /// container some eighty, where the file needs a single byte for either.
+    /// The most objects in the file, and the most values that are created from them. A value takes 16 bytes of memory
+    /// and a container about 80, but each takes only a single byte of the file.
     public var maximumValueCount: Int
 
-    /// Creates limits; what a list asks for beyond them is `.overLimit`.
+    /// Creates limits; a list that exceeds one fails with `.overLimit`.
     public init(maximumByteCount: Int, maximumDepth: Int, valuesPerByte: Int, maximumValueCount: Int = .max) {
       self.maximumByteCount = maximumByteCount
       self.maximumDepth = maximumDepth
@@ -25,22 +25,22 @@ public enum BinaryPlist {
       self.maximumValueCount = maximumValueCount
     }
 
-    /// For a backup's manifest, its status and what the computer wrote: some ten values for each of its apps.
+    /// For a backup's manifest, status and computer information, which have about ten values for each app.
     public static let standard = Limits(
       maximumByteCount: 256 << 20, maximumDepth: 128, valuesPerByte: 2, maximumValueCount: 1_000_000)
-    /// For a keychain's file: three objects and four values for each of `KeychainBackupFile.maximumEntryCount` items,
-    /// and room for keys that are not known here.
+    /// For a keychain file: three objects and four values for each of `KeychainBackupFile.maximumEntryCount` items, and
+    /// some for unknown keys.
     public static let keychainFile = Limits(
       maximumByteCount: 1 << 30, maximumDepth: 128, valuesPerByte: 2, maximumValueCount: 10_000_000)
-    /// For one file's record, which has some dozens of values.
+    /// For the record of one file, which has some dozens of values.
     public static let small = Limits(
       maximumByteCount: 16 << 20, maximumDepth: 32, valuesPerByte: 2, maximumValueCount: 10_000)
-    /// For one item in its older form: some dozens of values, one of which is the secret.
+    /// For one item in its older format: some dozens of values, including the secret.
     public static let item = Limits(
       maximumByteCount: DERPropertyList.maximumByteCount, maximumDepth: 32, valuesPerByte: 2, maximumValueCount: 10_000)
   }
 
-  /// Reads a whole list.
+  /// Decodes a property list.
   ///
   /// - Throws: `.malformed`, `.truncated`, `.unsupportedVersion`, or `.overLimit` for one of `limits`.
   public static func decode(_ bytes: [UInt8], limits: Limits = .standard) throws(FormatError) -> PropertyValue {
@@ -50,7 +50,7 @@ public enum BinaryPlist {
     }
   }
 
-  /// Writes a list. Equal texts are stored once; the entries of dictionaries keep their order.
+  /// Encodes a property list. Equal texts are stored once; the entries of dictionaries keep their order.
   ///
   /// - Throws: `.unencodable` for a null, `.overLimit` for more levels than `Limits.standard` accepts.
   public static func encode(_ value: PropertyValue) throws(FormatError) -> [UInt8] {
@@ -58,10 +58,13 @@ public enum BinaryPlist {
     return try writer.encode(value)
   }
 
-  /// Changes a list and writes it again. A text that is not well formed stays what it is, byte for byte.
+  /// Edits a property list. Malformed texts are preserved byte for byte.
   ///
-  /// - Parameter change: Takes the list; a text that is not well formed is another one in it.
-  /// - Throws: As `decode` does for everything else, as `encode`, and what `change` throws.
+  /// - Parameters:
+  ///   - bytes: The property list.
+  ///   - limits: The limits for reading it.
+  ///   - change: Edits the value, in which placeholders represent malformed texts.
+  /// - Throws: The errors of `decode` and `encode`, and the error of `change`.
   static func editing(
     _ bytes: [UInt8], limits: Limits = .standard, _ change: (inout PropertyValue) throws(FormatError) -> Void
   ) throws(FormatError) -> [UInt8] {

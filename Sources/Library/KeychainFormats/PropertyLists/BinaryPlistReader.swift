@@ -1,10 +1,10 @@
 import Basics
 
-/// The objects of a binary property list, read one at a time by index. The bytes must outlive it.
+/// Reads the objects of a binary property list one at a time, by index. The bytes must outlive the reader.
 ///
-/// Nothing is followed here: containers give references, data and texts give their place in the file.
+/// References are not followed: containers give references, and data and texts give their ranges.
 struct BinaryPlistReader {
-  /// Consecutive references, somewhere in the file.
+  /// Consecutive references in the file.
   struct References {
     fileprivate let offset: Int
     let count: Int
@@ -31,7 +31,7 @@ struct BinaryPlistReader {
   let rootIndex: Int
   private let offsetWidth: Int
   private let referenceWidth: Int
-  /// Where objects end and the table of their offsets begins.
+  /// The offset at which objects end and the offset table starts.
   private let tableOffset: Int
 
   private static let headerByteCount = BinaryPlist.magic.count + BinaryPlist.version.count
@@ -86,7 +86,7 @@ struct BinaryPlistReader {
     rootIndex = root
   }
 
-  /// The index that a reference holds. `position` is below the references' count.
+  /// Returns the index in a reference. `position` must be less than the number of references.
   func index(_ position: Int, of references: References) throws(FormatError) -> Int {
     let offset = references.offset + position * referenceWidth
     guard let index = Int(exactly: bytes.number(at: offset, width: referenceWidth)), index < objectCount
@@ -96,7 +96,7 @@ struct BinaryPlistReader {
     return index
   }
 
-  /// Where an object begins. `index` is below `objectCount`.
+  /// Returns the offset of an object. `index` must be less than `objectCount`.
   func offset(ofObject index: Int) throws(FormatError) -> Int {
     let entry = tableOffset + index * offsetWidth
     guard let offset = Int(exactly: bytes.number(at: entry, width: offsetWidth)),
@@ -136,9 +136,9 @@ struct BinaryPlistReader {
     }
   }
 
-  /// The text of a string object's place.
+  /// Returns the text of a string object, or `nil` if the object is not a string.
   ///
-  /// - Throws: `.malformed` for bytes above 7F in an ASCII text or a half of a surrogate pair.
+  /// - Throws: `.malformed` for a byte above 7F in ASCII text, or an unpaired surrogate.
   package func text(_ object: Object) throws(FormatError) -> String? {
     switch object {
     case .asciiString(let range):
@@ -203,7 +203,7 @@ struct BinaryPlistReader {
     return References(offset: range.lowerBound, count: range.count / referenceWidth)
   }
 
-  /// The place of `size` units, where a size of 15 says that the number follows as an integer object.
+  /// Returns the range of `size` units. A size of 15 means that an integer object with the number follows.
   private func contents(_ size: UInt8, width: Int, at start: Int) throws(FormatError) -> Range<Int> {
     var offset = start + 1
     var count = Int(size)
@@ -232,27 +232,28 @@ struct BinaryPlistReader {
   }
 }
 
-/// Bytes that are not held: a page of them is read where one of its bytes is asked for, and the last ones are kept. For one
-/// thread.
+/// Bytes that are read from a file on demand, page by page, with a cache of recent pages. For one thread.
 ///
-/// What cannot be read stands there as zeros. Whoever made something of the bytes asks `hasFailed` before it is believed.
+/// Bytes that cannot be read appear as zeros. The caller must check `hasFailed` before it uses any result.
 package final class PagedBytes {
-  /// How many there are.
+  /// The number of bytes.
   package let count: Int
-  /// Whether a page could not be read.
+  /// Whether reading a page failed.
   package private(set) var hasFailed = false
   private let read: (Int, UnsafeMutableRawBufferPointer) -> Bool
   private let memory: UnsafeMutableRawBufferPointer
-  /// Which page is in each place; a page has one place where it can be.
+  /// The page in each slot of the cache; a page has only one possible slot.
   private var pages: [Int]
 
-  /// Of a page, in bytes.
+  /// The size of a page, in bytes.
   package static let pageByteCount = 16 << 10
   private static let placeCount = 256
 
+  /// Creates the bytes of a file.
+  ///
   /// - Parameters:
-  ///   - count: How many bytes there are.
-  ///   - read: Fills the whole buffer with the bytes from an offset on, and says whether it could. They are there.
+  ///   - count: The number of bytes.
+  ///   - read: Fills the buffer with the bytes from an offset, which all exist, and returns whether it succeeded.
   package init(count: Int, _ read: @escaping (Int, UnsafeMutableRawBufferPointer) -> Bool) {
     self.count = count
     self.read = read
@@ -263,7 +264,7 @@ package final class PagedBytes {
 
   deinit { memory.deallocate() }
 
-  /// A byte. `offset` is below the count.
+  /// The byte at an offset, which must be less than the count.
   package subscript(offset: Int) -> UInt8 {
     let page = offset / Self.pageByteCount
     let place = page % pages.count
@@ -282,23 +283,24 @@ package final class PagedBytes {
   }
 }
 
-/// Turns objects of a binary property list into values, within limits and without running in circles.
+/// Converts objects of a binary property list to values, within limits and without following cycles.
 ///
-/// Texts and data are made once for each object, however often they are referred to.
+/// Texts and data are created once for each object, no matter how many references there are.
 struct BinaryPlistBuilder {
   let document: BinaryPlistReader
   private let maximumDepth: Int
   private var remainingValues: Int
-  /// How many bytes of texts and data may still be copied. Objects of an honest file do not overlap.
+  /// The number of bytes of texts and data that may still be copied. Objects of a regular file do not overlap.
   private var remainingBytes: Int
-  /// The remaining bytes of texts and data that may be reused. Reuse costs nothing here, but every reader of the values
-  /// spends time on each use. A long text reused in every item would turn a small file into much work.
+  /// The number of bytes of texts and data that may still be reused. Reuse is free here, but every reader of the values
+  /// spends time on each use. A long text that is reused in every item would turn a small file into much work.
   private var remainingSharedBytes: Int
-  /// What was made, by page and place in it. A page is empty until it has one: of millions of objects few may be asked for.
+  /// The values that were created, by page. A page is empty until it has one, because most objects may never be
+  /// accessed.
   private var leaves: [[PropertyValue?]]
-  /// The containers that the value being made lies in.
+  /// The containers around the current value.
   private var path: [Int] = []
-  /// Keeps texts that are not well formed; `nil` to refuse them.
+  /// The malformed texts so far, or `nil` to reject them.
   private(set) var malformedTexts: MalformedTexts?
 
   private static let leavesOfPage = 256
@@ -307,7 +309,12 @@ struct BinaryPlistBuilder {
   /// The number of reused bytes allowed in any file.
   private static let sharedByteAllowance = 16 << 20
 
-  /// - Parameter malformedTexts: Takes the texts that are not well formed; `nil` to refuse a list with one.
+  /// Creates a decoder.
+  ///
+  /// - Parameters:
+  ///   - document: The property list.
+  ///   - limits: The limits for its values.
+  ///   - malformedTexts: A collection for malformed texts, or `nil` to reject a list that contains one.
   init(_ document: BinaryPlistReader, limits: BinaryPlist.Limits, keeping malformedTexts: MalformedTexts? = nil) {
     self.document = document
     self.malformedTexts = malformedTexts
@@ -320,13 +327,14 @@ struct BinaryPlistBuilder {
     leaves = Array(repeating: [], count: document.objectCount / Self.leavesOfPage + 1)
   }
 
-  /// The value of an object and everything below it. `index` is below the document's count.
+  /// Returns the value of an object with everything in it. `index` must be less than the number of objects.
   mutating func value(at index: Int) throws(FormatError) -> PropertyValue {
     try charge(values: 1, at: index)
     return try chargedValue(at: index)
   }
 
-  /// The value of an object that has been charged; what it holds is charged before any of it is made.
+  /// Returns the value of an object that has been charged. The contents of a container are charged before they are
+  /// created.
   private mutating func chargedValue(at index: Int) throws(FormatError) -> PropertyValue {
     if let leaf = leaf(at: index) {
       try charge(sharedBytes: leaf, at: index)
@@ -359,7 +367,7 @@ struct BinaryPlistBuilder {
     }
   }
 
-  /// The text of a text object; of one that is not well formed what stands for it, if such texts are kept.
+  /// Returns the text of a string object, or a placeholder if the text is malformed and such texts are preserved.
   private mutating func text(_ object: BinaryPlistReader.Object) throws(FormatError) -> String {
     do throws(FormatError) {
       return try document.text(object) ?? ""
@@ -445,22 +453,21 @@ struct BinaryPlistBuilder {
   }
 }
 
-/// Texts of a binary property list that are not well formed, for whoever writes the list again: each has a text that stands
-/// for it meanwhile.
+/// Malformed texts of a binary property list, preserved for writing it again. A placeholder represents each of them.
 struct MalformedTexts {
-  /// An object as it stands in the list.
+  /// A text object as stored in the list.
   struct Stored {
     let isUTF16: Bool
     let bytes: [UInt8]
   }
 
   private(set) var stored: [String: Stored] = [:]
-  /// Of this process alone, so that no list can hold a text that is taken for one of these.
+  /// Random for each process, so that no list can contain a text that equals a placeholder.
   private let mark = "malformed text \(UInt64.random(in: .min ... .max)) \(UInt64.random(in: .min ... .max)) "
 
-  /// Keeps a text object.
+  /// Adds a text object.
   ///
-  /// - Returns: The text that stands for it; `nil` for an object that is not a text.
+  /// - Returns: Its placeholder, or `nil` if the object is not a text.
   mutating func add(_ object: BinaryPlistReader.Object, of document: BinaryPlistReader) -> String? {
     let (range, isUTF16): (Range<Int>, Bool)
     switch object {

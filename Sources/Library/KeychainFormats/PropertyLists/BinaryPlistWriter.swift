@@ -1,6 +1,6 @@
 import Basics
 
-/// A text that equals another only where their bytes do; `String` also takes composed and decomposed letters as equal.
+/// A text that is compared by its bytes; `String` also treats composed and decomposed letters as equal.
 private struct ExactText: Hashable {
   package let text: String
 
@@ -8,19 +8,19 @@ private struct ExactText: Hashable {
   func hash(into hasher: inout Hasher) { text.hashBytes(into: &hasher) }
 }
 
-/// Writes a binary property list in two passes: one counts the objects, which settles how wide a reference is, and the
-/// bytes of data, which are most of a large list; the other writes each container behind what it holds. Nothing that was
-/// written is touched again, so that it can be given away before the list has its end.
+/// Writes a binary property list in two passes. The first counts objects, which determines the size of references, and
+/// the bytes of data, which dominate a large list. The second writes each container after its contents. Written bytes
+/// never change, so they can be output before the list is complete.
 struct BinaryPlistWriter {
-  /// What was written and not given away yet.
+  /// The bytes that were written but not output yet.
   private var bytes: [UInt8] = BinaryPlist.magic + BinaryPlist.version
   private var takenByteCount = 0
   private var offsets: [Int] = []
-  /// The object of each text; negative until it is written.
+  /// The index of each text's object; negative until it is written.
   private var texts: [ExactText: Int] = [:]
   private var referenceWidth = 1
   private var dataByteCount = 0
-  /// Texts that are written as they were stored, by what stands for them.
+  /// The malformed texts to write, by their placeholders.
   private let malformedTexts: [String: MalformedTexts.Stored]
 
   init(_ malformedTexts: MalformedTexts? = nil) { self.malformedTexts = malformedTexts?.stored ?? [:] }
@@ -28,23 +28,23 @@ struct BinaryPlistWriter {
   mutating func encode(_ value: PropertyValue) throws(FormatError) -> [UInt8] {
     let objectCount = try count(value, depth: 0)
     prepare(for: objectCount)
-    // Of an object that is a few bytes long itself, with a reference to it and its place in the table. What is too little
-    // grows, and what is grown stands twice for a moment.
+    // An object has a few bytes itself, a reference and an entry in the table. Reserving too little would make the
+    // array grow, and a growing array is in memory twice.
     let placeByteCount = referenceWidth + Self.width(of: UInt64(dataByteCount))
     bytes.reserveCapacity(dataByteCount + objectCount * (8 + placeByteCount))
     finish(root: try write(value), atLeast: .max) { _ in }
     return bytes
   }
 
-  /// Begins to write objects one by one.
+  /// Prepares for writing objects one by one.
   ///
-  /// - Parameter count: Of all objects, a text that is written several times counted once.
+  /// - Parameter count: The number of objects; a text that is written several times counts once.
   mutating func prepare(for count: Int) {
     referenceWidth = Self.width(of: UInt64(count - 1))
     offsets.reserveCapacity(count)
   }
 
-  /// Writes what stands behind the objects, and gives portions of it away as `give` does.
+  /// Writes the table and the trailer after the objects, and outputs bytes like `give(atLeast:to:)`.
   mutating func finish<Failure: Error>(
     root: Int, atLeast count: Int, to sink: (UnsafeRawBufferPointer) throws(Failure) -> Void
   ) throws(Failure) {
@@ -58,7 +58,7 @@ struct BinaryPlistWriter {
     for number in [offsets.count, root, tableOffset] { append(UInt64(number), width: 8) }
   }
 
-  /// Gives away what was written since it was asked last, where that is so much.
+  /// Outputs the bytes that were written since the last call, if there are at least `count`.
   mutating func give<Failure: Error>(
     atLeast count: Int = 0, to sink: (UnsafeRawBufferPointer) throws(Failure) -> Void
   ) throws(Failure) {
@@ -68,7 +68,9 @@ struct BinaryPlistWriter {
     bytes.removeAll(keepingCapacity: true)
   }
 
-  /// - Returns: 0 for a text that was counted before: it is one object, however often it is written.
+  /// Counts the objects of a text.
+  ///
+  /// - Returns: 1, or 0 for a text that was counted before, because it is only one object.
   mutating func count(_ text: String) -> Int { texts.updateValue(-1, forKey: ExactText(text: text)) == nil ? 1 : 0 }
 
   private mutating func count(_ value: PropertyValue, depth: Int) throws(FormatError) -> Int {
@@ -94,7 +96,7 @@ struct BinaryPlistWriter {
     return total
   }
 
-  /// Writes a value and what it holds, and returns its object's index.
+  /// Writes a value with its contents, and returns the index of its object.
   private mutating func write(_ value: PropertyValue) throws(FormatError) -> Int {
     switch value {
     case .null:
@@ -168,7 +170,7 @@ struct BinaryPlistWriter {
     return writeArray(of: indices, marker: marker)
   }
 
-  /// Writes an array of objects that are written.
+  /// Writes an array of objects that were written already.
   mutating func writeArray(of indices: [Int], marker: UInt8 = 0xA0) -> Int {
     begin { writer in
       writer.appendMarker(marker, count: indices.count)
@@ -216,7 +218,7 @@ struct BinaryPlistWriter {
     }
   }
 
-  /// Non-negative numbers are unsigned up to four bytes, everything else takes eight.
+  /// Appends an integer. Non-negative numbers take 1 to 8 bytes, negative ones 8.
   private mutating func appendInteger(_ value: Int64) {
     let width = value < 0 ? 8 : Self.width(of: UInt64(value))
     bytes.append(0x10 | UInt8(width.trailingZeroBitCount))
@@ -233,7 +235,7 @@ struct BinaryPlistWriter {
     }
   }
 
-  /// 1, 2, 4 or 8 bytes.
+  /// Returns the number of bytes for a number: 1, 2, 4 or 8.
   private static func width(of value: UInt64) -> Int {
     switch value {
     case ...0xFF: 1

@@ -1,13 +1,13 @@
 package import Basics
 
-/// The texts of dates in Apple's DER, to and from seconds since 2001-01-01T00:00:00Z.
+/// Converts dates between their texts in Apple's DER and seconds since 2001-01-01T00:00:00Z.
 ///
 /// Source: Apple Security `der_date.c` and the regression test `su-16-cfdate-der`.
 package enum DERDate {
   enum Fault: Error {
-    /// The text does not follow its grammar.
+    /// The text does not follow the grammar.
     case malformed
-    /// It does, and names a moment that does not exist.
+    /// The text follows the grammar, but the date does not exist.
     case outOfRange
 
     var reason: String {
@@ -18,14 +18,14 @@ package enum DERDate {
     }
   }
 
-  /// The GeneralizedTime text of a date, or `nil` if it has none: no number, or outside the years 0 to 9999.
+  /// Returns the GeneralizedTime text of a date, or `nil` if it is not a number or outside the years 0 to 9999.
   package static func text(of date: KeychainDate) -> String? {
     encode(date).map { String(decoding: $0, as: UTF8.self) }
   }
 
-  /// The date that a GeneralizedTime text says; it remembers the text.
+  /// Returns the date of a GeneralizedTime text, which it keeps.
   ///
-  /// - Throws: `.malformed` for another text or a moment that does not exist.
+  /// - Throws: `.malformed` for another text or a date that does not exist.
   package static func date(of text: String) throws(FormatError) -> KeychainDate {
     do throws(Fault) {
       return try Array(text.utf8).span.bytes.withUnsafeBytes(decode)
@@ -34,25 +34,25 @@ package enum DERDate {
     }
   }
 
-  /// What Apple's decoder puts in the place of a malformed date of an item: 2001-03-24T00:00:00Z.
+  /// The date with which Apple's decoder replaces a malformed date of an item: 2001-03-24T00:00:00Z.
   static let repaired = KeychainDate(secondsSinceReferenceDate: 82 * 86_400)
 
-  /// How many digits of a fraction count.
+  /// The number of significant digits of a fraction.
   private static let maximumFractionDigits = 19
 
-  /// `YYYYMMDDhhmmss[.f…]` with `Z`, `+hhmm` or `-hhmm`; a fraction has digits and does not end in zero.
+  /// Decodes `YYYYMMDDhhmmss[.f…]` with `Z`, `+hhmm` or `-hhmm`; a fraction has digits and does not end in zero.
   static func decode(_ text: UnsafeRawBufferPointer) throws(Fault) -> KeychainDate {
     KeychainDate(secondsSinceReferenceDate: try seconds(text), encodedText: String(decoding: text, as: UTF8.self))
   }
 
-  /// The seconds since 2001-01-01T00:00:00Z that such a text says.
+  /// Returns the seconds since 2001-01-01T00:00:00Z for a GeneralizedTime text.
   static func seconds(_ text: UnsafeRawBufferPointer) throws(Fault) -> Double {
     var reader = FieldReader(text)
     let year = try reader.number(digits: 4)
     return try reader.moment(year: year, allowsFraction: true)
   }
 
-  /// `YYMMDDhhmmss` with a zone. Years from 50 on belong to the last century.
+  /// Decodes `YYMMDDhhmmss` with a time zone. Years from 50 on belong to the 20th century.
   static func decodeUTCTime(_ text: UnsafeRawBufferPointer) throws(Fault) -> KeychainDate {
     var reader = FieldReader(text)
     let year = try reader.number(digits: 2)
@@ -60,9 +60,9 @@ package enum DERDate {
       secondsSinceReferenceDate: try reader.moment(year: year + (year < 50 ? 2000 : 1900), allowsFraction: false))
   }
 
-  /// The GeneralizedTime text of a date: the one it was read from, if that still says the same moment.
+  /// Returns the GeneralizedTime text of a date: the original one if it still represents the same date.
   ///
-  /// - Returns: `nil` for a date without a text of its own outside the years 0 to 9999, or that is not a number.
+  /// - Returns: The text, or `nil` if the date has no original text and is not a number or outside the years 0 to 9999.
   static func encode(_ date: KeychainDate) -> [UInt8]? {
     if let text = date.encodedText.map({ Array($0.utf8) }),
       let decoded = try? text.span.bytes.withUnsafeBytes(decode), decoded == date
@@ -72,13 +72,13 @@ package enum DERDate {
     return encode(date.secondsSinceReferenceDate)
   }
 
-  /// No text of the date, its own or that of its seconds, is longer; `nil` if it may have none.
+  /// Returns an upper bound for the text of a date, original or computed, in bytes; `nil` if there may be no text.
   static func maximumByteCount(of date: KeychainDate) -> Int? {
     secondsWithText.contains(date.secondsSinceReferenceDate)
       ? max(maximumTextByteCount, date.encodedText?.utf8.count ?? 0) : nil
   }
 
-  /// The years 0 to 9999.
+  /// The seconds of the years 0 to 9999.
   private static let secondsWithText = firstSecond(of: 0)..<firstSecond(of: 10_000)
 
   private static func firstSecond(of year: Int64) -> Double {
@@ -86,10 +86,11 @@ package enum DERDate {
   }
 
   private static let fieldsByteCount = 16
-  /// With the digits of the smallest double, 5e-324.
+  /// The most bytes of a text, with the digits of the smallest double, 5e-324.
   static let maximumTextByteCount = fieldsByteCount + 324
 
-  /// The text of a number of seconds, with the fewest fraction digits that still say this number.
+  /// Returns the text of a number of seconds, with the fewest decimal places that represent the number exactly, or
+  /// `nil` outside the years 0 to 9999.
   static func encode(_ seconds: Double) -> [UInt8]? {
     let wholeSeconds = seconds.rounded(.down)
     guard let whole = Int64(exactly: wholeSeconds), abs(whole) < 400_000_000_000 else { return nil }
@@ -107,13 +108,13 @@ package enum DERDate {
     return text
   }
 
-  /// Two digits of a number below 100.
+  /// Appends the two digits of a number below 100.
   private static func append(_ number: Int64, to text: inout [UInt8]) {
     text.append(UInt8(ascii: "0") + UInt8(truncatingIfNeeded: number / 10))
     text.append(UInt8(ascii: "0") + UInt8(truncatingIfNeeded: number % 10))
   }
 
-  /// Reads the fields of a date text.
+  /// Reads the fields of a date's text.
   private struct FieldReader {
     private let text: UnsafeRawBufferPointer
     private var position = 0
@@ -135,7 +136,7 @@ package enum DERDate {
 
     private static func isDigit(_ byte: UInt8) -> Bool { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte) }
 
-    /// Everything after the year, and the seconds since 2001 that it all says.
+    /// Reads everything after the year, and returns the seconds since 2001.
     mutating func moment(year: Int64, allowsFraction: Bool) throws(Fault) -> Double {
       let month = try number(digits: 2)
       let day = try number(digits: 2)
@@ -181,12 +182,12 @@ package enum DERDate {
   }
 }
 
-/// The text of a date with two of its signs in a byte, for items that are held.
+/// The packed text of a date, with two characters in a byte, for items in memory.
 extension DERDate {
-  /// Of each half byte; the last one fills up.
+  /// The characters by half byte; the filler completes the last byte.
   private static let signs = Array("0123456789.Z+-".utf8)
   private static let filler: UInt8 = 0xF
-  /// As short as every text that a device writes, and shorter than any that needs memory of its own while it is read.
+  /// The longest text to pack: longer than any that a device writes, and short enough for the stack.
   private static let maximumPackedTextByteCount = 64
 
   private static func place(of sign: UInt8) -> UInt8? {
@@ -200,8 +201,8 @@ extension DERDate {
     }
   }
 
-  /// The packed size of a date's text in bytes; `nil` if the text is not a date, has characters that cannot be packed,
-  /// or does not decode to exactly `date`, bit for bit.
+  /// Returns the packed size of a date's text in bytes, or `nil` if the text is not a date, has characters that cannot
+  /// be packed, or does not decode to exactly `date`, bit for bit.
   static func packedByteCount(of text: UnsafeRawBufferPointer, saying date: KeychainDate? = nil) -> Int? {
     guard text.count <= maximumPackedTextByteCount, text.allSatisfy({ place(of: $0) != nil }),
       let said = try? seconds(text), date.map({ $0.secondsSinceReferenceDate.bitPattern == said.bitPattern }) ?? true
@@ -209,7 +210,7 @@ extension DERDate {
     return (text.count + 1) / 2
   }
 
-  /// Fills the whole of `target`, which has as many bytes as `packedByteCount` says.
+  /// Packs a text. `target` must have exactly `packedByteCount(of:saying:)` bytes.
   static func pack(_ text: UnsafeRawBufferPointer, into target: UnsafeMutableRawBufferPointer) {
     for index in target.indices {
       let second = 2 * index + 1 < text.count ? place(of: text[2 * index + 1]) : nil
@@ -217,7 +218,7 @@ extension DERDate {
     }
   }
 
-  /// The date that a packed text says; `nil` for other bytes.
+  /// Returns the date of a packed text, or `nil` if the bytes are not one.
   static func date(unpacking bytes: UnsafeRawBufferPointer) -> KeychainDate? {
     withUnsafeTemporaryAllocation(byteCount: 2 * bytes.count, alignment: 1) { text in
       var count = 0

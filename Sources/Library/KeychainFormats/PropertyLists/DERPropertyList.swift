@@ -1,17 +1,18 @@
 import Basics
 
-/// Apple's DER form of a property list, which decrypted keychain items and the keychain's digests use.
+/// Apple's DER encoding of a property list, as in decrypted keychain items and in the keychain's digests.
 ///
-/// Ordinary DER with definite lengths in their shortest form. A dictionary is a SET of key and value SEQUENCEs, sorted
-/// by their encoded bytes; `true` is 01; a set has the private tag D1. Real numbers exist only where they are whole.
+/// It is regular DER: definite lengths in their shortest form. A dictionary is a SET of key and value SEQUENCEs, sorted
+/// by their encoded bytes; `true` is 01; a set has the private tag D1. Real numbers are supported only if they are
+/// whole.
 ///
 /// Source: Apple Security `der_plist.c` and its parts, with the regression tests `su-10` to `su-17`.
 public enum DERPropertyList {
-  /// The most bytes that are read: 72 MiB, as of a sealed item.
+  /// The most bytes to read: 72 MiB, as for an encrypted item.
   public static let maximumByteCount = 72 << 20
-  /// The most levels of dictionaries, arrays and sets inside each other.
+  /// The deepest nesting of dictionaries, arrays and sets.
   public static let maximumDepth = 64
-  /// How many values one list may hold, containers and keys among them.
+  /// The most values in a list, including containers and keys.
   public static let maximumValueCount = 100_000
 
   enum Tag {
@@ -27,18 +28,18 @@ public enum DERPropertyList {
     static let dictionary: UInt8 = 0x31
     /// A blob of entitlements: read as data, never written.
     static let entitlements: UInt8 = 0x70
-    /// Private class, number 17, and primitive although it holds elements.
+    /// Private class, number 17; a primitive tag although it contains elements.
     static let set: UInt8 = 0xD1
   }
 
-  /// What to do with a date whose text is malformed. A well-formed text with a field out of range always fails.
+  /// The treatment of a date whose text is malformed. A well-formed text with a field out of range always fails.
   enum DateRepair {
     case refuse
-    /// Apple's repair for items: 2001-03-24T00:00:00Z, so that a bad date does not cost the item.
+    /// Apple's repair for items, 2001-03-24T00:00:00Z, so that a malformed date does not make the item unreadable.
     case substitute
   }
 
-  /// Reads one value that takes up all of the bytes.
+  /// Decodes a value that takes up all of the bytes.
   ///
   /// - Throws: `.malformed`, `.truncated`, `.trailingBytes`, or `.overLimit` for one of the limits above.
   public static func decode(_ bytes: [UInt8]) throws(FormatError) -> PropertyValue {
@@ -46,7 +47,7 @@ public enum DERPropertyList {
     }
   }
 
-  /// Decodes one value that takes up all of the bytes, without a copy of them.
+  /// Decodes a value that takes up all of the bytes, without copying them.
   ///
   /// - Throws: `.truncated`, `.malformed`, `.overLimit` or `.trailingBytes`, with the offset.
   public static func decode(_ bytes: UnsafeRawBufferPointer) throws(FormatError) -> PropertyValue {
@@ -54,17 +55,17 @@ public enum DERPropertyList {
     return try decoder.onlyValue()
   }
 
-  /// Writes a value, byte for byte as Apple's encoder does.
+  /// Encodes a value, byte for byte like Apple's encoder.
   ///
-  /// - Throws: `.unencodable` for a value without a form, `.overLimit` for more than `maximumDepth` levels.
+  /// - Throws: `.unencodable` for a value that DER cannot represent, `.overLimit` for more than `maximumDepth` levels.
   public static func encode(_ value: PropertyValue) throws(FormatError) -> [UInt8] {
     try DEREncoder(keepsDateText: true).encode(value)
   }
 }
 
-/// Writes Apple's DER property lists.
+/// Encodes Apple's DER property lists.
 struct DEREncoder {
-  /// Whether a date that was read keeps its text. Digests are computed from the seconds, as Apple does.
+  /// Whether a decoded date keeps its text. Digests use the seconds instead, as Apple's do.
   let keepsDateText: Bool
 
   func encode(_ value: PropertyValue, depth: Int = 1) throws(FormatError) -> [UInt8] {
@@ -73,7 +74,7 @@ struct DEREncoder {
     return bytes
   }
 
-  /// The same behind what is there: most values of an item are short, and an array for each would cost more than they.
+  /// Appends an encoded value to existing bytes. Most values are short, and an array for each would cost more.
   func append(_ value: PropertyValue, depth: Int, to bytes: inout [UInt8]) throws(FormatError) {
     guard depth <= DERPropertyList.maximumDepth else {
       throw FormatError(.der, .overLimit, "more than \(DERPropertyList.maximumDepth) levels")
@@ -138,7 +139,7 @@ struct DEREncoder {
     return pairs
   }
 
-  /// Unsigned bytes, the shorter first where one begins the other.
+  /// Returns whether bytes come first in unsigned order; a prefix comes before the longer bytes.
   static func precedes(_ left: [UInt8], _ right: [UInt8]) -> Bool { left.lexicographicallyPrecedes(right) }
 
   static func appendElement(_ tag: UInt8, _ contents: some Collection<UInt8>, to bytes: inout [UInt8]) {
@@ -146,7 +147,7 @@ struct DEREncoder {
     bytes.append(contentsOf: contents)
   }
 
-  /// A tag and a length in its shortest form.
+  /// Appends a tag and a length in its shortest form.
   static func appendHeader(_ tag: UInt8, count: Int, to bytes: inout [UInt8]) {
     bytes.append(tag)
     guard count >= 0x80 else { return bytes.append(UInt8(count)) }
@@ -163,7 +164,7 @@ struct DEREncoder {
     (0..<8).reversed().map { UInt8(truncatingIfNeeded: value >> (8 * $0)) }
   }
 
-  /// The fewest bytes of two's complement that keep the sign.
+  /// Returns the fewest bytes of two's complement that preserve the sign.
   private static func contents(of value: Int64) -> ArraySlice<UInt8> {
     if (-0x80..<0x80).contains(value) { return [UInt8(truncatingIfNeeded: value)] }
     var digits = bytes(of: value)[...]
@@ -176,12 +177,12 @@ struct DEREncoder {
   }
 }
 
-/// Reads Apple's DER property lists, and lends the places of values so that a secret need not pass through an array.
+/// Decodes Apple's DER property lists. Secrets can be read in place, without an intermediate array.
 struct DERDecoder {
-  /// One value's tag and where its contents lie.
+  /// The tag of a value and its contents in place.
   struct Element {
     let tag: UInt8
-    /// Where the tag stands.
+    /// The offset of the tag.
     let offset: Int
     var contents: ByteCursor
   }
@@ -201,7 +202,7 @@ struct DERDecoder {
     self.dates = dates
   }
 
-  /// Reads the one element that takes up all of the bytes.
+  /// Reads an element that takes up all of the bytes.
   mutating func onlyElement() throws(FormatError) -> Element {
     var rest = cursor
     let element = try element(in: &rest)
@@ -217,7 +218,7 @@ struct DERDecoder {
     }
   }
 
-  /// Reads a tag and a length, and steps over the contents.
+  /// Reads a tag and a length, and skips the contents.
   mutating func element(in cursor: inout ByteCursor) throws(FormatError) -> Element {
     let offset = cursor.offset
     valueCount += 1
@@ -248,9 +249,11 @@ struct DERDecoder {
     return length
   }
 
-  /// The value of an element.
+  /// Returns the value of an element.
   ///
-  /// - Parameter depth: 1 for the outermost value.
+  /// - Parameters:
+  ///   - element: The element.
+  ///   - depth: The level of the value; 1 for the root value.
   mutating func value(of element: Element, depth: Int) throws(FormatError) -> PropertyValue {
     var contents = element.contents
     let format = contents.format
@@ -284,7 +287,7 @@ struct DERDecoder {
     }
   }
 
-  /// How many elements a dictionary's contents have.
+  /// Returns the number of elements in a dictionary's contents.
   func pairCount(in contents: ByteCursor) throws(FormatError) -> Int {
     var (rest, count) = (contents, 0)
     while !rest.isAtEnd {
@@ -295,7 +298,7 @@ struct DERDecoder {
     return count
   }
 
-  /// Steps over one key-value SEQUENCE in a dictionary's contents.
+  /// Reads a key-value SEQUENCE in a dictionary's contents, and skips it.
   mutating func pair(in contents: inout ByteCursor) throws(FormatError) -> (key: Element, value: Element) {
     let pair = try element(in: &contents)
     guard pair.tag == DERPropertyList.Tag.sequence else { throw malformed(pair, "a pair that is not a SEQUENCE") }
@@ -310,7 +313,7 @@ struct DERDecoder {
     try text(of: element, String.init(utf8:))
   }
 
-  /// The code that a dictionary's key spells.
+  /// Returns the attribute code in a dictionary's key.
   func attributeCode(of element: Element) throws(FormatError) -> AttributeCode {
     try text(of: element, AttributeCode.init(utf8:))
   }

@@ -1,12 +1,12 @@
 import Basics
 
-/// The bytes of a property list: in memory, or read where they are looked at.
+/// The bytes of a property list, in memory or read on demand.
 struct PropertyListBytes {
   let count: Int
   private let held: UnsafeRawBufferPointer
   private let pages: PagedBytes?
 
-  /// The memory must outlive this.
+  /// Creates bytes in memory, which must outlive this value.
   init(_ bytes: UnsafeRawBufferPointer) {
     count = bytes.count
     held = bytes
@@ -19,13 +19,13 @@ struct PropertyListBytes {
     self.pages = pages
   }
 
-  /// A byte. `offset` is below the count.
+  /// The byte at an offset, which must be less than the count.
   subscript(offset: Int) -> UInt8 {
     guard let pages else { return held[offset] }
     return pages[offset]
   }
 
-  /// Lends the bytes of a range, all of which there are.
+  /// Calls a closure with the bytes of a range, which must all exist.
   func withBytes<Result, Failure: Error>(
     _ range: Range<Int>, _ body: (UnsafeRawBufferPointer) throws(Failure) -> Result
   ) throws(Failure) -> Result {
@@ -33,14 +33,14 @@ struct PropertyListBytes {
     return try range.map { pages[$0] }.withRawBytes(body)
   }
 
-  /// Whether these come first.
+  /// Returns whether the given bytes are at an offset.
   func begins(with start: some Collection<UInt8>, at offset: Int = 0) -> Bool {
     guard start.count <= count - offset else { return false }
     guard let pages else { return held[offset..<(offset + start.count)].elementsEqual(start) }
     return start.enumerated().allSatisfy { pages[offset + $0] == $1 }
   }
 
-  /// The number of so many bytes, the first ones highest, all of which there are.
+  /// Returns a big-endian number of `width` bytes, which must all exist.
   func number(at offset: Int, width: Int) -> UInt64 {
     var value: UInt64 = 0
     guard let pages else {

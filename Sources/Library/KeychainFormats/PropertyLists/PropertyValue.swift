@@ -1,21 +1,21 @@
 public import Basics
 
-/// A value of a property list, in any of the three encodings this project reads: Apple's DER, binary plist, keyed archive.
+/// A value of a property list in any of the supported encodings: Apple's DER, binary property list, keyed archive.
 ///
-/// DER knows no `real`, no `uid` and no `unsignedInteger`; a binary plist knows no `null` inside items. The encoders
-/// throw `FormatError` for a value they have no form for.
+/// DER has no `real`, `uid` and `unsignedInteger`; a binary property list of an item has no `null`. The encoders throw
+/// `FormatError` for a value that they cannot represent.
 public enum PropertyValue: Sendable, Hashable {
-  /// No value, where DER says so; a dictionary of an item treats it as an absent entry.
+  /// An explicit null in DER; in an item's dictionary it means that the entry is absent.
   case null
   /// True or false.
   case boolean(Bool)
   /// A whole number of 64 bits, signed.
   case integer(Int64)
-  /// Only for values above `Int64.max`; smaller ones are `integer`.
+  /// An integer above `Int64.max`; smaller ones are `integer`.
   case unsignedInteger(UInt64)
-  /// A floating-point number of a binary property list; DER has no form for it.
+  /// A floating-point number in a binary property list; DER cannot represent it.
   case real(Double)
-  // A date is three words long; of its own it would make every value as long.
+  // Stored indirectly, because a date of three words would make every value as large.
   /// A date, with the text that it was decoded from.
   indirect case date(KeychainDate)
   /// Bytes.
@@ -26,54 +26,55 @@ public enum PropertyValue: Sendable, Hashable {
   case uid(UInt64)
   /// Values in order.
   case array([PropertyValue])
-  /// Keys and values; the order is kept as it was read.
+  /// Keys and values in their original order.
   case dictionary(PropertyDictionary)
-  /// Elements are unordered; encoders sort them where their format asks for it.
+  /// Values without order; encoders sort them if their format requires it.
   case set([PropertyValue])
 }
 
 extension PropertyValue {
-  /// The text of a string; `nil` for every other value.
+  /// The text, or `nil` if the value is not a string.
   public var stringValue: String? { if case .string(let value) = self { value } else { nil } }
-  /// The bytes of data; `nil` for every other value.
+  /// The bytes, or `nil` if the value is not data.
   public var dataValue: [UInt8]? { if case .data(let value) = self { value } else { nil } }
-  /// The number of an integer that 64 signed bits hold; `nil` for every other value.
+  /// The number, or `nil` if the value is not an integer that fits into 64 signed bits.
   public var integerValue: Int64? { if case .integer(let value) = self { value } else { nil } }
-  /// The value of a boolean; `nil` for every other value, a number as well.
+  /// The boolean, or `nil` if the value is not one; a number is not converted.
   public var booleanValue: Bool? { if case .boolean(let value) = self { value } else { nil } }
-  /// The date of a date; `nil` for every other value.
+  /// The date, or `nil` if the value is not one.
   public var dateValue: KeychainDate? { if case .date(let value) = self { value } else { nil } }
-  /// The elements of an array; `nil` for every other value, a set as well.
+  /// The elements, or `nil` if the value is not an array; a set is not converted.
   public var arrayValue: [PropertyValue]? { if case .array(let value) = self { value } else { nil } }
-  /// The entries of a dictionary; `nil` for every other value.
+  /// The entries, or `nil` if the value is not a dictionary.
   public var dictionaryValue: PropertyDictionary? { if case .dictionary(let value) = self { value } else { nil } }
 }
 
-/// The pairs of a dictionary in the order in which they were read or added.
+/// The entries of a dictionary in the order in which they were read or added.
 ///
-/// Keys may be of any type in DER; where one occurs twice the first wins, as in Apple's decoder.
+/// In DER, keys may be of any type. If a key occurs twice, the first entry counts, as in Apple's decoder.
 public struct PropertyDictionary: Sendable, Hashable {
-  /// One key with its value. DER allows keys of any type; a binary property list strings alone.
+  /// A key with its value. DER allows keys of any type; a binary property list allows only strings.
   public struct Entry: Sendable, Hashable {
-    /// The key, a string in everything that a device writes.
+    /// The key, which is a string in everything that a device writes.
     public var key: PropertyValue
-    /// The value under the key.
+    /// The value of the key.
     public var value: PropertyValue
 
-    /// Creates an entry of a key and its value.
+    /// Creates an entry from a key and its value.
     public init(key: PropertyValue, value: PropertyValue) {
       self.key = key
       self.value = value
     }
   }
 
-  /// Every entry as it was read, a repeated key among them.
+  /// All entries in their original order, including repeated keys.
   public var entries: [Entry]
 
-  /// Creates a dictionary of entries in an order of one's own; encoders sort where their format asks for it.
+  /// Creates a dictionary with entries in any order; encoders sort them if their format requires it.
   public init(_ entries: [Entry] = []) { self.entries = entries }
 
-  /// The value of the first entry with this text as its key. Setting `nil` removes every entry with the key.
+  /// The value of the first entry with this key, or `nil` if there is none. Setting `nil` removes every entry with the
+  /// key.
   public subscript(key: String) -> PropertyValue? {
     get { entries.first { $0.key.stringValue == key }?.value }
     set {
@@ -91,7 +92,7 @@ public struct PropertyDictionary: Sendable, Hashable {
 }
 
 extension PropertyDictionary: ExpressibleByDictionaryLiteral {
-  /// Creates a dictionary with string keys from a literal; a repeated key is kept as it stands.
+  /// Creates a dictionary with string keys from a literal; repeated keys are preserved.
   public init(dictionaryLiteral elements: (String, PropertyValue)...) {
     self.init(elements.map { Entry(key: .string($0.0), value: $0.1) })
   }

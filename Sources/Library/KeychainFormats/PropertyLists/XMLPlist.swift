@@ -1,16 +1,17 @@
 import Basics
 
-/// Writes property lists as XML: `Info.plist` of a backup, which people open in an editor.
+/// XML property lists, such as the `Info.plist` of a backup, which people open in an editor.
 ///
 /// Source: Apple's property list DTD 1.0.
 public enum XMLPlist {
-  /// The most levels of elements inside each other.
+  /// The deepest nesting of elements.
   public static let maximumDepth = 128
 
-  /// The document with its declaration, a tab for each level, lines ending in LF.
+  /// Returns the document with its declaration, a tab for each level, and lines that end with LF.
   ///
   /// - Throws: `.unencodable` for a null, a set, a reference, a number that is not finite, a date outside the years 0
-  ///   to 9999, a key that is not text, and text with characters that XML 1.0 has no form for; `.overLimit`.
+  ///   to 9999, a key that is not text, or text with characters that XML 1.0 cannot represent; `.overLimit` for too
+  ///   many levels.
   public static func encode(_ value: PropertyValue) throws(FormatError) -> [UInt8] {
     var text = """
       <?xml version="1.0" encoding="UTF-8"?>
@@ -64,7 +65,7 @@ public enum XMLPlist {
     }
   }
 
-  /// The text escaped for an XML element; `nil` if XML 1.0 cannot represent one of its characters.
+  /// Returns the text escaped for an XML element, or `nil` if XML 1.0 cannot represent one of its characters.
   package static func escapedText(_ value: String) -> String? { try? escaped(value) }
 
   private static func escaped(_ value: String) throws(FormatError) -> String {
@@ -74,7 +75,7 @@ public enum XMLPlist {
       case "&": text += "&amp;"
       case "<": text += "&lt;"
       case ">": text += "&gt;"
-      // A reader turns a bare carriage return into a line feed.
+      // A reader would convert a bare carriage return to a line feed.
       case "\r": text += "&#13;"
       case "\t", "\n": text.unicodeScalars.append(scalar)
       case "\u{0}"..."\u{1F}", "\u{FFFE}", "\u{FFFF}":
@@ -85,7 +86,7 @@ public enum XMLPlist {
     return text
   }
 
-  /// Whole seconds; the format has no fractions.
+  /// Returns a date in whole seconds, because the format has no fractions.
   private static func iso8601(_ date: KeychainDate) throws(FormatError) -> String {
     guard let compact = DERDate.encode(date.secondsSinceReferenceDate.rounded(.down)) else {
       throw FormatError(.xmlPlist, .unencodable, "a date outside the years 0 to 9999")
@@ -98,27 +99,27 @@ public enum XMLPlist {
 }
 
 extension XMLPlist {
-  /// Every list of a backup is a few megabytes at most.
+  /// The most bytes; every property list of a backup has at most a few megabytes.
   public static let maximumByteCount = 64 << 20
-  /// The elements of one list, its root and keys among them.
+  /// The most elements, including the root and keys.
   public static let maximumElementCount = 1_000_000
 
-  /// Whether bytes begin as an XML property list does: after a byte-order mark and white space, a tag.
+  /// Returns whether bytes start like an XML property list: a tag, after an optional byte order mark and white space.
   public static func isXML(_ bytes: [UInt8]) -> Bool {
     let start = bytes.prefix(64).drop { [0xEF, 0xBB, 0xBF, 9, 10, 13, 32].contains($0) }
     return start.first == UInt8(ascii: "<")
   }
 
-  /// Reads a list in UTF-8.
+  /// Decodes a property list in UTF-8.
   ///
-  /// Nothing outside of the bytes is ever looked at: the document type is passed over, one that declares anything of its
-  /// own is refused, and so is every entity but XML's own five and characters by number.
+  /// No external resource is ever accessed. The document type is ignored, but rejected if it contains declarations.
+  /// Only XML's five predefined entities and numeric character references are supported.
   /// - Throws: `.malformed` and `.truncated` with the offset, `.overLimit` for more levels, elements or bytes.
   public static func decode(_ bytes: [UInt8]) throws(FormatError) -> PropertyValue {
     try decode(bytes, maximumElementCount: maximumElementCount)
   }
 
-  /// The same, and of a key that stands twice in a dictionary every entry, as in a binary list.
+  /// Decodes a property list and preserves every entry of a key that occurs twice, like a binary list.
   package static func decodeKeepingRepeatedKeys(_ bytes: [UInt8]) throws(FormatError) -> PropertyValue {
     try decode(bytes, maximumElementCount: maximumElementCount, keepsRepeatedKeys: true)
   }
@@ -137,7 +138,7 @@ extension XMLPlist {
   }
 }
 
-/// Builds values out of a list's elements.
+/// Converts the elements of a list to values.
 private struct XMLPlistReader {
   private var scanner: XMLScanner
   private var elementCount = 0
@@ -163,7 +164,7 @@ private struct XMLPlistReader {
     return value
   }
 
-  /// The start of an element, white space and comments before it passed over.
+  /// Reads the start tag of an element, after optional white space and comments.
   private mutating func open() throws(FormatError) -> XMLScanner.Tag {
     guard let tag = try nextTag(), !tag.isEnd else { throw scanner.malformed("an element is expected") }
     return tag
@@ -266,7 +267,7 @@ private struct XMLPlistReader {
     return .date(date)
   }
 
-  /// White space may stand anywhere among the digits; what follows a padding is refused.
+  /// Decodes base64 with optional white space between the digits; nothing may follow the padding.
   private func data(_ text: String) throws(FormatError) -> [UInt8] {
     var bytes: [UInt8] = []
     bytes.reserveCapacity(text.utf8.count / 4 * 3)
@@ -312,24 +313,24 @@ extension String {
   }
 }
 
-/// Walks through the few forms of XML that a property list is made of.
+/// Scans the subset of XML that property lists consist of.
 ///
 /// Source: W3C, "Extensible Markup Language (XML) 1.0".
 struct XMLScanner {
-  /// A start or an end of an element; attributes are passed over.
+  /// The start or end tag of an element; attributes are ignored.
   struct Tag {
     let name: String
     let isEnd: Bool
-    /// Whether it is start and end in one.
+    /// Whether it is a start and end tag in one.
     let isEmpty: Bool
   }
 
   private let bytes: UnsafeRawBufferPointer
   private(set) var offset = 0
 
-  /// The longest name that a property list has is seven letters.
+  /// The longest name; property lists use at most seven letters.
   private static let maximumNameLength = 16
-  /// The longest reference of a character: `&#x10FFFF;`, with room for zeros in front.
+  /// The longest character reference: `&#x10FFFF;` with some leading zeros.
   private static let maximumReferenceLength = 16
 
   init(_ bytes: UnsafeRawBufferPointer) { self.bytes = bytes }
@@ -350,7 +351,7 @@ struct XMLScanner {
 
   // MARK: Before and between the elements
 
-  /// A byte-order mark, the declaration and a document type that declares nothing.
+  /// Skips a byte order mark, the declaration, and a document type without declarations.
   mutating func skipProlog() throws(FormatError) {
     _ = take("\u{FEFF}")
     try skipMiscellany()
@@ -367,7 +368,7 @@ struct XMLScanner {
     throw malformed("the document type does not end")
   }
 
-  /// White space, comments and processing instructions.
+  /// Skips white space, comments and processing instructions.
   mutating func skipMiscellany() throws(FormatError) {
     while true {
       skipSpace()
@@ -391,7 +392,7 @@ struct XMLScanner {
 
   // MARK: Elements
 
-  /// The tag that begins here; `nil` at the end of the bytes.
+  /// Reads a tag, or returns `nil` at the end of the bytes.
   mutating func tag() throws(FormatError) -> Tag? {
     guard !isAtEnd else { return nil }
     guard take("<") else { throw malformed("text where an element is expected") }
@@ -417,7 +418,7 @@ struct XMLScanner {
     throw malformed("a tag that is not closed")
   }
 
-  /// The text up to the next tag, its references resolved and comments left out.
+  /// Reads the text up to the next tag, with references resolved and comments removed.
   package mutating func text() throws(FormatError) -> String {
     var text: [UInt8] = []
     let start = offset
@@ -438,7 +439,7 @@ struct XMLScanner {
         }
       case UInt8(ascii: "&"): text += Array(String(try reference()).utf8)
       case 13:
-        // XML reads every end of line as a line feed.
+        // XML treats every line end as a line feed.
         offset += 1
         if peek() != 10 { text.append(10) }
       default:

@@ -1,8 +1,8 @@
 import Basics
 
-/// Walks forward through lent bytes, never past the end it was given.
+/// Reads bytes in order, never past their end.
 ///
-/// Every offset it reports counts from the start of the bytes. The pointer must outlive the cursor.
+/// Offsets are relative to the start of the bytes. The bytes must outlive the cursor.
 struct ByteCursor {
   let bytes: UnsafeRawBufferPointer
   let format: FormatError.Format
@@ -25,10 +25,10 @@ struct ByteCursor {
 
   var remaining: Int { end - offset }
   var isAtEnd: Bool { offset == end }
-  /// Everything that is left, lent.
+  /// All remaining bytes, not copied.
   var rest: UnsafeRawBufferPointer { lend(offset..<end) }
 
-  /// Steps over `count` bytes and returns where they lie.
+  /// Skips `count` bytes and returns their range.
   mutating func take(_ count: Int, _ what: @autoclosure () -> String) throws(FormatError) -> Range<Int> {
     guard count >= 0, count <= remaining else { throw truncated(count, what()) }
     defer { offset += count }
@@ -39,7 +39,7 @@ struct ByteCursor {
     FormatError(format, .truncated, "\(what) of \(count) bytes does not fit", offset: offset)
   }
 
-  /// Steps over `count` bytes and returns a cursor that sees nothing but them.
+  /// Skips `count` bytes and returns a cursor limited to them.
   mutating func takeCursor(_ count: Int, _ what: @autoclosure () -> String) throws(FormatError) -> ByteCursor {
     ByteCursor(bytes, format: format, range: try take(count, what()))
   }
@@ -64,10 +64,10 @@ struct ByteCursor {
     return range.reduce(0) { $0 << 8 | UInt32(bytes[$1]) }
   }
 
-  /// A range that `take` has returned, copied.
+  /// Returns a copy of the bytes in a range from `take`.
   func copy(_ range: Range<Int>) -> [UInt8] { Array(lend(range)) }
 
-  /// A range that `take` has returned, lent.
+  /// Returns the bytes in a range from `take`, not copied.
   func lend(_ range: Range<Int>) -> UnsafeRawBufferPointer { UnsafeRawBufferPointer(rebasing: bytes[range]) }
 }
 
@@ -85,6 +85,6 @@ extension [UInt8] {
     append(bigEndian: word)
   }
 
-  /// The value of a big-endian word, where these are four bytes.
+  /// The value of a big-endian word, or `nil` unless there are four bytes.
   var bigEndianWord: UInt32? { count == 4 ? reduce(0) { $0 << 8 | UInt32($1) } : nil }
 }

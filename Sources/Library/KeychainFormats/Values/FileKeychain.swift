@@ -1,10 +1,10 @@
-/// A keychain file as macOS keeps it, such as `login.keychain-db`. It is recognized so that it can be named, and is not read.
+/// A keychain file of macOS, such as `login.keychain-db`. It is recognized to give a helpful error, but not read.
 ///
 /// Source: Apple Security, `AppleDatabase.cpp` (the header's magic number 0x6B796368).
 package enum FileKeychain {
-  /// What a sentence calls it.
+  /// The name of the format in a sentence.
   package static let phrase = "a macOS file keychain"
 
-  /// Whether a file that begins so is one.
+  /// Returns whether a file that starts with these bytes is a file keychain.
   package static func begins(with start: some Sequence<UInt8>) -> Bool { start.starts(with: "kych".utf8) }
 }

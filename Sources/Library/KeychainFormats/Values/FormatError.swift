@@ -1,18 +1,18 @@
 public import Basics
 
-/// Bytes that do not follow their format.
+/// An error in bytes that do not follow their format.
 public struct FormatError: ExplainedError, Equatable {
-  /// Which format was being read or written.
+  /// The formats that are read or written.
   public enum Format: String, Sendable {
     /// Apple's binary property list (`bplist00`).
     case binaryPlist = "binary property list"
-    /// The DER that Apple encodes items in (blob version 3).
+    /// The DER encoding of items (blob version 3).
     case der = "DER property list"
     /// A keybag's records.
     case keybag = "keybag"
-    /// A sealed item: `ItemBlob`, `DatabaseItemBlob`, `AccessControlBlob` or `LegacyItemBlob`.
+    /// An encrypted item: `ItemBlob`, `DatabaseItemBlob`, `AccessControlBlob` or `LegacyItemBlob`.
     case itemBlob = "item blob"
-    /// An item's dictionary after it was opened.
+    /// The dictionary of a decrypted item.
     case item = "keychain item"
     /// A keyed archive in the manifest database.
     case fileRecord = "MBFile record"
@@ -22,50 +22,50 @@ public struct FormatError: ExplainedError, Equatable {
     case keychainFile = "keychain file"
     /// A class and a wrapped key: `ClassWrappedKey`.
     case wrappedKey = "wrapped key field"
-    /// A property list in XML.
+    /// An XML property list.
     case xmlPlist = "XML property list"
-    /// The list of files of a backup of iOS 4 to 9 (`Manifest.mbdb`).
+    /// The manifest of a backup of iOS 4 to 9 (`Manifest.mbdb`).
     case oldManifest = "manifest"
-    /// The archive of a sealed box: `ArchivedBox`.
+    /// The archive of an encrypted box: `ArchivedBox`.
     case keyedArchive = "keyed archive"
     /// The DER of an item's access control: `ItemAccessControl`.
     case accessControl = "access control"
   }
 
-  /// What is wrong with the bytes.
+  /// The kinds of errors.
   public enum Code: String, Sendable {
     /// The bytes end before the value does.
     case truncated
-    /// A value that the format does not allow at this place.
+    /// A value is not allowed at this location.
     case malformed
-    /// More, deeper or larger than a named limit accepts.
+    /// A size, depth or count exceeds a limit.
     case overLimit
-    /// A version that this project knows of but does not read, or knows nothing of.
+    /// The version is unknown or not supported.
     case unsupportedVersion
-    /// What no device writes and what reaches beyond the file itself, such as an entity of its own.
+    /// The file refers to content outside itself, such as an external entity, which no device writes.
     case forbidden
-    /// Bytes follow where the value has ended.
+    /// Bytes follow the end of the value.
     case trailingBytes
-    /// A value that has no form in the format it should be written in.
+    /// The format cannot represent a value.
     case unencodable
   }
 
   /// The format that was being read or written.
   public let format: Format
-  /// What is wrong, for a program to switch on.
+  /// The kind of error.
   public let code: Code
-  /// The fact found, with its place where it has one. It quotes no value of an item.
+  /// The reason, with its location if it has one. It contains no value of an item.
   public let reason: String
-  /// In bytes from the start of the value that was being read.
+  /// The offset in bytes from the start of the value, or `nil` if it is unknown.
   public let offset: Int?
 
-  /// Creates an error; `reason` then ends with the offset.
+  /// Creates an error. The offset is added to the reason.
   ///
   /// - Parameters:
   ///   - format: The format that was being read or written.
-  ///   - code: What is wrong, for a program to switch on.
-  ///   - reason: The fact found, without its place.
-  ///   - offset: In bytes from the start of the value that was being read.
+  ///   - code: The kind of error.
+  ///   - reason: The reason, without its location.
+  ///   - offset: The offset in bytes from the start of the value, or `nil` if it is unknown.
   public init(_ format: Format, _ code: Code, _ reason: String, offset: Int? = nil) {
     self.format = format
     self.code = code
@@ -73,7 +73,7 @@ public struct FormatError: ExplainedError, Equatable {
     self.offset = offset
   }
 
-  /// One sentence and one advice for each code, with the format's name in it.
+  /// A description and a suggestion for each code, with the name of the format.
   public var meaning: ErrorMeaning {
     let name = format.rawValue
     return switch code {

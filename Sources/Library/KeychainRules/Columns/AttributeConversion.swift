@@ -1,14 +1,14 @@
 import Basics
 public import KeychainFormats
 
-/// What an app's value becomes when an attribute of some kind takes it in.
+/// Converts the values that apps pass in to the types that the attributes of an item store.
 ///
 /// Source: Apple `SecDbItem.c` (`copyNumber`, `copyBlob`, `copyData`, `copyString`, `copyDate`, `copyUUID`).
 public enum AttributeConversion {
   /// Converts a value for an attribute.
   ///
-  /// - Throws: `.unencodable` where the kind does not take such a value (`errSecParam` on a device). The value itself is
-  ///   not in the error.
+  /// - Throws: `.unencodable` if an attribute of this kind cannot store the value (`errSecParam` on a device). The
+  ///   error does not contain the value.
   public static func convert(
     _ value: PropertyValue, for definition: AttributeDefinition
   ) throws(FormatError) -> PropertyValue {
@@ -20,7 +20,7 @@ public enum AttributeConversion {
     return converted
   }
 
-  /// Converts a value for a kind of attribute; `nil` if that kind does not accept the value.
+  /// Returns a value converted for a kind of attribute, or `nil` if that kind does not accept the value.
   public static func convert(_ value: PropertyValue, for kind: AttributeKind) -> PropertyValue? {
     switch kind {
     case .number, .sync, .tomb, .useTombstone: number(value)
@@ -33,8 +33,8 @@ public enum AttributeConversion {
     }
   }
 
-  /// Whole numbers and booleans become integers; a text that is the decimal text of a 32-bit integer becomes that
-  /// integer, and every other text stays as it is (`htps`, `007`).
+  /// Converts numbers and booleans to integers, and text that is the decimal form of a 32-bit integer to that integer.
+  /// Other text stays as it is (`htps`, `007`).
   private static func number(_ value: PropertyValue) -> PropertyValue? {
     switch value {
     case .boolean(let flag): return .integer(flag ? 1 : 0)
@@ -52,7 +52,7 @@ public enum AttributeConversion {
     }
   }
 
-  /// Data as it is, text as UTF-8, a number as four little-endian bytes.
+  /// Returns data unchanged, text as UTF-8, and a number as four little-endian bytes.
   private static func data(_ value: PropertyValue) -> PropertyValue? {
     switch value {
     case .data: return value
@@ -78,7 +78,7 @@ public enum AttributeConversion {
     return value
   }
 
-  /// A number of any form that is whole and fits; a boolean is none.
+  /// Returns a number of any type as an integer if it is whole and fits, or `nil` if not; booleans are not converted.
   private static func integer(_ value: PropertyValue) -> Int64? {
     switch value {
     case .integer(let number): number

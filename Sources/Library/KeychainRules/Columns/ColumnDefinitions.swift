@@ -5,10 +5,10 @@ package import KeychainFormats
 ///
 /// Source: Apple `SecItemSchema.c`.
 package enum ColumnDefinitions {
-  /// The definitions with a column of their own, in column order.
+  /// Returns the definitions that have a column, in column order.
   package static func all(of kind: ItemKind) -> [AttributeDefinition] { columns(of: kind).all }
 
-  /// The columns that together may occur only once in a table.
+  /// Returns the columns whose values together must be unique in a table.
   package static func primaryKey(of kind: ItemKind) -> [AttributeDefinition] { columns(of: kind).primaryKey }
 
   private struct Columns {
@@ -37,7 +37,7 @@ package enum ColumnDefinitions {
 }
 
 extension AttributeDefinition {
-  /// Whether the column holds the attribute's own bytes: not text, not a number, not a hash, not the sealed item.
+  /// Whether the column stores the attribute's own bytes, not text, a number, a hash or the encrypted item.
   package var holdsDataInColumn: Bool {
     guard !flags.contains(.hashedColumn) else { return false }
     return switch kind {
@@ -49,13 +49,13 @@ extension AttributeDefinition {
   }
 }
 
-/// What SQLite makes of text that is stored in, or compared with, a column of type INTEGER.
+/// SQLite's conversion of text that is stored in, or compared with, a column of type INTEGER.
 ///
-/// Number attributes may hold text (`ptcl` is "htps"), and SQLite turns text that spells a number into that number:
-/// "007" and 7 are one value of a primary key. A key computed outside the database has to agree.
+/// Number attributes may contain text (`ptcl` is "htps"), and SQLite converts text that spells a number to that number:
+/// "007" and 7 are the same value in a primary key. A key that is computed outside the database has to match.
 /// Source: SQLite, "Datatypes in SQLite", sections 3 and 3.1 (well-formed literals; lossless conversion to INTEGER).
 package enum NumericAffinity {
-  /// The value as a column of type INTEGER holds it.
+  /// Returns the value that a column of type INTEGER stores for a text.
   package static func applied(toText bytes: [UInt8]) -> ColumnValue {
     guard let literal = numericLiteral(in: bytes) else { return .text(bytes) }
     if let integer = Int64(literal) { return .integer(integer) }
@@ -63,13 +63,13 @@ package enum NumericAffinity {
     return applied(toReal: real)
   }
 
-  /// A real that is a whole number becomes that number where both hold the same value.
+  /// Returns an integer if the real number is whole and an `Int64` represents it exactly, otherwise the number itself.
   package static func applied(toReal real: Double) -> ColumnValue {
     guard let integer = Int64(exactly: real), integer > Int64.min, integer < Int64.max else { return .real(real) }
     return .integer(integer)
   }
 
-  /// `[+-]digits[.digits][e[+-]digits]` between blanks, or `nil` if the text is anything else.
+  /// Returns `[+-]digits[.digits][e[+-]digits]` without the blanks around it, or `nil` if the text is anything else.
   private static func numericLiteral(in bytes: [UInt8]) -> String? {
     var rest = ArraySlice(bytes)
     while let first = rest.first, isBlank(first) { rest.removeFirst() }

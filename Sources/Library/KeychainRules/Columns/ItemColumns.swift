@@ -2,13 +2,14 @@ package import Basics
 import KeychainCrypto
 package import KeychainFormats
 
-/// What an item's attributes look like in the columns of its table.
+/// The column values that represent an item's attributes in its table.
 ///
-/// Columns serve search and uniqueness only: most hold SHA-1 of the value, and the values come from the sealed blob.
-/// SQLite takes every NULL for a value of its own, so an absent attribute of a primary key is never NULL.
+/// Columns serve search and uniqueness only: most store the SHA-1 of the value, and the values come from the encrypted
+/// blob. SQLite treats every NULL as distinct, so an absent attribute of a primary key is never NULL.
 /// Source: Apple `SecDbItem.c` (`SecDbItemCopyValueForDb`…), `SecItemSchema.c`.
 package enum ItemColumns {
-  /// The value of every column but `rowid`, in column order; `data`, which is the sealed item's, is NULL.
+  /// Returns the value of every column except `rowid`, in column order; `data`, which stores the encrypted item, is
+  /// NULL.
   package static func values(of item: KeychainItem) throws(KeychainRuleError) -> [ColumnValue] {
     let definitions = ColumnDefinitions.all(of: item.kind)
     var values: [ColumnValue] = []
@@ -20,7 +21,7 @@ package enum ItemColumns {
     return values
   }
 
-  /// The columns of the primary key, in column order.
+  /// Returns the columns of the primary key, in column order.
   package static func primaryKeyValues(of item: KeychainItem) throws(KeychainRuleError) -> [ColumnValue] {
     var values: [ColumnValue] = []
     for definition in ColumnDefinitions.primaryKey(of: item.kind) {
@@ -29,11 +30,14 @@ package enum ItemColumns {
     return values
   }
 
-  /// One attribute's column, also the operand with which a query looks for it.
+  /// Returns the value of one attribute's column, which is also the operand of a query for it.
   ///
-  /// - Parameter isHashed: Whether a column that this schema hashes holds the hash; `false` gives the value itself, which
-  ///   some columns of schema 5 hold.
-  /// - Throws: `.parameter` where the attribute cannot have a value of this type.
+  /// - Parameters:
+  ///   - value: The attribute's value, or `nil` if the item does not have the attribute.
+  ///   - definition: The attribute's definition.
+  ///   - isHashed: Whether to return the hash for a column that the current schema hashes; `false` returns the value
+  ///     itself, which some columns of schema 5 store.
+  /// - Throws: `.parameter` if the attribute cannot have a value of this type.
   package static func value(
     _ value: PropertyValue?, for definition: AttributeDefinition, isHashed: Bool = true
   ) throws(KeychainRuleError) -> ColumnValue {
@@ -56,7 +60,7 @@ package enum ItemColumns {
     }
   }
 
-  /// SHA-1 of the default where the column is hashed, an empty value where it may not be NULL.
+  /// Returns the SHA-1 of the default if the column is hashed, or an empty value if the column may not be NULL.
   private static func valueOfAbsent(
     _ definition: AttributeDefinition, isHashed: Bool
   ) throws(KeychainRuleError) -> ColumnValue {
@@ -72,11 +76,13 @@ package enum ItemColumns {
     }
   }
 
-  // What most items' columns hold: computed once.
+  // Computed once, because most items need them.
   private static let hashOfZero = Result { () throws(KeychainRuleError) in try sha1(littleEndian(0)) }
   private static let hashOfNothing = Result { () throws(KeychainRuleError) in try sha1([]) }
 
-  /// The value as its attribute takes it in.
+  /// Returns the value converted for its attribute.
+  ///
+  /// - Throws: `.parameter` if the attribute cannot have a value of this type.
   package static func convert(
     _ value: PropertyValue, for definition: AttributeDefinition
   ) throws(KeychainRuleError) -> PropertyValue {
@@ -87,7 +93,7 @@ package enum ItemColumns {
     }
   }
 
-  /// The bytes of a converted value that is text, data or a number.
+  /// Returns the bytes of a converted value, which is text, data or a number.
   private static func bytes(of value: PropertyValue) -> [UInt8] {
     switch value {
     case .string(let string): Array(string.utf8)
@@ -97,7 +103,7 @@ package enum ItemColumns {
     }
   }
 
-  /// Numbers are hashed as four bytes; Apple's conversion cuts larger ones off.
+  /// Returns the four bytes that are hashed for a number; Apple's conversion truncates larger numbers.
   private static func littleEndian(_ number: Int64) -> [UInt8] {
     let low = UInt32(truncatingIfNeeded: number)
     return (0..<4).map { UInt8(truncatingIfNeeded: low >> (8 * UInt32($0))) }

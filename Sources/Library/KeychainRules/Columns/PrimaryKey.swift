@@ -1,24 +1,26 @@
 package import Basics
 public import KeychainFormats
 
-/// What two items may not have in common: the kind and the exact values of the primary-key columns.
+/// The kind and the exact values of the primary-key columns, which no two items may share.
 ///
-/// The key of an item in clear equals the key of the row it would collide with, without any class key. It holds hashes
-/// and access-group names and prints nothing of them.
+/// The key of a decrypted item equals the key of the row that it conflicts with, so no class key is needed to find the
+/// row. A key contains hashes and access-group names; its description shows none of them.
 public struct PrimaryKey: Hashable, Sendable, CustomStringConvertible {
-  /// The kind, whose table decides which columns count.
+  /// The kind, whose table determines the columns.
   public let kind: ItemKind
-  /// Type, length and bytes of every column, so that no two lists of values give the same bytes.
+  /// The type, length and bytes of every column, so that different lists of values have different bytes.
   private let encoding: [UInt8]
 
-  /// The key that the item would have in the database.
+  /// Creates the key that an item would have in the database.
   ///
-  /// - Throws: `KeychainRuleError` with code `.parameter` where an attribute has a value that it cannot have.
+  /// - Throws: `KeychainRuleError` with code `.parameter` if an attribute cannot have its value.
   public init(of item: KeychainItem) throws(KeychainRuleError) {
     self.init(kind: item.kind, columns: try ItemColumns.primaryKeyValues(of: item))
   }
 
-  /// - Parameter columns: As they are written or were read: empty data is one value in both of its forms.
+  /// Creates a key from column values.
+  ///
+  /// - Parameter columns: The values as they are written or were read; both forms of empty data give the same key.
   package init(kind: ItemKind, columns: [ColumnValue]) {
     self.kind = kind
     let definitions = ColumnDefinitions.primaryKey(of: kind)
@@ -37,14 +39,14 @@ public struct PrimaryKey: Hashable, Sendable, CustomStringConvertible {
     self.encoding = encoding
   }
 
-  /// Lends the bytes of the columns, equal for no other key of the kind.
+  /// Calls a closure with the bytes of the columns, which differ between any two keys of one kind.
   package func withColumnBytes<Result, Failure: Error>(
     _ body: (UnsafeRawBufferPointer) throws(Failure) -> Result
   ) throws(Failure) -> Result {
     try encoding.withRawBytes(body)
   }
 
-  /// The bytes at once: an array feeds them one by one.
+  /// Hashes all bytes in one call, because an array would hash them one at a time.
   public func hash(into hasher: inout Hasher) {
     hasher.combine(kind)
     encoding.withUnsafeBytes { hasher.combine(bytes: $0) }
@@ -54,7 +56,7 @@ public struct PrimaryKey: Hashable, Sendable, CustomStringConvertible {
 
   private static func append(_ type: UInt8, _ value: [UInt8], to bytes: inout [UInt8]) {
     bytes.append(type)
-    // Of short ones in a byte: there are some of them for every item.
+    // Short lengths take one byte, because every item has several.
     bytes.append(UInt8(clamping: value.count))
     if value.count >= UInt8.max { append(UInt64(value.count), to: &bytes) }
     bytes.append(contentsOf: value)
@@ -71,7 +73,7 @@ public struct PrimaryKey: Hashable, Sendable, CustomStringConvertible {
 }
 
 extension ColumnValue {
-  /// How many bytes a key has of it, beside its type and its length.
+  /// The number of bytes of the value in a key, without its type and length.
   fileprivate var keyByteCount: Int {
     switch self {
     case .null: 0

@@ -1,27 +1,27 @@
 public import KeychainFormats
 
-/// One rule of what a backup leaves out.
+/// A rule that excludes items from a backup.
 public struct ExportRule: Sendable {
-  /// The reason it gives.
+  /// The reason for the exclusion.
   public let reason: Reason
-  /// Whether it applies to an item.
+  /// Returns whether the rule excludes an item.
   let leavesOut: @Sendable (ExportCandidate) -> Bool
 }
 
-/// What the export rules look at: an item as its device knows it, with the marks that its columns carry.
+/// An item as its device stores it, with the flags from its columns that the export rules check.
 public struct ExportCandidate: Sendable {
-  /// The item in clear.
+  /// The decrypted item.
   public var item: KeychainItem
-  /// The item has an access control with constraints.
+  /// Whether the item has an access control with constraints.
   public var isAccessControlled: Bool
-  /// The row is marked as one of an App Clip; the mark is in a column, never in the item.
+  /// Whether an App Clip created the row; only a column records this, never the item.
   public var isAppClip: Bool
-  /// The device takes part in synchronization, so that tombstones travel.
+  /// Whether the device takes part in synchronization, so that its backup includes tombstones.
   public var deviceSyncs: Bool
-  /// The device is a Shared iPad, which has more system-bound items.
+  /// Whether the device is a Shared iPad, which has more system-bound items.
   public var onSharedIPad: Bool
 
-  /// Creates a candidate; without marks it is an ordinary app's item on a device that does not sync.
+  /// Creates a candidate; by default an ordinary app's item on a device that does not sync.
   public init(
     item: KeychainItem, isAccessControlled: Bool = false, isAppClip: Bool = false, deviceSyncs: Bool = false,
     onSharedIPad: Bool = false
@@ -34,11 +34,13 @@ public struct ExportCandidate: Sendable {
   }
 }
 
-/// What a backup leaves out, in the order in which the reasons are given; an item that no rule names is exported.
+/// The rules that exclude items from a backup.
+///
+/// An item that no rule excludes is exported.
 ///
 /// Source: Apple `SecItemDb.c` (`SecServerCopyKeychainPlist`, `s3dl_export_row`).
 public enum ExportRules {
-  /// The rules in the order in which they are asked; the first that applies names the reason.
+  /// The rules in the order in which they are checked; the first that applies gives the reason.
   public static let all: [ExportRule] = [
     ExportRule(reason: .passcodeOnly) { $0.item.protection == .whenPasscodeSetThisDeviceOnly },
     ExportRule(reason: .hardwareKey) { $0.item.hasToken },
@@ -49,7 +51,7 @@ public enum ExportRules {
     ExportRule(reason: .deleted) { $0.item.isTombstone && !$0.deviceSyncs },
   ]
 
-  /// Why an item is left out, or `nil` if it is exported.
+  /// Returns the reason to exclude an item, or `nil` if it is exported.
   public static func reasonToLeaveOut(_ candidate: ExportCandidate) -> Reason? {
     all.first { $0.leavesOut(candidate) }?.reason
   }

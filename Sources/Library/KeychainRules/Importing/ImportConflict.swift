@@ -1,21 +1,23 @@
 public import Basics
 public import KeychainFormats
 
-/// Which of two items with one primary key stays.
+/// Decides which of two items with the same primary key stays.
 public enum ImportConflict {
-  /// By how much a winner is dated after the row that it replaces, where its own date is not later.
+  /// The seconds by which an imported item is dated after the row that it replaces, if its own date is not later.
   static let makeYoungerSeconds = 0.001
 
   /// Decides between an item of a backup and the row with the same primary key.
   ///
-  /// The later modification date wins; at equal dates the smaller digest; an item without a readable date loses
-  /// against one with it. What replaces a row ends up younger than that was. A row that stays keeps its date, where
-  /// Apple's code adds a millisecond: the same backup merged again then changes nothing.
+  /// The later modification date wins; at equal dates the smaller digest. An item without a readable date loses to one
+  /// with a date. An item that replaces a row is always dated after it. A row that stays keeps its date, whereas
+  /// Apple's code adds a millisecond; merging the same backup again therefore changes nothing.
   ///
   /// - Parameters:
-  ///   - modificationDate: The date of the incoming item, `nil` if it has none that can be read.
-  ///   - digest: SHA-1 of the incoming item's digest encoding; asked for only where the dates decide nothing.
-  ///   - existing: The row that is there; `nil` if nothing has the primary key.
+  ///   - modificationDate: The date of the incoming item, or `nil` if it has no readable date.
+  ///   - digest: Returns the SHA-1 of the incoming item's digest encoding; called only if the dates are equal or both
+  ///     missing.
+  ///   - existing: The existing row, or `nil` if no row has the primary key.
+  /// - Throws: The error of `digest`.
   public static func resolve<Failure: Error>(
     modificationDate: KeychainDate?, digest: () throws(Failure) -> [UInt8], existing: ExistingRow?
   ) throws(Failure) -> ImportResolution {
@@ -35,7 +37,7 @@ public enum ImportConflict {
 
   /// Decides between an item of a backup and the row with the same primary key.
   ///
-  /// - Throws: `.notAvailable` where a digest cannot be computed.
+  /// - Throws: `.notAvailable` if a digest cannot be computed.
   public static func resolve(
     incoming: IncomingItem, existing: ExistingRow?
   ) throws(KeychainRuleError) -> ImportResolution {
@@ -70,45 +72,46 @@ public enum ImportConflict {
   }
 }
 
-/// What happens to an item of a backup that meets a row with its primary key, or none.
+/// The result of importing an item of a backup: its effect on the row with the same primary key, if there is one.
 ///
-/// A pure decision: the plan shows it, the store carries it out.
+/// The resolution is a value: the plan shows it, and the store applies it.
 /// Source: Apple `SecItemDb.c` (`SecServerImportItem`), `SecDbItem.c` (`SecDbItemInsertOrReplace`).
 public struct ImportResolution: Sendable, Equatable {
-  /// What happens.
+  /// An effect on the database.
   public enum Effect: Sendable, Equatable {
-    /// Nothing with this primary key is there.
+    /// No row has this primary key, so the item is inserted.
     case insertsNew
-    /// The item takes the place of the row.
+    /// The item replaces the row.
     case replaces(Replacement)
     /// The row stays, with its date.
     case keepsExisting(Retention)
-    /// Both are the same item to the last byte that counts; the existing row stays.
+    /// Both are the same item in every byte that counts; the existing row stays.
     case identical
-    /// The existing row cannot be looked at now, so nothing can be decided.
+    /// The existing row cannot be read now, so nothing can be decided.
     indirect case blocked(RowFault)
   }
 
-  /// Why the item of the backup wins.
+  /// A reason why the backup's item wins.
   public enum Replacement: String, Sendable {
-    /// The row does not open, is a mark, is older, has no date while the item has one, or at equal dates has the larger
-    /// digest.
+    /// The row cannot be decrypted, is a tombstone, is older, has no date whereas the item has one, or has the larger
+    /// digest at equal dates.
     case existingCorrupt, existingTombstone, existingOlder, existingUndated, sameDateSmallerDigest
   }
 
-  /// Why the existing row wins.
+  /// A reason why the existing row wins.
   public enum Retention: String, Sendable {
-    /// The row is newer, the item has no date while the row has one, or at equal dates the row has the smaller digest.
+    /// The row is newer, the item has no date whereas the row has one, or the row has the smaller digest at equal
+    /// dates.
     case existingNewer, incomingUndated, sameDateSmallerDigest
   }
 
-  /// What happens, and why.
+  /// The effect and its reason.
   public let outcome: Effect
-  /// The modification date that the row holds afterwards; that of a row that stays is left as it is.
+  /// The modification date of the row afterwards; a row that stays keeps its date.
   public let modificationDate: KeychainDate?
-  /// What the row takes over from the tombstone that it replaces.
+  /// The UUID that the row inherits from the tombstone that it replaces.
   public let inheritedUUID: String?
-  /// The persistent reference that the row takes over from the tombstone, 16 bytes.
+  /// The persistent reference that the row inherits from the tombstone, 16 bytes.
   public let inheritedPersistentReference: [UInt8]?
 
   init(
@@ -123,23 +126,23 @@ public struct ImportResolution: Sendable, Equatable {
 }
 
 extension ImportResolution {
-  /// What the row holds afterwards, but for the digest, which is made again.
+  /// Returns the item that the row stores afterwards, without its digest, which has to be computed again.
   ///
   /// - Parameters:
-  ///   - incoming: The backup's item; its persistent reference goes to the winner.
-  ///   - existing: The item of the row that was there.
-  /// - Returns: `nil` if nothing was decided or the winner is not given.
+  ///   - incoming: The backup's item, whose persistent reference the winner gets.
+  ///   - existing: The item of the existing row.
+  /// - Returns: The item, or `nil` if nothing was decided or `existing` is the winner and `nil`.
   public func storedItem(incoming: KeychainItem, existing: KeychainItem?) -> KeychainItem? {
     let winner: KeychainItem?
     switch outcome {
-    // It has met nothing that it could take anything over from.
+    // No row was there to inherit anything from.
     case .insertsNew: return incoming
     case .replaces: winner = incoming
     case .keepsExisting, .identical: winner = existing
     case .blocked: return nil
     }
     guard var stored = winner else { return nil }
-    // Most stay as they are, and the attributes are not copied then.
+    // Most items stay unchanged, and then the attributes are not copied.
     if stored.modificationDate != modificationDate { stored[.modificationDate] = modificationDate.map { .date($0) } }
     if let inheritedUUID { stored[.uuid] = .string(inheritedUUID) }
     let reference = inheritedPersistentReference.map { .data($0) } ?? incoming[.persistentReference]
@@ -149,9 +152,9 @@ extension ImportResolution {
 }
 
 extension ImportResolution {
-  /// The row that stays, with what it takes over from the item of the backup.
+  /// Returns the row that stays, with the values that it inherits from the backup's item.
   ///
-  /// - Returns: `nil` if it takes over nothing, or is not given.
+  /// - Returns: The row's item, or `nil` if it inherits nothing or `existing` is `nil`.
   package func keptItem(incoming: IncomingItem, existing: KeychainItem?) -> KeychainItem? {
     guard let existing, let kept = storedItem(incoming: incoming.item, existing: existing) else { return nil }
     let isSame =
@@ -160,7 +163,7 @@ extension ImportResolution {
     return isSame ? nil : kept
   }
 
-  /// Whether the row that was there stays as it is, to the last byte.
+  /// Returns whether the existing row stays unchanged, to the last byte.
   package func leaves(_ existing: KeychainItem?, meeting incoming: IncomingItem) -> Bool {
     switch outcome {
     case .keepsExisting, .identical: existing != nil && keptItem(incoming: incoming, existing: existing) == nil
@@ -178,31 +181,31 @@ extension ImportResolution.Effect {
   }
 }
 
-/// The row that is there already, as far as the decision needs it.
+/// The properties of an existing row that decide a conflict.
 public struct ExistingRow: Sendable, Equatable {
-  /// What the row is to an item that comes.
+  /// A row's state, from the view of an incoming item.
   public enum State: Sendable, Equatable {
-    /// Does not open, lacks what an item needs, or its stored digest is not the digest of its content.
+    /// The row cannot be decrypted, lacks a required attribute, or its stored digest differs from that of its content.
     case corrupt
-    /// The mark of a deleted item. What replaces it takes over its UUID and its reference.
+    /// The row is a tombstone; an item that replaces it inherits its UUID and its reference.
     case tombstone(uuid: String?, persistentReference: [UInt8]?)
-    /// A sound item; the later date wins, then the smaller digest.
+    /// The row is an intact item; the later date wins, then the smaller digest.
     case item(modificationDate: KeychainDate?, digest: [UInt8])
-    /// A fault that passes.
+    /// The row cannot be read now, but may be readable later.
     case unreadable(RowFault)
   }
 
-  /// What the row is.
+  /// The state of the row.
   public let state: State
 
-  /// Creates a row of a state.
+  /// Creates a row with a state.
   public init(state: State) { self.state = state }
 }
 
 extension ExistingRow {
-  /// The row that an item makes once it is stored, for deciding about a second item with its primary key.
+  /// Creates the row that an item becomes once it is stored, for resolving a conflict with a second item.
   ///
-  /// - Throws: `.parameter` for an item that has no digest.
+  /// - Throws: `.parameter` if the item has no digest encoding; `.notAvailable` if SHA-1 cannot be computed.
   public init(storing item: KeychainItem) throws(KeychainRuleError) {
     if item.isTombstone {
       self.init(

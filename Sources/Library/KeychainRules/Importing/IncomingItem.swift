@@ -1,47 +1,48 @@
 import Basics
 public import KeychainFormats
 
-/// An item of a backup as a restore would store it where nothing is in its way: pure, so that a plan can be made of it.
+/// An item of a backup as a restore stores it if nothing conflicts with it.
 ///
-/// It belongs to the single user, it is synchronized if it is one of Safari's old passwords, and its persistent
-/// reference is settled. What is missing (UUID, reference) is drawn when it is stored.
+/// It belongs to the single user, is synchronized if it is one of Safari's old passwords, and has a normalized
+/// persistent reference. A missing UUID or reference is generated when the item is stored.
 /// Source: Apple `SecItemDb.c` (`SecServerImportItem`).
 public struct IncomingItem: Sendable {
-  /// The item as it would be stored.
+  /// The item as it will be stored.
   public let item: KeychainItem
 
-  /// The user that stays what it is; every other view becomes the single user's.
+  /// The user whose items keep their owner; all other items go to the single user.
   ///
   /// Source: Apple `SecItemServer.c` (`SecMUSRGetSystemKeychainUUID`).
   public static let systemKeychainUser: [UInt8] = [
     0xF6, 0x23, 0xAE, 0x5C, 0xCC, 0x81, 0x4C, 0xAC, 0x8A, 0xD4, 0xF0, 0x01, 0x3F, 0x31, 0x35, 0x11,
   ]
 
-  /// How many bytes an item's dictionary may have, so that it fits into a blob with all that storing it adds.
+  /// The most bytes that an item's dictionary may have, so that it fits into a blob with everything that storing it
+  /// adds.
   public static let maximumByteCount = ItemBlob.maximumByteCount - 4096
 
-  /// An item of a backup. An access control among its attributes does not count: no backup holds one.
+  /// Creates an item of a backup. An access control among its attributes is dropped, because no backup contains one.
   ///
   /// - Parameters:
-  ///   - item: The item as it opened.
-  ///   - reference: The bytes that stand beside the item in the backup. A reference of 20 bytes, this kind's name and a
-  ///     UUID, counts; every other is ignored, as is an inner one that is not 16 bytes.
-  /// - Throws: `.decode` where the item has no access group, no known protection class, a mark of a deleted item that is
-  ///   neither 0 nor 1, a value that its attribute cannot have or a blob cannot hold: such an item is left out, the others are restored.
+  ///   - item: The decrypted item.
+  ///   - reference: The bytes stored next to the item in the backup. A reference of 20 bytes, this kind's name and a
+  ///     UUID, is used; any other is ignored, as is an inner one that does not have 16 bytes.
+  /// - Throws: `.decode` if the item has no access group, no known protection class, a tombstone flag that is neither 0
+  ///   nor 1, or a value that its attribute or a blob cannot have. Such an item is skipped; the others are restored.
   public init(_ item: KeychainItem, persistentReference reference: [UInt8]? = nil) throws(KeychainRuleError) {
     self = try Keyed(item, persistentReference: reference).incoming
   }
 
-  /// An item of this device that was kept aside during a restore; its access control stays.
+  /// Creates an item of this device that was set aside during a restore; its access control stays.
   ///
-  /// - Throws: As for an item of a backup.
+  /// - Throws: `.decode` under the same conditions as for an item of a backup.
   public init(preserved item: KeychainItem) throws(KeychainRuleError) {
     self = try Keyed(preserved: item).incoming
   }
 
-  /// An item of a backup of which one was made before: that it can be stored is known, and is not looked at again.
+  /// Creates an item of a backup that was validated before; whether a blob can store it is not checked again.
   ///
-  /// - Throws: As for one that is looked at, but for a value that a blob cannot hold.
+  /// - Throws: `.decode` under the same conditions, except for a value that a blob cannot have.
   package init(
     again item: KeychainItem, persistentReference reference: [UInt8]?
   ) throws(KeychainRuleError) {
@@ -50,28 +51,30 @@ public struct IncomingItem: Sendable {
 
   fileprivate init(settled item: KeychainItem) { self.item = item }
 
-  /// One with what it collides with a row by, for whoever looks for that row.
+  /// An item with the primary key of the row that it may conflict with.
   public struct Keyed: Sendable {
-    /// The item itself.
+    /// The item.
     public let incoming: IncomingItem
-    /// The key of the row that it takes: as long as the rest of an item, so that it is not held for longer than it is
-    /// looked for.
+    /// The key of the row that the item occupies. It is as large as the rest of an item, so it is kept only for the
+    /// lookup.
     public let primaryKey: PrimaryKey
 
-    /// An item of a backup, as `IncomingItem` takes it, and under the same conditions.
+    /// Creates an item of a backup, under the same conditions as `IncomingItem.init(_:persistentReference:)`.
     public init(_ item: KeychainItem, persistentReference reference: [UInt8]? = nil) throws(KeychainRuleError) {
       try self.init(settling: Self.withoutAccessControl(item), reference: reference)
     }
 
-    /// An item of this device that was kept aside, as `IncomingItem` takes it, and under the same conditions.
+    /// Creates an item of this device that was set aside, under the same conditions as `IncomingItem.init(preserved:)`.
     public init(preserved item: KeychainItem) throws(KeychainRuleError) {
       try self.init(settling: item, reference: nil)
     }
   }
 
-  /// SHA-1 of the item's digest encoding, which a conflict at equal dates is decided by. Not kept: most meet nothing.
+  /// Returns the SHA-1 of the item's digest encoding, which decides a conflict at equal dates.
   ///
-  /// - Throws: `.notAvailable` where OpenSSL has no SHA-1; that the item has an encoding is known.
+  /// It is computed on each call, because most items conflict with nothing.
+  ///
+  /// - Throws: `.notAvailable` if OpenSSL has no SHA-1.
   public func digest() throws(KeychainRuleError) -> [UInt8] { try item.storedDigest() }
 }
 
@@ -92,14 +95,14 @@ extension IncomingItem.Keyed {
     return item
   }
 
-  /// An item as it is stored where nothing is in its way; the very same one where nothing of it changes.
+  /// Returns an item as it is stored if nothing conflicts with it; the same storage if nothing changes.
   fileprivate static func settled(
     _ item: KeychainItem, reference: [UInt8]?
   ) throws(KeychainRuleError) -> KeychainItem {
     try malformed { () throws(KeychainRuleError) in
       var settled = item
       settled.unpack()
-      // With any other value it is no item that a search finds, and no deletion that anybody made.
+      // With any other value it would be neither an item that a search finds nor a deletion.
       if let mark = settled[.tombstone], mark != .null, ![0, 1].contains(mark.integerValue) {
         throw KeychainRuleError(.decode, "its tombstone flag (tomb) is not 0 or 1")
       }
@@ -114,13 +117,13 @@ extension IncomingItem.Keyed {
       if settled[.multiUser] != .data(IncomingItem.systemKeychainUser) { set(.multiUser, .data([])) }
       set(.persistentReference, persistentReference(beside: reference, inside: settled).map { .data($0) })
       if SyncInference.appliesTo(settled) { set(.synchronizable, .integer(1)) }
-      // What stays as it was is there once, and what changed is kept as the item was.
+      // An unchanged item keeps its storage, and a changed one stays packed if it was.
       if isChanged, item.isPacked { settled.pack() }
       return isChanged ? settled : item
     }
   }
 
-  /// A value that an attribute cannot have makes an item of a backup malformed.
+  /// Calls a closure and reports a value that an attribute cannot have as a malformed item (`.decode`).
   private static func malformed<Value>(
     _ body: () throws(KeychainRuleError) -> Value
   ) throws(KeychainRuleError) -> Value {
@@ -131,9 +134,10 @@ extension IncomingItem.Keyed {
     }
   }
 
-  /// What cannot be stored has to show before a transaction begins, or one item would undo the restore of all.
+  /// Checks that an item can be stored, before a transaction begins: one bad item would otherwise undo the whole
+  /// restore.
   ///
-  /// Its attributes were converted to what their columns take; a date without end, which none takes, has no encoding.
+  /// The attributes are converted already. An infinite date, which no column can store, has no encoding.
   private static func checkStorable(_ item: KeychainItem) throws(KeychainRuleError) {
     var plain = item
     if plain[.accessControl] != nil { plain[.accessControl] = nil }

@@ -2,12 +2,12 @@ package import Basics
 import KeychainFormats
 
 extension KeychainDate {
-  /// The smallest later date that Apple's code gives to what replaces something.
+  /// Returns the smallest later date that Apple's code gives to a replacement.
   package func makingYounger() -> KeychainDate {
     adding(seconds: ImportConflict.makeYoungerSeconds)
   }
 
-  /// This date, or one just after `other` where this is not later.
+  /// Returns this date, or one just after `other` if this date is not later.
   package func later(than other: KeychainDate?) -> KeychainDate {
     guard let other, self <= other else { return self }
     return other.makingYounger()

@@ -1,26 +1,26 @@
 package import Basics
 public import KeychainFormats
 
-/// One rule of what a restore leaves out of an archive, although the item opens.
+/// A rule that excludes an item from a restore although it can be decrypted.
 public struct RestoreRule: Sendable {
-  /// The reason that it gives.
+  /// The reason for the exclusion.
   public let reason: Reason
   let leavesOut: @Sendable (KeychainItem, RestoreSurroundings) -> Bool
 }
 
-/// What the planner knows besides the archive's items and the target's rows.
+/// The facts that a restore depends on apart from the backup's items and the target's rows.
 public struct RestoreSurroundings: Sendable, Hashable {
-  /// The target takes part in synchronization, so that tombstones mean something there.
+  /// Whether the target takes part in synchronization, so that tombstones have an effect there.
   public var targetSyncs: Bool
-  /// The target is a Shared iPad, which has more system-bound items.
+  /// Whether the target is a Shared iPad, which has more system-bound items.
   public var onSharedIPad: Bool
-  /// The backup has a password. Decides what a missing hardware key is called, never what moves.
+  /// Whether the backup has a password. It affects only the reason given for a missing hardware key, never what moves.
   public var backupHasPassword: Bool
 
-  /// Those in which most is left out: an item that arrives here arrives in all others.
+  /// The context in which most items are excluded: an item that arrives here arrives in every other context.
   package static let strictest = RestoreSurroundings(targetSyncs: false, onSharedIPad: true)
 
-  /// Creates surroundings; by default of a device that does not sync and a backup without a password.
+  /// Creates a context; by default for a device that does not sync and a backup without a password.
   public init(targetSyncs: Bool = false, onSharedIPad: Bool = false, backupHasPassword: Bool = false) {
     self.targetSyncs = targetSyncs
     self.onSharedIPad = onSharedIPad
@@ -28,14 +28,14 @@ public struct RestoreSurroundings: Sendable, Hashable {
   }
 }
 
-/// What a restore leaves out, in the order in which the reasons are given.
+/// The rules that exclude items from a restore.
 ///
-/// Archives of this project hold none of these; those that others wrote may. Source: Apple `SecItemDb.c`
-/// (`SecServerImportItem`). Three rules are ours: nothing of the passcode class and nothing that claims an access control
-/// is taken from an archive, which no device puts there; and a tombstone is kept out of a device that does not sync,
-/// where it could only hide an item.
+/// Keyhaul's own backups contain none of these items, but other tools' backups may. Source: Apple `SecItemDb.c`
+/// (`SecServerImportItem`). Three rules are Keyhaul's own. Items of the passcode class and items with an access control
+/// are not restored, because no device writes them to a backup. A tombstone is not restored to a device that does not
+/// sync, where it could only hide an item.
 public enum RestoreRules {
-  /// The rules in the order in which they are asked; the first that applies names the reason.
+  /// The rules in the order in which they are checked; the first that applies gives the reason.
   public static let all: [RestoreRule] = [
     RestoreRule(reason: .passcodeOnly) { item, _ in item.protection == .whenPasscodeSetThisDeviceOnly },
     RestoreRule(reason: .hardwareKey) { item, _ in item.hasToken },
@@ -47,40 +47,40 @@ public enum RestoreRules {
     RestoreRule(reason: .deleted) { item, around in item.isTombstone && !around.targetSyncs },
   ]
 
-  /// Why an item stays behind, or `nil` if it is imported.
+  /// Returns the reason to exclude an item, or `nil` if it is restored.
   public static func reasonToLeaveOut(_ item: KeychainItem, _ surroundings: RestoreSurroundings) -> Reason? {
     all.first { $0.leavesOut(item, surroundings) }?.reason
   }
 }
 
-/// Which rows a restore removes before it puts a backup in place: what is not synchronized, not in one of the kept groups
-/// and not a shared copy.
+/// Selects the rows that a restore removes before it imports a backup: those that are neither synchronized, nor shared
+/// copies, nor in a preserved access group.
 ///
 /// Source: Apple `SecItemDb.c` (`SecServerImportKeychainInPlist`).
 package enum RestoreRemoval {
-  /// Whose rows a restore leaves in place.
+  /// The access groups whose rows a restore keeps.
   package static let keptAccessGroups = [
     "com.apple.security.sos", "com.apple.security.sos-usercredential", "com.apple.security.ckks",
     "com.apple.security.egoIdentities", "com.apple.security.octagon",
   ]
 
-  /// The condition of the statement that removes, on columns of any type: a NULL keeps the row.
+  /// Returns whether a restore removes the row, like the SQL condition on columns of any type: a NULL keeps the row.
   package static func removes(_ columns: [AttributeCode: ColumnValue]) -> Bool {
     guard columns[.synchronizable] == .integer(0), columns[.sharingGroup] == .text([]) else { return false }
     return !keptAccessGroups.contains { columns[.accessGroup] == .text($0) }
   }
 }
 
-/// Why a row could not be opened.
+/// A reason why a row could not be read.
 public enum RowFault: Hashable, Sendable {
-  /// No key of this device will ever open it, or what it opens to is no item (-26275). The reason holds no value.
+  /// No key of this device can decrypt the row, or its plaintext is not an item (-26275). The reason contains no value.
   case undecodable(reason: String)
-  /// The key of its class is not in memory at this moment (-25308).
+  /// The key of the row's class is not in memory now (-25308).
   case locked(KeyClass)
-  /// The keybag's key of its class cannot be used at all (-25291).
+  /// The keybag's key of the row's class cannot be used at all (-25291).
   case keyUnavailable(KeyClass)
 
-  /// Whether the row itself is at fault, so that no unlocking will help.
+  /// Whether the row itself is damaged, so that unlocking the device does not help.
   public var isPermanent: Bool {
     switch self {
     case .undecodable: true
@@ -89,10 +89,10 @@ public enum RowFault: Hashable, Sendable {
   }
 }
 
-/// Which items a restore makes synchronized although their backup doesn't say so.
+/// Decides which items a restore makes synchronized although their backup does not say so.
 package enum SyncInference {
-  /// Safari's passwords from before there was synchronization: internet passwords in the group of the network layer,
-  /// with server, protocol and authentication type as text, not shared.
+  /// Returns whether an item is one of Safari's passwords from before synchronization existed: an internet password in
+  /// the group of the network layer, with server, protocol and authentication type as text, that is not shared.
   ///
   /// Source: Apple `SecItemDb.c` (`SecItemImportInferSyncable`).
   package static func appliesTo(_ item: KeychainItem) -> Bool {

@@ -1,14 +1,14 @@
 public import Basics
 public import KeychainFormats
 
-/// What an update changes in each item it meets.
+/// The changes that an update makes to each matching item.
 public struct ItemChanges: Sendable {
-  /// New values; `null` removes an attribute.
+  /// New values by attribute; `null` removes an attribute.
   public var attributes: AttributeMap<PropertyValue>
-  /// New secrets; those not named stay.
+  /// New secrets by attribute; other secrets stay.
   public var secrets: AttributeMap<SensitiveBytes>
 
-  /// Creates changes; without any an update gives the items a new date alone.
+  /// Creates changes; without any, an update changes only the modification date.
   public init(
     attributes: AttributeMap<PropertyValue> = [:], secrets: AttributeMap<SensitiveBytes> = [:]
   ) {
@@ -16,12 +16,18 @@ public struct ItemChanges: Sendable {
     self.secrets = secrets
   }
 
-  /// Attributes that a caller never chooses; given ones are ignored.
+  /// The attributes that callers cannot set; changes to them are ignored.
   private static let ignored: Set<AttributeCode> = [
     .multiUser, .modificationDate, .digest, .tombstone, .rowID, .uuid, .persistentReference,
   ]
 
-  /// - Throws: `.noSuchAttribute` for what the kind of item doesn't have, `.parameter` for what cannot be changed.
+  /// Returns an item with the changes applied and a new modification date.
+  ///
+  /// - Parameters:
+  ///   - item: The item to change.
+  ///   - now: The current date; the item's new date is later than its old one in any case.
+  /// - Throws: `.noSuchAttribute` if the kind of item does not have an attribute; `.parameter` if an attribute cannot
+  ///   be changed or the item would lack an access group or a known protection class.
   package func applied(to item: KeychainItem, now: KeychainDate) throws(KeychainRuleError) -> KeychainItem {
     var changed = item
     for (code, value) in attributes where !Self.ignored.contains(code) {
@@ -42,7 +48,7 @@ public struct ItemChanges: Sendable {
     return changed
   }
 
-  /// An access control, a dictionary of constraints, is no attribute that Apple's conversion knows.
+  /// Returns the converted value; an access control, a dictionary of constraints, stays as it is.
   private func converted(
     _ value: PropertyValue, for definition: AttributeDefinition
   ) throws(KeychainRuleError) -> PropertyValue {
@@ -51,14 +57,14 @@ public struct ItemChanges: Sendable {
 }
 
 extension ItemChanges {
-  /// Whether an item has all attributes already that it would have; its new date aside.
+  /// Returns whether the changes leave all attributes of an item as they are, apart from its date.
   package func attributesChangeNothing(of item: KeychainItem) -> Bool {
     guard let now = item.modificationDate, var changed = try? applied(to: item, now: now) else { return false }
     changed[.modificationDate] = item[.modificationDate]
     return changed.attributes == item.attributes
   }
 
-  /// The same, with its secrets.
+  /// Returns whether the changes leave all attributes and secrets of an item as they are, apart from its date.
   package func changeNothing(of item: KeychainItem) -> Bool {
     attributesChangeNothing(of: item)
       && secrets.allSatisfy { code, secret in item.secrets[code].map { secret.constantTimeEquals($0) } ?? false }
@@ -66,8 +72,8 @@ extension ItemChanges {
 }
 
 extension KeychainItem {
-  /// The item is a reference to what a token holds (`tkid`).
+  /// Whether the item refers to an object on a token (`tkid`).
   var hasToken: Bool { self[.tokenID]?.stringValue.map { !$0.isEmpty } ?? (self[.tokenID] != nil) }
-  /// The item is a shared group's copy (`ggrp`).
+  /// Whether the item is a shared group's copy (`ggrp`).
   var isSharedCopy: Bool { self[.sharingGroup]?.stringValue.map { !$0.isEmpty } ?? false }
 }

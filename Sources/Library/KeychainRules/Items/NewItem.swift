@@ -2,18 +2,21 @@ package import Basics
 package import KeychainCrypto
 package import KeychainFormats
 
-/// What an item gets when it is added: the attributes that a caller may leave out, and those that no caller chooses.
+/// The values that an added item gets: defaults for attributes that the caller omits, and attributes no caller sets.
 ///
 /// Source: Apple `SecItemServer.c` (`_SecItemAdd`), `SecItemDb.c` (`s3dl_query_add`), `SecDbItem.c` (defaults).
 package enum NewItem {
-  /// Items of the push service are readable at all times, certificates too, everything else while unlocked.
+  /// Returns the default protection class: items of the push service are always readable, certificates too, all others
+  /// while the device is unlocked.
   package static func defaultProtection(kind: ItemKind, accessGroup: String) -> ProtectionClass {
     if accessGroup == "com.apple.apsd" { return .alwaysThisDeviceOnly }
     return kind == .certificate ? .always : .whenUnlocked
   }
 
-  /// - Throws: `.parameter` for no access group, an unknown protection class, or an access control on a synchronized
-  ///   item.
+  /// Returns an item ready to be added, with all defaults, dates and identifiers set.
+  ///
+  /// - Throws: `.parameter` if the item has no access group, an unknown protection class, or an access control although
+  ///   it is synchronized; `.notAvailable` if no random bytes are available.
   package static func prepared(
     _ item: KeychainItem, now: KeychainDate, random: any RandomSource
   ) throws(KeychainRuleError) -> KeychainItem {
@@ -39,14 +42,14 @@ package enum NewItem {
     return item
   }
 
-  /// What cannot leave its device cannot be synchronized.
+  /// Throws `.parameter` if a synchronized item has an access control, because such an item cannot leave its device.
   package static func refuseGuardedSynchronization(of item: KeychainItem) throws(KeychainRuleError) {
     if item.isSynchronizable, item[.accessControl] != nil {
       throw KeychainRuleError(.parameter, "a synchronized item cannot have an access control")
     }
   }
 
-  /// Attributes that may not be NULL: 0, 2001-01-01, empty text for text-like ones, empty data for the others.
+  /// Returns the default of an attribute that may not be NULL: 0, 2001-01-01, empty text, or empty data.
   private static func defaultValue(of definition: AttributeDefinition) -> PropertyValue? {
     guard definition.flags.contains(.notNull), !definition.flags.isDisjoint(with: [.encrypted, .authenticated]) else {
       return nil
@@ -70,7 +73,7 @@ package enum NewItem {
     return item
   }
 
-  /// A version 4 UUID as Apple writes it: upper case (RFC 9562).
+  /// Returns a random UUID, version 4, in upper case as Apple writes it (RFC 9562).
   package static func randomUUIDText(_ random: any RandomSource) throws(KeychainRuleError) -> String {
     var bytes = SIMD16(try randomBytes(random, count: 16))
     bytes[6] = bytes[6] & 0x0F | 0x40

@@ -5,7 +5,7 @@ public import KeychainFormats
 ///
 /// Source: Apple `SecItemDb.c` (`SecItemIsSystemBound`).
 public enum SystemBoundItems {
-  /// One row of the table. An absent condition matches anything; a present one only a *string* value.
+  /// A row of Apple's table. An absent condition matches anything; a present one matches only a *string* value.
   struct Row: Sendable {
     enum Match: Sendable {
       case exactly(String)
@@ -34,10 +34,10 @@ public enum SystemBoundItems {
     }
   }
 
-  /// Groups of which every item is one, whatever else it is: known of an item that is locked, too.
+  /// The access groups in which every item is system-bound, even an item that is locked.
   package static let groups = ["com.apple.security.sos", "lockdown-identities"]
 
-  /// Rules that hold on every device.
+  /// The rules for every device.
   static let everywhere: [Row] =
     groups.map { Row(kinds: Set(ItemKind.allCases), accessGroup: $0) } + [
       Row(
@@ -48,7 +48,7 @@ public enum SystemBoundItems {
       Row(accessGroup: "apple", service: .exactly("com.apple.account.idms.continuation-key")),
     ]
 
-  /// Rules that hold on a Shared iPad alone.
+  /// The additional rules for a Shared iPad.
   static let sharedIPad: [Row] =
     ["push.apple.com", "push.apple.com,PerAppToken.v0"].map {
       Row(accessGroup: "com.apple.apsd", service: .exactly($0))
@@ -76,15 +76,15 @@ public enum SystemBoundItems {
 
   private static let namedGroups = Set((everywhere + sharedIPad).map(\.accessGroup))
 
-  /// Whether an item is one of them.
+  /// Returns whether an item is system-bound.
   ///
-  /// A numeric `sysb` decides alone: 0 is "not bound", anything else "bound". An item without a string access group is
-  /// not bound; one with a sharing group is.
+  /// A numeric `sysb` decides alone: 0 means not bound, any other number bound. Otherwise an item without a string
+  /// access group is not bound, and one with a sharing group is.
   public static func contain(_ item: KeychainItem, onSharedIPad: Bool = false) -> Bool {
     if let mark = item[.systemBound]?.integerValue { return mark != 0 }
     guard let group = item.accessGroup else { return false }
     if item.isSharedCopy { return true }
-    // Nearly every item is of a group that no row names.
+    // Almost every item is in a group that no row lists.
     guard namedGroups.contains(group) else { return false }
     return (onSharedIPad ? everywhere + sharedIPad : everywhere).contains { $0.matches(item) }
   }

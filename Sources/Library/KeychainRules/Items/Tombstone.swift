@@ -1,15 +1,15 @@
 package import Basics
 package import KeychainFormats
 
-/// Whether deleting an item, or changing its primary key, leaves a tombstone.
+/// The rule for leaving a tombstone when an item is deleted or its primary key changes.
 ///
 /// Source: Apple `SecItemDb.c` (`s3dl_should_make_tombstone`).
 public enum TombstonePolicy: Sendable, Equatable {
-  /// A synchronized item leaves one, as on a device with iCloud Keychain.
+  /// A synchronized item leaves a tombstone, as on a device with iCloud Keychain.
   case leave
-  /// Every item leaves one, a local item and a tombstone too.
+  /// Every item leaves a tombstone, including local items and tombstones.
   case always
-  /// No item leaves one.
+  /// No item leaves a tombstone.
   case forbid
 
   package func leavesTombstone(of item: KeychainItem) -> Bool {
@@ -21,12 +21,17 @@ public enum TombstonePolicy: Sendable, Equatable {
   }
 }
 
-/// What stays of an item that was deleted.
+/// Creates the record that remains of a deleted item.
 ///
-/// Source: Apple `SecDbItem.c` (`SecDbItemCopyWithUpdates`, `SecDbItemMakeTombstone`), `SecItemDb.c` (`s3dl_query_delete`).
+/// Source: Apple `SecDbItem.c` (`SecDbItemCopyWithUpdates`, `SecDbItemMakeTombstone`), `SecItemDb.c`
+/// (`s3dl_query_delete`).
 package enum Tombstone {
-  /// The primary key, creation date, protection class, UUID and persistent reference of an item, without its secret,
-  /// dated now and in any case after the item.
+  /// Returns the tombstone of an item: its primary key, creation date, protection class, UUID and persistent reference,
+  /// without the secret.
+  ///
+  /// - Parameters:
+  ///   - item: The deleted item.
+  ///   - now: The current date; the tombstone is dated after the item in any case.
   package static func of(_ item: KeychainItem, now: KeychainDate) -> KeychainItem {
     var tombstone = KeychainItem(kind: item.kind)
     for definition in ColumnDefinitions.primaryKey(of: item.kind) {

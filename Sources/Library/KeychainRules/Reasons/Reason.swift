@@ -1,37 +1,38 @@
-/// Why an item does not arrive on the other device. The raw value is the identifier that reports, JSON and `explain` use.
+/// A reason why an item does not arrive on the target device.
 ///
-/// Nothing but data: what is said of a reason to people, and where its rule is published, stands in Reports.
+/// The raw value is the identifier in reports, JSON and `explain`. `Reports` has the explanations and their sources.
 public enum Reason: String, Sendable, CaseIterable, Hashable, Codable {
-  /// This device only, and the target is not the device that made the backup.
+  /// The item is restricted to this device, and the target is not the source device.
   case deviceBound = "device-bound"
-  /// Migratable, but the backup has no password, so that its keys need the device that made it.
+  /// The item may move, but the backup has no password, so its keys require the source device.
   case backupNotEncrypted = "backup-not-encrypted"
-  /// Kept only while a passcode is set; never exported.
+  /// The item exists only while a passcode is set, and is never exported.
   case passcodeOnly = "passcode-only"
-  /// A token, such as the Secure Enclave or a smart card, holds what the item refers to.
+  /// The item refers to an object on a token, such as the Secure Enclave or a smart card.
   case hardwareKey = "hardware-key"
-  /// One of the system's own items, which every device makes for itself.
+  /// The item belongs to the system, and every device creates its own.
   case systemBound = "system-bound"
-  /// Guarded by an access control (biometry, presence, a password of the app).
+  /// An access control protects the item (biometry, user presence, an application password).
   case needsAuthentication = "needs-authentication"
-  /// The copy of an item that a group of people shares.
+  /// The item is a copy of one that a group of people shares.
   case sharedGroup = "shared-group"
-  /// Made by an App Clip.
+  /// An App Clip created the item.
   case appClip = "app-clip"
-  /// The tombstone of a deleted synchronized item.
+  /// The item is the tombstone of a deleted synchronized item.
   case deleted
   /// The keybag has no usable key for the item's class.
   case noClassKey = "no-class-key"
-  /// The item's bytes are not the ones that were sealed.
+  /// The item's bytes are not the ones that were encrypted.
   case tagMismatch = "tag-mismatch"
   /// The item does not follow its format.
   case malformed
-  /// The item has a version that no restore takes: that of iOS 4, which names nothing, or one that no backup should hold.
+  /// The item has a version that no restore accepts: that of iOS 4, which has no attributes, or one that no backup
+  /// contains.
   case unsupportedVersion = "unsupported-version"
 }
 
 extension Reason {
-  /// Whether it is the item or its key that is at fault, rather than a rule that leaves it out.
+  /// Whether the item or its key is damaged, rather than excluded by a rule.
   public var isDamage: Bool {
     switch self {
     case .noClassKey, .tagMismatch, .malformed, .unsupportedVersion: true
@@ -41,11 +42,12 @@ extension Reason {
     }
   }
 
-  /// Whether another copy of the backup may hold the item whole.
+  /// Whether another copy of the backup may contain the item intact.
   public var isLostInThisCopy: Bool { isDamage && self != .unsupportedVersion }
 
-  /// Whether someone has to do something about it: sign in again, move what the item guards, find another copy. The other
-  /// items are made again by the device, come back with an account, or were gone before.
+  /// Whether the user has to act: sign in again, move what the item protects, or find another copy of the backup.
+  ///
+  /// Other items are recreated by the device, return with an account, or were deleted before.
   public var asksForAction: Bool {
     switch self {
     case .deviceBound, .backupNotEncrypted, .passcodeOnly, .hardwareKey, .needsAuthentication, .noClassKey,
@@ -56,36 +58,36 @@ extension Reason {
   }
 }
 
-/// What becomes of an item in a move, in one word: that of plans, expectations, documents and pages.
+/// The result of a move for one item, in one word, as plans, expectations, documents and pages use it.
 ///
-/// The raw value is the word that JSON, reports and `explain` use.
+/// The raw value is the word in JSON, reports and `explain`.
 public enum ItemFate: String, Sendable, Hashable, CaseIterable, Codable {
-  /// It is on the target afterwards: it arrives, or the same or a newer one is there.
+  /// The item is on the target afterwards: it arrives, or the same or a newer item is there already.
   case migrates
-  /// A rule keeps it where it is.
+  /// A rule excludes the item.
   case staysBehind = "stays-behind"
-  /// It is in the archive and damaged.
+  /// The item is in the backup but damaged.
   case unreadable
-  /// No item of the plan is meant.
+  /// The plan contains no matching item.
   case absent
-  /// Several items are meant and not all share a fate: equal to none of the others, so that a test fails.
+  /// Several items match and their results differ. The value equals none of the other cases, so that a test fails.
   case ambiguous
 }
 
-/// What a plan warns of beside an item that arrives: the item is there, and its value may be of no use.
+/// A warning about an item that arrives with a value that may be unusable.
 ///
-/// The raw value is the word that reports, JSON and `explain` use.
+/// The raw value is the word in reports, JSON and `explain`.
 public enum ArrivalWarning: String, Sendable, CaseIterable, Hashable, Codable {
-  /// The value has the form of a key that only the Secure Enclave of the device that made it can use, and the target is
-  /// another device.
+  /// The value has the format of a key that only the source device's Secure Enclave can use, and the target is another
+  /// device.
   case migratesButUnusable = "migrates-but-unusable"
-  /// The value has that form, and the target is that device or may be it: no source says whether the chip still takes it
-  /// there after a restore.
+  /// The value has that format, and the target is or may be the source device. No source says whether the Secure
+  /// Enclave still accepts the key there after a restore.
   case useNotKnown = "use-not-known"
 
-  /// The warning for an item that arrives and whose value is a key of the Secure Enclave.
+  /// Creates the warning for an item that arrives and whose value is a Secure Enclave key.
   ///
-  /// - Parameter onSameDevice: Whether the target is the device that made the backup; `nil` if nothing proves it.
+  /// - Parameter onSameDevice: Whether the target is the source device, or `nil` if that is not proven.
   public init(ofEnclaveKeyOnSameDevice onSameDevice: Bool?) {
     self = onSameDevice == false ? .migratesButUnusable : .useNotKnown
   }

@@ -1,28 +1,28 @@
 public import KeychainFormats
 
-/// On which ways one item comes to another device, whatever is there already.
+/// Whether each transfer method brings an item to another device, independently of the items that are there already.
 ///
-/// Only what is published is said. Source: for a backup, the rules of this part; for a direct transfer, Apple DTS,
-/// Developer Forums thread 788360: an item that does not synchronize can move by Quick Start as by an encrypted backup,
-/// and the classes "this device only" keep it from both; for iCloud Keychain, Apple, `kSecAttrSynchronizable`, and DTS,
-/// thread 93373: what synchronizes travels apart from backups, and a person can turn it off.
+/// Only published rules are used. Sources: for a backup, the rules in `KeychainRules`; for a direct transfer, Apple
+/// DTS, Developer Forums thread 788360 (an item that does not synchronize can move by Quick Start as by an encrypted
+/// backup, and the "this device only" classes prevent both); for iCloud Keychain, Apple, `kSecAttrSynchronizable`, and
+/// DTS, thread 93373 (synchronized items travel apart from backups, and the user can turn synchronization off).
 public struct TransferWays: Sendable, Hashable {
-  /// What a backup with a password brings.
+  /// The assessment for a backup with a password.
   public let encryptedBackup: TransferAnswer
-  /// What a backup without a password brings.
+  /// The assessment for a backup without a password.
   public let unencryptedBackup: TransferAnswer
-  /// What a transfer from device to device brings.
+  /// The assessment for a transfer from device to device.
   public let directTransfer: TransferAnswer
-  /// What iCloud Keychain brings.
+  /// The assessment for iCloud Keychain.
   public let iCloudKeychain: TransferAnswer
 
-  /// Decides for one item.
+  /// Assesses all methods for one item.
   ///
   /// - Parameters:
-  ///   - withPassword: Why a backup with a password does not bring it; `nil` if it does.
-  ///   - withoutPassword: The same of a backup without one.
-  ///   - protection: Its class; `nil` if nothing says it.
-  ///   - isSynchronizable: Whether it is marked to synchronize; `nil` if that is sealed.
+  ///   - withPassword: The reason why a backup with a password does not bring the item, or `nil` if it does.
+  ///   - withoutPassword: The reason why a backup without a password does not bring the item, or `nil` if it does.
+  ///   - protection: The protection class, or `nil` if it is unknown.
+  ///   - isSynchronizable: Whether the item is synchronized, or `nil` if that attribute cannot be decrypted.
   public init(
     withPassword: Reason?, withoutPassword: Reason?, protection: ProtectionClass?, isSynchronizable: Bool?
   ) {
@@ -34,7 +34,7 @@ public struct TransferWays: Sendable, Hashable {
     iCloudKeychain = ofBoth ?? Self.cloud(withPassword, isSynchronizable)
   }
 
-  /// The answer for a way.
+  /// The assessment for a method.
   public subscript(way: TransferWay) -> TransferAnswer {
     switch way {
     case .encryptedBackup: encryptedBackup
@@ -44,18 +44,18 @@ public struct TransferWays: Sendable, Hashable {
     }
   }
 
-  /// Why a class leaves its device on no way at all; `nil` if it may.
+  /// Returns the reason why items of a class never leave their device, or `nil` if they may.
   private static func bindingReason(_ protection: ProtectionClass) -> Reason? {
     if protection == .whenPasscodeSetThisDeviceOnly { return .passcodeOnly }
     return protection.isThisDeviceOnly ? .deviceBound : nil
   }
 
-  /// What a malformed item says of itself is not what the one on its device says.
+  /// Returns "not known" for a malformed item, whose attributes may differ from those of the original on its device.
   private static func unknown(_ reason: Reason?) -> TransferAnswer? {
     reason == .malformed ? .notKnown(.reason(.malformed)) : nil
   }
 
-  /// The published rule is about the class of items that do not synchronize, and of no backup's other rules.
+  /// Assesses a direct transfer. The published rule covers only the class of items that do not synchronize.
   private static func direct(
     _ reason: Reason?, _ protection: ProtectionClass?, _ isSynchronizable: Bool?
   ) -> TransferAnswer {
@@ -69,7 +69,7 @@ public struct TransferWays: Sendable, Hashable {
     return isSynchronizable ? .notKnown(.noSource) : .yes(.movableClass)
   }
 
-  /// The group brings its copies, by a way of its own.
+  /// Assesses iCloud Keychain. The group of a shared copy distributes it by a method of its own.
   private static func cloud(_ reason: Reason?, _ isSynchronizable: Bool?) -> TransferAnswer {
     if reason == .sharedGroup { return .notKnown(.noSource) }
     guard let isSynchronizable else { return .notKnown(.sealed) }
@@ -77,38 +77,38 @@ public struct TransferWays: Sendable, Hashable {
   }
 }
 
-/// A way on which an item can come to another device.
+/// A method of bringing an item to another device.
 ///
-/// The raw value is the word that JSON uses.
+/// The raw value is the word in JSON.
 public enum TransferWay: String, Sendable, CaseIterable, Hashable, Codable {
-  /// A backup with a password, restored there.
+  /// Restoring a backup with a password.
   case encryptedBackup = "encrypted-backup"
-  /// A backup without a password, restored there.
+  /// Restoring a backup without a password.
   case unencryptedBackup = "unencrypted-backup"
-  /// From one device straight to the other (Quick Start), without a backup.
+  /// Transferring directly from device to device (Quick Start), without a backup.
   case directTransfer = "direct-transfer"
-  /// iCloud Keychain, where it is turned on.
+  /// iCloud Keychain, if it is turned on.
   case iCloudKeychain = "icloud-keychain"
 }
 
-/// Why an item takes a way, does not take it, or why nothing tells.
+/// A reason for the assessment of a transfer method.
 public enum TransferGround: Sendable, Hashable {
-  /// The backup holds it, and its key can be had there.
+  /// The backup contains the item, and its key is available on the target.
   case restored
-  /// Its class is not bound to the device.
+  /// The item's class is not bound to the device.
   case movableClass
-  /// It is marked to synchronize.
+  /// The item is synchronized.
   case synchronized
-  /// It is not marked to synchronize.
+  /// The item is not synchronized.
   case notSynchronized
-  /// A rule keeps it, or it is damaged.
+  /// A rule excludes the item, or it is damaged.
   case reason(Reason)
-  /// It does not open, and what decides is sealed with it.
+  /// The item cannot be decrypted, and neither can the deciding attribute.
   case sealed
-  /// Nothing that is published says it.
+  /// No published source covers the case.
   case noSource
 
-  /// The word that JSON uses.
+  /// The word in JSON.
   public var id: String {
     switch self {
     case .restored: "restored"
@@ -122,26 +122,26 @@ public enum TransferGround: Sendable, Hashable {
   }
 }
 
-/// Whether an item comes to another device on one of the ways, and why.
+/// Whether an item arrives by one method, and the reason.
 public enum TransferAnswer: Sendable, Hashable {
-  /// It arrives.
+  /// The item arrives.
   case yes(TransferGround)
-  /// It does not arrive.
+  /// The item does not arrive.
   case no(TransferGround)
-  /// Nothing tells.
+  /// Nothing shows whether the item arrives.
   case notKnown(TransferGround)
 
-  /// The answer without its ground. The raw value is the word that JSON uses.
+  /// An assessment without its reason. The raw value is the word in JSON.
   public enum Verdict: String, Sendable, CaseIterable, Hashable {
-    /// It arrives.
+    /// The item arrives.
     case yes
-    /// It does not arrive.
+    /// The item does not arrive.
     case no
-    /// Nothing tells.
+    /// Nothing shows whether the item arrives.
     case notKnown = "not-known"
   }
 
-  /// The answer without its ground.
+  /// The assessment without its reason.
   public var verdict: Verdict {
     switch self {
     case .yes: .yes
@@ -150,7 +150,7 @@ public enum TransferAnswer: Sendable, Hashable {
     }
   }
 
-  /// Why.
+  /// The reason.
   public var ground: TransferGround {
     switch self {
     case .yes(let ground), .no(let ground), .notKnown(let ground): ground

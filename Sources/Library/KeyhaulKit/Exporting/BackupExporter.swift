@@ -140,7 +140,7 @@ public enum BackupExporter {
           identity: ItemIdentity(sealed: row.summary.kind, accessGroup: row.summary.accessGroup),
           protection: row.summary.protection, rowID: row.summary.reference.rowID, isSynchronizable: nil,
           holdsEnclaveKey: nil)
-        report.leftOut.append(.init(item: item, reason: Reason(fault), detail: fault.reasonText))
+        report.leftOut.append(item.leftOut(because: Reason(fault), fault.reasonText))
       case .item(let item):
         let entry = ExportReport.Item(
           identity: ItemIdentity(item), protection: item.protection, rowID: row.summary.reference.rowID,
@@ -161,7 +161,7 @@ public enum BackupExporter {
       guard spoolFailure == nil else { return }
       let item = candidate.item
       if let reason = ExportRules.reasonToLeaveOut(candidate) {
-        report.leftOut.append(.init(item: entry, reason: reason, detail: nil))
+        report.leftOut.append(entry.leftOut(because: reason))
         return
       }
       do throws(ItemSealError) {
@@ -180,7 +180,7 @@ public enum BackupExporter {
         }
         report.exportedCount += 1
       } catch {
-        report.leftOut.append(.init(item: entry, reason: .malformed, detail: error.reason))
+        report.leftOut.append(entry.leftOut(because: .malformed, error.reason))
       }
     }
   }
@@ -240,40 +240,6 @@ extension BackupDevice {
     self.init(
       identifier: record.udid, name: record.name, productType: record.productType,
       productVersion: record.productVersion.text, buildVersion: record.build, serialNumber: record.serialNumber)
-  }
-}
-
-/// Rows whose class key is not in memory, counted for the sentence that says so.
-struct LockedRows {
-  private var counts: [ProtectionClass: Int] = [:]
-
-  mutating func note(_ row: KeychainRow) {
-    guard case .locked(let keyClass)? = row.fault, let protection = ProtectionClass(keyClass: keyClass),
-      protection != .whenPasscodeSetThisDeviceOnly
-    else { return }
-    counts[protection, default: 0] += 1
-  }
-
-  /// - Throws: Category `locked` where there is a locked row, or the keys that new items need are not in memory.
-  func check(_ session: DeviceSession) throws(MigrationError) {
-    let total = counts.values.reduce(0, +)
-    guard total > 0 || session.state != .unlocked else { return }
-    let most = counts.max { ($0.value, $1.key.keyClass) < ($1.value, $0.key.keyClass) }
-    throw .deviceLocked(
-      lockedItems: most?.value ?? 0, protection: most?.key ?? .whenUnlocked, others: total - (most?.value ?? 0),
-      device: session.name)
-  }
-  /// Looks whether every row can be read, but for those of the passcode class.
-  ///
-  /// - Throws: Category `locked`, with how many rows are. While the device is unlocked none is, and none is looked at.
-  static func requireNone(on session: DeviceSession) throws(MigrationError) {
-    guard session.state != .unlocked else { return }
-    let store = try reporting { () throws(VirtualDeviceError) in try session.keychain }
-    var locked = LockedRows()
-    try reporting { () throws(KeychainStoreError) in
-      try store.forEachRow(includingTombstones: true, keys: session.classKeys) { locked.note($0) }
-    }
-    try locked.check(session)
   }
 }
 

@@ -2,7 +2,7 @@ public import Backups
 import Basics
 public import KeychainCrypto
 public import KeychainFormats
-public import KeychainRules
+import KeychainRules
 
 /// A keychain sealed for a new keybag, ready to be written.
 public struct PreparedBackup: Sendable {
@@ -48,6 +48,14 @@ public struct ExportReport: Sendable {
     /// Whether its value has the form of a key of the Secure Enclave; `nil` if its row does not open.
     public let holdsEnclaveKey: Bool?
 
+    /// Returns the decision to leave the item on the device.
+    func leftOut(because reason: Reason, _ detail: String? = nil) -> MigrationPlan.Decision {
+      MigrationPlan.Decision(
+        index: Int(rowID), identity: identity, protection: protection,
+        outcome: reason.isDamage ? .unreadable(reason) : .staysBehind(reason), detail: detail,
+        isSynchronizable: isSynchronizable, holdsEnclaveKey: holdsEnclaveKey)
+    }
+
     /// The same with its names taken from an item that is held as long as this is.
     func sharing(_ item: KeychainItem) -> Item {
       Item(
@@ -56,27 +64,18 @@ public struct ExportReport: Sendable {
     }
   }
 
-  /// An item that the backup leaves on the device.
-  public struct LeftOut: Sendable, Hashable {
-    /// The item.
-    public let item: Item
-    /// The rule that leaves it out, or what is wrong with its row.
-    public let reason: Reason
-    /// Why it cannot be read, where that is the reason.
-    public let detail: String?
-  }
-
   /// The items that are in the backup, by their positions in it; none where they were not to be listed.
   public internal(set) var exported: [Item] = []
   /// How many items are in the backup.
   public internal(set) var exportedCount = 0
-  /// The rows that stay on the device, tombstones among them.
-  public internal(set) var leftOut: [LeftOut] = []
+  /// The decisions about the rows that stay on the device, including tombstones. Their positions are the numbers of the
+  /// rows.
+  public internal(set) var leftOut: [MigrationPlan.Decision] = []
 
   /// Items that stay on the device; a deleted item's mark is none to miss.
-  public var missing: [LeftOut] { leftOut.filter { $0.reason != .deleted } }
+  public var missing: [MigrationPlan.Decision] { leftOut.filter { $0.outcome.reason != .deleted } }
   /// Marks of deleted items that stay on the device, counted apart everywhere.
-  public var tombstones: [LeftOut] { leftOut.filter { $0.reason == .deleted } }
+  public var tombstones: [MigrationPlan.Decision] { leftOut.filter { $0.outcome.reason == .deleted } }
   /// Items of the device, tombstones that stay at home apart.
   public var total: Int { exportedCount + missing.count }
 }

@@ -37,9 +37,9 @@ public final class BackupForecast: Sendable {
   }
 
   /// What stays on the device, and why; deleted items' marks apart.
-  public let leftOut: [ExportReport.LeftOut]
+  public let leftOut: [MigrationPlan.Decision]
   /// The marks of deleted items that stay on the device. They are no items, and no plan counts them.
-  public let tombstones: [ExportReport.LeftOut]
+  public let tombstones: [MigrationPlan.Decision]
   /// What the backup would hold, by position.
   public var exported: [ExportReport.Item] { contents.report.exported }
   /// The name of the device.
@@ -220,11 +220,7 @@ public final class BackupForecast: Sendable {
   func completing(_ plan: MigrationPlan) -> MigrationPlan {
     let exported = exported
     let staying = leftOut.enumerated().map { offset, left in
-      MigrationPlan.Decision(
-        index: keepsPlaces ? Int(left.item.rowID) : exported.count + offset, identity: left.item.identity,
-        protection: left.item.protection,
-        outcome: left.reason.isDamage ? .unreadable(left.reason) : .staysBehind(left.reason), detail: left.detail,
-        isSynchronizable: left.item.isSynchronizable, holdsEnclaveKey: left.item.holdsEnclaveKey)
+      keepsPlaces ? left : left.at(exported.count + offset)
     }
     let positions =
       keepsPlaces
@@ -291,16 +287,14 @@ extension BackupExporter.Export {
       let entry = ExportReport.Item(
         identity: ItemIdentity(sealed: dumped.kind), protection: dumped.protection, rowID: Int64(dumped.index),
         isSynchronizable: nil, holdsEnclaveKey: nil)
-      report.leftOut.append(
-        .init(item: entry, reason: dumped.fault?.reason ?? .malformed, detail: dumped.fault?.detail))
+      report.leftOut.append(entry.leftOut(because: dumped.fault?.reason ?? .malformed, dumped.fault?.detail))
       return
     }
     let entry = ExportReport.Item(
       identity: ItemIdentity(item), protection: item.protection, rowID: Int64(dumped.index),
       isSynchronizable: item.isSynchronizable, holdsEnclaveKey: item.holdsEnclaveKey)
     guard item.protection != nil else {
-      report.leftOut.append(
-        .init(item: entry, reason: .malformed, detail: "it has no known protection class"))
+      report.leftOut.append(entry.leftOut(because: .malformed, "it has no known protection class"))
       return
     }
     let candidate = ExportCandidate(

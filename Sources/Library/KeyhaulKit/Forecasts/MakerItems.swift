@@ -71,14 +71,14 @@ public struct MakerItems: Sendable {
   public init(of archive: OpenedArchive, on device: DeviceSession) throws(MigrationError) {
     let forecast = try BackupForecast(itemsOf: device, besides: archive.items)
     let deviceKey = try reporting { () throws(VirtualDeviceError) in try device.deviceKey() }
-    let today = try forecast.items(openedWith: deviceKey).filter { $0.item != nil }.map(ComparedItem.init(opened:))
+    let today = try forecast.items(openedWith: deviceKey).filter { $0.item != nil }.map(KeychainEntry.init(opened:))
     let difference = try reporting { () throws(ArchivedKeychainError) in
-      try KeychainDifference(from: Self.asRestored(archive.comparedItems, beside: today), to: today)
+      try KeychainDifference(from: Self.asRestored(archive.entries, beside: today), to: today)
     }
     self.init(
       device: device.name, revision: device.record.revision, isProven: archive.isSameDevice == true,
       absent: forecast.leftOut.map {
-        Item(identity: $0.item.identity, protection: $0.item.protection, reason: $0.reason)
+        Item(identity: $0.identity, protection: $0.protection, reason: $0.outcome.reason)
       } + difference.added.map { Item(identity: $0.identity, protection: $0.protection, reason: nil) },
       heldCount: difference.sameCount + difference.changed.count + difference.sealed.inBoth,
       changedCount: difference.changed.count, doubtfulCount: difference.doubtfulInSecond.count,
@@ -87,7 +87,7 @@ public struct MakerItems: Sendable {
 
   /// Items of the backup as a restore leaves them on the device, where that is how it has them: synchronized, though the
   /// backup does not say so.
-  private static func asRestored(_ items: [ComparedItem], beside today: [ComparedItem]) -> [ComparedItem] {
+  private static func asRestored(_ items: [KeychainEntry], beside today: [KeychainEntry]) -> [KeychainEntry] {
     func key(_ item: KeychainItem) -> PrimaryKey? { try? PrimaryKey(of: item) }
     let isInferred = items.map { compared in
       compared.item.map { !$0.isSynchronizable && SyncInference.appliesTo($0) } ?? false
@@ -100,7 +100,7 @@ public struct MakerItems: Sendable {
       restored.unpack()
       restored[.synchronizable] = .integer(1)
       guard let synchronized = key(restored), there.contains(synchronized) else { return compared }
-      return ComparedItem(
+      return KeychainEntry(
         index: compared.index, item: restored, persistentReference: compared.persistentReference,
         protection: compared.protection)
     }

@@ -92,7 +92,7 @@ public struct StoryFinder {
     guard !rows.isEmpty else { return [] }
     var rules: [RowReference: Reason] = [:]
     let forecast = try forecast(of: maker)
-    for left in forecast.leftOut + forecast.tombstones { rules[left.item.row] = left.reason }
+    for left in forecast.leftOut + forecast.tombstones { rules[left.row] = left.outcome.reason }
     return rows.map { row in
       let rule = rules[row.summary.reference]
       let protection = row.protection
@@ -141,28 +141,25 @@ public struct StoryFinder {
       throw error.about(source.name)
     }
     var positions: [RowReference: Int] = [:]
-    for (position, item) in (forecast.exported + forecast.leftOut.map(\.item)).enumerated() {
-      positions[item.row] = position
+    for (position, row) in (forecast.exported.map(\.row) + forecast.leftOut.map(\.row)).enumerated() {
+      positions[row] = position
     }
-    let marks = Set(forecast.tombstones.map(\.item.row))
+    let marks = Set(forecast.tombstones.map(\.row))
     return rows.compactMap { row in
       if wanted.index == nil, marks.contains(row.summary.reference) { return Self.story(ofDeleted: row) }
       guard let position = positions[row.summary.reference],
         wanted.index == nil || wanted.index == position
       else { return nil }
       let left = position < forecast.exported.count ? nil : forecast.leftOut[position - forecast.exported.count]
-      let outcome = left.map {
-        $0.reason.isDamage ? MigrationPlan.Outcome.unreadable($0.reason) : .staysBehind($0.reason)
-      }
       return ItemStory(
         place: .device(index: position), identity: row.identity, protection: row.protection,
         prospects: comparison.items[position].allProspects,
-        decision: outcome.map {
+        decision: left.map {
           MigrationPlan.Decision(
-            index: position, identity: row.identity, protection: row.protection, outcome: $0, detail: left?.detail)
+            index: position, identity: row.identity, protection: row.protection, outcome: $0.outcome, detail: $0.detail)
         },
         onTarget: plan?.decisions[position], item: row.item,
-        holdsEnclaveKey: left?.item.holdsEnclaveKey ?? forecast.holdsEnclaveKey(at: position))
+        holdsEnclaveKey: left?.holdsEnclaveKey ?? forecast.holdsEnclaveKey(at: position))
     }
   }
 
@@ -203,6 +200,11 @@ public struct StoryFinder {
 extension ExportReport.Item {
   /// The row that holds it.
   fileprivate var row: RowReference { RowReference(kind: identity.kind, rowID: rowID) }
+}
+
+extension MigrationPlan.Decision {
+  /// The row of an item that stays on its device.
+  fileprivate var row: RowReference { RowReference(kind: identity.kind, rowID: Int64(index)) }
 }
 
 extension KeychainRow {
@@ -334,8 +336,8 @@ extension StoryFinder {
   ) throws(MigrationError) -> [ItemStory] {
     try wanted.check(count: dump.items.count, of: name)
     let forecast = try BackupForecast(of: dump, named: name, hasPassword: true)
-    let leftOut = Dictionary(forecast.leftOut.map { (Int($0.item.rowID), $0) }, uniquingKeysWith: { first, _ in first })
-    let deleted = Set(forecast.tombstones.map { Int($0.item.rowID) })
+    let leftOut = Dictionary(forecast.leftOut.map { ($0.index, $0) }, uniquingKeysWith: { first, _ in first })
+    let deleted = Set(forecast.tombstones.map(\.index))
     var onTarget: [Int: MigrationPlan.Decision] = [:]
     if let target {
       do throws(MigrationError) {
@@ -355,24 +357,19 @@ extension StoryFinder {
   }
 
   private static func story(
-    of dumped: DumpedItem, named identity: ItemIdentity, _ left: ExportReport.LeftOut?,
+    of dumped: DumpedItem, named identity: ItemIdentity, _ left: MigrationPlan.Decision?,
     _ onTarget: MigrationPlan.Decision?
   ) -> ItemStory {
     let protection = dumped.item?.protection ?? dumped.protection
-    let outcome = left.map { left in
-      left.reason.isDamage ? MigrationPlan.Outcome.unreadable(left.reason) : .staysBehind(left.reason)
-    }
     var prospects: RestoreProspects = [:]
     for setting in RestoreSetting.allCases {
-      prospects[setting] =
-        left.map { $0.reason.isDamage ? .unreadable($0.reason) : .staysBehind($0.reason) }
-        ?? protection?.prospect(in: setting)
+      prospects[setting] = left.map { Prospect($0.outcome) } ?? protection?.prospect(in: setting)
     }
     return ItemStory(
       place: .device(index: dumped.index), identity: identity, protection: protection, prospects: prospects,
-      decision: outcome.map {
+      decision: left.map {
         MigrationPlan.Decision(
-          index: dumped.index, identity: identity, protection: protection, outcome: $0, detail: left?.detail)
+          index: dumped.index, identity: identity, protection: protection, outcome: $0.outcome, detail: $0.detail)
       },
       onTarget: onTarget, item: dumped.item)
   }

@@ -154,6 +154,13 @@ public struct MigrationPlan: Sendable {
       self.holdsEnclaveKey = holdsEnclaveKey
     }
 
+    /// Returns the decision with another position.
+    func at(_ index: Int) -> Decision {
+      Decision(
+        index: index, identity: identity, protection: protection, outcome: outcome, detail: detail,
+        overwrites: overwrites, warning: warning, isSynchronizable: isSynchronizable, holdsEnclaveKey: holdsEnclaveKey)
+    }
+
     /// The same decision with what is known of the item besides; its names are taken from there.
     func naming(_ known: KnownItem) -> Decision {
       Decision(

@@ -80,15 +80,25 @@ package struct SimulatorTarget {
   /// The number of items, without tombstones.
   package var itemCount: Int { rows.count { !($0.item?.isTombstone ?? $0.summary.isTombstone) } }
 
-  /// Creates a target.
+  /// Creates a target for planning.
   ///
   /// - Parameters:
   ///   - name: The name in messages.
   ///   - rows: All rows of the database, as they were read.
-  ///   - keychain: The database, with its file locked and its content as it was read; `nil` to plan only.
-  package init(named name: String, rows: [KeychainDatabase.OpenedRow], in keychain: SimulatorKeychain? = nil) {
+  package init(named name: String, rows: [KeychainDatabase.OpenedRow]) {
+    self.init(name: name, rows: rows.map { KeychainRow($0) }, keychain: nil)
+  }
+
+  private init(name: String, rows: [KeychainRow], keychain: SimulatorKeychain?) {
     self.name = name
-    self.rows = rows.map { KeychainRow($0) }
+    self.rows = rows
     self.keychain = keychain
+  }
+
+  /// Returns the target for carrying out a restore.
+  ///
+  /// - Parameter keychain: The database, with its file locked and its content as it was read.
+  package func locked(_ keychain: SimulatorKeychain) -> SimulatorTarget {
+    SimulatorTarget(name: name, rows: rows, keychain: keychain)
   }
 }

@@ -202,7 +202,7 @@ public struct DifferencePage: HTMLPage {
           "These items are on the device. They do not count as a difference from the backup, because a rule keeps "
             + "each of them out of every backup.")
         for reason in Reason.allCases {
-          let items = side.leftOut.filter { $0.reason == reason }
+          let items = side.leftOut.filter { $0.outcome.reason == reason }
           guard !items.isEmpty else { continue }
           page.element("article", ["class": "card"]) { page in
             page.element("p", ["class": "count"]) { page in
@@ -237,7 +237,7 @@ extension DifferencePage {
     let deviceName: String?
     let itemCount: Int
     let hasKeychain: Bool
-    let leftOut: [LeftOut]
+    let leftOut: [MigrationPlan.Decision]
 
     /// Creates one side of a comparison.
     ///
@@ -251,7 +251,7 @@ extension DifferencePage {
     ///   - leftOut: Items of a device that a rule keeps out of every backup; none where two devices are compared.
     public init(
       kind: Kind, name: String, argument: String?, deviceName: String?, itemCount: Int, hasKeychain: Bool,
-      leftOut: [LeftOut] = []
+      leftOut: [MigrationPlan.Decision] = []
     ) {
       self.kind = kind
       self.name = name
@@ -264,18 +264,6 @@ extension DifferencePage {
 
     /// In a command.
     var word: String { ShellWord.typed(argument, else: kind == .device ? "DEVICE" : "ARCHIVE") }
-  }
-
-  /// An item of a device that is in no backup.
-  public struct LeftOut: Sendable {
-    let identity: ItemIdentity
-    let reason: Reason
-
-    /// Creates an item that its device keeps, with the rule that keeps it.
-    public init(_ identity: ItemIdentity, because reason: Reason) {
-      self.identity = identity
-      self.reason = reason
-    }
   }
 }
 

@@ -229,37 +229,3 @@ package struct DumpStatement {
       } ?? [])
   }
 }
-
-extension ComparedItem {
-  /// An item of a dump, compared as far as the dump can tell it.
-  package init(_ dumped: DumpedItem, of dump: KeychainDump) {
-    switch dumped.content {
-    case .open(let item), .attributesOnly(let item, nil):
-      self.init(index: dumped.index, item: item, persistentReference: Self.reference(of: item))
-      scope = Scope(
-        tellsSecret: dumped.hasSecret, attributes: dump.toldAttributes, hasWholeSeconds: true)
-    case .attributesOnly(let item, let fault?):
-      self.init(
-        index: dumped.index, sealed: ItemIdentity(item), protection: item.protection,
-        persistentReference: Self.reference(of: item), reason: fault.reason)
-    case .shut(let fault, let protection):
-      self.init(
-        index: dumped.index, sealed: ItemIdentity(sealed: dumped.kind), protection: protection,
-        persistentReference: nil, reason: fault.reason)
-    }
-  }
-
-  private static func reference(of item: KeychainItem) -> [UInt8]? {
-    item[.persistentReference]?.dataValue.flatMap { try? PersistentReference.uuid(item.kind, $0).serialized() }
-  }
-}
-
-extension ItemDocument.Entry {
-  /// An item of a dump, with whether its secret is there.
-  package init(_ dumped: DumpedItem) {
-    let content: Content =
-      dumped.item.map { .readable($0) } ?? .unreadable(dumped.fault?.reason ?? .malformed, detail: dumped.fault?.detail)
-    self.init(index: dumped.index, kind: dumped.kind, protection: dumped.protection, content: content)
-    hasSecret = dumped.item == nil ? nil : dumped.hasSecret
-  }
-}

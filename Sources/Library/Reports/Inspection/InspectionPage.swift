@@ -29,7 +29,7 @@ public struct InspectionPage: HTMLPage {
     /// The files by domain and directory; `nil` if the list is encrypted and no password was given.
     public var files: Files?
     /// The items of the keychain; `nil` if no password was given, or the backup has no keychain.
-    public var items: [Item]?
+    public var items: [KeychainEntry]?
     /// Which app an item belongs to.
     public var apps = AppDirectory([])
     /// What the device that made the archive has besides, where it was asked.
@@ -76,33 +76,6 @@ public struct InspectionPage: HTMLPage {
     public init(_ listing: FileList.Listing, branches: [DomainTree.Node]) {
       self.listing = listing
       self.branches = branches
-    }
-  }
-
-  /// An item of the keychain.
-  public struct Item: Sendable {
-    let index: Int
-    let identity: ItemIdentity
-    let protection: ProtectionClass?
-    let reason: Reason?
-    let isSecretOnly: Bool
-
-    /// Creates what the page shows of an item.
-    ///
-    /// - Parameters:
-    ///   - index: The item's position in the archive, from 0.
-    ///   - identity: The names that it is known by.
-    ///   - protection: The class that protects it; `nil` if the blob doesn't say.
-    ///   - reason: Why it does not open; `nil` if it does.
-    ///   - isSecretOnly: Whether it is a secret that nothing names (version 0), which no restore takes.
-    public init(
-      index: Int, identity: ItemIdentity, protection: ProtectionClass?, reason: Reason?, isSecretOnly: Bool = false
-    ) {
-      self.index = index
-      self.identity = identity
-      self.protection = protection
-      self.reason = reason
-      self.isSecretOnly = isSecretOnly
     }
   }
 
@@ -213,7 +186,7 @@ extension InspectionPage.Facts {
   var unbound: UnboundKeychain? { UnboundKeychain(of: keybag, backupHasPassword: isEncrypted) }
 
   /// The device's own key may be at hand: it opens items here, and takes them nowhere else.
-  func reach(of item: InspectionPage.Item) -> Reach {
+  func reach(of item: KeychainEntry) -> Reach {
     if item.reason?.isDamage == true { return .damaged }
     if item.isSecretOnly { return .nowhere }
     return reach(of: item.protection)

@@ -84,7 +84,7 @@ struct ItemSection {
       filters: [(.moves, "any device"), (.stays, "\(Markup.shortened(page.maker, to: 24)) only"), (.lost, "damaged")])
   }
 
-  private func row(_ item: InspectionPage.Item) -> PageTable.Row {
+  private func row(_ item: KeychainEntry) -> PageTable.Row {
     let (style, symbol, words): (PageTable.Style, String, String) =
       switch facts.reach(of: item) {
       case .anyDevice: (.moves, "+", "any device")

@@ -90,7 +90,8 @@ package struct DifferenceReport: Report {
         let label = "  \(DisplayWidth.padded(ItemText.kind(item.identity.kind), columns: 11))  "
         let name = HostileText.shown(ItemText.name(item.identity), columns: 40, ellipsis: style.ellipsis)
         return WordWrap.labeled(
-          label, style.adapted("\(name): \(item.reason.rawValue), in no backup of \(side.name)"), columns: style.width)
+          label, style.adapted("\(name): \(item.outcome.reason?.rawValue ?? ""), in no backup of \(side.name)"),
+          columns: style.width)
       }
     }.map { style.painted($0, .faint) }
   }
@@ -205,6 +206,6 @@ extension DifferenceReport {
     DifferencePage.Side(
       kind: side.kind == .archive ? .archive : .device, name: side.name, argument: side.argument,
       deviceName: side.deviceName, itemCount: side.items.count, hasKeychain: side.hasKeychain,
-      leftOut: side.leftOut.map { .init($0.identity, because: $0.reason) })
+      leftOut: side.leftOut)
   }
 }

@@ -179,13 +179,7 @@ extension Inspection {
     }
     facts.hiddenKeychain = opened?.hiddenKeychain
     facts.items =
-      facts.hiddenKeychain != nil
-      ? nil
-      : opened?.items.map { item in
-        InspectionPage.Item(
-          index: item.index, identity: item.item.map(ItemIdentity.init) ?? ItemIdentity(sealed: item.kind),
-          protection: item.protection, reason: reason(of: item), isSecretOnly: item.isSecretOnly)
-      }
+      facts.hiddenKeychain != nil ? nil : opened?.entries
     return InspectionPage(facts, program: program)
   }
 }

@@ -13,7 +13,7 @@ package struct AuditText {
   /// Items under a heading, and what to do about them.
   private struct Group {
     let title: String
-    let items: [KeychainAudit.Item]
+    let items: [MigrationComparison.Item]
     let advice: String
   }
 
@@ -65,15 +65,15 @@ package struct AuditText {
     let head = "\(group.title) (\(Amounts.grouped(group.items.count)))"
     guard !group.items.isEmpty else { return [head, ""] }
     let classes = ProtectionClass.allCases.map(Optional.some) + [nil]
-    let ordered = classes.flatMap { protection in group.items.filter { $0.item.protection == protection } }
+    let ordered = classes.flatMap { protection in group.items.filter { $0.protection == protection } }
     let shown = showsAll ? ordered[...] : ordered.prefix(ReportItemTable.shortGroup)
     let rows = table(of: shown).lines(style: style.narrowed(by: 4)).map { "    " + $0 }
     var lines = [style.painted(head, .bold)] + rows.prefix(1)
     var last: ProtectionClass??
     for (item, row) in zip(shown, rows.dropFirst()) {
-      if last != .some(item.item.protection) {
-        lines.append("  " + (item.item.protection?.phrase ?? "of no known class"))
-        last = .some(item.item.protection)
+      if last != .some(item.protection) {
+        lines.append("  " + (item.protection?.phrase ?? "of no known class"))
+        last = .some(item.protection)
       }
       lines.append(row)
     }
@@ -83,15 +83,15 @@ package struct AuditText {
     return lines + WordWrap.labeled("    ", group.advice, columns: style.width) + [""]
   }
 
-  private func table(of items: ArraySlice<KeychainAudit.Item>) -> Table {
+  private func table(of items: ArraySlice<MigrationComparison.Item>) -> Table {
     // Where none of them stays, there is room for longer names.
-    let reasons: [Table.Column] = items.contains { $0.reason != nil } ? [.init("WHY IT STAYS")] : []
+    let reasons: [Table.Column] = items.contains { $0.reasonToStay != nil } ? [.init("WHY IT STAYS")] : []
     var table = Table([.init("KIND"), .init("NAME", flexible: true), .init("APP", flexible: true)] + reasons)
     for item in items {
-      let identity = item.item.identity
-      let name = identity.isSealed ? "(encrypted, item \(item.item.index))" : ItemText.name(identity)
+      let identity = item.identity
+      let name = identity.isSealed ? "(encrypted, item \(item.index))" : ItemText.name(identity)
       table.add([
-        ItemText.kind(identity.kind), name, source.apps.app(of: identity).words, item.reason?.rawValue ?? "–",
+        ItemText.kind(identity.kind), name, source.apps.app(of: identity).words, item.reasonToStay?.rawValue ?? "–",
       ])
     }
     return table

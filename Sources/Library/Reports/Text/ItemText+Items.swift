@@ -2,7 +2,7 @@ package import KeyhaulKit
 
 extension ItemText {
   /// "generic password "chat.example · anna"", in one line that is safe to show.
-  package static func line(of row: ItemRow) -> String {
+  package static func line(of row: KeychainEntry) -> String {
     "\(row.kind.noun) \"\(HostileText.shown(name(row.identity), columns: 80))\""
   }
 

@@ -118,19 +118,19 @@ struct FoundDump {
   ///
   /// - Parameter leavesOut: Whether the other is a backup: what a backup never holds is no difference to one.
   func side(leavesOut: Bool) -> ComparisonSide {
-    var items: [ComparedItem] = []
-    var leftOut: [ComparisonSide.LeftOut] = []
+    var items: [KeychainEntry] = []
+    var leftOut: [MigrationPlan.Decision] = []
     // As of a device: a mark of a deleted item is no item, and is one to what a backup may hold.
-    for dumped in dump.items where leavesOut || dumped.item?.isTombstone != true {
-      let candidate = dumped.item.map { item in
+    for entry in dump.entries where leavesOut || entry.attributes?.isTombstone != true {
+      let candidate = entry.attributes.map { item in
         ExportCandidate(
           item: item, isAccessControlled: item[.accessControl] != nil,
           isAppClip: item[.appClip]?.integerValue.map { $0 != 0 } ?? false)
       }
       if leavesOut, let candidate, let reason = ExportRules.reasonToLeaveOut(candidate) {
-        leftOut.append(.init(identity: ItemIdentity(candidate.item), reason: reason))
+        leftOut.append(entry.leftOut(because: reason))
       } else {
-        items.append(ComparedItem(dumped, of: dump))
+        items.append(entry)
       }
     }
     return ComparisonSide(

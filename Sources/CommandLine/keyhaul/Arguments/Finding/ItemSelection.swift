@@ -125,23 +125,23 @@ struct ItemSelection {
   /// - Parameter limit: How many of the rows the database gives, before a condition is looked at.
   func found(
     on openDevice: DeviceSession, wantsSecret: Bool, limit: Int? = nil
-  ) throws(CommandFailure) -> [ItemRow] {
+  ) throws(CommandFailure) -> [KeychainEntry] {
     try check(on: openDevice)
     var query = query
     query.wantsSecret = wantsSecret
     query.limit = limit
     do throws(VirtualDeviceError) {
-      return ItemRow.all(of: try openDevice.find(query, as: app))
+      return KeychainEntry.all(of: try openDevice.find(query, as: app))
     } catch {
       throw ItemFailure.finding(error, on: openDevice)
     }
   }
 
   /// What a deletion would delete, in the order of the kinds, then of the rows.
-  func rows(on openDevice: DeviceSession, to verb: String) throws(CommandFailure) -> [ItemRow] {
+  func rows(on openDevice: DeviceSession, to verb: String) throws(CommandFailure) -> [KeychainEntry] {
     try check(on: openDevice)
     do throws(VirtualDeviceError) {
-      return try openDevice.rows(matching: query, as: app).map { ItemRow($0) }
+      return try openDevice.rows(matching: query, as: app).map { KeychainEntry($0) }
     } catch {
       throw ItemFailure.changing(error, verb, on: openDevice)
     }

@@ -10,10 +10,10 @@ struct SourceItems {
   /// The device that it is of, where it says so.
   private(set) var identity: DeviceIdentity?
 
-  private init(name: String, _ items: [KeychainItem?]) {
+  private init(name: String, _ entries: [KeychainEntry]) {
     self.name = name
-    self.items = items.compactMap(\.self).filter { !$0.isTombstone }
-    unreadableCount = items.count { $0 == nil }
+    items = entries.compactMap(\.item).filter { !$0.isTombstone }
+    unreadableCount = entries.count { $0.item == nil }
   }
 
   /// Only those of these access groups.
@@ -46,22 +46,18 @@ struct SourceItems {
       return try device.hold(.reading) { openDevice in
         let rows = try openDevice.keychain.rows(includingTombstones: false, keys: openDevice.classKeys)
         if rows.contains(where: { $0.fault?.isPermanent == false }) { throw ItemFailure.unreadable(on: openDevice) }
-        return SourceItems(name: device.name, rows.map(\.item))
+        return SourceItems(name: device.name, rows.map { KeychainEntry($0) })
       }
     case .dump(let dump):
       try dump.refuse(unlocking)
       dump.warn(in: session)
-      return SourceItems(
-        name: source,
-        dump.dump.items.map { dumped in
-          // Without its secret an item would be one that the app takes for its own and cannot use.
-          dumped.hasSecret || dumped.fault == nil ? dumped.item : nil
-        })
+      // An app would take an item without its secret for its own and could not use it.
+      return SourceItems(name: source, dump.dump.entries)
     case .archive(let archive):
       let named = try archive.open(storage: unlocking.storage, in: session)
       let opened = try ArchiveUnlocker(named, unlocking.opening, in: session).open(
         with: unlocking.password, for: .exporting)
-      var source = SourceItems(name: named.name, opened.items.map(\.item))
+      var source = SourceItems(name: named.name, opened.entries)
       source.identity = DeviceIdentity(named.archive.device)
       return source
     }
@@ -77,7 +73,7 @@ struct SourceItems {
           if !described.accessConstraints.isEmpty {
             item[.accessControl] = .dictionary(AccessConstraint.operations(described.accessConstraints))
           }
-          return item
+          return KeychainEntry(index: nil, item: item)
         })
     } catch {
       throw CommandFailure(CommandStatus(error.category), "cannot read \(name)", why: error.reason, try: error.advice)

@@ -34,26 +34,10 @@ struct ItemAdd: RunnableVerb {
 
   func perform(in session: Session) throws -> CommandStatus {
     let described = try described()
+    let selection = try ItemSelection(ChosenItems(kind: kind, attributes: attributes))
     let unlocking = UnlockingOptions(password: password, opening: opening)
-    switch try target.find(unlocking, in: session) {
-    case .device(let device): return try add(described, to: device, in: session)
-    case .archive(let archive):
-      let items = try BackupItems(archive, unlocking, to: "add", isRehearsed: dryRun.isOn, in: session)
-      return try add(described, to: items, in: session)
-    case .dump(let dump): return try add(described, to: try SimulatorItems(dump), in: session)
-    }
-  }
-
-  /// Adds to what is not a device: there nobody says which access group an app would use.
-  private func add(
-    _ described: KeychainItem, to keychain: some EditableItems, in session: Session
-  ) throws -> CommandStatus {
-    try ItemSelection(ChosenItems(kind: kind, attributes: attributes)).requireNoApp(of: keychain.name)
-    guard attributes.accessGroup != nil else {
-      throw CommandFailure.usage(
-        "no access group was given for the item", why: "only a device can choose one; \(keychain.name) cannot",
-        try: "--access-group GROUP")
-    }
+    let keychain = try target.edit(selection, unlocking, to: "add", isRehearsed: dryRun.isOn, in: session)
+    try keychain.check(attributes)
     let item = try complete(described, in: session)
     let shown = HostileText.shown(ItemText.name(of: item), columns: 100, ellipsis: session.resultStyle.ellipsis)
     let sentence = "\(item.kind.noun) \"\(shown)\" to \(HostileText.shown(keychain.name))"
@@ -61,44 +45,16 @@ struct ItemAdd: RunnableVerb {
     let added = try keychain.perform(
       .add(item), isRehearsed: dryRun.isOn, Self.done("an item was added to \(keychain.name)", on: keychain.name),
       in: session)
-    let reach = added.first?.row.item.map(keychain.reach(of:)) ?? keychain.reach(of: item)
+    let reach = keychain.reach(of: added.first?.item ?? item)
     try session.announce((dryRun.isOn ? "Would add " : "Added ") + sentence + " (\(reach)).")
-    let hidden = keychain.items.hidden.count
-    if hidden > 0 {
+    if keychain.hiddenCount > 0 {
       session.note(
-        "\(Amounts.count(hidden, "item")) in this keychain cannot be decrypted here, so Keyhaul could not check "
-          + "whether the new item already existed."
+        "\(Amounts.count(keychain.hiddenCount, "item")) in this keychain cannot be decrypted here, so Keyhaul could not "
+          + "check whether the new item already existed."
       )
     }
     if session.isJSON {
-      let indexes = Dictionary(
-        added.compactMap { added in added.index.map { (added.row.reference, $0) } }, uniquingKeysWith: { $1 })
-      let document = ItemDocument(
-        source: (keychain.items.sourceKind, keychain.name), indexes: indexes, revealsSecrets: false)
-      try session.answer(document, of: added.map(\.row), dryRun.isOn ? [("dry_run", true)] : [])
-    }
-    return .ok
-  }
-
-  private func add(_ described: KeychainItem, to device: FoundDevice, in session: Session) throws -> CommandStatus {
-    let deviceName = device.name
-    let item = try complete(described, in: session)
-    let name = ItemText.name(of: item)
-    let (stored, document) = try device.hold(.writing) { openDevice in
-      let stored =
-        dryRun.isOn
-        ? try add(item, on: openDevice)
-        : try session.changing(Self.done("an item was added to \(deviceName)", on: deviceName)) {
-          () throws(CommandFailure) in try add(item, on: openDevice)
-        }
-      let indexes = session.isJSON ? try openDevice.keychain.places(of: [stored.summary.reference]) : [:]
-      return (stored, ItemDocument(source: ("device", deviceName), indexes: indexes, revealsSecrets: false))
-    }
-    let shown = HostileText.shown(name, columns: 100, ellipsis: session.resultStyle.ellipsis)
-    let sentence = "\(item.kind.noun) \"\(shown)\" to \(deviceName) (\(Self.reach(of: stored.item)))."
-    try session.announce((dryRun.isOn ? "Would add " : "Added ") + sentence)
-    if session.isJSON {
-      try session.answer(document, of: [ItemRow(stored)], dryRun.isOn ? [("dry_run", true)] : [])
+      try session.answer(keychain.document, of: added, dryRun.isOn ? [("dry_run", true)] : [])
     }
     return .ok
   }
@@ -134,24 +90,6 @@ struct ItemAdd: RunnableVerb {
     }
     item.attributes.merge(described.attributes) { _, given in given }
     return item
-  }
-
-  private func add(_ item: KeychainItem, on openDevice: DeviceSession) throws(CommandFailure) -> StoredItem {
-    try ItemFailure.checkGroups([item.accessGroup].compactMap(\.self), of: attributes.app, on: openDevice)
-    do throws(VirtualDeviceError) {
-      return dryRun.isOn
-        ? try openDevice.rehearseAdding(item, as: attributes.app) : try openDevice.add(item, as: attributes.app)
-    } catch {
-      throw ItemFailure.adding(item, error, to: openDevice.name)
-    }
-  }
-
-  /// How far the item can travel, in words.
-  private static func reach(of item: KeychainItem) -> String {
-    guard let protection = item.protection, protection != .whenPasscodeSetThisDeviceOnly
-    else { return "never leaves this device" }
-    guard item[.accessControl] == nil else { return "in no backup" }
-    return protection.isThisDeviceOnly ? "stays on this device" : "moves with an encrypted backup"
   }
 }
 

@@ -92,15 +92,15 @@ struct ItemFind: TabularVerb {
   /// - Returns: Beside what was found, whether a damaged item may be meant too, so that nobody can tell whether that is all.
   private func search(
     for selection: ItemSelection, in found: FoundKeychain, _ unlocking: UnlockingOptions, _ session: Session
-  ) throws -> ([ItemRow], ItemDocument, isOpen: Bool) {
+  ) throws -> ([KeychainEntry], ItemDocument, isOpen: Bool) {
     let items: ListedItems
     switch found {
     case .device(let device):
       return try device.hold(.reading) { openDevice in
         let rows = try search(for: selection, on: openDevice)
-        let indexes = session.isJSON ? try openDevice.keychain.places(of: Set(rows.map(\.reference))) : [:]
-        let document = ItemDocument(source: ("device", openDevice.name), indexes: indexes, revealsSecrets: reveal)
-        return (rows, document, false)
+        let indexes = session.isJSON ? try openDevice.keychain.places(of: Set(rows.map(\.place))) : [:]
+        let document = ItemDocument(source: ("device", openDevice.name), revealsSecrets: reveal)
+        return (rows.map { $0.numbered(indexes) }, document, false)
       }
     case .archive(let archive):
       let named = try archive.open(storage: unlocking.storage, in: session)
@@ -116,12 +116,14 @@ struct ItemFind: TabularVerb {
     return (inOrder(rows), items.document(revealsSecrets: reveal), isOpen)
   }
 
-  private func inOrder(_ rows: [ItemRow]) -> [ItemRow] {
+  private func inOrder(_ rows: [KeychainEntry]) -> [KeychainEntry] {
     let sorted = sort?.sorted(rows, descending: reverse) ?? rows
     return isBareSecret ? sorted : Array(sorted.prefix(limit.map { Int($0) } ?? sorted.count))
   }
 
-  private func search(for selection: ItemSelection, on openDevice: DeviceSession) throws(CommandFailure) -> [ItemRow] {
+  private func search(for selection: ItemSelection, on openDevice: DeviceSession) throws(CommandFailure)
+    -> [KeychainEntry]
+  {
     let limit = isBareSecret ? nil : limit.map { Int($0) }
     // The database counts in its own order.
     let isCountable = selection.query.condition == nil && sort == nil
@@ -132,7 +134,7 @@ struct ItemFind: TabularVerb {
   // MARK: The result
 
   /// How the search ended, said where it was not plainly well.
-  private func end(_ rows: [ItemRow], of found: FoundKeychain, in session: Session) -> CommandStatus {
+  private func end(_ rows: [KeychainEntry], of found: FoundKeychain, in session: Session) -> CommandStatus {
     let name = target.keychain
     guard !rows.isEmpty else {
       session.note("No item \(found.isDevice ? "on" : "in") \(HostileText.shown(name)) matches.")
@@ -152,11 +154,11 @@ struct ItemFind: TabularVerb {
   /// Where no terminal sets the width, names are cut much later: whoever reads a pipe looks for them.
   private static let widestPipedLine = 200
 
-  private static func fault(of row: ItemRow) -> String {
-    row.faultText ?? row.reason.map(\.explanation.headline) ?? "its key cannot be used"
+  private static func fault(of row: KeychainEntry) -> String {
+    row.detail ?? row.reason.map(\.explanation.headline) ?? "its key cannot be used"
   }
 
-  private func write(_ rows: [ItemRow], in session: Session) throws(CommandFailure) {
+  private func write(_ rows: [KeychainEntry], in session: Session) throws(CommandFailure) {
     var style = session.resultStyle
     if !session.resultIsOnTerminal, session.environment["COLUMNS"] == nil { style.width = Self.widestPipedLine }
     let isFile = output.map { $0 != "-" } ?? false
@@ -194,7 +196,7 @@ struct ItemFind: TabularVerb {
       try: "a pipe, -o FILE, or -o - to show it anyway")
   }
 
-  private func writeSecret(of rows: [ItemRow], keepsGuarded: Bool, in session: Session) throws(CommandFailure) {
+  private func writeSecret(of rows: [KeychainEntry], keepsGuarded: Bool, in session: Session) throws(CommandFailure) {
     guard let row = rows.first, rows.count == 1 else {
       throw .usage(
         "--reveal prints one secret, and \(Amounts.count(rows.count, "item match", plural: "items match"))",
@@ -212,7 +214,7 @@ struct ItemFind: TabularVerb {
     try secret.withBytes { (bytes) throws(CommandFailure) in try session.write(bytes, to: output) }
   }
 
-  private func warnOfGuarded(_ rows: [ItemRow], in session: Session) {
+  private func warnOfGuarded(_ rows: [KeychainEntry], in session: Session) {
     let count = rows.count { $0.item?.asksForOwner == true }
     guard count > 0 else { return }
     let failure = Self.asksForOwner(Amounts.count(count, "item"), isPlural: count != 1)
@@ -230,12 +232,12 @@ struct ItemFind: TabularVerb {
 /// The table of `item find`.
 enum FoundItemTable {
   /// Where names would be cut, classes go by their codes and dates without their time: nobody knows an item by those.
-  static func table(of rows: [ItemRow], style: TextStyle) -> Table {
+  static func table(of rows: [KeychainEntry], style: TextStyle) -> Table {
     let whole = [TimeText.local, TimeText.localDay].map { table(of: rows, isShort: false, changed: $0) }
     return whole.first { $0.fits(style) } ?? table(of: rows, isShort: true, changed: TimeText.localDay)
   }
 
-  private static func table(of rows: [ItemRow], isShort: Bool, changed: (KeychainDate) -> String) -> Table {
+  private static func table(of rows: [KeychainEntry], isShort: Bool, changed: (KeychainDate) -> String) -> Table {
     let distinctions = ItemText.distinctions(rows.map { $0.item })
     let showsDistinctions = distinctions.contains { !$0.isEmpty }
     var table = Table(
@@ -265,7 +267,7 @@ enum FoundItemTable {
     }
   }
 
-  private static func name(of row: ItemRow) -> String {
+  private static func name(of row: KeychainEntry) -> String {
     guard let item = row.item else { return "(cannot be read)" }
     let identity = row.identity
     return switch row.kind {
@@ -281,7 +283,7 @@ enum FoundItemTable {
 enum ItemOrder: String, WordArgument {
   case kind, name, account, label, group, protection, created, changed
 
-  func sorted(_ rows: [ItemRow], descending: Bool) -> [ItemRow] {
+  func sorted(_ rows: [KeychainEntry], descending: Bool) -> [KeychainEntry] {
     let keyed = rows.enumerated().map { (offset: $0.offset, key: key(of: $0.element), row: $0.element) }
     return keyed.sorted { left, right in
       switch (left.key, right.key) {
@@ -298,7 +300,7 @@ enum ItemOrder: String, WordArgument {
     case text(String)
   }
 
-  private func key(of row: ItemRow) -> Key? {
+  private func key(of row: KeychainEntry) -> Key? {
     let identity = row.identity
     return switch self {
     case .kind: .number(Double(ItemKind.allCases.firstIndex(of: row.kind) ?? 0))

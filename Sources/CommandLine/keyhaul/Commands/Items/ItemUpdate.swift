@@ -39,111 +39,45 @@ struct ItemUpdate: RunnableVerb {
       throw CommandFailure.usage("no change was given", try: "--new-label TEXT, or --new-secret-file PATH")
     }
     let unlocking = UnlockingOptions(password: password, opening: opening)
-    switch try target.find(unlocking, in: session) {
-    case .device(let device): return try update(selection, &wanted, on: device, in: session)
-    case .archive(let archive):
-      let items = try BackupItems(archive, unlocking, to: "update", isRehearsed: dryRun.isOn, in: session)
-      return try update(selection, &wanted, in: items, in: session)
-    case .dump(let dump): return try update(selection, &wanted, in: try SimulatorItems(dump), in: session)
-    }
-  }
-
-  private func update(
-    _ selection: ItemSelection, _ wanted: inout ItemChanges, in keychain: some EditableItems, in session: Session
-  ) throws -> CommandStatus {
-    try selection.requireNoApp(of: keychain.name)
-    let rows = keychain.items.meant(by: selection)
-    keychain.items.noteHidden(besides: rows, for: selection, in: session)
-    let readable = rows.filter { $0.item != nil }
-    guard !readable.isEmpty else { return try end(rows, changed: [], in: keychain, session) }
+    let keychain = try target.edit(selection, unlocking, to: "update", isRehearsed: dryRun.isOn, in: session)
+    let entries = try keychain.entries(for: wanted, in: session)
+    let readable = entries.filter { $0.item != nil }
+    guard !readable.isEmpty else { return try end(entries, changed: [], of: keychain, in: session) }
     try checkKinds(of: readable)
     for item in readable.compactMap(\.item) { try changes.check(for: item) }
     if newSecret.isGiven {
       wanted.secrets[.valueData] = try readSecret(of: readable, in: session)
     }
-    let (items, name) = (Amounts.count(readable.count, "item"), HostileText.shown(keychain.name))
-    if readable.compactMap(\.item).allSatisfy({ wanted.changeNothing(of: $0) }) {
+    let items = Amounts.count(readable.count, "item")
+    let place = "\(keychain.preposition) \(HostileText.shown(keychain.name))"
+    if try keychain.hasValues(of: wanted, in: readable) {
       if !dryRun.isOn { keychain.sweepLeftovers() }
-      try announceNothing(items, "in \(name)", in: session)
-      return try end(rows, changed: [], isMatched: true, in: keychain, session)
+      try session.announce(
+        "Nothing to do: \(items) \(place) already \(readable.count == 1 ? "has" : "have") these values.")
+      return try end(entries, changed: [], isMatched: true, of: keychain, in: session)
     }
-    let what = "\(items) in \(keychain.name) \(readable.count == 1 ? "was" : "were") changed"
+    let what =
+      "\(items) \(keychain.preposition) \(keychain.name) \(readable.count == 1 ? "was" : "were") changed"
     let done = ItemAdd.done(what, on: keychain.name)
-    if rehearses(readable.count) {
+    // Two items that get the same name are in each other's way, so this is tried before the user is asked.
+    if dryRun.isOn || readable.count > 1 {
       _ = try keychain.perform(.update(readable, wanted), isRehearsed: true, done, in: session)
     }
     if dryRun.isOn {
-      try session.announce("Would change \(items) in \(name):")
+      try session.announce("Would change \(items) \(place):")
       try session.say(FoundItemTable.table(of: readable, style: session.resultStyle))
-      return try end(rows, changed: readable, in: keychain, session)
+      return try end(entries, changed: readable, of: keychain, in: session)
     }
     if let note = keychain.note { session.note(note) }
-    try session.confirm("Change \(items) in \(name)?", refusal: "changing \(items) in \(name)")
-    let changed = try keychain.perform(.update(readable, wanted), isRehearsed: false, done, in: session).map(\.row)
-    for row in changed { session.detail("changed \(ItemText.line(of: row))") }
-    try session.announce("Changed \(items) in \(name).")
-    return try end(rows, changed: changed, in: keychain, session)
+    try session.confirm("Change \(items) \(place)?", refusal: "changing \(items) \(place)")
+    let changed = try keychain.perform(.update(readable, wanted), isRehearsed: false, done, in: session)
+    for entry in changed { session.detail("changed \(ItemText.line(of: entry))") }
+    try session.announce("Changed \(items) \(place).")
+    return try end(entries, changed: changed, of: keychain, in: session)
   }
-
-  private func end(
-    _ rows: [ItemRow], changed: [ItemRow], isMatched: Bool = false, in keychain: some EditableItems, _ session: Session
-  ) throws -> CommandStatus {
-    try answer(keychain.items.document(revealsSecrets: false), changed, in: session)
-    return end(rows, changed, isMatched: isMatched, of: keychain.name, "in", in: session)
-  }
-
-  private func update(
-    _ selection: ItemSelection, _ wanted: inout ItemChanges, on device: FoundDevice, in session: Session
-  ) throws -> CommandStatus {
-    let agreed = try device.hold(.reading) { openDevice in
-      try ItemFailure.checkGroups(
-        [changes.newAccessGroup].compactMap(\.self), of: chosen.attributes.app, on: openDevice)
-      let rows = try selection.rows(on: openDevice, to: "change")
-      if rows.contains(where: \.isLocked) { throw ItemFailure.locked("change", on: openDevice) }
-      return try AgreedItems(rows, on: openDevice)
-    }
-    let readable = agreed.rows.filter { $0.item != nil }
-    guard !readable.isEmpty else { return try end(agreed, changed: [], in: session) }
-    try checkKinds(of: readable)
-    for item in readable.compactMap({ $0.item }) { try changes.check(for: item) }
-    if newSecret.isGiven {
-      wanted.secrets[.valueData] = try readSecret(of: readable, in: session)
-    }
-    let items = Amounts.count(readable.count, "item")
-    if try isAlready(wanted, selection, readable, on: device) {
-      try announceNothing(items, "on \(agreed.device)", in: session)
-      return try end(agreed, changed: [], isMatched: true, in: session)
-    }
-    if rehearses(readable.count) {
-      try device.hold(.writing) { openDevice in
-        try openDevice.requireUnchanged(since: agreed.revision)
-        try rehearse(wanted, selection, on: openDevice)
-      }
-    }
-    guard !dryRun.isOn else {
-      try session.announce("Would change \(items) on \(agreed.device):")
-      try session.say(FoundItemTable.table(of: readable, style: session.resultStyle))
-      return try end(agreed, changed: readable, in: session)
-    }
-    try session.confirm("Change \(items) on \(agreed.device)?", refusal: "changing \(items) on \(agreed.device)")
-    let changed = try device.hold(.writing) { openDevice in
-      try openDevice.requireUnchanged(since: agreed.revision)
-      let what = "\(items) on \(agreed.device) \(readable.count == 1 ? "was" : "were") changed"
-      try session.changing(ItemAdd.done(what, on: agreed.device)) { () throws(CommandFailure) in
-        try update(wanted, selection, on: openDevice)
-      }
-      return try found(readable, on: openDevice)
-    }
-    for row in changed { session.detail("changed \(ItemText.line(of: row))") }
-    try session.announce("Changed \(items) on \(agreed.device).")
-    return try end(agreed, changed: changed, in: session)
-  }
-
-  /// Whether the change is tried before anybody is asked about it: two that are given one name are in each other's way.
-  private func rehearses(_ count: Int) -> Bool { dryRun.isOn || count > 1 }
 
   /// Gets the new secret. One that its source does not hold leaves the items without any.
-  private func readSecret(of rows: [ItemRow], in session: Session) throws(CommandFailure) -> SensitiveBytes {
+  private func readSecret(of rows: [KeychainEntry], in session: Session) throws(CommandFailure) -> SensitiveBytes {
     let secret = try session.itemSecret(newSecret, of: Self.subject(of: rows))
     if secret.isEmpty {
       session.warn("the new secret is empty", why: "its source is empty", evenQuiet: true)
@@ -152,7 +86,7 @@ struct ItemUpdate: RunnableVerb {
   }
 
   /// What an item of one of these kinds cannot have, or cannot have changed alone.
-  private func checkKinds(of rows: [ItemRow]) throws(CommandFailure) {
+  private func checkKinds(of rows: [KeychainEntry]) throws(CommandFailure) {
     for kind in ItemKind.allCases where rows.contains(where: { $0.kind == kind }) {
       try changes.check(for: kind)
       guard newSecret.isGiven, kind == .certificate || kind == .key else { continue }
@@ -162,95 +96,30 @@ struct ItemUpdate: RunnableVerb {
     }
   }
 
-  private func update(
-    _ changes: ItemChanges, _ selection: ItemSelection, on openDevice: DeviceSession
-  ) throws(CommandFailure) {
-    do throws(VirtualDeviceError) {
-      try openDevice.update(Self.query(of: selection), with: changes, as: selection.app)
-    } catch {
-      throw ItemFailure.changing(error, "change", on: openDevice)
-    }
-  }
-
-  /// The items as they are now.
-  private func found(_ rows: [ItemRow], on openDevice: DeviceSession) throws(CommandFailure) -> [ItemRow] {
-    do throws(VirtualDeviceError) {
-      var changed: [ItemRow] = []
-      for row in rows { changed += ItemRow.all(of: try openDevice.find(ItemQuery(row: row.reference))) }
-      return changed
-    } catch {
-      throw ItemFailure.finding(error, on: openDevice)
-    }
-  }
-
-  /// Ends as the change would end, and changes nothing.
-  private func rehearse(
-    _ changes: ItemChanges, _ selection: ItemSelection, on openDevice: DeviceSession
-  ) throws(CommandFailure) {
-    do throws(VirtualDeviceError) {
-      try openDevice.rehearseUpdating(Self.query(of: selection), with: changes, as: selection.app)
-    } catch {
-      throw ItemFailure.changing(error, "change", on: openDevice)
-    }
-  }
-
-  /// A row that nothing opens is left as it is: an update without a condition would delete it, as a device does.
-  private static func query(of selection: ItemSelection) -> ItemQuery {
-    var query = selection.query
-    let condition = query.condition
-    query.condition = { condition?($0) ?? true }
-    return query
-  }
-
+  /// - Parameter isMatched: Whether items matched, although none had to be changed.
   private func end(
-    _ agreed: AgreedItems, changed: [ItemRow], isMatched: Bool = false, in session: Session
-  ) throws -> CommandStatus {
-    try answer(agreed.document, changed, in: session)
-    return end(agreed.rows, changed, isMatched: isMatched, of: agreed.device, "on", in: session)
-  }
-
-  private func answer(_ document: ItemDocument, _ changed: [ItemRow], in session: Session) throws(CommandFailure) {
-    guard session.isJSON else { return }
-    let count = dryRun.isOn ? 0 : changed.count
-    try session.answer(
-      document, of: changed, [("changed", .count(count))] + (dryRun.isOn ? [("dry_run", true)] : []))
-  }
-
-  private func announceNothing(_ items: String, _ place: String, in session: Session) throws(CommandFailure) {
-    try session.announce("Nothing to do: \(items) \(place) already \(items == "1 item" ? "has" : "have") these values.")
-  }
-
-  /// Whether each item has all that it would be given; with their secrets, where one is given.
-  private func isAlready(
-    _ wanted: ItemChanges, _ selection: ItemSelection, _ rows: [ItemRow], on device: FoundDevice
-  ) throws -> Bool {
-    guard rows.compactMap(\.item).allSatisfy({ wanted.attributesChangeNothing(of: $0) }) else { return false }
-    guard !wanted.secrets.isEmpty else { return true }
-    return try device.hold(.reading) { openDevice in
-      let found = try selection.found(on: openDevice, wantsSecret: true).compactMap(\.item)
-      return found.count == rows.count && found.allSatisfy { wanted.changeNothing(of: $0) }
+    _ entries: [KeychainEntry], changed: [KeychainEntry], isMatched: Bool = false, of keychain: any EditableKeychain,
+    in session: Session
+  ) throws(CommandFailure) -> CommandStatus {
+    if session.isJSON {
+      let count = dryRun.isOn ? 0 : changed.count
+      try session.answer(
+        keychain.document, of: changed, [("changed", .count(count))] + (dryRun.isOn ? [("dry_run", true)] : []))
     }
-  }
-
-  /// - Parameters:
-  ///   - isMatched: Whether there was something, though nothing had to be changed.
-  ///   - place: "on" a device, "in" a backup.
-  private func end(
-    _ rows: [ItemRow], _ changed: [ItemRow], isMatched: Bool, of name: String, _ place: String, in session: Session
-  ) -> CommandStatus {
-    let unreadable = rows.count { $0.item == nil }
+    let unreadable = entries.count { $0.item == nil }
     if unreadable > 0 {
       session.warn(
-        "\(Amounts.count(unreadable, "item")) of \(name) cannot be read and \(unreadable == 1 ? "was" : "were") not changed",
-        try: place == "on" ? "restore \(unreadable == 1 ? "it" : "them") from a backup" : nil)
+        "\(Amounts.count(unreadable, "item")) of \(keychain.name) cannot be read and "
+          + "\(unreadable == 1 ? "was" : "were") not changed",
+        try: keychain is EditableDevice ? "restore \(unreadable == 1 ? "it" : "them") from a backup" : nil)
       return .partial
     }
     guard changed.isEmpty, !isMatched else { return .ok }
-    session.note("No item \(place) \(HostileText.shown(target.keychain)) matches.")
+    session.note("No item \(keychain.preposition) \(HostileText.shown(target.keychain)) matches.")
     return .noMatch
   }
 
-  private static func subject(of rows: [ItemRow]) -> String {
+  private static func subject(of rows: [KeychainEntry]) -> String {
     guard let row = rows.first, rows.count == 1 else { return Amounts.count(rows.count, "item") }
     return ItemText.name(row.identity)
   }

@@ -11,7 +11,7 @@ enum FoundTarget {
   func hold<Value>(_ access: DeviceAccess, _ body: (RestoreTarget) throws -> Value) throws -> Value {
     switch self {
     case .device(let device): try device.hold(access) { try body(.device($0)) }
-    case .simulator(let simulator): try body(.simulator(simulator.target()))
+    case .simulator(let simulator): try body(.simulator(simulator.target))
     }
   }
 
@@ -29,7 +29,7 @@ enum FoundTarget {
       let look = "keyhaul inspect \(ShellWord.quoted(simulator.name)) --list"
       return try simulator.change(DoneChange(end.clause, look: look), in: session) {
         (keychain) throws(MigrationError) in
-        try Restorer.restore(plan, onto: .simulator(simulator.target(in: keychain)), progress: progress)
+        try Restorer.restore(plan, onto: .simulator(simulator.target.locked(keychain)), progress: progress)
       }
     }
     do throws(MigrationError) {

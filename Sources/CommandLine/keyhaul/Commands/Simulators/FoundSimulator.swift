@@ -27,15 +27,17 @@ struct SimulatorArgument: ParsableArguments {
 }
 
 /// A Simulator's keychain as it was read.
-struct FoundSimulator {
+final class FoundSimulator {
   let found: FoundDump
   let database: KeychainDatabase
   let rows: [KeychainDatabase.OpenedRow]
+  /// The target for planning a restore.
+  private(set) lazy var target = SimulatorTarget(named: name, rows: rows)
 
   var name: String { found.typed }
 
   /// - Throws: `.refused` for a dump, which is not a Simulator's keychain.
-  init(_ found: FoundDump) throws(CommandFailure) {
+  convenience init(_ found: FoundDump) throws(CommandFailure) {
     guard let rows = found.database else {
       throw CommandFailure(
         .refused, "\(found.typed) is a dump, which Keyhaul does not change",
@@ -49,11 +51,6 @@ struct FoundSimulator {
     self.found = found
     self.database = database
     self.rows = rows
-  }
-
-  /// Returns the target for planning a restore, or for carrying it out if the database is given.
-  func target(in keychain: SimulatorKeychain? = nil) -> SimulatorTarget {
-    SimulatorTarget(named: name, rows: rows, in: keychain)
   }
 
   /// Locks the database, changes it and commits the changes.

@@ -1,7 +1,7 @@
 internal import COpenSSL
 internal import KeychainFormats
 
-/// The digests that Apple's names of key algorithms have.
+/// The digests in the names of Apple's key algorithms.
 ///
 /// Source: Apple `SecKey.h`; FIPS 180-4.
 public enum KeyDigest: String, Sendable, CaseIterable {
@@ -16,7 +16,7 @@ public enum KeyDigest: String, Sendable, CaseIterable {
   /// SHA-512, 64 bytes.
   case sha512 = "SHA512"
 
-  /// The number of bytes of a digest.
+  /// The size of a digest, in bytes.
   public var size: Int {
     switch self {
     case .sha1: 20
@@ -37,9 +37,9 @@ public enum KeyDigest: String, Sendable, CaseIterable {
     }
   }
 
-  /// The digest of a message.
+  /// Returns the digest of a message.
   ///
-  /// - Throws: `.failed` where OpenSSL has no such digest.
+  /// - Throws: `.failed` if OpenSSL does not support the digest.
   public func digest(of message: [UInt8]) throws(MaterialError) -> [UInt8] {
     var result = [UInt8](repeating: 0, count: size)
     guard EVP_Digest(message, message.count, &result, nil, handle, nil) == 1 else { throw .openSSL("EVP_Digest") }

@@ -3,11 +3,11 @@ internal import COpenSSL
 import KeychainFormats
 
 extension KeyMaterial {
-  /// The secret that two keys of one curve share: the X coordinate, as long as a coordinate (SEC 1, 3.3.1).
+  /// Returns the shared secret of two keys on the same curve: the X coordinate (SEC 1, 3.3.1).
   ///
-  /// The curves have the cofactor 1, so that the agreement with it is the same.
+  /// The curves have the cofactor 1, so agreements with and without the cofactor are the same.
   ///
-  /// - Throws: `.unexpectedKind` where this is no private key, or the other no public key, of one curve.
+  /// - Throws: `.unexpectedKind` unless this is a private key and the other a public key on the same curve.
   public func sharedSecret(with publicKey: KeyMaterial) throws(MaterialError) -> SensitiveBytes {
     try check(.privateKey, .ellipticCurve)
     guard publicKey.half == .publicKey, publicKey.algorithm == algorithm else {
@@ -27,19 +27,19 @@ extension KeyMaterial {
   }
 }
 
-/// Keys made of a shared secret (ANSI X9.63, 5.6.3; SEC 1, 3.6.1).
+/// Derives keys from a shared secret (ANSI X9.63, 5.6.3; SEC 1, 3.6.1).
 public enum X963KeyDerivation {
-  /// More than any key is long: a mebibyte.
+  /// The most bytes to derive, one mebibyte.
   public static let maximumByteCount = 1 << 20
 
-  /// The name of a parameter, in memory that stays: OpenSSL keeps the pointer.
+  /// Returns a parameter name in static memory, because OpenSSL keeps the pointer.
   private static func name(_ text: StaticString) -> UnsafePointer<CChar> {
     UnsafeRawPointer(text.utf8Start).assumingMemoryBound(to: CChar.self)
   }
 
-  /// As many bytes as asked for.
+  /// Returns `count` derived bytes.
   ///
-  /// - Throws: `.overLimit` for none or more than `maximumByteCount`.
+  /// - Throws: `.overLimit` if `count` is less than 1 or greater than `maximumByteCount`.
   public static func derive(
     _ count: Int, of secret: SensitiveBytes, _ digest: KeyDigest, sharedInfo: [UInt8]
   ) throws(MaterialError) -> SensitiveBytes {
@@ -57,7 +57,7 @@ public enum X963KeyDerivation {
       secret.withBytes { secret in
         name.withUnsafeMutableBufferPointer { name in
           information.withUnsafeMutableBufferPointer { information in
-            // Read only, in spite of its type.
+            // OpenSSL only reads it, in spite of the type.
             let bytes = UnsafeMutableRawPointer(mutating: secret.baseAddress)
             var parameters = [
               OSSL_PARAM_construct_utf8_string(Self.name("digest"), name.baseAddress, 0),

@@ -2,23 +2,24 @@ public import Basics
 internal import COpenSSL
 import KeychainFormats
 
-/// How bytes are encrypted for the holder of a private key.
+/// A scheme for encrypting bytes with a public key.
 ///
-/// Source: RFC 8017, 7.1 and 7.2; Apple `SecKey.h` for the two that begin with a session key.
+/// Source: RFC 8017, 7.1 and 7.2; Apple `SecKey.h` for the two schemes with a session key.
 public enum KeyEncryption: Sendable, Hashable {
-  /// RSA without padding: the block itself, with zeros before it.
+  /// RSA without padding: the plaintext itself, preceded by zeros.
   case rsaRaw
   /// RSAES-PKCS1-v1_5.
   case rsaPKCS1
-  /// RSAES-OAEP, MGF1 with the same digest, no label.
+  /// RSAES-OAEP with MGF1 of the same digest, without a label.
   case rsaOAEP(KeyDigest)
-  /// A random AES key in OAEP, of 128 bits and from RSA keys of 4,096 bits on of 256, then the bytes under it.
+  /// A random AES key in OAEP, followed by the bytes encrypted with it: 128 bits, or 256 for RSA keys of 4,096 bits or
+  /// more.
   case rsaOAEPWithSessionKey(KeyDigest)
-  /// An ephemeral public key, then the bytes under an AES key that X9.63 derives, of 128 bits and on curves of more than
-  /// 256 bits of 256; the vector is derived with it or zero.
+  /// An ephemeral public key, followed by the bytes encrypted with an AES key that X9.63 derives: 128 bits, or 256 for
+  /// curves of more than 256 bits. The vector is derived with the key, or zero.
   case ecies(KeyDigest, derivesVector: Bool)
 
-  /// The type of key that encrypts so.
+  /// The type of key for this scheme.
   public var keyType: KeyMaterial.KeyType {
     switch self {
     case .rsaRaw, .rsaPKCS1, .rsaOAEP, .rsaOAEPWithSessionKey: .rsa
@@ -30,7 +31,8 @@ public enum KeyEncryption: Sendable, Hashable {
 extension KeyMaterial {
   /// Encrypts bytes with a public key.
   ///
-  /// - Throws: `.unexpectedKind` where the key is no public key of the scheme's type; `.overLimit` for more bytes than fit.
+  /// - Throws: `.unexpectedKind` if this is not a public key of the scheme's type; `.overLimit` if the bytes do not
+  ///   fit.
   public func encrypt(_ plaintext: SensitiveBytes, _ scheme: KeyEncryption) throws(MaterialError) -> [UInt8] {
     try check(.publicKey, scheme.keyType)
     switch scheme {
@@ -58,10 +60,11 @@ extension KeyMaterial {
     }
   }
 
-  /// Decrypts with a private key what was encrypted for its public half.
+  /// Decrypts bytes with a private key.
   ///
-  /// - Throws: `.unexpectedKind` where the key is no private key of the scheme's type; `.mismatch` where the bytes were not
-  ///   encrypted so or are not whole. RSA without padding and PKCS#1 do not tell that: other bytes come out.
+  /// - Throws: `.unexpectedKind` if this is not a private key of the scheme's type; `.mismatch` if the bytes were not
+  ///   encrypted for this key and scheme or are damaged. RSA without padding and PKCS#1 cannot detect that and return
+  ///   other bytes.
   public func decrypt(_ ciphertext: [UInt8], _ scheme: KeyEncryption) throws(MaterialError) -> SensitiveBytes {
     try check(.privateKey, scheme.keyType)
     switch scheme {
@@ -95,7 +98,7 @@ extension KeyMaterial {
     MaterialError(.mismatch, "the bytes were not encrypted with this key and this algorithm")
   }
 
-  /// The largest number of bytes that fits; `nil` if the scheme has no such limit.
+  /// Returns the most plaintext bytes that fit, or `nil` if the scheme has no limit.
   public func maximumPlaintextByteCount(_ scheme: KeyEncryption) -> Int? {
     switch scheme {
     case .rsaRaw: blockSize

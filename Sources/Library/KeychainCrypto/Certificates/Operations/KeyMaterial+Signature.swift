@@ -2,22 +2,22 @@ import Basics
 internal import COpenSSL
 internal import KeychainFormats
 
-/// How a signature is made of a digest.
+/// A scheme for signing a digest.
 ///
 /// Source: RFC 8017, 8.1 and 8.2; ANSI X9.62, 7.3; RFC 4754, section 7.
 public enum SignatureScheme: Sendable, Hashable {
-  /// RSA without padding: the block itself, with zeros before it.
+  /// RSA without padding: the digest itself, preceded by zeros.
   case rsaRaw
-  /// RSASSA-PKCS1-v1_5 of a digest; of any bytes, without the name of a digest, where none is named.
+  /// RSASSA-PKCS1-v1_5 of a digest, or of any bytes without a digest identifier if it is `nil`.
   case rsaPKCS1v15(KeyDigest?)
-  /// RSASSA-PSS with a salt as long as the digest and MGF1 with the same digest.
+  /// RSASSA-PSS with a salt as long as the digest, and MGF1 of the same digest.
   case rsaPSS(KeyDigest)
-  /// ECDSA, both numbers in DER.
+  /// ECDSA, with both numbers in DER.
   case ecdsaX962
-  /// ECDSA, both numbers one after the other, each as long as a coordinate.
+  /// ECDSA, with both numbers one after the other, each as long as a coordinate.
   case ecdsaRFC4754
 
-  /// The type of key that signs so.
+  /// The type of key for this scheme.
   public var keyType: KeyMaterial.KeyType {
     switch self {
     case .rsaRaw, .rsaPKCS1v15, .rsaPSS: .rsa
@@ -58,10 +58,10 @@ extension KeyMaterial {
   /// Signs a digest.
   ///
   /// - Parameters:
-  ///   - digest: As long as the scheme's digest, where it names one.
-  ///   - scheme: How the signature is made of it.
-  /// - Throws: `.unexpectedKind` where the key is no private key of the scheme's type; `.overLimit` where the key is too
-  ///   small for it.
+  ///   - digest: The digest, with the size of the scheme's digest if it has one.
+  ///   - scheme: The signature scheme.
+  /// - Throws: `.unexpectedKind` if this is not a private key of the scheme's type; `.overLimit` if the key is too
+  ///   small.
   public func signature(of digest: [UInt8], _ scheme: SignatureScheme) throws(MaterialError) -> [UInt8] {
     try check(.privateKey, scheme.keyType)
     let input = scheme == .rsaRaw ? try filled(digest) : digest
@@ -75,9 +75,9 @@ extension KeyMaterial {
     return scheme == .ecdsaRFC4754 ? try ECDSASignature.numbers(ofDER: bytes, size: blockSize) : bytes
   }
 
-  /// Whether a signature is that of a digest.
+  /// Returns whether a signature is valid for a digest.
   ///
-  /// - Throws: `.unexpectedKind` where the key is no public key of the scheme's type.
+  /// - Throws: `.unexpectedKind` if this is not a public key of the scheme's type.
   public func verifies(
     _ signature: [UInt8], of digest: [UInt8], _ scheme: SignatureScheme
   ) throws(MaterialError) -> Bool {
@@ -91,9 +91,9 @@ extension KeyMaterial {
   }
 }
 
-/// The two forms of a signature on a curve.
+/// Converts between the two formats of an ECDSA signature.
 private enum ECDSASignature {
-  /// Both numbers, each of `size` bytes.
+  /// Returns both numbers, each with `size` bytes.
   static func numbers(ofDER bytes: [UInt8], size: Int) throws(MaterialError) -> [UInt8] {
     guard let length = Int32(exactly: size) else { throw .openSSL("ECDSA_SIG") }
     let result: [UInt8]? = bytes.withUnsafeBufferPointer { bytes in
@@ -111,7 +111,7 @@ private enum ECDSASignature {
     return result
   }
 
-  /// The DER of both numbers; `nil` if there are not as many bytes.
+  /// Returns the DER of both numbers, or `nil` if the bytes have the wrong size.
   static func der(of bytes: [UInt8], size: Int) throws(MaterialError) -> [UInt8]? {
     guard bytes.count == 2 * size else { return nil }
     func integer(_ digits: ArraySlice<UInt8>) -> [UInt8] {

@@ -2,7 +2,7 @@ import Basics
 internal import COpenSSL
 internal import KeychainFormats
 
-/// A call of OpenSSL with a key: its context and the kind of padding.
+/// An operation of OpenSSL with a key.
 struct KeyOperation: ~Copyable {
   private let key: KeyHandle
   let context: OpaquePointer
@@ -21,7 +21,7 @@ struct KeyOperation: ~Copyable {
     ERR_clear_error()
   }
 
-  /// Begins, and names the padding of RSA; `nil` for a key on a curve.
+  /// Starts the operation and sets the padding of RSA; `nil` if the key is on a curve.
   borrowing func begin(
     _ initialize: (OpaquePointer?) -> Int32, padding: Int32?
   ) throws(MaterialError) {
@@ -34,7 +34,8 @@ struct KeyOperation: ~Copyable {
     OpaquePointer?, UnsafeMutablePointer<UInt8>?, UnsafeMutablePointer<Int>?, UnsafePointer<UInt8>?, Int
   ) -> Int32
 
-  /// Makes one of OpenSSL's calls that first say how long their output is; `nil` if the key refuses the input.
+  /// Calls a function of OpenSSL first for the size of its output and then for the output; `nil` if it rejects the
+  /// input.
   borrowing func result(of call: Call, _ input: UnsafeRawBufferPointer) throws(MaterialError) -> SensitiveBytes? {
     let bytes = input.baseAddress?.assumingMemoryBound(to: UInt8.self)
     var count = 0
@@ -50,7 +51,7 @@ struct KeyOperation: ~Copyable {
 }
 
 extension KeyMaterial {
-  /// The length of a signature or a ciphertext of an RSA key, or of a coordinate of a curve, in bytes.
+  /// The size of a signature or ciphertext of an RSA key, or of a coordinate of a curve, in bytes.
   public var blockSize: Int { (sizeInBits + 7) / 8 }
 
   func check(_ half: Half, _ algorithm: KeyType) throws(MaterialError) {
@@ -59,7 +60,7 @@ extension KeyMaterial {
     }
   }
 
-  /// Bytes with zeros before them, as long as the key's block.
+  /// Returns the bytes preceded by zeros, as long as the key's block.
   func filled(_ bytes: [UInt8]) throws(MaterialError) -> [UInt8] {
     guard bytes.count <= blockSize else {
       throw MaterialError(.overLimit, "\(bytes.count) bytes are too many for a \(blockSize)-byte key")

@@ -1,26 +1,28 @@
 import Basics
 internal import KeychainFormats
 
-/// Removes the padding of RSAES-PKCS1-v1_5 without telling whether it was right.
+/// Removes the padding of RSAES-PKCS1-v1_5 without revealing whether it was valid.
 ///
-/// An answer to that question decrypts messages (Bleichenbacher, 1998). Wrong padding gives bytes that only the key and
-/// the ciphertext decide, as in Apple's `ccrsa_eme_pkcs1v15.c` (`ccrsa_eme_pkcs1v15_decode_safe`); which bytes differs
-/// from Apple's.
+/// Revealing that would allow an attacker to decrypt messages (Bleichenbacher, 1998). Invalid padding gives bytes that
+/// depend only on the key and the ciphertext, as in Apple's `ccrsa_eme_pkcs1v15.c` (`ccrsa_eme_pkcs1v15_decode_safe`).
+/// The bytes themselves differ from Apple's.
 enum PKCS1Padding {
-  /// 0, 2, at least eight bytes that are not 0, and 0 (RFC 8017, 7.2.2).
+  /// The fewest bytes: 0, 2, at least eight nonzero bytes, and 0 (RFC 8017, 7.2.2).
   private static let minimumByteCount = 11
 
+  /// Returns the message in a block, or other bytes if the padding is invalid.
+  ///
   /// - Parameters:
-  ///   - block: What the key's operation made of the ciphertext, as long as the modulus.
+  ///   - block: The decrypted block, as long as the modulus.
   ///   - key: The private key's bytes.
-  ///   - ciphertext: What the block was encrypted as.
+  ///   - ciphertext: The ciphertext of the block.
   /// - Throws: `.mismatch` if the block is too short for any padding.
   static func removed(
     from block: SensitiveBytes, key: SensitiveBytes, ciphertext: [UInt8]
   ) throws(MaterialError) -> SensitiveBytes {
     guard block.count >= minimumByteCount else { throw KeyMaterial.notForThisKey }
     let limit = block.count - minimumByteCount
-    // Made in any case, so that the time says nothing.
+    // Derived in any case, so that the time reveals nothing.
     let other = try X963KeyDerivation.derive(8 + limit, of: key, .sha256, sharedInfo: ciphertext)
     return block.withBytes { block in
       other.withBytes { other in
@@ -33,7 +35,7 @@ enum PKCS1Padding {
     }
   }
 
-  /// Looks at every byte, whatever it finds.
+  /// Returns the start of the message. Reads every byte, independently of their values.
   private static func messageStart(in block: UnsafeRawBufferPointer) -> (isRight: Bool, start: Int) {
     var start = block.count
     for index in stride(from: block.count - 1, to: 1, by: -1) where block[index] == 0 { start = index + 1 }

@@ -1,7 +1,8 @@
 import Basics
 import KeychainFormats
 
-/// AES-GCM as Apple's hybrid encryption uses it: a vector of 16 bytes, zero or derived, and a tag of 16 behind the bytes.
+/// AES-GCM as in Apple's hybrid encryption: a vector of 16 bytes, zero or derived, and a tag of 16 bytes after the
+/// ciphertext.
 ///
 /// Source: Apple `SecKey.h`, `SecKeyAdaptors.m`.
 struct SessionCipher {
@@ -11,18 +12,21 @@ struct SessionCipher {
   private let vector: [UInt8]
   private let authenticated: [UInt8]
 
-  /// Of a random key, used once; the vector is zero.
+  /// Creates a cipher for a random key that is used only once, with a zero vector.
   init(_ key: SensitiveBytes, authenticating publicKey: [UInt8]) {
     self.key = key
     vector = [UInt8](repeating: 0, count: Self.vectorSize)
     authenticated = publicKey
   }
 
-  /// Of a shared secret.
+  /// Creates a cipher for a shared secret.
   ///
   /// - Parameters:
-  ///   - keySize: Of the AES key, in bytes.
-  ///   - publicKey: The ephemeral one, which is the derivation's shared information.
+  ///   - secret: The shared secret.
+  ///   - keySize: The size of the AES key, in bytes.
+  ///   - digest: The digest for the derivation.
+  ///   - publicKey: The ephemeral public key, which is the shared information of the derivation.
+  ///   - derivesVector: Whether the vector is derived too, instead of zero.
   init(
     _ secret: SensitiveBytes, keySize: Int, _ digest: KeyDigest, _ publicKey: [UInt8], _ derivesVector: Bool
   ) throws(MaterialError) {
@@ -37,7 +41,7 @@ struct SessionCipher {
     authenticated = []
   }
 
-  /// The bytes encrypted, and the tag.
+  /// Returns the ciphertext followed by the tag.
   func seal(_ plaintext: SensitiveBytes) throws(MaterialError) -> [UInt8] {
     try working { () throws(DataProtectionError) in
       let context = try begin(.encrypt)
@@ -48,7 +52,9 @@ struct SessionCipher {
     }
   }
 
-  /// - Throws: `.mismatch` where the tag is not that of the bytes.
+  /// Returns the plaintext.
+  ///
+  /// - Throws: `.mismatch` if the tag does not match.
   func open(_ sealed: ArraySlice<UInt8>) throws(MaterialError) -> SensitiveBytes {
     guard sealed.count >= CipherContext.tagSize else { throw KeyMaterial.notForThisKey }
     let (ciphertext, tag) = (Array(sealed.dropLast(CipherContext.tagSize)), Array(sealed.suffix(CipherContext.tagSize)))

@@ -2,7 +2,7 @@ import Basics
 internal import COpenSSL
 internal import KeychainFormats
 
-/// What the bags of a PKCS#12 file hold, gathered one after another.
+/// The contents of a PKCS#12 file's bags.
 struct PKCS12Bags {
   let password: PKCS12Password
   private(set) var keys: [PKCS12File.Key] = []
@@ -10,7 +10,12 @@ struct PKCS12Bags {
 
   init(password: PKCS12Password) { self.password = password }
 
-  /// - Parameter bags: A stack of `PKCS12_SAFEBAG`, which stays with its owner.
+  /// Adds the contents of bags.
+  ///
+  /// - Parameters:
+  ///   - bags: A stack of `PKCS12_SAFEBAG`, which stays with its owner.
+  ///   - rounds: The remaining iterations.
+  ///   - depth: The number of bags around these.
   mutating func take(_ bags: OpaquePointer, _ rounds: inout RoundAllowance, depth: Int) throws(MaterialError) {
     guard depth < PKCS12File.maximumDepth else {
       throw MaterialError(.overLimit, "its bags are nested too deeply")
@@ -27,7 +32,7 @@ struct PKCS12Bags {
       case NID_safeContentsBag:
         guard let inner = PKCS12_SAFEBAG_get0_safes(bag) else { throw Self.unreadable }
         try take(inner, &rounds, depth: depth + 1)
-      // Revocation lists and secrets of other programs are no keychain's.
+      // Keychains do not store revocation lists and other programs' secrets.
       default: continue
       }
     }
@@ -80,7 +85,7 @@ struct PKCS12Bags {
 }
 
 extension RoundAllowance {
-  /// The rounds that an encryption or a code asks for.
+  /// Deducts the iterations of an encryption or authentication code.
   mutating func take(_ algorithm: UnsafePointer<X509_ALGOR>) throws(MaterialError) {
     guard let text = Self.parameters(of: algorithm) else {
       throw MaterialError(.unsupported, "an encryption has unsupported parameters")
@@ -89,7 +94,7 @@ extension RoundAllowance {
       parameters: UnsafeRawBufferPointer(start: ASN1_STRING_get0_data(text), count: Int(ASN1_STRING_length(text))))
   }
 
-  /// Returns the parameters of an algorithm; `nil` if they are not a SEQUENCE, such as the parameters of a plain
+  /// Returns the parameters of an algorithm, or `nil` if they are not a SEQUENCE, like the parameters of a plain
   /// digest.
   static func parameters(of algorithm: UnsafePointer<X509_ALGOR>) -> UnsafePointer<ASN1_STRING>? {
     var (type, value) = (V_ASN1_UNDEF, UnsafeRawPointer?.none)

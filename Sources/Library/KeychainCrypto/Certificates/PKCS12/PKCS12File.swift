@@ -2,37 +2,37 @@ import Basics
 internal import COpenSSL
 import KeychainFormats
 
-/// The private keys and certificates of a PKCS#12 file (RFC 7292), as OpenSSL opens it.
+/// The private keys and certificates in a PKCS#12 file (RFC 7292), decrypted by OpenSSL.
 public struct PKCS12File: Sendable {
   /// A private key of the file.
   public struct Key: Sendable {
-    /// The key itself.
+    /// The key.
     public let material: KeyMaterial
-    /// Its friendly name; `nil` if it has none. Hostile text.
+    /// The friendly name, or `nil` if there is none. Untrusted text.
     public let label: String?
-    /// What links it to its certificate within the file (`localKeyID`); `nil` if it has none.
+    /// The identifier that the key shares with its certificate in the file (`localKeyID`), or `nil` if there is none.
     public let localKeyID: [UInt8]?
   }
 
-  /// In the order of the file.
+  /// The keys in the order of the file.
   public private(set) var keys: [Key] = []
-  /// In the order of the file.
+  /// The certificates in the order of the file.
   public private(set) var certificates: [CertificateFacts] = []
 
-  /// A larger file is refused unread; real ones have a few thousand bytes.
+  /// The most bytes of a file; real ones have a few thousand.
   public static let maximumByteCount = 1 << 20
-  /// Rounds of key derivation that a file may ask for in all, its code's among them.
+  /// The most iterations of key derivation for a whole file, including its authentication code.
   public static let maximumRoundCount = 10_000_000
-  /// Bags inside of bags.
+  /// The deepest nesting of bags.
   static let maximumDepth = 8
 
-  /// Opens a file.
+  /// Decrypts a file.
   ///
   /// - Parameters:
   ///   - der: The whole file.
-  ///   - password: As the person types it; an empty one opens also a file made without any.
-  /// - Throws: `.wrongPassword` where the password does not fit, or the file was changed, which its code does not tell
-  ///   apart; `.malformed`, `.overLimit`; `.unsupported` for a key derivation or a key that keychains do not store.
+  ///   - password: The password as the user typed it. An empty password also decrypts a file without a password.
+  /// - Throws: `.wrongPassword` if the password is wrong or the file was changed, which cannot be distinguished;
+  ///   `.malformed`; `.overLimit`; `.unsupported` for a key derivation or key that is not supported.
   public init(der: [UInt8], password: borrowing Secret) throws(MaterialError) {
     guard der.count <= Self.maximumByteCount else {
       throw MaterialError(
@@ -47,13 +47,13 @@ public struct PKCS12File: Sendable {
     (keys, certificates) = (bags.keys, bags.certificates)
   }
 
-  /// The certificate of a key; `nil` if the file has none.
+  /// Returns the certificate of a key, or `nil` if the file has none.
   public func certificate(of key: Key) -> CertificateFacts? {
     certificates.first { $0.publicKeyHash == key.material.applicationLabel }
   }
 }
 
-/// What is left of the work that a file may cost.
+/// The number of iterations that a file may still require.
 struct RoundAllowance {
   var left: Int
 
@@ -66,9 +66,9 @@ struct RoundAllowance {
     left -= count
   }
 
-  /// The rounds that an algorithm of PKCS#12 or PKCS#5 asks for.
+  /// Deducts the iterations of a PKCS#12 or PKCS#5 algorithm.
   ///
-  /// - Parameter parameters: DER: salt and rounds, or PBES2's or PBMAC1's derivation and what follows (RFC 8018, A.4, A.5).
+  /// - Parameter parameters: The DER of salt and iterations, or of PBES2's or PBMAC1's derivation (RFC 8018, A.4, A.5).
   mutating func take(parameters: UnsafeRawBufferPointer) throws(MaterialError) {
     var outer = ASN1Cursor(parameters)
     var fields = try outer.next(.sequence, "the parameters of an encryption").cursor
@@ -86,6 +86,6 @@ struct RoundAllowance {
     try take(digits.reduce(0) { $0 << 8 | Int($1) })
   }
 
-  /// 1.2.840.113549.1.5.12
+  /// The object identifier 1.2.840.113549.1.5.12.
   private static let pbkdf2: [UInt8] = [0x2A, 0x86, 0x48, 0x86, 0xF7, 0x0D, 0x01, 0x05, 0x0C]
 }

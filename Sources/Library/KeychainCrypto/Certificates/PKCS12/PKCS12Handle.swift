@@ -6,16 +6,18 @@ internal import KeychainFormats
 struct PKCS12Handle: ~Copyable {
   fileprivate let handle: OpaquePointer
 
-  /// - Parameter der: One file and nothing after it.
+  /// Parses a file.
+  ///
+  /// - Parameter der: A file with nothing after it.
   init(der: [UInt8]) throws(MaterialError) {
-    // Made in the library context that reads it, so that what is opened inside of it knows that context too.
+    // The object needs the library context of its reader, so that its contents also use that context.
     guard var handle = PKCS12_init_ex(NID_pkcs7_data, OpenSSLLibrary.context, nil) as OpaquePointer? else {
       throw .openSSL("PKCS12_init_ex")
     }
     let end = try der.withRawBytes { (bytes) throws(MaterialError) -> Int? in
       let start = bytes.baseAddress?.assumingMemoryBound(to: UInt8.self)
       var (position, target) = (start, Optional(handle))
-      // On a failure the object that was given is gone.
+      // If parsing fails, OpenSSL frees the object.
       guard let read = d2i_PKCS12(&target, &position, bytes.count), let start, let position else { return nil }
       handle = read
       return position - start
@@ -36,8 +38,8 @@ struct PKCS12Handle: ~Copyable {
     ERR_clear_error()
   }
 
-  /// Takes the rounds of the code over the file, where it has one: those beside it, whose absence is 1, and those of its
-  /// own algorithm, where that is PBMAC1 (RFC 9579), which newer releases of OpenSSL compute.
+  /// Deducts the iterations of the file's authentication code, if it has one: those next to it (1 if absent), and those
+  /// of its algorithm if that is PBMAC1 (RFC 9579), which newer releases of OpenSSL support.
   func takeCode(from rounds: inout RoundAllowance) throws(MaterialError) {
     guard hasCode else { return }
     var (count, algorithm) = (UnsafePointer<ASN1_INTEGER>?.none, UnsafePointer<X509_ALGOR>?.none)
@@ -50,12 +52,12 @@ struct PKCS12Handle: ~Copyable {
 
   var hasCode: Bool { PKCS12_mac_present(handle) == 1 }
 
-  /// Whether a password makes the code that the file has.
+  /// Returns whether a password gives the file's authentication code.
   func hasCode(of password: PKCS12Password) -> Bool {
     PKCS12_verify_mac(handle, password.text, password.count) == 1
   }
 
-  /// Everything that the file holds.
+  /// Decrypts all contents of the file.
   func bags(
     _ password: PKCS12Password, _ rounds: inout RoundAllowance
   ) throws(MaterialError) -> PKCS12Bags {
@@ -96,19 +98,23 @@ struct PKCS12Handle: ~Copyable {
   }
 }
 
-/// A password in the memory of its owner, as OpenSSL's calls take it.
+/// A password in its owner's memory, for OpenSSL's calls.
 struct PKCS12Password {
-  /// `nil` for none at all, which is not the empty one.
+  /// The bytes, or `nil` if there is no password, which differs from the empty one.
   package let text: UnsafePointer<CChar>?
   let count: Int32
-  /// What it means where a part does not open with it: a password that makes the file's code is right.
+  /// The error if a part cannot be decrypted; with the right authentication code, the password is not to blame.
   let failure: MaterialError
 
   private init(_ text: UnsafePointer<CChar>?, _ count: Int32, _ failure: MaterialError = .undecryptable) {
     (self.text, self.count, self.failure) = (text, count, failure)
   }
 
-  /// - Parameter bytes: The password; an empty one stands for none too, whichever opens the file.
+  /// Finds the form of a password that matches a file.
+  ///
+  /// - Parameters:
+  ///   - bytes: The password. If it is empty, no password is tried as well.
+  ///   - file: The file.
   init(_ bytes: UnsafeRawBufferPointer, opens file: borrowing PKCS12Handle) throws(MaterialError) {
     guard let count = Int32(exactly: bytes.count) else { throw .wrongPassword }
     let text = bytes.baseAddress?.assumingMemoryBound(to: CChar.self) ?? Self.empty
@@ -132,9 +138,9 @@ struct PKCS12Password {
   }
 }
 
-/// OpenSSL with the old ciphers too, where they are installed: PKCS#12 files of other systems are encrypted with them.
+/// OpenSSL with its legacy ciphers, if they are installed, because other systems encrypt PKCS#12 files with them.
 enum OpenSSLLibrary {
-  // Made once, and only handed to calls that lock it themselves.
+  // Created once, and only passed to calls that lock it.
   nonisolated(unsafe) static let context: OpaquePointer? = {
     let context = OSSL_LIB_CTX_new()
     for provider in ["default", "legacy"] { _ = OSSL_PROVIDER_load(context, provider) }

@@ -10,8 +10,12 @@ internal import COpenSSL
 /// and `SecPolicyLeafCallbacks.c`; each rule below names its function. support.apple.com/103769 (HT210176) and 102028
 /// (HT211025) describe the rules.
 enum CertificateStrength {
-  /// - Parameter chain: The certificates, from the evaluated one to its anchor.
-  /// - Returns: The first rule that a certificate breaks; `nil` if there is none.
+  /// Returns the first rule that a certificate violates.
+  ///
+  /// - Parameters:
+  ///   - chain: The certificates, from the evaluated one to its anchor.
+  ///   - purpose: The purpose of the certificate.
+  /// - Returns: The failure, or `nil` if there is none.
   static func failure(
     in chain: [[UInt8]], for purpose: TrustEvaluation.Purpose
   ) throws(MaterialError) -> TrustEvaluation.Failure? {
@@ -33,13 +37,13 @@ enum CertificateStrength {
     return nil
   }
 
-  /// Apple `SecPolicyCheckCertWeakSignature`, in every policy.
+  /// The digests that every policy rejects: Apple `SecPolicyCheckCertWeakSignature`.
   private static let weakDigests: [Int32] = [NID_md2, NID_md4, NID_md5]
-  /// Apple `SecPolicyRemoveWeakHashOptions`.
+  /// The digests that the policy for servers rejects: Apple `SecPolicyRemoveWeakHashOptions`.
   private static let serverDigests: [Int32] = weakDigests + [NID_sha1]
 
-  /// Whether a key is RSA of at least 2,048 bits or on a curve of at least 256 bits. Apple counts bytes, so 2,041 bits
-  /// are enough.
+  /// Returns whether a key is RSA of at least 2,048 bits or on a curve of at least 256 bits. Apple counts bytes, so
+  /// 2,041 bits are enough.
   ///
   /// Source: Apple `SecPolicyAddStrongKeySizeOptions`, `SecPolicyCheckKeySize`, `SecCertificateIsAtLeastMinKeySize`.
   /// The last one accepts no other kind of key.
@@ -68,7 +72,7 @@ extension X509Certificate {
     }
   }
 
-  /// OpenSSL's number for the digest algorithm of the certificate's signature; 0 if the signature has none.
+  /// OpenSSL's number for the digest algorithm of the certificate's signature, or 0 if the signature has none.
   fileprivate var signatureDigest: Int32 {
     var digest: Int32 = 0
     X509_get_signature_info(handle, &digest, nil, nil, nil)
@@ -81,7 +85,7 @@ extension X509Certificate {
   /// certificate.
   fileprivate var isSelfSigned: Bool { X509_self_signed(handle, 1) == 1 }
 
-  /// Whether the validity begins after the moment at which Apple's rules for servers take effect.
+  /// Whether the validity starts after the date on which Apple's rules for servers take effect.
   ///
   /// Source: Apple `SecPolicyCheckOtherTrustValidityPeriodMaximums`, `SecPolicyCheckServerAuthEKU`. Their constant is
   /// 583628400 s after 2001-01-01. Its comment gives 1 July 2019 00:00 UTC, which is an hour later.
@@ -100,7 +104,7 @@ extension X509Certificate {
     return Int64(days) * 86_400 + Int64(seconds) > 825 * 86_400 + 3_600
   }
 
-  /// Whether the extended key usage names TLS servers. A usage for every purpose does not count.
+  /// Whether the extended key usage contains TLS servers. A usage for every purpose does not count.
   ///
   /// Source: Apple `SecPolicyCheckServerAuthEKU`.
   fileprivate var hasServerPurpose: Bool {

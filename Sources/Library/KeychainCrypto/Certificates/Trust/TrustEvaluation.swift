@@ -2,42 +2,42 @@ public import Basics
 internal import COpenSSL
 import KeychainFormats
 
-/// An evaluation of a certificate's path to an anchor, for a given moment and purpose. It follows X.509 (RFC 5280) as
+/// An evaluation of a certificate's path to an anchor, for a given date and purpose. It follows X.509 (RFC 5280) as
 /// OpenSSL does, and iOS's requirements for keys, signatures and server certificates (`CertificateStrength`).
 ///
-/// Nothing is fetched: certificates, anchors and the moment are given, and revocation is not looked at.
+/// Nothing is downloaded: certificates, anchors and the date are given, and revocation is not checked.
 public struct TrustEvaluation: Sendable {
-  /// What the certificate is to be good for.
+  /// A purpose that the certificate must be valid for.
   public enum Purpose: Sendable, Equatable {
-    /// A chain that is whole, whatever its certificates may be used for.
+    /// Any purpose; only the chain is checked.
     case basic
-    /// A server that is spoken to with TLS, under a name or an address; `nil` for any.
+    /// A TLS server with a name or an address; `nil` accepts any name.
     case server(host: String?)
-    /// A client that speaks to a server with TLS.
+    /// A TLS client.
     case client
   }
 
-  /// Why a certificate is not trusted: the first thing that was found wrong.
+  /// A reason why a certificate is not trusted: the first one found.
   public enum Failure: Sendable, Equatable {
     /// A certificate between it and an anchor is missing.
     case issuerMissing
-    /// The chain ends in a certificate that signed itself and is no anchor.
+    /// The chain ends in a self-signed certificate that is not an anchor.
     case anchorUnknown
-    /// A certificate of the chain is not valid any more.
+    /// A certificate of the chain has expired.
     case expired
     /// A certificate of the chain is not valid yet.
     case notYetValid
-    /// The certificate is for other names.
+    /// The certificate is for other host names.
     case hostMismatch
-    /// A certificate of the chain issued another one and is no authority.
+    /// A certificate of the chain issued another one, but is not a certificate authority.
     case noAuthority
-    /// The certificate or an authority is not for this purpose.
+    /// The certificate or an authority is not valid for this purpose.
     case otherPurpose
     /// An authority allows fewer authorities below it.
     case pathTooLong
-    /// An extension that has to be understood is not.
+    /// A critical extension is not supported.
     case unknownCriticalExtension
-    /// A signature is not that of the issuer.
+    /// A signature does not match the issuer's key.
     case signatureInvalid
     /// A key in the chain is smaller than the purpose allows, or of a kind that it does not allow.
     case weakKey
@@ -47,27 +47,28 @@ public struct TrustEvaluation: Sendable {
     case validityTooLong
     /// A server certificate does not state that it is for servers.
     case serverPurposeMissing
-    /// Something else; OpenSSL's words for it.
+    /// Another reason, in OpenSSL's words.
     case other(String)
   }
 
-  /// From the certificate that was asked about to the anchor, in DER; where it fails, as far as it leads.
+  /// The certificates in DER from the evaluated one to the anchor, or the incomplete chain if it fails.
   public let chain: [[UInt8]]
-  /// `nil` if it is trusted.
+  /// The reason why the certificate is not trusted, or `nil` if it is.
   public let failure: Failure?
 
-  /// Certificates of a chain, the anchor's and the first one's besides.
+  /// The most certificates between the evaluated one and the anchor.
   public static let maximumDepth = 10
-  /// Of certificates, and of anchors, that are given.
+  /// The most certificates, and the most anchors, that are accepted.
   public static let maximumCertificateCount = 100
 
-  /// Looks for a way from the first certificate to an anchor.
+  /// Searches for a path from the first certificate to an anchor.
   ///
   /// - Parameters:
-  ///   - certificates: In DER: first the one asked about, then any that may lie between it and an anchor.
-  ///   - anchors: In DER. They need not have signed themselves.
-  ///   - moment: When all of the chain has to be valid, to the second.
-  ///   - purpose: What it is to be good for.
+  ///   - certificates: The certificates in DER: first the evaluated one, then others that may be between it and an
+  ///     anchor.
+  ///   - anchors: The anchors in DER. They need not be self-signed.
+  ///   - moment: The date at which the whole chain must be valid, to the second.
+  ///   - purpose: The purpose that the certificate must be valid for.
   /// - Throws: `.overLimit` for more certificates than `maximumCertificateCount`, `.unexpectedKind` for none,
   ///   `.malformed` for one that cannot be read.
   public init(
@@ -90,14 +91,16 @@ public struct TrustEvaluation: Sendable {
   }
 }
 
-/// A walk of OpenSSL from a certificate to an anchor.
+/// OpenSSL's search for a path from a certificate to an anchor.
 private final class ChainWalk {
   private let context: OpaquePointer
   private let store: OpaquePointer
-  // The walk only points to these.
+  // OpenSSL keeps only pointers to these.
   private let lists: [CertificateStack]
 
-  /// - Parameter asked: The one certificate that is asked about.
+  /// Prepares a search.
+  ///
+  /// - Parameter asked: A stack with the evaluated certificate.
   init(_ asked: CertificateStack, between: CertificateStack, trusted: CertificateStack) throws(MaterialError) {
     guard let store = X509_STORE_new() else { throw .openSSL("X509_STORE_new") }
     guard let context = X509_STORE_CTX_new() else {
@@ -125,7 +128,7 @@ private final class ChainWalk {
     X509_VERIFY_PARAM_set_time(parameters, time)
     X509_STORE_CTX_set_verify_cb(context, Self.judgement)
     X509_VERIFY_PARAM_set_depth(parameters, Int32(TrustEvaluation.maximumDepth))
-    // An anchor is trusted for itself, also where another one issued it.
+    // An anchor is trusted by itself, even if another certificate issued it.
     X509_VERIFY_PARAM_set_flags(parameters, UInt(X509_V_FLAG_PARTIAL_CHAIN | X509_V_FLAG_TRUSTED_FIRST))
     switch purpose {
     case .basic: break
@@ -133,19 +136,19 @@ private final class ChainWalk {
     case .server(let host):
       X509_VERIFY_PARAM_set_purpose(parameters, X509_PURPOSE_SSL_SERVER)
       guard let host else { break }
-      // A name is looked for among the alternative names alone, as Apple's systems do since iOS 13.
+      // Host names must be in the alternative names, as in Apple's systems since iOS 13.
       X509_VERIFY_PARAM_set_hostflags(
         parameters, UInt32(X509_CHECK_FLAG_NEVER_CHECK_SUBJECT | X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS))
       if X509_VERIFY_PARAM_set1_ip_asc(parameters, host) == 1 { break }
       let name = host.hasSuffix(".") ? String(host.dropLast()) : host
-      // An empty name would be taken for none, and every certificate for right.
+      // OpenSSL would treat an empty name as no name and accept every certificate.
       guard !name.isEmpty, X509_VERIFY_PARAM_set1_host(parameters, name, name.utf8.count) == 1 else {
         throw MaterialError(.malformed, "the host name is not valid")
       }
     }
   }
 
-  /// OpenSSL leaves out the last second of a validity, which belongs to it (RFC 5280, 4.1.2.5).
+  /// OpenSSL excludes the last second of a validity, which belongs to it (RFC 5280, 4.1.2.5).
   private static let judgement: X509_STORE_CTX_verify_cb = { isValid, context in
     guard isValid == 0, X509_STORE_CTX_get_error(context) == X509_V_ERR_CERT_HAS_EXPIRED,
       let certificate = X509_STORE_CTX_get_current_cert(context),
@@ -191,11 +194,11 @@ private final class ChainWalk {
     }
   }
 
-  /// 2001-01-01 00:00 UTC.
+  /// 2001-01-01 00:00 UTC, in Unix seconds.
   private static let referenceDateInUnixTime: Double = 978_307_200
 }
 
-/// A list of certificates in OpenSSL's form.
+/// A stack of certificates for OpenSSL.
 private final class CertificateStack {
   let handle: OpaquePointer?
 

@@ -6,17 +6,6 @@ package struct ComparisonSide {
     case archive, device, dump
   }
 
-  /// An item of a device that a rule keeps out of every backup.
-  package struct LeftOut {
-    package let identity: ItemIdentity
-    package let reason: Reason
-
-    package init(identity: ItemIdentity, reason: Reason) {
-      self.identity = identity
-      self.reason = reason
-    }
-  }
-
   package let kind: Kind
   /// "backup", "device", "dump" or "database".
   package var noun: String { statement?.noun ?? (kind == .archive ? "backup" : kind.rawValue) }
@@ -26,17 +15,18 @@ package struct ComparisonSide {
   package let argument: String?
   /// The device that it is of, as far as it says.
   package let deviceName: String?
-  package let items: [ComparedItem]
+  package let items: [KeychainEntry]
   /// Whether it has a keychain at all, as a device always has.
   package let hasKeychain: Bool
-  package let leftOut: [LeftOut]
+  /// The decisions about items that a rule keeps out of every backup.
+  package let leftOut: [MigrationPlan.Decision]
   package let keybagDamage: String?
   /// Of a dump: what is said of it.
   package let statement: DumpStatement?
 
   package init(
-    kind: Kind, name: String, argument: String?, deviceName: String?, items: [ComparedItem], hasKeychain: Bool,
-    leftOut: [LeftOut], keybagDamage: String?, statement: DumpStatement? = nil
+    kind: Kind, name: String, argument: String?, deviceName: String?, items: [KeychainEntry], hasKeychain: Bool,
+    leftOut: [MigrationPlan.Decision], keybagDamage: String?, statement: DumpStatement? = nil
   ) {
     self.statement = statement
     self.kind = kind
@@ -47,5 +37,13 @@ package struct ComparisonSide {
     self.hasKeychain = hasKeychain
     self.leftOut = leftOut
     self.keybagDamage = keybagDamage
+  }
+}
+
+extension KeychainEntry {
+  /// Returns the decision to keep the item out of every backup.
+  package func leftOut(because rule: Reason) -> MigrationPlan.Decision {
+    MigrationPlan.Decision(
+      index: index ?? 0, identity: identity, protection: protection, outcome: .staysBehind(rule), detail: nil)
   }
 }

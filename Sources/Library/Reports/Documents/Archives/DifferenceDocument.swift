@@ -35,7 +35,7 @@ package struct DifferenceDocument {
         "in_second": .each(difference.doubtfulInSecond) { Self.json($0) },
       ],
       "never_in_backups": .each(first.leftOut + second.leftOut) { item in
-        .object(JSONValue.identity(item.identity) + [("reason", .string(item.reason.rawValue))])
+        .object(JSONValue.identity(item.identity) + [("reason", .text(item.outcome.reason?.rawValue))])
       },
     ]
     return document.adding(showsUnseen ? [UnseenItems.field] : [])

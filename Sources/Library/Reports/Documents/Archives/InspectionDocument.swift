@@ -174,16 +174,15 @@ package struct InspectionDocument {
   }
 
   private static func items(of opened: OpenedArchive) -> JSONValue {
-    .each(opened.items) { json($0, in: opened) }
+    .each(opened.entries, json)
   }
 
-  private static func json(_ item: ArchivedItem, in opened: OpenedArchive) -> JSONValue {
-    let identity = item.item.map(ItemIdentity.init) ?? ItemIdentity(sealed: item.kind)
-    var fields: [(String, JSONValue)] = [("index", .count(item.index))] + JSONValue.identity(identity)
-    fields.append(("protection", .text(item.protection?.rawValue)))
-    let reason = opened.reason(of: item)
-    fields.append(("readable", .boolean(reason == nil)))
-    if let reason { fields.append(("reason", .string(reason.rawValue))) }
+  private static func json(_ entry: KeychainEntry) -> JSONValue {
+    var fields: [(String, JSONValue)] = entry.index.map { [("index", .count($0))] } ?? []
+    fields += JSONValue.identity(entry.identity)
+    fields.append(("protection", .text(entry.protection?.rawValue)))
+    fields.append(("readable", .boolean(entry.item != nil)))
+    if let reason = entry.reason { fields.append(("reason", .string(reason.rawValue))) }
     return .object(fields)
   }
 

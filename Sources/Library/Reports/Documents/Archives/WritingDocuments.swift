@@ -38,10 +38,10 @@ package struct BackupDocument {
     ]
   }
 
-  private static func leftOut(_ left: ExportReport.LeftOut) -> JSONValue {
+  private static func leftOut(_ left: MigrationPlan.Decision) -> JSONValue {
     .object(
-      JSONValue.identity(left.item.identity) + [
-        ("protection", .text(left.item.protection?.rawValue)), ("reason", .string(left.reason.rawValue)),
+      JSONValue.identity(left.identity) + [
+        ("protection", .text(left.protection?.rawValue)), ("reason", .text(left.outcome.reason?.rawValue)),
       ] + (left.detail.map { [("detail", .string($0))] } ?? []))
   }
 }

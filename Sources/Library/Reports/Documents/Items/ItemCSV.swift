@@ -9,7 +9,7 @@ package enum ItemCSV {
   /// One of the two has it: the text where the bytes are text that a spreadsheet leaves alone, base64 for all others.
   private static let secretColumns = ["secret", "secret_base64"]
 
-  package static func table(of rows: [ItemRow], revealsSecrets: Bool) -> SensitiveBytes {
+  package static func table(of rows: [KeychainEntry], revealsSecrets: Bool) -> SensitiveBytes {
     var table = SensitiveBuffer()
     table.append(CSV.line(columns + (revealsSecrets ? secretColumns : [])))
     for row in rows {
@@ -20,7 +20,7 @@ package enum ItemCSV {
     return table.bytes()
   }
 
-  private static func fields(of row: ItemRow) -> [String] {
+  private static func fields(of row: KeychainEntry) -> [String] {
     let identity = row.identity
     let item = row.item
     let dates = [item?.creationDate, row.modificationDate].map { $0.map(Timestamp.text) ?? "" }
@@ -42,7 +42,7 @@ package enum ItemCSV {
   }
 
   /// Those of items that ask for their owner are never shown.
-  private static func appendSecret(of row: ItemRow, to table: inout SensitiveBuffer) {
+  private static func appendSecret(of row: KeychainEntry, to table: inout SensitiveBuffer) {
     guard let item = row.item, !item.asksForOwner, let secret = item.secret else {
       return table.append(",,")
     }

@@ -20,11 +20,11 @@ package struct AuditDocument {
       ],
       "items": .each(audit.items) { item in
         .object(
-          [("index", .count(item.item.index))] + JSONValue.identity(item.item.identity) + [
-            ("protection", .text(item.item.protection?.rawValue)),
+          [("index", .count(item.index))] + JSONValue.identity(item.identity) + [
+            ("protection", .text(item.protection?.rawValue)),
             ("leaves_device", item.leavesDevice.map(JSONValue.boolean) ?? .null),
             ("deprecated", .boolean(item.isDeprecated)),
-          ] + (item.reason.map { [("reason", .string($0.rawValue))] } ?? []))
+          ] + (item.reasonToStay.map { [("reason", .string($0.rawValue))] } ?? []))
       },
     ]
     return document.adding(move.findingFields + move.unseenFields)

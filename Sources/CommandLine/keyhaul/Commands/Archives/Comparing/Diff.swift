@@ -100,7 +100,7 @@ struct Diff: RunnableVerb {
     return ComparisonSide(
       kind: .archive, name: named.name, argument: word,
       deviceName: named.archive.device.name,
-      items: opened.comparedItems, hasKeychain: named.archive.hasKeychain, leftOut: [],
+      items: opened.entries, hasKeychain: named.archive.hasKeychain, leftOut: [],
       keybagDamage: opened.keybagDamage)
   }
 
@@ -115,15 +115,15 @@ struct Diff: RunnableVerb {
     _ device: FoundDevice, _ word: String?, leavesOut: Bool
   ) throws -> DeviceSide {
     try device.hold(.reading) { openDevice in
-      var items: [ComparedItem] = []
-      var leftOut: [ComparisonSide.LeftOut] = []
+      var items: [KeychainEntry] = []
+      var leftOut: [MigrationPlan.Decision] = []
       let rows = try openDevice.keychain.rows(includingTombstones: false, keys: openDevice.classKeys)
       for (index, row) in rows.enumerated() {
         if let fault = row.fault, !fault.isPermanent { throw ItemFailure.locked("compare", on: openDevice) }
         if leavesOut, let reason = reasonToLeaveOut(row, of: openDevice) {
-          leftOut.append(.init(identity: ComparedItem(row, index: index).identity, reason: reason))
+          leftOut.append(KeychainEntry(row, index: index).leftOut(because: reason))
         } else {
-          items.append(ComparedItem(row, index: index))
+          items.append(KeychainEntry(row, index: index))
         }
       }
       return DeviceSide(
@@ -141,20 +141,5 @@ struct Diff: RunnableVerb {
       ExportCandidate(
         item: item, isAccessControlled: item[.accessControl] != nil, isAppClip: row.summary.isAppClip,
         deviceSyncs: openDevice.record.isSyncing))
-  }
-}
-
-extension ComparedItem {
-  /// A row of a device, under the reference that a backup of it has beside the item.
-  fileprivate init(_ row: KeychainRow, index: Int) {
-    let summary = row.summary
-    let reference = try? PersistentReference.uuid(summary.kind, summary.persistentReference).serialized()
-    switch row.content {
-    case .item(let item): self.init(index: index, item: item, persistentReference: reference)
-    case .fault:
-      self.init(
-        index: index, sealed: ItemIdentity(sealed: summary.kind, accessGroup: summary.accessGroup),
-        protection: summary.protection, persistentReference: reference, reason: .malformed)
-    }
   }
 }

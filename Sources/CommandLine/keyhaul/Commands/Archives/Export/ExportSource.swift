@@ -9,7 +9,7 @@ struct ExportSource {
 
   private enum Items {
     case sealed(ArchivedItemReader, NamedArchive)
-    case held([ItemDocument.Entry])
+    case held([KeychainEntry])
   }
 
   init(_ reader: ArchivedItemReader, of named: NamedArchive, _ selection: ItemSelection) {
@@ -22,17 +22,17 @@ struct ExportSource {
     origin = ExportOrigin(
       kind: .dump, name: found.typed, isRestricted: selection.isRestricted, statement: found.statement)
     items = .held(
-      found.dump.items.filter { dumped in
-        dumped.item.map(selection.admits) ?? selection.admits(sealed: dumped.kind, dumped.protection)
-      }.map(ItemDocument.Entry.init))
+      found.dump.entries.filter { entry in
+        entry.attributes.map(selection.admits) ?? selection.admits(sealed: entry.kind, entry.protection)
+      })
     self.selection = selection
   }
 
   init(of openDevice: DeviceSession, named name: String, _ selection: ItemSelection, wantsSecrets: Bool) throws {
     origin = ExportOrigin(kind: .device, name: name, isRestricted: selection.isRestricted)
     let rows = try selection.found(on: openDevice, wantsSecret: wantsSecrets)
-    let indexes = try openDevice.keychain.places(of: Set(rows.map(\.reference)))
-    items = .held(rows.map { ItemDocument.Entry($0, index: indexes[$0.reference]) })
+    let indexes = try openDevice.keychain.places(of: Set(rows.map(\.place)))
+    items = .held(rows.map { $0.numbered(indexes) })
     self.selection = selection
   }
 
@@ -40,7 +40,7 @@ struct ExportSource {
   ///
   /// - Throws: What `body` throws, and what the system did not give of an archive.
   func forEachEntry(
-    in session: Session, _ body: (ItemDocument.Entry) throws(CommandFailure) -> Void
+    in session: Session, _ body: (KeychainEntry) throws(CommandFailure) -> Void
   ) throws(CommandFailure) {
     switch items {
     case .held(let entries):
@@ -60,24 +60,14 @@ struct ExportSource {
         (portion) throws(CommandFailure) in
         details.take(portion)
         for item in portion {
-          if let entry = entry(item, reason: reader.reason(of: item)) { try body(entry) }
+          guard item.item.map(selection.admits) ?? selection.admits(sealed: item.kind, item.protection) else {
+            continue
+          }
+          try body(KeychainEntry(item, reason: reader.reason(of: item)))
         }
       }
       details.say()
     }
-  }
-
-  /// - Returns: `nil` for an item that is not meant.
-  private func entry(_ archived: ArchivedItem, reason: Reason?) -> ItemDocument.Entry? {
-    let content: ItemDocument.Entry.Content
-    if let item = archived.item {
-      guard selection.admits(item) else { return nil }
-      content = .readable(item)
-    } else {
-      guard selection.admits(sealed: archived.kind, archived.protection) else { return nil }
-      content = .unreadable(reason, detail: nil)
-    }
-    return .init(index: archived.index, kind: archived.kind, protection: archived.protection, content: content)
   }
 }
 
@@ -108,6 +98,6 @@ struct ExportOrigin {
       case .device: "device"
       case .dump: "dump"
       }
-    return ItemDocument(source: (noun, name), indexes: [:], revealsSecrets: revealsSecrets, keepsGuarded: keepsGuarded)
+    return ItemDocument(source: (noun, name), revealsSecrets: revealsSecrets, keepsGuarded: keepsGuarded)
   }
 }

@@ -29,7 +29,7 @@ struct ExportedItems {
       var stream = document.stream()
       try source.forEachEntry(in: session) { (entry) throws(CommandFailure) in
         tally.take(entry)
-        try stream.append(document.object(entry), to: portion)
+        try stream.append(document.object(entry, tellsSecret: origin.kind == .dump), to: portion)
       }
       try requireSomething()
       return try stream.end(origin.unseenFields, to: portion)
@@ -37,9 +37,7 @@ struct ExportedItems {
     var writer = ItemExportWriter(format, made: DeviceEnvironment.interruptible.clock.now())
     try source.forEachEntry(in: session) { (entry) throws(CommandFailure) in
       tally.take(entry)
-      guard case .readable(let item) = entry.content, format.kinds.contains(item.kind), !tally.isGuarded(item) else {
-        return
-      }
+      guard let item = entry.attributes, format.kinds.contains(item.kind), !tally.isGuarded(item) else { return }
       try writer.append(item, to: portion)
     }
     made = writer.counts
@@ -271,20 +269,19 @@ struct ExportTally {
 
   init(keepingGuarded keepsGuarded: Bool) { self.keepsGuarded = keepsGuarded }
 
-  mutating func take(_ entry: ItemDocument.Entry) {
+  mutating func take(_ entry: KeychainEntry) {
     count += 1
-    switch entry.content {
-    case .readable(let item):
-      readable[item.kind, default: 0] += 1
-      if isGuarded(item) {
-        guarded[item.kind, default: 0] += 1
-      } else if item.secret != nil {
-        revealableCount += 1
-      }
-    case .unreadable(let reason, _):
-      let reason = reason ?? .malformed
+    guard let item = entry.attributes else {
+      let reason = entry.reason ?? .malformed
       if unreadable[reason] == nil { reasons.append(reason) }
       unreadable[reason, default: 0] += 1
+      return
+    }
+    readable[item.kind, default: 0] += 1
+    if isGuarded(item) {
+      guarded[item.kind, default: 0] += 1
+    } else if item.secret != nil {
+      revealableCount += 1
     }
   }
 

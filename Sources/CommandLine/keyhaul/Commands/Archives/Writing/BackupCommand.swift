@@ -72,7 +72,7 @@ struct BackupCommand: RunnableVerb {
   }
 
   private static func status(of report: ExportReport) -> CommandStatus {
-    report.leftOut.contains { $0.reason.isDamage } ? .partial : .ok
+    report.leftOut.contains { $0.outcome.reason?.isDamage == true } ? .partial : .ok
   }
 
   private func checkFlags(_ session: Session) throws(CommandFailure) {
@@ -169,14 +169,14 @@ struct BackupCommand: RunnableVerb {
     let missing = report.missing
     let countWidth = Amounts.grouped(missing.count).count
     for reason in Reason.allCases {
-      let items = missing.filter { $0.reason == reason }
-      guard let first = items.first else { continue }
+      let items = missing.filter { $0.outcome.reason == reason }
+      guard !items.isEmpty else { continue }
       let names = common.verbose > 0 ? items[...] : items.prefix(1)
       let label = shown.isEmpty ? "  left out  " : "            "
       for (index, item) in names.enumerated() {
         let count = DisplayWidth.padded(
           index == 0 ? Amounts.grouped(items.count) : "", columns: countWidth, rightAligned: true)
-        let name = "\"\(HostileText.shown(ItemText.name(item.item.identity), columns: 32))\""
+        let name = "\"\(HostileText.shown(ItemText.name(item.identity), columns: 32))\""
         let more = items.count > names.count ? " and \(items.count - names.count) more" : ""
         let head = index == 0 ? label : "            "
         let detail = item.detail ?? reason.explanation.headline
@@ -184,7 +184,7 @@ struct BackupCommand: RunnableVerb {
           head + count + " " + DisplayWidth.padded(index == 0 ? reason.rawValue : "", columns: 21),
           "\(name)\(more): \(HostileText.shown(detail))", columns: style.width)
       }
-      shown.append(first.reason)
+      shown.append(reason)
     }
     if let example = shown.first { lines.append("  \"keyhaul explain \(example.rawValue)\" says why.") }
     return lines
@@ -193,7 +193,7 @@ struct BackupCommand: RunnableVerb {
   private func tombstoneLines(_ report: ExportReport, style: TextStyle) -> [String] {
     let tombstones = report.tombstones
     guard !tombstones.isEmpty else { return [] }
-    let names = tombstones.map { "\"\(HostileText.shown(ItemText.name($0.item.identity), columns: 32))\"" }
+    let names = tombstones.map { "\"\(HostileText.shown(ItemText.name($0.identity), columns: 32))\"" }
     return WordWrap.labeled(
       "  not counted  ",
       Amounts.count(tombstones.count, "tombstone of a deleted item", plural: "tombstones of deleted items")

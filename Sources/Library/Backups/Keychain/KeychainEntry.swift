@@ -1,0 +1,331 @@
+package import Basics
+public import KeychainFormats
+public import KeychainRules
+package import Keychains
+
+/// One item of a keychain: the decrypted item, or what is known of an item that cannot be decrypted.
+///
+/// Backups, devices, databases and dumps all give their items in this form.
+public struct KeychainEntry: Sendable {
+  /// The position among the items of its keychain, from 0, as a backup numbers them; `nil` if it was not looked up.
+  public var index: Int?
+  /// How much of the item its source can tell.
+  package var scope = Scope()
+  private var source: Source
+
+  private enum Source: Sendable {
+    /// A decrypted item of a backup, which is held anyway.
+    case archived(ArchivedItem)
+    indirect case other(Content, Details)
+  }
+
+  /// What of an item is decrypted.
+  package enum Content: Sendable {
+    /// The item, with its secret if it has one.
+    case item(KeychainItem)
+    /// The attributes alone: the secret cannot be decrypted for this reason, or the source has none if it is `nil`.
+    case attributes(KeychainItem, Reason?)
+    /// Nothing. The reason is `nil` if none is known.
+    case closed(ItemIdentity, Reason?)
+  }
+
+  private struct Details: Sendable {
+    let place: RowReference
+    let protection: ProtectionClass?
+    var persistentReference: [UInt8]?
+    var fingerprint: ItemFingerprint?
+    var detail: String?
+    var isSynchronizable: Bool?
+    var modificationDate: KeychainDate?
+    var isLocked = false
+  }
+
+  /// How much of an item a source can tell: what it cannot is no difference.
+  package struct Scope: Sendable {
+    /// The attributes that the source can have; `nil` for all.
+    package var attributes: Set<AttributeCode>?
+    /// Whether an absent secret means that the item has none.
+    package var tellsSecret = true
+    /// Whether its dates are cut to whole seconds.
+    package var hasWholeSeconds = false
+
+    package init(tellsSecret: Bool = true, attributes: Set<AttributeCode>? = nil, hasWholeSeconds: Bool = false) {
+      self.tellsSecret = tellsSecret
+      self.attributes = attributes
+      self.hasWholeSeconds = hasWholeSeconds
+    }
+
+    func tells(_ code: AttributeCode) -> Bool { attributes?.contains(code) ?? true }
+  }
+
+  private init(_ index: Int?, _ content: Content, _ details: Details) {
+    self.index = index
+    source = .other(content, details)
+  }
+
+  /// Creates an entry for a decrypted item.
+  ///
+  /// - Parameters:
+  ///   - index: The position in its list, from 0.
+  ///   - item: The decrypted item.
+  ///   - persistentReference: The persistent reference stored with the item, 12 or 20 bytes; `nil` if it has none.
+  ///   - protection: The class that the encrypted data names, if it is available; by default the item's own.
+  public init(
+    index: Int?, item: KeychainItem, persistentReference: [UInt8]? = nil, protection: ProtectionClass? = nil
+  ) {
+    self.init(
+      index, .item(item),
+      Details(
+        place: RowReference(kind: item.kind, rowID: Int64(index ?? 0)), protection: protection ?? item.protection,
+        persistentReference: persistentReference))
+  }
+
+  /// Creates an entry for an item that cannot be decrypted.
+  public init(
+    index: Int?, sealed identity: ItemIdentity, protection: ProtectionClass?, persistentReference: [UInt8]?,
+    reason: Reason?
+  ) {
+    self.init(
+      index, .closed(identity, reason),
+      Details(
+        place: RowReference(kind: identity.kind, rowID: Int64(index ?? 0)), protection: protection,
+        persistentReference: persistentReference))
+  }
+
+  /// Creates an entry for a decrypted item of a backup.
+  package init(opened archived: ArchivedItem) {
+    index = archived.index
+    source = .archived(archived)
+  }
+
+  /// Creates an entry for a decrypted item.
+  ///
+  /// - Parameters:
+  ///   - item: The decrypted item.
+  ///   - place: Its table, and its number there. In a backup, the number is the item's position.
+  ///   - index: The position among the items of its keychain.
+  ///   - isSynchronizable: Whether the item syncs; by default as the item's attributes say.
+  package init(_ item: KeychainItem, at place: RowReference, index: Int? = nil, isSynchronizable: Bool? = nil) {
+    self.init(
+      index, .item(item),
+      Details(place: place, protection: item.protection, isSynchronizable: isSynchronizable))
+  }
+
+  /// Creates an entry for an item that cannot be decrypted, or only in part.
+  ///
+  /// - Parameters:
+  ///   - content: What of it is decrypted.
+  ///   - place: Its table, and its number there.
+  ///   - index: The position among the items of its keychain.
+  ///   - protection: The protection class, if anything names it.
+  ///   - persistentReference: The persistent reference stored with the item, 12 or 20 bytes.
+  ///   - detail: More about the reason, in words.
+  package init(
+    _ content: Content, at place: RowReference, index: Int?, _ protection: ProtectionClass?,
+    persistentReference: [UInt8]? = nil, detail: String? = nil
+  ) {
+    self.init(
+      index, content,
+      Details(place: place, protection: protection, persistentReference: persistentReference, detail: detail))
+  }
+
+  /// Creates an entry for an item that a search on a device has found.
+  package init(_ stored: StoredItem) {
+    self.init(stored.item, at: stored.summary.reference, isSynchronizable: stored.summary.isSynchronizable)
+  }
+
+  /// Creates an entry for a row of a device, with the persistent reference that its backup has beside the item.
+  package init(_ row: KeychainRow, index: Int? = nil) {
+    let summary = row.summary
+    let content: Content
+    var (protection, detail): (ProtectionClass?, String?) = (summary.protection, nil)
+    switch row.content {
+    case .item(let item):
+      content = .item(item)
+      protection = item.protection
+    case .fault(let fault):
+      var reason = Reason.noClassKey
+      if case .undecodable(let text) = fault { (reason, detail) = (.malformed, text) }
+      content = .closed(ItemIdentity(sealed: summary.kind, accessGroup: summary.accessGroup), reason)
+    }
+    self.init(
+      index, content,
+      Details(
+        place: summary.reference, protection: protection,
+        persistentReference: try? PersistentReference.uuid(summary.kind, summary.persistentReference).serialized(),
+        detail: detail, isSynchronizable: summary.isSynchronizable, modificationDate: summary.modificationDate,
+        isLocked: row.fault?.isPermanent == false))
+  }
+
+  /// Returns the entries of a search, in the order of the kinds, then of the rows: as a backup numbers them.
+  package static func all(of found: FoundItems) -> [KeychainEntry] {
+    let all = found.items.map { KeychainEntry($0) } + found.undecodable.map { KeychainEntry($0) }
+    return all.sorted { (order($0.kind), $0.place.rowID) < (order($1.kind), $1.place.rowID) }
+  }
+
+  private static func order(_ kind: ItemKind) -> Int { ItemKind.allCases.firstIndex(of: kind) ?? 0 }
+
+  // MARK: What is known
+
+  /// What of the item is decrypted.
+  package var content: Content {
+    switch source {
+    case .archived(let archived):
+      archived.item.map { .item($0) } ?? .closed(ItemIdentity(sealed: archived.kind), nil)
+    case .other(let content, _): content
+    }
+  }
+
+  private var details: Details {
+    switch source {
+    case .archived(let archived):
+      Details(
+        place: RowReference(kind: archived.kind, rowID: Int64(archived.index)),
+        protection: archived.protection ?? archived.item?.protection,
+        persistentReference: archived.persistentReference, fingerprint: archived.fingerprint)
+    case .other(_, let details): details
+    }
+  }
+
+  /// The decrypted item; `nil` if the item or its secret cannot be decrypted. The secret is absent if the source has
+  /// none.
+  public var item: KeychainItem? {
+    switch content {
+    case .item(let item), .attributes(let item, nil): item
+    case .attributes, .closed: nil
+    }
+  }
+
+  /// The item as far as it is decrypted: without its secret if only that cannot be decrypted.
+  package var attributes: KeychainItem? {
+    switch content {
+    case .item(let item), .attributes(let item, _): item
+    case .closed: nil
+    }
+  }
+
+  /// Whether the secret is decrypted.
+  package var hasSecret: Bool { if case .item = content { true } else { false } }
+
+  /// The reason why the item cannot be decrypted; `nil` if it is decrypted, or if none is known.
+  public var reason: Reason? {
+    switch content {
+    case .item: nil
+    case .attributes(_, let reason), .closed(_, let reason): reason
+    }
+  }
+
+  /// Whether the item cannot be decrypted.
+  var isSealed: Bool { item == nil }
+
+  /// The kind of item.
+  public var kind: ItemKind {
+    switch source {
+    case .archived(let archived): archived.kind
+    case .other(_, let details): details.place.kind
+    }
+  }
+
+  /// The names that the item is known by. Made again by each call.
+  public var identity: ItemIdentity {
+    switch content {
+    case .item(let item), .attributes(let item, _): ItemIdentity(item)
+    case .closed(let identity, _): identity
+    }
+  }
+
+  /// The item's table, and its number there. In a backup, the number is the item's position.
+  package var place: RowReference { details.place }
+  /// The position in its list; the number of its row if the position was not looked up.
+  var position: Int { index ?? Int(place.rowID) }
+  /// The item's protection class; `nil` if nothing names it.
+  public var protection: ProtectionClass? { details.protection }
+  /// The persistent reference by which both of two keychains may know the item: as stored in a backup, 12 or 20 bytes.
+  public var persistentReference: [UInt8]? { details.persistentReference }
+  /// The digest of the bytes that a backup stores of the item; `nil` for other sources.
+  package var fingerprint: ItemFingerprint? { details.fingerprint }
+  /// More about the reason, in words.
+  package var detail: String? { details.detail }
+  /// Whether the item syncs.
+  package var isSynchronizable: Bool { details.isSynchronizable ?? item?.isSynchronizable ?? false }
+  /// The date of the last change.
+  package var modificationDate: KeychainDate? { attributes?.modificationDate ?? details.modificationDate }
+  /// Whether nothing but a secret is stored (iOS 4), without a name or an owner, so that it cannot be restored.
+  package var isSecretOnly: Bool { if case .archived(let archived) = source { archived.isSecretOnly } else { false } }
+  /// Whether a key that is not in memory now keeps the item from being read.
+  package var isLocked: Bool { details.isLocked }
+
+  /// Whether the secret of one of two items is not told while the other has one, so that the two are not compared.
+  func leavesSecretOpen(beside other: KeychainEntry) -> Bool {
+    !scope.tellsSecret && other.item?.secret != nil || !other.scope.tellsSecret && item?.secret != nil
+  }
+
+  /// Returns the entry with the digest of what a backup stores of it.
+  package func stored(as fingerprint: ItemFingerprint?) -> KeychainEntry {
+    var details = details
+    details.fingerprint = fingerprint
+    var result = self
+    result.source = .other(content, details)
+    return result
+  }
+}
+
+extension OpenedArchive {
+  /// The entries of the backup's items.
+  public var entries: [KeychainEntry] { items.map { entry(of: $0) } }
+
+  /// Returns the entry of an item.
+  ///
+  /// - Parameter identity: The names of an item that cannot be decrypted, if they are known.
+  package func entry(of archived: ArchivedItem, named identity: ItemIdentity? = nil) -> KeychainEntry {
+    KeychainEntry(archived, named: identity, reason: reason(of: archived))
+  }
+}
+
+extension KeychainEntry {
+  /// Creates an entry for an item of a backup.
+  ///
+  /// - Parameters:
+  ///   - archived: The item.
+  ///   - identity: Its names if it cannot be decrypted but they are known.
+  ///   - reason: The reason why it cannot be decrypted.
+  package init(_ archived: ArchivedItem, named identity: ItemIdentity? = nil, reason: Reason?) {
+    guard archived.item == nil else {
+      self.init(opened: archived)
+      return
+    }
+    let closed = KeychainEntry(
+      index: archived.index, sealed: identity ?? ItemIdentity(sealed: archived.kind), protection: archived.protection,
+      persistentReference: archived.persistentReference, reason: reason)
+    self = closed.stored(as: archived.fingerprint)
+  }
+}
+
+extension KeychainDump {
+  /// The entries of the dump's items, as far as the dump can tell them.
+  package var entries: [KeychainEntry] { items.map { KeychainEntry($0, of: self) } }
+}
+
+extension KeychainEntry {
+  /// Creates an entry for an item of a dump.
+  ///
+  /// - Parameter row: The number of the item's row, if the dump is a database.
+  package init(_ dumped: DumpedItem, of dump: KeychainDump, row: Int64? = nil) {
+    let content: Content =
+      switch dumped.content {
+      case .open(let item): .item(item)
+      case .attributesOnly(let item, let fault): .attributes(item, fault?.reason)
+      case .shut(let fault, _): .closed(ItemIdentity(sealed: dumped.kind), fault.reason)
+      }
+    self.init(
+      content, at: RowReference(kind: dumped.kind, rowID: row ?? Int64(dumped.index)), index: dumped.index,
+      dumped.protection, persistentReference: dumped.item.flatMap(Self.reference), detail: dumped.fault?.detail)
+    if item != nil {
+      scope = Scope(tellsSecret: dumped.hasSecret, attributes: dump.toldAttributes, hasWholeSeconds: true)
+    }
+  }
+
+  private static func reference(of item: KeychainItem) -> [UInt8]? {
+    item[.persistentReference]?.dataValue.flatMap { try? PersistentReference.uuid(item.kind, $0).serialized() }
+  }
+}
