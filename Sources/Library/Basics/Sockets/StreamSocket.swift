@@ -9,9 +9,9 @@ package import SystemPackage
   import Darwin
 #endif
 
-/// One connection of a stream socket, closed with its last reference.
+/// A connection of a stream socket, closed with its last reference.
 ///
-/// One thread reads, any thread may write or shut down.
+/// A single thread reads; any thread may write or shut down.
 package final class StreamSocket: Sendable {
   private let descriptor: Descriptor
 
@@ -73,9 +73,9 @@ package final class StreamSocket: Sendable {
 /// A socket that waits for connections on this machine alone: a loopback address, or a path for its owner.
 package final class ListeningSocket: Sendable {
   private let descriptor: Descriptor
-  /// The port of a loopback address; `nil` for a socket at a path.
+  /// The port of a loopback address; `nil` if the socket is at a path.
   package let port: UInt16?
-  /// The path from the root; `nil` for a loopback address.
+  /// The path from the root; `nil` if the address is a loopback address.
   package let path: String?
 
   /// A peer that reads nothing for this long is given up.
@@ -110,7 +110,7 @@ package final class ListeningSocket: Sendable {
       let accepted = try checked(keyhaul_accept(descriptor.raw.rawValue, Self.writeSeconds))
       return StreamSocket(Descriptor(FileDescriptor(rawValue: accepted)))
     } catch {
-      // A peer that went away before it was accepted is no fault of the listener.
+      // A peer may go away before it is accepted. The listener is still sound.
       if error == .connectionAbort || error == .interrupted || error == .wouldBlock { return nil }
       throw error
     }

@@ -3,7 +3,7 @@ internal import COpenSSL
 
 /// The server's side of one TLS connection, between bytes of the wire and bytes of the application. It knows no socket.
 ///
-/// One thread at a time may use it.
+/// Only a single thread at a time may use it.
 package final class TLSConnection {
   /// The result of an attempt to read.
   package enum Reading: Sendable {
@@ -50,7 +50,7 @@ package final class TLSConnection {
     }
   }
 
-  /// Goes on with the handshake as far as the bytes from the wire allow.
+  /// Continues the handshake with the bytes that have come from the wire.
   ///
   /// - Returns: Whether it is complete.
   /// - Throws: `.handshake` if the peer does not speak TLS 1.2 or 1.3, or shows no certificate.

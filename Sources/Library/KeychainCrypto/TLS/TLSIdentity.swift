@@ -2,9 +2,9 @@ package import Basics
 internal import COpenSSL
 import KeychainFormats
 
-/// Why a TLS connection cannot be had. No key or byte of the connection is in it.
+/// The reason for a failed TLS connection. It contains no key and no byte of the connection.
 package struct TLSError: Error, Sendable {
-  /// What kind of failure it is.
+  /// The kinds of failure.
   package enum Code: Sendable {
     /// A certificate or key cannot be used.
     case identity
@@ -16,7 +16,7 @@ package struct TLSError: Error, Sendable {
     case broken
   }
 
-  /// What kind of failure it is.
+  /// The kind of failure.
   package let code: Code
   /// The fact found.
   package let reason: String
