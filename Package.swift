@@ -100,14 +100,20 @@ let stores = keychains + ["VirtualDevice", "Backups"]
     part("KeyhaulServing", in: "Apple", ["KeyhaulTesting", "DeviceServer", "KeyhaulKit"] + stores),
     .target(
       name: "KeychainExamples", dependencies: ["KeychainServices"], path: "docs/Examples", exclude: ["BackupReport"],
-      swiftSettings: strict),
+      packageAccess: false, swiftSettings: strict),
     tests(of: "Security", ["LocalAuthentication", "KeychainServices"]),
     .testTarget(
       name: "FoundationOnlyTests", dependencies: ["Security"],
       swiftSettings: strict + [.unsafeFlags(["-Xfrontend", "-import-module", "-Xfrontend", "Security"])]),
     tests(
       of: "KeychainServices",
-      ["KeychainExamples", "Security", "LocalAuthentication", "KeyhaulTesting", "KeyhaulKit"] + stores),
+      ["KeychainExamples", "Security", "LocalAuthentication", "KeyhaulTesting", "KeyhaulKit"] + stores,
+      excluding: ["Tutorials"]),
+    .testTarget(
+      name: "TutorialCodeTests",
+      dependencies: [
+        "KeychainExamples", "KeychainServices", "Security", "LocalAuthentication", "KeyhaulTesting", "KeyhaulKit",
+      ], path: "Tests/KeychainServicesTests/Tutorials", packageAccess: false, swiftSettings: strict),
     tests(of: "KeyhaulTesting", ["KeychainServices", "Reports", "VirtualDevice", grdb]),
     tests(of: "KeyhaulServing", ["KeyhaulTesting", "Basics"]),
   ]
@@ -186,7 +192,7 @@ let package = Package(
     // The program that the README shows
     .executableTarget(
       name: "BackupReport", dependencies: ["KeyhaulKit", "Reports"], path: "docs/Examples/BackupReport",
-      swiftSettings: strict),
+      packageAccess: false, swiftSettings: strict),
 
     // Tests
     .target(

@@ -1,14 +1,14 @@
-public import Basics
+package import Basics
 import KeychainFormats
 
 extension SensitiveBytes {
   /// A copy of the secret bytes, for comparison.
-  public var revealed: [UInt8] { withBytes { Array($0) } }
+  package var revealed: [UInt8] { withBytes { Array($0) } }
 }
 
 extension [UInt8] {
   /// Returns the bytes with one flipped bit; bit 0 is the lowest of the first byte.
-  public func flipping(bit: Int) -> [UInt8] {
+  package func flipping(bit: Int) -> [UInt8] {
     var copy = self
     copy[bit / 8] ^= 1 << (bit % 8)
     return copy

@@ -1,11 +1,11 @@
 extension [UInt8] {
   /// The lower bytes of a number, the highest first.
-  public init(bigEndian value: Int, count: Int) {
+  package init(bigEndian value: Int, count: Int) {
     self = Array([UInt8](littleEndian: value, count: count).reversed())
   }
 
   /// The lower bytes of a number, the lowest first.
-  public init(littleEndian value: Int, count: Int) {
+  package init(littleEndian value: Int, count: Int) {
     self = []
     reserveCapacity(count)
     for index in 0..<count { append(UInt8(truncatingIfNeeded: value >> (8 * index))) }

@@ -2,21 +2,21 @@ import Foundation
 
 /// Selects the test cases of a run: all of them if `KEYHAUL_EXHAUSTIVE=1`, as in `make test-exhaustive`, and otherwise
 /// a part that is the same in every run.
-public enum Cases {
+package enum Cases {
   /// Whether this run takes all cases.
-  public static let areAllRun = ProcessInfo.processInfo.environment["KEYHAUL_EXHAUSTIVE"] == "1"
+  package static let areAllRun = ProcessInfo.processInfo.environment["KEYHAUL_EXHAUSTIVE"] == "1"
 
   /// Returns the number of cases that differ only by random numbers.
-  public static func count(_ all: Int, quick: Int) -> Int { areAllRun ? all : min(all, quick) }
+  package static func count(_ all: Int, quick: Int) -> Int { areAllRun ? all : min(all, quick) }
 
   /// Returns the first and the last element of a list, and one element, chosen by the seed, of each equal part between
   /// them.
-  public static func chosen<All: Collection>(_ all: All, quick: Int, seed: UInt64 = 1) -> [All.Element] {
+  package static func chosen<All: Collection>(_ all: All, quick: Int, seed: UInt64 = 1) -> [All.Element] {
     areAllRun ? Array(all) : part(of: all, count: quick, seed: seed)
   }
 
   /// Returns the cases of a quick run.
-  public static func part<All: Collection>(of all: All, count: Int, seed: UInt64) -> [All.Element] {
+  package static func part<All: Collection>(of all: All, count: Int, seed: UInt64) -> [All.Element] {
     let all = Array(all)
     guard count < all.count else { return all }
     guard count > 1, let first = all.first, let last = all.last else { return Array(all.prefix(count)) }

@@ -1,5 +1,5 @@
 import Basics
-public import Foundation
+package import Foundation
 
 #if canImport(Glibc)
   import Glibc
@@ -8,15 +8,15 @@ public import Foundation
 #endif
 
 /// A program that a test starts in a separate session, with its streams in files.
-public struct ChildProcess {
-  public struct Outcome: Equatable, Sendable {
-    public var output: Data
-    public var errors: Data
+package struct ChildProcess {
+  package struct Outcome: Equatable, Sendable {
+    package var output: Data
+    package var errors: Data
     /// The exit status of the program; 128 plus the signal's number if a signal ended it.
-    public var status: Int32
+    package var status: Int32
   }
 
-  public enum Failure: Error {
+  package enum Failure: Error {
     case notStarted(String)
     case timedOut
   }
@@ -40,7 +40,7 @@ public struct ChildProcess {
   /// - Parameters:
   ///   - environment: The whole environment, or `nil` to inherit that of the tests.
   ///   - directory: The working directory.
-  public init(
+  package init(
     _ command: String, _ arguments: [String], environment: [String: String]? = nil, in directory: String = "/"
   ) {
     self.command = command
@@ -58,7 +58,7 @@ public struct ChildProcess {
   ///   - meanwhile: Called repeatedly with the process identifier until the program ends; takes a few milliseconds.
   ///   - whenStopped: Called with the process identifier and wait status if `meanwhile` traces the program and it is
   ///     stopped.
-  public func run(
+  package func run(
     input: Data = Data(), terminal: String? = nil, showsOutputOnTerminal: Bool = false,
     meanwhile: (_ process: Int32) throws -> Void = { _ in usleep(2_000) },
     whenStopped: (_ process: Int32, _ status: Int32) throws -> Void = { _, _ in }

@@ -1,13 +1,13 @@
 /// Binary property lists that are small, or compress well, but expand to far more content.
-public enum CostlyPlists {
+package enum CostlyPlists {
   /// Nested arrays, 23 levels deep, with ten references to the next one each: 343 bytes for 10^23 values.
-  public static var nestedArrays: [UInt8] {
+  package static var nestedArrays: [UInt8] {
     let levels = (1...23).map { [0xAA] + [UInt8](repeating: UInt8($0), count: 10) }
     return list(levels + [[0x51, 0x61]], offsetWidth: 2)
   }
 
   /// Returns a dictionary with an array of `count` references to the same empty array, with one byte for each.
-  public static func manyElements(_ count: Int) -> [UInt8] {
+  package static func manyElements(_ count: Int) -> [UInt8] {
     list(
       [[0xD1, 1, 2], [0x51, 0x61], [0xAF] + integer(count) + [UInt8](repeating: 3, count: count), [0xA0]],
       offsetWidth: 4)
@@ -16,7 +16,7 @@ public enum CostlyPlists {
   /// Returns a keychain file with many references to the same item.
   ///
   /// - Parameter padding: Bytes that nothing refers to.
-  public static func sharedBlob(entries: Int, blob: [UInt8], padding: Int = 0) -> [UInt8] {
+  package static func sharedBlob(entries: Int, blob: [UInt8], padding: Int = 0) -> [UInt8] {
     list(
       [
         [0xD1, 1, 2], [0x54] + Array("genp".utf8), [0xAF] + integer(entries) + [UInt8](repeating: 3, count: entries),
@@ -25,7 +25,7 @@ public enum CostlyPlists {
   }
 
   /// Returns an `Info.plist` with many apps that share one metadata object.
-  public static func sharedMetadata(apps count: Int, metadata: [UInt8]) -> [UInt8] {
+  package static func sharedMetadata(apps count: Int, metadata: [UInt8]) -> [UInt8] {
     let first = UInt8(6)
     let names = (0..<count).map { text("app\($0)") }
     let apps =
@@ -40,7 +40,7 @@ public enum CostlyPlists {
   /// Returns the archive of a file record with many objects that no field refers to.
   ///
   /// - Parameter count: The number of references in its list of objects.
-  public static func record(idleReferences count: Int) -> [UInt8] {
+  package static func record(idleReferences count: Int) -> [UInt8] {
     let fields: [[UInt8]] = [[0xD1, 7, 8], text("RelativePath"), [0x51, 0x61]]
     return list(
       [
@@ -50,7 +50,7 @@ public enum CostlyPlists {
   }
 
   /// Returns the archive of a file record with `count` keys in addition to its path.
-  public static func record(keys count: Int) -> [UInt8] {
+  package static func record(keys count: Int) -> [UInt8] {
     let all = UInt8(count + 1)
     let record =
       [0xDF, 0x10, all] + [7] + [UInt8](repeating: 5, count: count) + [UInt8](repeating: 8, count: count + 1)

@@ -1,11 +1,11 @@
 /// An error for hexadecimal text that does not consist of whole bytes.
-public struct NotHexadecimal: Error {
-  public let text: String
+package struct NotHexadecimal: Error {
+  package let text: String
 }
 
 extension [UInt8] {
   /// Creates the bytes of hexadecimal text; blanks and line ends are skipped.
-  public init(hex text: String) throws {
+  package init(hex text: String) throws {
     let digits = text.filter { !$0.isWhitespace }.map(\.hexDigitValue)
     guard digits.count.isMultiple(of: 2) else { throw NotHexadecimal(text: text) }
     self = try stride(from: 0, to: digits.count, by: 2).map { index in
@@ -15,7 +15,7 @@ extension [UInt8] {
   }
 
   /// The bytes as lower-case hexadecimal text without separators.
-  public var hex: String {
+  package var hex: String {
     let digits = [Character]("0123456789abcdef")
     return reduce(into: "") { text, byte in
       text.append(digits[Int(byte >> 4)])

@@ -1,9 +1,9 @@
-public import Basics
-public import KeychainFormats
+package import Basics
+package import KeychainFormats
 
 /// Creates items from the few attributes that matter to a test.
 extension KeychainItem {
-  public static func genericPassword(
+  package static func genericPassword(
     _ account: String = "anna", service: String = "mail", group: String = "keyhaul",
     as protection: ProtectionClass = .whenUnlocked, secret: String = "correct horse"
   ) -> KeychainItem {
@@ -17,7 +17,7 @@ extension KeychainItem {
     return item
   }
 
-  public static func internetPassword(_ server: String = "imap.example.org", group: String = "keyhaul") -> KeychainItem
+  package static func internetPassword(_ server: String = "imap.example.org", group: String = "keyhaul") -> KeychainItem
   {
     var item = KeychainItem(
       kind: .internetPassword,
@@ -29,13 +29,13 @@ extension KeychainItem {
     return item
   }
 
-  public func with(_ attributes: AttributeMap<PropertyValue>) -> KeychainItem {
+  package func with(_ attributes: AttributeMap<PropertyValue>) -> KeychainItem {
     var item = self
     for (code, value) in attributes { item[code] = value }
     return item
   }
 
-  public func without(_ codes: AttributeCode...) -> KeychainItem {
+  package func without(_ codes: AttributeCode...) -> KeychainItem {
     var item = self
     for code in codes { item[code] = nil }
     return item
@@ -43,5 +43,5 @@ extension KeychainItem {
 }
 
 extension KeychainDate {
-  public static func seconds(_ seconds: Double) -> KeychainDate { KeychainDate(secondsSinceReferenceDate: seconds) }
+  package static func seconds(_ seconds: Double) -> KeychainDate { KeychainDate(secondsSinceReferenceDate: seconds) }
 }

@@ -5,9 +5,9 @@
 #endif
 
 /// Measures the cost of work independently of the machine's load.
-public enum ProcessorTime {
+package enum ProcessorTime {
   /// Returns the processor time of work on this thread.
-  public static func of(_ work: () throws -> Void) rethrows -> Duration {
+  package static func of(_ work: () throws -> Void) rethrows -> Duration {
     let start = now
     try work()
     return now - start

@@ -1,9 +1,9 @@
 import Basics
-public import Foundation
+package import Foundation
 
 /// The files in the repository, for tests that compare the program with them.
-public enum Repository {
+package enum Repository {
   /// The directory of the package.
-  public static let root = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "../..")
+  package static let root = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "../..")
     .standardizedFileURL
 }

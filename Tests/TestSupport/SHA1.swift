@@ -1,8 +1,8 @@
 /// SHA-1 for tests of modules below the one with cryptography (FIPS 180-4).
 ///
 /// Tests run without optimization: what is done for every word is written without closures and collections.
-public enum SHA1 {
-  public static func hash(_ message: [UInt8]) -> [UInt8] {
+package enum SHA1 {
+  package static func hash(_ message: [UInt8]) -> [UInt8] {
     let bitCount = UInt64(message.count) * 8
     let padded =
       message + [0x80] + [UInt8](repeating: 0, count: (119 - message.count % 64) % 64)

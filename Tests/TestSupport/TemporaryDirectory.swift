@@ -1,11 +1,11 @@
 import Basics
-public import Foundation
+package import Foundation
 
 /// A new directory that is removed with its contents when its last reference is released.
-public final class TemporaryDirectory: Sendable {
-  public let url: URL
+package final class TemporaryDirectory: Sendable {
+  package let url: URL
 
-  public init() throws {
+  package init() throws {
     url = FileManager.default.temporaryDirectory.appending(path: "keyhaul-tests-\(UUID().uuidString)")
     try FileManager.default.createDirectory(
       at: url, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
@@ -14,7 +14,7 @@ public final class TemporaryDirectory: Sendable {
   deinit { try? FileManager.default.removeItem(at: url) }
 
   /// Removes the directory at the end of the process, in case it is never released.
-  public func removeAtExit() {
+  package func removeAtExit() {
     let isFirst = Self.lasting.withLock { directories in
       directories.append(url)
       return directories.count == 1
@@ -29,20 +29,20 @@ public final class TemporaryDirectory: Sendable {
 
   private static let lasting = Locked<[URL]>([])
 
-  public var path: String { url.path(percentEncoded: false) }
+  package var path: String { url.path(percentEncoded: false) }
 
-  public func url(_ name: String) -> URL { url.appending(path: name) }
+  package func url(_ name: String) -> URL { url.appending(path: name) }
 
-  public func path(_ name: String) -> String { url(name).path(percentEncoded: false) }
+  package func path(_ name: String) -> String { url(name).path(percentEncoded: false) }
 
   /// Writes a file in the directory, and creates its parent directories.
   @discardableResult
-  public func write(_ bytes: [UInt8], to name: String) throws -> URL {
+  package func write(_ bytes: [UInt8], to name: String) throws -> URL {
     let target = url(name)
     try FileManager.default.createDirectory(at: target.deletingLastPathComponent(), withIntermediateDirectories: true)
     try Data(bytes).write(to: target)
     return target
   }
 
-  public func read(_ name: String) throws -> [UInt8] { try Array(Data(contentsOf: url(name))) }
+  package func read(_ name: String) throws -> [UInt8] { try Array(Data(contentsOf: url(name))) }
 }

@@ -1,14 +1,14 @@
 import Basics
 import Foundation
-public import KeychainFormats
+package import KeychainFormats
 
 /// The published and generated test vectors, one entry of JSON at a time.
 ///
 /// A path that is not in the file throws, so that a misspelt name fails a test instead of skipping it.
-public struct TestVectors {
-  public struct Missing: Error {
-    public let path: String
-    public let expected: String
+package struct TestVectors {
+  package struct Missing: Error {
+    package let path: String
+    package let expected: String
   }
 
   private let value: Any
@@ -20,23 +20,23 @@ public struct TestVectors {
   }
 
   /// The whole file.
-  public static func load() throws -> TestVectors {
+  package static func load() throws -> TestVectors {
     try load(file: "test-vectors.json")
   }
 
   /// Keys and certificates in every format, created by `Tests/Support/make_certificate_vectors.py`.
-  public static func certificates() throws -> TestVectors {
+  package static func certificates() throws -> TestVectors {
     try load(file: "certificate-vectors.json")
   }
 
   /// Signatures, ciphertexts and shared secrets of those keys, created by
   /// `Tests/Support/make_key_operation_vectors.py`.
-  public static func keyOperations() throws -> TestVectors {
+  package static func keyOperations() throws -> TestVectors {
     try load(file: "key-operation-vectors.json")
   }
 
   /// Certificate chains with their faults, and PKCS#12 files, created by `Tests/Support/make_trust_vectors.py`.
-  public static func trust() throws -> TestVectors {
+  package static func trust() throws -> TestVectors {
     try load(file: "trust-vectors.json")
   }
 
@@ -47,29 +47,29 @@ public struct TestVectors {
   }
 
   /// Items of databases, versions 2 to 8: blobs, faults, and a dump of encrypted entries.
-  public static func databaseItems() throws -> TestVectors {
+  package static func databaseItems() throws -> TestVectors {
     try load(file: "database-item-vectors.json")
   }
 
   /// A database of a Simulator with its log.
-  public static func database() throws -> TestVectors {
+  package static func database() throws -> TestVectors {
     try load(file: "database-vectors.json")
   }
 
   /// A section of the file by its name.
-  public static func section(_ name: String) throws -> TestVectors { try load()[name] }
+  package static func section(_ name: String) throws -> TestVectors { try load()[name] }
 
   /// The elements of a section that is a list.
-  public static func list(_ name: String) throws -> [TestVectors] { try section(name).elements }
+  package static func list(_ name: String) throws -> [TestVectors] { try section(name).elements }
 
-  public subscript(name: String) -> TestVectors {
+  package subscript(name: String) -> TestVectors {
     get throws {
       guard let member = (value as? [String: Any])?[name] else { throw missing("a member \(name)") }
       return TestVectors(value: member, path: "\(path)/\(name)")
     }
   }
 
-  public var elements: [TestVectors] {
+  package var elements: [TestVectors] {
     get throws {
       guard let array = value as? [Any] else { throw missing("a list") }
       return array.enumerated().map { TestVectors(value: $0.element, path: "\(path)/\($0.offset)") }
@@ -77,7 +77,7 @@ public struct TestVectors {
   }
 
   /// The members of an object.
-  public var members: [String: TestVectors] {
+  package var members: [String: TestVectors] {
     get throws {
       guard let object = value as? [String: Any] else { throw missing("an object") }
       return Dictionary(
@@ -85,7 +85,7 @@ public struct TestVectors {
     }
   }
 
-  public var string: String {
+  package var string: String {
     get throws {
       guard let text = value as? String else { throw missing("a string") }
       return text
@@ -93,24 +93,24 @@ public struct TestVectors {
   }
 
   /// The bytes of a string in hexadecimal.
-  public var bytes: [UInt8] { get throws { try [UInt8](hex: string) } }
+  package var bytes: [UInt8] { get throws { try [UInt8](hex: string) } }
 
   /// The bytes of a string in base64.
-  public var base64Bytes: [UInt8] {
+  package var base64Bytes: [UInt8] {
     get throws {
       guard let data = Data(base64Encoded: try string) else { throw missing("base64") }
       return Array(data)
     }
   }
 
-  public var integer: Int {
+  package var integer: Int {
     get throws {
       guard let number = (value as? NSNumber)?.intValue else { throw missing("a number") }
       return number
     }
   }
 
-  public var boolean: Bool {
+  package var boolean: Bool {
     get throws {
       guard let flag = value as? Bool else { throw missing("a boolean") }
       return flag
@@ -119,7 +119,7 @@ public struct TestVectors {
 
   /// The value of an attribute: text and integers as they are, `{"hex"}` for data, `{"date"}` for the text of a date,
   /// `{"bool"}` for a boolean, `{"dict"}` for a dictionary.
-  public var property: PropertyValue {
+  package var property: PropertyValue {
     get throws {
       if let text = value as? String { return .string(text) }
       guard let object = value as? [String: Any] else { return .integer(Int64(try integer)) }
@@ -131,7 +131,7 @@ public struct TestVectors {
   }
 
   /// The members of an object as values of attributes, in the order of their names.
-  public var propertyDictionary: PropertyDictionary {
+  package var propertyDictionary: PropertyDictionary {
     get throws {
       PropertyDictionary(
         try members.sorted { $0.key < $1.key }.map { .init(key: .string($0.key), value: try $0.value.property) })
@@ -139,17 +139,17 @@ public struct TestVectors {
   }
 
   /// Whether an object has this member.
-  public func has(_ name: String) -> Bool { (value as? [String: Any])?[name] != nil }
+  package func has(_ name: String) -> Bool { (value as? [String: Any])?[name] != nil }
 
   /// A number written as decimal text.
-  public var double: Double {
+  package var double: Double {
     get throws {
       guard let number = Double(try string) else { throw missing("a decimal number") }
       return number
     }
   }
 
-  public var isNull: Bool { value is NSNull }
+  package var isNull: Bool { value is NSNull }
 
   private func missing(_ expected: String) -> Missing { Missing(path: path, expected: expected) }
 }

@@ -41,7 +41,7 @@ public struct DataProtectionError: ExplainedError, Equatable {
   public let reason: String
 
   /// Creates an error with a code and a reason.
-  public init(_ code: Code, _ reason: String) {
+  package init(_ code: Code, _ reason: String) {
     self.code = code
     self.reason = reason
   }

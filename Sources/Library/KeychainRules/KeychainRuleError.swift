@@ -1,11 +1,11 @@
-public import Basics
+package import Basics
 import KeychainCrypto
 import KeychainFormats
 
 /// An item or value that a keychain cannot store, found without any database.
-public struct KeychainRuleError: ExplainedError, Equatable {
+package struct KeychainRuleError: ExplainedError, Equatable {
   /// A kind of failure, with the name of its result code in Apple's `SecBase.h`.
-  public enum Code: String, Sendable, CaseIterable {
+  package enum Code: String, Sendable, CaseIterable {
     /// A query or an item is not valid.
     case parameter
     /// The kind of item has no such attribute.
@@ -17,18 +17,18 @@ public struct KeychainRuleError: ExplainedError, Equatable {
   }
 
   /// The kind of failure.
-  public let code: Code
+  package let code: Code
   /// The reason, which contains no value of an item.
-  public let reason: String
+  package let reason: String
 
   /// Creates an error with a code and a reason.
-  public init(_ code: Code, _ reason: String) {
+  package init(_ code: Code, _ reason: String) {
     self.code = code
     self.reason = reason
   }
 
   /// A description and a suggestion for each code.
-  public var meaning: ErrorMeaning { code.meaning }
+  package var meaning: ErrorMeaning { code.meaning }
 }
 
 extension KeychainRuleError.Code {

@@ -35,7 +35,7 @@ public struct MigrationError: ExplainedError {
   /// The fact found, with its place.
   public let reason: String
   /// The error of a part below that this one carries on.
-  public let underlying: (any ExplainedError)?
+  package let underlying: (any ExplainedError)?
   /// The name of the device that it is about, where several took part.
   public private(set) var device: String?
 
@@ -43,7 +43,7 @@ public struct MigrationError: ExplainedError {
   public var stage: ChangeStage { underlying?.stage ?? .beforeCommit }
 
   /// Whether it was told to stop, and took back what it had done.
-  public var isCancelled: Bool {
+  package var isCancelled: Bool {
     let lowest = (underlying as? VirtualDeviceError)?.underlying ?? underlying
     return (lowest as? KeychainStoreError)?.code == .cancelled
   }
@@ -56,7 +56,7 @@ public struct MigrationError: ExplainedError {
   }
 
   /// Carries on what a part below says.
-  public init(_ error: some ExplainedError) {
+  package init(_ error: some ExplainedError) {
     code = .underlying
     meaning = error.meaning
     reason = error.reason

@@ -73,7 +73,7 @@ struct ReadingABackup {
     _ = try backup.readPayload(of: file, with: keys) { portion in byteCount += portion.count }
     #expect(byteCount > 0)
 
-    let verification = try BackupVerification(backup, keys: consume keys)
+    let verification = try Backup(path: path, password: Secret(utf8: "horse")).verify()
     #expect(verification.faults.isEmpty)
     #expect(verification.items?.readable == 1 && verification.items?.deviceBound == 1)
   }

@@ -1,17 +1,17 @@
 import Basics
-public import KeychainCrypto
+package import KeychainCrypto
 import KeychainFormats
 
 extension BackupArchive {
   /// Whether a seal of it is made with its password: the key of an encrypted list of files leads to the seal's.
-  public var takesKeyedSeal: Bool { areFilesEncrypted && manifest.manifestKey != nil }
+  package var takesKeyedSeal: Bool { areFilesEncrypted && manifest.manifestKey != nil }
 
   /// Checks whether the code of a keyed seal matches.
   ///
   /// - Parameter keys: The backup's keybag, unlocked.
   /// - Returns: The break; `nil` if the code matches, or if there is no keyed seal to check.
   /// - Throws: The errors of `fileList(with:)` if the key of the file list is not available.
-  public func sealBreak(with keys: ClassKeys) throws(BackupArchiveError) -> SealBreak? {
+  package func sealBreak(with keys: ClassKeys) throws(BackupArchiveError) -> SealBreak? {
     guard takesKeyedSeal, let list = seal?.list, list.form == .keyed else { return nil }
     return try SealMaker(of: self, with: keys).fits(list) ? nil : SealBreak(StoredPart.seal.path, .forged)
   }

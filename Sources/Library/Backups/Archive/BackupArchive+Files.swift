@@ -18,7 +18,7 @@ extension BackupArchive {
   /// the list has no salt that could be used.
   ///
   /// - Parameter password: In the Unicode form that opens the keybag.
-  public func recordKey(password: borrowing Secret) throws(DataProtectionError) -> RecordKey? {
+  package func recordKey(password: borrowing Secret) throws(DataProtectionError) -> RecordKey? {
     guard case .bytes(let salt) = recordSalt else { return nil }
     return try RecordKey(password: password, salt: salt)
   }
@@ -153,7 +153,7 @@ extension BackupArchive {
   ///   - body: Takes one payload.
   /// - Throws: `.notStreamable` where the backup came as a stream; `.damaged` where more payloads than
   ///   `ArchiveLimits.resumptionCount` of one file break off; and what `body` throws.
-  public func forEachPayload(
+  package func forEachPayload(
     of stored: StoredPayloads, _ body: (StoredPayload) throws(BackupArchiveError) -> Void
   ) throws(BackupArchiveError) {
     switch source {
@@ -182,7 +182,7 @@ extension BackupArchive {
   ///     as valid.
   ///   - portion: Takes the plain bytes in their order; the pointer must not leave it.
   /// - Throws: As `readPayload(of:with:portion:)`.
-  public func read(
+  package func read(
     _ payload: StoredPayload, as file: ListedFile, with keys: ClassKeys?,
     portion: (UnsafeRawBufferPointer) throws(BackupArchiveError) -> Void
   ) throws(BackupArchiveError) -> PayloadReading {

@@ -1,6 +1,6 @@
-public import Basics
-public import KeychainCrypto
-public import KeychainFormats
+package import Basics
+package import KeychainCrypto
+package import KeychainFormats
 import SystemPackage
 
 /// A backup as Finder, iTunes, idevicebackup2 or this program wrote it, of iOS 4 and later: a directory, or
@@ -10,20 +10,20 @@ import SystemPackage
 /// payloads are answered from there, so that a backup which is swapped meanwhile cannot answer one of them differently.
 public struct BackupArchive: Sendable {
   /// What `Manifest.plist` says.
-  public let manifest: BackupManifest
+  package let manifest: BackupManifest
   /// `nil` if there is no `Status.plist`, or none that can be read.
-  public let status: BackupStatus?
+  package let status: BackupStatus?
   /// What the list of files is, and where payloads lie.
-  public let layout: BackupLayout
+  package let layout: BackupLayout
   /// What was unusual, and tolerated.
-  public let notes: [ArchiveNote]
+  package let notes: [ArchiveNote]
   /// What is there beside the list of files and cannot be read; also among the notes.
-  public let unreadablePropertyLists: [UnreadablePropertyList]
+  package let unreadablePropertyLists: [UnreadablePropertyList]
   /// The same for the same backup as a directory, a tar or a zip: `sha256:` and 64 hexadecimal digits.
-  public let digest: String
+  package let digest: String
 
   /// What its seal says; `nil` if it has none, so that changes can go unseen.
-  public let seal: BackupSeal?
+  package let seal: BackupSeal?
 
   package let parts: StoredParts
   package let source: PayloadSource
@@ -35,11 +35,11 @@ public struct BackupArchive: Sendable {
   private let isListClear: Bool
 
   /// The keybag, with every key wrapped.
-  public var keybag: Keybag { manifest.keybag }
+  package var keybag: Keybag { manifest.keybag }
   /// The device that it was made from: what the device itself says, completed by what the computer wrote beside it.
   public let device: BackupDevice
   /// When the backup was made.
-  public var date: KeychainDate? { manifest.date ?? status?.date }
+  package var date: KeychainDate? { manifest.date ?? status?.date }
   /// Whether it has a password. Without that password nothing of the keychain can be seen.
   ///
   /// What its manifest says, but for one that claims a password while everything in it is in clear: see
@@ -47,23 +47,23 @@ public struct BackupArchive: Sendable {
   public let isEncrypted: Bool
   /// Whether its files are encrypted: where it has a password, but for a decrypted copy, whose keychain's items it protects
   /// all the same.
-  public var areFilesEncrypted: Bool { isEncrypted && !manifest.isDecryptedCopy }
+  package var areFilesEncrypted: Bool { isEncrypted && !manifest.isDecryptedCopy }
   /// Whether the list of files needs the password: where there is one, since iOS 10.2 as a whole, and of iOS 10.0 each
   /// record in it.
-  public var isListEncrypted: Bool { isListFileEncrypted || hasSealedRecords }
+  package var isListEncrypted: Bool { isListFileEncrypted || hasSealedRecords }
   /// Whether the list of files is encrypted as a file.
-  public var isListFileEncrypted: Bool {
+  package var isListFileEncrypted: Bool {
     areFilesEncrypted && layout == .manifestDB && manifest.manifestKey != nil && !isListClear
   }
   /// Whether each record in the list of files is sealed with a key of the password, as iOS 10.0 alone wrote it.
-  public var hasSealedRecords: Bool { recordSalt != nil }
+  package var hasSealedRecords: Bool { recordSalt != nil }
   /// Whether the device had a passcode when the backup was made; `nil` if the manifest doesn't say.
-  public var wasPasscodeSet: Bool? { manifest.wasPasscodeSet }
+  package var wasPasscodeSet: Bool? { manifest.wasPasscodeSet }
   /// Whether the keychain's file is stored. Known without a password, because its stored name is the same everywhere.
   public var hasKeychain: Bool { parts.contains(layout.keychainPart) }
   /// What `Info.plist` says; the computer writes it, and nothing depends on it. `nil` if it is not there, or cannot be
   /// read.
-  public let computerProperties: ComputerProperties?
+  package let computerProperties: ComputerProperties?
 
   /// Opens a backup and checks everything that needs no password. This is the first of three steps: `unlock` derives the
   /// password's key, and `open(with:)` decrypts the items.
@@ -231,7 +231,7 @@ public struct BackupArchive: Sendable {
   }
 
   /// The size of the list of files as it is stored, in bytes.
-  public var listByteCount: Int? {
+  package var listByteCount: Int? {
     switch layout {
     case .manifestDB: parts.database?.byteCount
     case .mbdb: parts[.oldDatabase]?.count
@@ -239,7 +239,7 @@ public struct BackupArchive: Sendable {
   }
 
   /// Whether payloads can still be read: of a stream only what was kept of it is there.
-  public var canReadPayloads: Bool {
+  package var canReadPayloads: Bool {
     switch source {
     case .directory, .container: true
     case .stream: false
@@ -266,7 +266,7 @@ public struct BackupArchive: Sendable {
 
 extension BackupArchive {
   /// What of it is not as a device leaves it and was gone around: what shows itself without a password.
-  public var findings: [ArchiveFinding] { notes.compactMap(\.finding) }
+  package var findings: [ArchiveFinding] { notes.compactMap(\.finding) }
 
   /// Whether nothing of its manifest can be read, so that nothing says whether it has a password.
   package var isManifestUnreadable: Bool { findings.contains { $0.kind == .manifestUnreadable } }
@@ -281,16 +281,16 @@ extension BackupArchive {
 
   /// Whether its manifest says that it has a password, and what it stores is in clear. The class keys may need that
   /// password all the same.
-  public var hasFalseClaim: Bool { findings.contains { $0.kind == .falseClaim } }
+  package var hasFalseClaim: Bool { findings.contains { $0.kind == .falseClaim } }
 
   /// Whether its keybag is one of a backup with a password, as its manifest says.
-  public var keybagHasPassword: Bool { isEncrypted || hasFalseClaim }
+  package var keybagHasPassword: Bool { isEncrypted || hasFalseClaim }
 
   /// Refuses what a use does not take: what its device never finished, of all but a look at it, and what a finding
   /// forbids.
   ///
   /// - Throws: `.unfinished`, with how far it had come; the refusal of the first finding.
-  public func require(_ use: ArchiveUse) throws(BackupArchiveError) {
+  package func require(_ use: ArchiveUse) throws(BackupArchiveError) {
     switch use {
     case .reading, .exporting, .rewriting, .copying: break
     case .planning, .restoring: try requireFinished()
@@ -302,7 +302,7 @@ extension BackupArchive {
   /// such as no device makes.
   ///
   /// - Throws: `.unfinished`, with how far it had come; what reading `Status.plist` gave.
-  public func requireFinished() throws(BackupArchiveError) {
+  package func requireFinished() throws(BackupArchiveError) {
     if let status = unreadablePropertyLists.first(where: { $0.name == StoredPart.status.path }),
       status.error.category == .refused
     {
@@ -319,12 +319,12 @@ extension BackupArchive {
   /// - Parameter keys: The backup's keybag, unlocked with its password, or with the empty one where it has none.
   /// - Throws: `.noKeychain` where none was stored, `.damaged` where one is and the list does not name it, whose key is lost
   ///   with its row, `.payloadMissing` where the list names it but it isn't there, and as `fileList(with:)`.
-  public func keychainFile(with keys: ClassKeys) throws(BackupArchiveError) -> KeychainPayload {
+  package func keychainFile(with keys: ClassKeys) throws(BackupArchiveError) -> KeychainPayload {
     try keychainFile(in: try fileList(with: keys), with: keys)
   }
 
   /// The same with the list of files, where it was opened before.
-  public func keychainFile(
+  package func keychainFile(
     in list: FileList, with keys: ClassKeys
   ) throws(BackupArchiveError) -> KeychainPayload {
     let record = try keychainRecord(in: list)
@@ -354,7 +354,7 @@ extension BackupArchive {
   /// Opens the keychain's file of a backup without a password: which items there are can be seen without any key.
   ///
   /// - Throws: `.keyUnavailable` for a backup with a password, otherwise as `keychainFile(with:)`.
-  public func keychainFile() throws(BackupArchiveError) -> KeychainPayload {
+  package func keychainFile() throws(BackupArchiveError) -> KeychainPayload {
     guard !areFilesEncrypted else { throw BackupArchiveError(.keyUnavailable, "the backup has a password") }
     let list = try fileList()
     let stored = try storedKeychain()
@@ -433,20 +433,20 @@ extension BackupArchive {
 /// The keychain file of a backup, decrypted as a file; its items are still sealed, each for itself.
 public struct KeychainPayload: Sendable {
   /// The property list as it is stored in the backup's domain.
-  public let bytes: [UInt8]
+  package let bytes: [UInt8]
   /// The sealed items, with the keybag that they are for.
-  public let file: KeychainBackupFile
+  package let file: KeychainBackupFile
   /// The backup's list of files, in which it was found.
-  public let fileList: FileList
+  package let fileList: FileList
   /// What was unusual, and tolerated.
-  public let notes: [ArchiveNote]
+  package let notes: [ArchiveNote]
 
   /// The domain that the file stands in.
   public static let domain = "KeychainDomain"
   /// The file's path inside of its domain.
   public static let relativePath = "keychain-backup.plist"
   /// The name under which it is stored: SHA-1 of `KeychainDomain-keychain-backup.plist`, the same in every backup.
-  public static let fileIdentifier = StoredPart.keychainFileIdentifier
+  package static let fileIdentifier = StoredPart.keychainFileIdentifier
 }
 
 /// What identifies a backup's content, whatever it is packed in.

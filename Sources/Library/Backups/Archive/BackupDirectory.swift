@@ -1,30 +1,30 @@
-public import Basics
+package import Basics
 import KeychainFormats
 import SystemPackage
 
 /// A directory with the backups of several devices, such as `MobileSync/Backup`.
-public enum BackupDirectory {
+package enum BackupDirectory {
   /// One backup in it, as far as can be told without opening it.
-  public struct Entry: Sendable, Hashable {
+  package struct Entry: Sendable, Hashable {
     /// Of the directory, which is what chooses it.
-    public let name: String
+    package let name: String
     /// The identifier of the device, from its own manifest or else from the directory's name.
-    public let identifier: String?
+    package let identifier: String?
     /// The name that its owner gave the device; hostile. `nil` if `Info.plist` and the manifest don't say.
-    public let deviceName: String?
+    package let deviceName: String?
     /// When the backup was made; `nil` if nothing says it.
-    public let date: KeychainDate?
+    package let date: KeychainDate?
     /// `nil` if the manifest cannot be read.
-    public let isEncrypted: Bool?
+    package let isEncrypted: Bool?
     /// `nil` if nothing says whether it was finished.
-    public let state: State?
+    package let state: State?
     /// Whether it is a copy that was put aside; the directory's name then ends in a date and a time.
-    public let isArchivedCopy: Bool
+    package let isArchivedCopy: Bool
     /// Whether it is a link to a backup that stands elsewhere.
-    public let isLink: Bool
+    package let isLink: Bool
 
     /// How far it was written, as its own property lists say.
-    public enum State: String, Sendable, CaseIterable {
+    package enum State: String, Sendable, CaseIterable {
       /// The device came to its end.
       case finished
       /// Its device never came to the end.
@@ -49,12 +49,12 @@ public enum BackupDirectory {
   }
 
   /// Directories that are looked into, at most.
-  public static let maximumDirectoryCount = 10_000
+  package static let maximumDirectoryCount = 10_000
 
   /// The backups right inside of a directory, by name. A link to a backup is one too; what has no manifest is none.
   ///
   /// - Throws: `.notFound` and `.unreadable`; `.overLimit` for more directories than `maximumDirectoryCount`.
-  public static func backups(
+  package static func backups(
     in path: String, limits: ArchiveLimits = .standard
   ) throws(BackupArchiveError) -> [Entry] {
     let system = FileSystem.real
@@ -92,7 +92,7 @@ public enum BackupDirectory {
   }
 
   /// What the property lists of one directory say; `nil` if it has no manifest or cannot be read.
-  public static func entry(of path: String, limits: ArchiveLimits = .standard) -> Entry? {
+  package static func entry(of path: String, limits: ArchiveLimits = .standard) -> Entry? {
     let system = FileSystem.real
     guard let directory = try? system.openDirectory(path) else { return nil }
     let name = path.split(separator: "/").last.map(String.init) ?? path
@@ -109,7 +109,7 @@ public enum BackupDirectory {
   ///
   /// - Returns: `nil` if none has it.
   /// - Throws: `.unsupported` where several backups are of that device: then only a directory's name chooses.
-  public static func backup(
+  package static func backup(
     _ choice: String, among entries: [Entry]
   ) throws(BackupArchiveError) -> Entry? {
     if let exact = entries.first(where: { $0.name == choice }) { return exact }

@@ -6,9 +6,9 @@ import SystemPackage
 /// The lock is on the folder or file itself (`flock`), not on its path, so it applies under every link and name of the
 /// backup. It leaves no file behind and ends with the process. It binds only processes that use it, as all `keyhaul`
 /// commands do. A file system without locks, such as some network drives, gives no protection.
-public final class BackupLock: Sendable {
+package final class BackupLock: Sendable {
   /// The use of the backup that a lock protects.
-  public enum Access: Sendable, Hashable {
+  package enum Access: Sendable, Hashable {
     /// Reading, possibly at the same time as other readers.
     case reading
     /// Changing or replacing the backup.
@@ -16,7 +16,7 @@ public final class BackupLock: Sendable {
   }
 
   /// The use that the lock protects.
-  public let access: Access
+  package let access: Access
   private let lock: FileLock
 
   private init(_ lock: consuming FileLock, _ access: Access) {
@@ -36,7 +36,7 @@ public final class BackupLock: Sendable {
   ///   - shouldContinue: Whether to keep waiting; called at least every 20 ms.
   /// - Returns: The lock; `nil` if there is no file or folder at the path, or its file system has no locks.
   /// - Throws: `.busy` if another process still uses the backup, `.unreadable` if the system refuses.
-  public static func acquire(
+  package static func acquire(
     _ path: String, for access: Access, wait limit: Duration = .zero, shouldContinue: @escaping () -> Bool = { true }
   ) throws(BackupArchiveError) -> BackupLock? {
     try acquire(path, for: access, wait: limit, shouldContinue: shouldContinue, system: .real)

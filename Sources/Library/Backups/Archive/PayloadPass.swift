@@ -5,21 +5,21 @@ package import KeychainFormats
 /// What came of reading one stored file to its end.
 public struct PayloadReading: Sendable, Hashable {
   /// As it lies in the backup.
-  public var storedByteCount: Int64
+  package var storedByteCount: Int64
   /// Without its padding where it is encrypted: the padding decides, never the recorded size.
-  public var plainByteCount: Int64
+  package var plainByteCount: Int64
   /// The SHA-1 of the stored bytes, 20 bytes; `nil` if it was not computed.
-  public var storedSHA1: [UInt8]?
+  package var storedSHA1: [UInt8]?
   /// Of what it decrypts to, where that was read and the record has a digest; `nil` for what is stored in clear.
-  public var plainSHA1: [UInt8]?
+  package var plainSHA1: [UInt8]?
   /// `false` for an encrypted file that ends in no padding: it is damaged or another one. True where none is needed.
-  public var hasValidPadding: Bool
+  package var hasValidPadding: Bool
 
   /// Whether a record's digest is of these bytes: of the stored ones, as most lists of encrypted backups have it, or of
   /// the plain ones.
   ///
   /// - Returns: `nil` if the record has none: then a changed byte cannot be seen.
-  public func fits(_ digest: [UInt8]?) -> Bool? {
+  package func fits(_ digest: [UInt8]?) -> Bool? {
     digest.map { $0 == storedSHA1 || $0 == plainSHA1 }
   }
 }

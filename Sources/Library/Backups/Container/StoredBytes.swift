@@ -190,5 +190,5 @@ public enum ManifestStorage: Sendable, Hashable {
   case memory
 
   /// Below this many bytes neither is worth a file.
-  public static let minimumFileByteCount = 8 << 20
+  package static let minimumFileByteCount = 8 << 20
 }

@@ -66,7 +66,7 @@ public struct StoredPayloads: Sendable, Equatable {
   /// Where a payload's name is that of a link, a pipe, a directory: what no device stores, and nobody opens.
   private var irregular: Set<Name> = []
   /// Of all payloads together.
-  public private(set) var byteCount: Int64 = 0
+  package private(set) var byteCount: Int64 = 0
   /// The paths of payloads with other names than a device gives them, relative to the backup's directory.
   private(set) var otherPaths: [Name: String] = [:]
   /// Files with other names of payloads, until all files are known.
@@ -75,23 +75,23 @@ public struct StoredPayloads: Sendable, Equatable {
   private var unread: Set<String> = []
 
   /// Creates a list of no payload.
-  public init() {}
+  package init() {}
 
   /// How many payloads are stored.
   public var count: Int { byteCounts.count }
 
   /// The stored size of a payload; `nil` if it isn't there.
-  public func byteCount(of fileIdentifier: some StringProtocol) -> Int64? {
+  package func byteCount(of fileIdentifier: some StringProtocol) -> Int64? {
     Name(fileIdentifier).flatMap { byteCounts[$0] }
   }
 
   /// The names of payloads that are stored with such a size, in order.
-  public func fileIdentifiers(whereByteCount matches: (Int64) -> Bool = { _ in true }) -> [String] {
+  package func fileIdentifiers(whereByteCount matches: (Int64) -> Bool = { _ in true }) -> [String] {
     byteCounts.filter { matches($0.value) }.map { $0.key.text }.sorted()
   }
 
   /// Whether something that is not a regular file has a payload's name.
-  public func isIrregular(_ fileIdentifier: some StringProtocol) -> Bool {
+  package func isIrregular(_ fileIdentifier: some StringProtocol) -> Bool {
     Name(fileIdentifier).map(irregular.contains) ?? false
   }
 
@@ -111,7 +111,7 @@ public struct StoredPayloads: Sendable, Equatable {
   }
 
   /// The finding about other names; `nil` if every payload has its own.
-  public var finding: ArchiveFinding? {
+  package var finding: ArchiveFinding? {
     guard let first = otherPaths.values.min() ?? unread.min() else { return nil }
     return .payloadsRenamed(count: otherPaths.count, unread: unread.count, first: first)
   }

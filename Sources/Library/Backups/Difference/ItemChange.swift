@@ -1,30 +1,30 @@
-public import Basics
-public import KeychainFormats
+package import Basics
+package import KeychainFormats
 import KeychainRules
 
 /// What is different about an item that two keychains have. Values are never part of it, nor are their lengths.
-public struct ItemChange: Sendable, Equatable {
+package struct ItemChange: Sendable, Equatable {
   /// The names in the first list.
-  public let before: ItemIdentity
+  package let before: ItemIdentity
   /// The names in the second list, which differ where a name was changed that is in no primary key.
-  public let after: ItemIdentity
+  package let after: ItemIdentity
   /// The class that it has in the second list.
-  public let protection: ProtectionClass?
+  package let protection: ProtectionClass?
   /// Its position in either list.
-  public let indexBefore: Int
+  package let indexBefore: Int
   /// Its position in the second list.
-  public let indexAfter: Int
+  package let indexAfter: Int
   /// The attributes that differ, dates among them, in the order of Apple's schema and then those that it does not know.
-  public let attributes: [AttributeCode]
+  package let attributes: [AttributeCode]
   /// Whether the secret differs: `v_Data`, or what an internet password holds besides.
-  public let isSecretChanged: Bool
+  package let isSecretChanged: Bool
   /// The date of the last change in the first list; `nil` if it has none.
-  public let modifiedBefore: KeychainDate?
+  package let modifiedBefore: KeychainDate?
   /// The date of the last change in the second list; `nil` if it has none.
-  public let modifiedAfter: KeychainDate?
+  package let modifiedAfter: KeychainDate?
 
   /// Only the date of the last change differs.
-  public var isOnlyModificationDate: Bool { !isSecretChanged && attributes == [.modificationDate] }
+  package var isOnlyModificationDate: Bool { !isSecretChanged && attributes == [.modificationDate] }
 
   /// "secret and label changed", "only its date changed"
   package var words: String {

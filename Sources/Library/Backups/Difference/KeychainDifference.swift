@@ -1,42 +1,42 @@
-public import Basics
+package import Basics
 import KeychainCrypto
-public import KeychainFormats
+package import KeychainFormats
 import KeychainRules
 
 /// What a second keychain has that a first one has not, and the other way round. Made of two lists of items without any
 /// file or key at hand; holds names and dates, never a secret.
 public struct KeychainDifference: Sendable {
   /// Items of the second list alone, in its order.
-  public let added: [Side]
+  package let added: [Side]
   /// Items of both that differ, in the second list's order.
-  public let changed: [ItemChange]
+  package let changed: [ItemChange]
   /// Items of the first list alone, in its order.
-  public let removed: [Side]
+  package let removed: [Side]
   /// How many items are equal in both: open ones by their content, sealed ones by their bytes (`SealedCounts.alike`).
-  public let sameCount: Int
+  package let sameCount: Int
   /// How many items that both lists have were compared without their secrets: one of the lists does not tell it.
-  public let openSecretCount: Int
+  package let openSecretCount: Int
   /// What could not be compared, because it is sealed in one list or in both.
-  public let sealed: SealedCounts
+  package let sealed: SealedCounts
   /// Open items of the first list that the second one may have among its sealed ones, in the first list's order: they are
   /// neither gone nor the same, as far as anybody can tell.
-  public let doubtfulInFirst: [Side]
+  package let doubtfulInFirst: [Side]
   /// The same of the second list: they are not called new.
-  public let doubtfulInSecond: [Side]
+  package let doubtfulInSecond: [Side]
 
   /// An item that one list alone has, or seems to have.
-  public struct Side: Sendable, Equatable {
+  package struct Side: Sendable, Equatable {
     /// Its position in its own list, counted from 0.
-    public let index: Int
+    package let index: Int
     /// The names that it is known by.
-    public let identity: ItemIdentity
+    package let identity: ItemIdentity
     /// The class that protects it; `nil` if nothing says it.
-    public let protection: ProtectionClass?
+    package let protection: ProtectionClass?
     /// The date of the last change; `nil` if it is sealed or has none.
-    public let modified: KeychainDate?
+    package let modified: KeychainDate?
     /// What tells it from others that are new or gone under the same names: "port 8443", "not synced". Hostile; values of
     /// its primary key, never of a secret.
-    public let distinctions: [String]
+    package let distinctions: [String]
 
     init(_ compared: KeychainEntry, distinctions: [String] = []) {
       self.distinctions = distinctions
@@ -49,37 +49,37 @@ public struct KeychainDifference: Sendable {
 
   /// Items of which something is sealed. The contents of those that are not stored alike are unknown, so that they count
   /// neither as equal nor as changed.
-  public struct SealedCounts: Sendable, Equatable {
+  package struct SealedCounts: Sendable, Equatable {
     /// Both lists have it byte for byte, as two copies of one backup do, whatever their passwords; it does not open in one
     /// of them or in both. These are equal, and in none of the counts that follow but the next.
-    public var alike = 0
+    package var alike = 0
     /// Of those that are stored alike, the ones that are damaged in both.
-    public var damagedAlike = 0
+    package var damagedAlike = 0
     /// Both lists name it by the same reference; at least one of the two does not open.
-    public var inBoth = 0
+    package var inBoth = 0
     /// Of those in both, the ones that open in the first list. What opens in the second is counted beside them; no item
     /// is in both counts.
-    public var openInFirst = 0
+    package var openInFirst = 0
     /// Of those in both, the ones that open in the second list.
-    public var openInSecond = 0
+    package var openInSecond = 0
     /// Sealed items of the first list to which nothing in the second is known to belong.
-    public var onlyInFirst = 0
+    package var onlyInFirst = 0
     /// Sealed items of the second list to which nothing in the first is known to belong.
-    public var onlyInSecond = 0
+    package var onlyInSecond = 0
     /// How many sealed items of the first list may be ones of the second, at most: they are of one kind and class.
-    public var possiblePairs = 0
+    package var possiblePairs = 0
     /// Of all that are not stored alike, those that are damaged, rather than bound to a device.
-    public var damaged = 0
+    package var damaged = 0
 
     /// The items of all three places, each once; where some may be in two of them, as few as there can be.
-    public var total: Int { placeCount - possiblePairs }
+    package var total: Int { placeCount - possiblePairs }
     /// The same with an item of either list twice, though the two may be one.
     package var placeCount: Int { inBoth + onlyInFirst + onlyInSecond }
   }
 
   /// How many items are not known to be new, changed, gone or the same, as few as there can be: sealed ones, and those that
   /// may be sealed in the other list. An item that both lists may have counts once.
-  public let unknownCount: Int
+  package let unknownCount: Int
 
   /// Whether nothing is known to differ. More doubtful items than there are sealed ones to be them are a difference, though
   /// which of them it is stays open.
@@ -90,7 +90,7 @@ public struct KeychainDifference: Sendable {
 
   /// Whether it is known of every item what it differs in: nothing is sealed but what is stored alike, and every secret
   /// is told.
-  public var isComplete: Bool { sealed.total == 0 && openSecretCount == 0 }
+  package var isComplete: Bool { sealed.total == 0 && openSecretCount == 0 }
 
   /// Compares two keychains item by item. Equal items are those with the same primary key: kind, names, access group,
   /// whether it syncs (the attributes flagged P in Apple's schema).
@@ -98,7 +98,7 @@ public struct KeychainDifference: Sendable {
   /// Where a list holds one primary key twice, as only a damaged archive does, they are paired in their order.
   ///
   /// - Throws: `ArchivedKeychainError` where the cryptography itself fails.
-  public init(from first: [KeychainEntry], to second: [KeychainEntry]) throws(ArchivedKeychainError) {
+  package init(from first: [KeychainEntry], to second: [KeychainEntry]) throws(ArchivedKeychainError) {
     let comparable = ComparableItems(first, second)
     var unmatched = try ItemsByKey(comparable.first)
     var isMatched = Array(repeating: false, count: comparable.first.count)

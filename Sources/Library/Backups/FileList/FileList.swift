@@ -12,7 +12,7 @@ public final class FileList: Sendable {
   /// What is to be said of the names of the payloads, once they were counted.
   private let payloadNotes = Locked<[ArchiveNote]>([])
   /// What was unusual, and tolerated. What is damaged in a large list is among it once all of it was read.
-  public var notes: [ArchiveNote] {
+  package var notes: [ArchiveNote] {
     let notes = payloadNotes.withLock { $0 }
     switch form {
     case .database(let database): return database.notes + notes
@@ -22,7 +22,7 @@ public final class FileList: Sendable {
     }
   }
   /// What of it is not as a device leaves it, and was gone around.
-  public var findings: [ArchiveFinding] { notes.compactMap(\.finding) }
+  package var findings: [ArchiveFinding] { notes.compactMap(\.finding) }
 
   /// Rows of a list. A backup of a full 1 TB iPhone has a million.
   static let maximumRowCount = 2_000_000
@@ -59,24 +59,24 @@ public final class FileList: Sendable {
   /// How many files of each kind the list holds.
   public struct Listing: Sendable, Equatable {
     /// Files with contents.
-    public var fileCount = 0
+    package var fileCount = 0
     /// Directories.
-    public var directoryCount = 0
+    package var directoryCount = 0
     /// Symbolic links.
-    public var linkCount = 0
+    package var linkCount = 0
     /// Neither: what a device had not finished.
-    public var otherCount = 0
+    package var otherCount = 0
     /// Rows by their domain, such as `KeychainDomain` or `AppDomain-com.example.app`.
-    public var rowCountByDomain: [String: Int] = [:]
+    package var rowCountByDomain: [String: Int] = [:]
     /// Rows that a transfer has left over; they stand for no file.
-    public var rowWithoutDomainCount = 0
+    package var rowWithoutDomainCount = 0
     /// Rows whose identifier isn't the hash of their domain and path, or whose path leads out of its domain.
-    public var unreadableRowCount = 0
+    package var unreadableRowCount = 0
     /// Of the rows that were to be lent, those whose identifier is none, so that what they stand for cannot be found; 0 where
     /// nobody asked for files.
-    public var rowWithoutIdentifierCount = 0
+    package var rowWithoutIdentifierCount = 0
     /// Files of which nothing is stored though they are not empty; 0 where nobody asked for them.
-    public var missingCount = 0
+    package var missingCount = 0
 
     /// Enters a file by its standing, its domain and its kind.
     fileprivate mutating func count(_ file: ListedFile) throws(BackupArchiveError) {
@@ -116,7 +116,7 @@ public final class FileList: Sendable {
   /// - Parameter stored: What the list is held against, to count what is missing. An empty file needs no payload, so that
   ///   the records of absent files are read for it.
   /// - Throws: `.damaged` for a list whose own check fails.
-  public func listing(against stored: StoredPayloads? = nil) throws(BackupArchiveError) -> Listing {
+  package func listing(against stored: StoredPayloads? = nil) throws(BackupArchiveError) -> Listing {
     note(stored)
     switch form {
     case .database(let database): return try database.listing(against: stored)
@@ -130,7 +130,7 @@ public final class FileList: Sendable {
   ///   - stored: The payloads that are stored, to count what is missing; `nil` to count rows alone.
   ///   - kind: What is lent; `nil` for all. Directories are most of a list.
   ///   - body: Takes a file and its place.
-  public func listing(
+  package func listing(
     against stored: StoredPayloads? = nil, lending kind: ListedFile.Kind? = nil,
     forEachFile body: (ListedFile, FilePlace) throws(BackupArchiveError) -> Void
   ) throws(BackupArchiveError) -> Listing {
@@ -162,7 +162,7 @@ public final class FileList: Sendable {
   /// Goes through all files in the list's order. Rows without an identifier are passed over; `listing()` counts them.
   ///
   /// - Throws: `.damaged` for a list whose own check fails, and what `body` throws.
-  public func forEachFile(
+  package func forEachFile(
     _ body: (ListedFile) throws(BackupArchiveError) -> Void
   ) throws(BackupArchiveError) {
     switch form {
@@ -175,7 +175,7 @@ public final class FileList: Sendable {
   /// Reads files again by their places, for whoever comes upon them in another order than the list's.
   ///
   /// - Returns: What answers `nil` for a place that has no file. Not to be used from two threads at once.
-  public func reader() throws(BackupArchiveError) -> Reader {
+  package func reader() throws(BackupArchiveError) -> Reader {
     switch form {
     case .database(let database): Reader(.database(try database.reader()))
     case .old(let manifest): Reader(.old(manifest))
@@ -183,7 +183,7 @@ public final class FileList: Sendable {
   }
 
   /// Reads single files of the list. Not to be used from two threads at once.
-  public final class Reader {
+  package final class Reader {
     fileprivate enum Form {
       case database(ManifestDatabase.Reader)
       case old(OldManifest)
@@ -196,7 +196,7 @@ public final class FileList: Sendable {
     /// Returns the file at a place in the list; `nil` if there is no file at that place.
     ///
     /// - Throws: `.damaged` if the data at that place is not a record.
-    public func file(at place: FilePlace) throws(BackupArchiveError) -> ListedFile? {
+    package func file(at place: FilePlace) throws(BackupArchiveError) -> ListedFile? {
       switch form {
       case .database(let reader): return try reader.file(at: place)
       case .old(let manifest):
@@ -233,7 +233,7 @@ public final class FileList: Sendable {
   /// The files whose names are not UTF-8 and that are shown so, in the list's order. Looks through the whole list.
   ///
   /// - Throws: `.hostile` where the list has one under an identifier that is not its hash.
-  public func files(shownAs domain: String, _ relativePath: String) throws(BackupArchiveError) -> [ListedFile] {
+  package func files(shownAs domain: String, _ relativePath: String) throws(BackupArchiveError) -> [ListedFile] {
     var found: [ListedFile] = []
     try forEachFile { (file) throws(BackupArchiveError) in
       guard file.domain == domain, file.relativePath == relativePath,

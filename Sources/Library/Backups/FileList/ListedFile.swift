@@ -1,13 +1,13 @@
 import Basics
-public import KeychainCrypto
-public import KeychainFormats
+package import KeychainCrypto
+package import KeychainFormats
 
 /// A file, directory or link as a backup's list names it.
 ///
 /// Every word of it comes from the backup: a path may name any place, and is never to be written to unchecked.
 public struct ListedFile: Sendable, Hashable {
   /// What the list says that it is.
-  public enum Kind: Sendable, Hashable, CaseIterable {
+  package enum Kind: Sendable, Hashable, CaseIterable {
     /// A file, a directory or a symbolic link, by the flags of the row or the mode of the record.
     case file, directory, link
     /// What a device had not finished, and what no bit or mode tells.
@@ -15,17 +15,17 @@ public struct ListedFile: Sendable, Hashable {
   }
 
   /// The name under which its content is stored: forty hexadecimal digits.
-  public let fileIdentifier: String
+  package let fileIdentifier: String
   /// Such as `KeychainDomain`; `nil` in rows that a transfer has left over.
-  public let domain: String?
+  package let domain: String?
   /// The bytes of the domain if they are not UTF-8; `domain` then spells those that do not fit `%F5`.
-  public let undecodedDomain: [UInt8]?
+  package let undecodedDomain: [UInt8]?
   /// The path inside the domain; hostile. `nil` in rows that a transfer has left over.
   public let relativePath: String?
   /// The bytes of the path if they are not UTF-8; `relativePath` then spells those that do not fit `%F5`.
-  public let undecodedPath: [UInt8]?
+  package let undecodedPath: [UInt8]?
   /// What it is.
-  public let kind: Kind
+  package let kind: Kind
   private let description: Description
 
   /// What more the list says of it.
@@ -41,7 +41,7 @@ public struct ListedFile: Sendable, Hashable {
   /// The size, the key and the rest of what the list records; `nil` for what was never finished.
   ///
   /// - Throws: `.damaged` for a record whose bytes are not what was written.
-  public func record() throws(BackupArchiveError) -> FileRecord? {
+  package func record() throws(BackupArchiveError) -> FileRecord? {
     switch description {
     case .none: return nil
     case .record(let record): return record
@@ -56,7 +56,7 @@ public struct ListedFile: Sendable, Hashable {
 
   /// Whether the identifier is the hash of domain and path, and the path stays inside of its domain. True where there is
   /// no domain to hold it against.
-  public func hasFittingIdentifier() throws(BackupArchiveError) -> Bool {
+  package func hasFittingIdentifier() throws(BackupArchiveError) -> Bool {
     guard let domain = domainBytes, let path = pathBytes else { return true }
     guard Self.isInsideItsDomain(domain: domain, path: path) else { return false }
     return try Self.identifier(domain: domain, path: path) == fileIdentifier
@@ -69,7 +69,7 @@ public struct ListedFile: Sendable, Hashable {
   package var pathBytes: [UInt8]? { undecodedPath ?? relativePath.map { Array($0.utf8) } }
 
   /// The name under which a backup stores a file: SHA-1 of its domain, a hyphen and its path, in hexadecimal.
-  public static func fileIdentifier(
+  package static func fileIdentifier(
     domain: String, relativePath: String
   ) throws(DataProtectionError) -> String {
     try fileIdentifier(domain: Array(domain.utf8), path: Array(relativePath.utf8))

@@ -55,7 +55,7 @@ public enum ArchiveFinding: Sendable, Hashable {
   case sealBroken(SealBreak)
 
   /// The raw value is what machine-readable reports say.
-  public enum Kind: String, Sendable, CaseIterable {
+  package enum Kind: String, Sendable, CaseIterable {
     /// `Manifest.plist` cannot be read.
     case manifestUnreadable = "manifest-unreadable"
     /// There is no `Manifest.plist` beside an unencrypted `Manifest.db`.
@@ -105,7 +105,7 @@ public enum ArchiveFinding: Sendable, Hashable {
   }
 
   /// What it is, for a program to switch on.
-  public var kind: Kind {
+  package var kind: Kind {
     switch self {
     case .manifestUnreadable: .manifestUnreadable
     case .manifestMissing: .manifestMissing
@@ -134,7 +134,7 @@ public enum ArchiveFinding: Sendable, Hashable {
   }
 
   /// The file that it is in: one of the backup's own, or domain and path.
-  public var place: String {
+  package var place: String {
     switch self {
     case .manifestUnreadable, .manifestMissing, .versionMissing, .keybagUnusable, .classKeysDamaged, .falseClaim,
       .decryptedCopy, .passwordDenied, .wrapsUnusual:
@@ -154,7 +154,7 @@ public enum ArchiveFinding: Sendable, Hashable {
   private static let keychainName = "KeychainDomain/keychain-backup.plist"
 
   /// Whether something of the backup cannot be had for it.
-  public var isLoss: Bool {
+  package var isLoss: Bool {
     switch self {
     case .manifestUnreadable, .manifestMissing, .keybagUnusable, .classKeysDamaged, .listUnreadable, .keychainMissing,
       .keychainDamaged:
@@ -169,12 +169,12 @@ public enum ArchiveFinding: Sendable, Hashable {
 
   /// Whether nobody should take the backup for what a device wrote, though nothing may be lost. A decrypted copy says
   /// itself that it is none.
-  public var isDamage: Bool { isLoss || (forbids(.restoring) && self != .decryptedCopy) }
+  package var isDamage: Bool { isLoss || (forbids(.restoring) && self != .decryptedCopy) }
 }
 
 extension ArchiveFinding: CustomStringConvertible {
   /// The fact found, as a clause without its place.
-  public var fact: String {
+  package var fact: String {
     switch self {
     case .manifestMissing: "it is missing; the manifest database was read as an unencrypted manifest"
     case .versionMissing: "it has no version"
@@ -234,7 +234,7 @@ extension ArchiveFinding: CustomStringConvertible {
 }
 
 /// Something unusual about a backup that was tolerated. None of them loses an item by itself.
-public enum ArchiveNote: Sendable, Hashable, CustomStringConvertible {
+package enum ArchiveNote: Sendable, Hashable, CustomStringConvertible {
   /// `Status.plist` is absent, so that nothing says whether the device finished the backup.
   case statusMissing
   /// `Status.plist` or `Info.plist` is there and is not read. Nothing that is stored depends on either.
@@ -261,7 +261,7 @@ public enum ArchiveNote: Sendable, Hashable, CustomStringConvertible {
   /// A part that is not as a device leaves it, and that reading goes around.
   case finding(ArchiveFinding)
 
-  public var description: String {
+  package var description: String {
     switch self {
     case .statusMissing: "there is no Status.plist to show that the backup was finished"
     case .propertyListUnreadable(let name, let reason): "\(name) could not be read: \(reason)"
@@ -316,7 +316,7 @@ public enum ArchiveUse: Sendable, Hashable, CaseIterable {
 
 extension ArchiveFinding {
   /// Whether a backup with it is refused for a use; nothing that is a finding keeps anybody from looking.
-  public func forbids(_ use: ArchiveUse) -> Bool {
+  package func forbids(_ use: ArchiveUse) -> Bool {
     switch use {
     case .reading: false
     // Of a keychain that is not read, none of its items is not what it holds.
@@ -328,13 +328,13 @@ extension ArchiveFinding {
   }
 
   /// Whether there is a keychain of which nothing can be read.
-  public var hidesKeychain: Bool { kind == .keychainMissing || kind == .keychainDamaged }
+  package var hidesKeychain: Bool { kind == .keychainMissing || kind == .keychainDamaged }
 
   /// Whether no manifest can be read, so that no key can be had.
   private var lacksManifest: Bool { kind == .manifestUnreadable || kind == .manifestMissing }
 
   /// Whether there is no keybag that can be used, so that no item can be decrypted.
-  public var leavesNoKeybag: Bool { kind == .keybagUnusable || kind == .manifestMissing }
+  package var leavesNoKeybag: Bool { kind == .keybagUnusable || kind == .manifestMissing }
 
   private var forbidsRestoring: Bool {
     switch self {
@@ -386,11 +386,11 @@ extension ArchiveFinding {
 
 /// A property list beside the list of files that is there and cannot be read: `Status.plist` or `Info.plist`, without
 /// which a backup opens all the same.
-public struct UnreadablePropertyList: Sendable, Equatable {
+package struct UnreadablePropertyList: Sendable, Equatable {
   /// Of the file.
-  public let name: String
+  package let name: String
   /// Why it cannot be read.
-  public let error: BackupArchiveError
+  package let error: BackupArchiveError
 
   init(_ part: StoredPart, _ error: BackupArchiveError) {
     name = part.path
@@ -398,7 +398,7 @@ public struct UnreadablePropertyList: Sendable, Equatable {
   }
 
   /// What is wrong with it, without its name in front.
-  public var reason: String {
+  package var reason: String {
     error.reason.hasPrefix("\(name): ") ? String(error.reason.dropFirst(name.count + 2)) : error.reason
   }
 
@@ -412,7 +412,7 @@ public struct SealBreak: Sendable, Hashable {
   /// The fact, as a clause without the file.
   public let reason: String
   /// Whether it is a file that was sealed and is not there.
-  public let isAbsence: Bool
+  package let isAbsence: Bool
 
   package init(_ file: String, _ reason: Reason) {
     self.file = file

@@ -1,6 +1,6 @@
 import Basics
 public import KeychainCrypto
-public import KeychainFormats
+package import KeychainFormats
 
 /// What an archive's password comes to, derived once: the key that opens the keybag, with the hardware key of one device
 /// or another or with none.
@@ -12,11 +12,11 @@ public final class ArchiveKey: Sendable {
   /// What the class keys are wrapped with, to wrap them again.
   package let passcodeKey: Secret
   /// In which of its Unicode forms the password fitted.
-  public let passwordForm: PasswordForm
+  package let passwordForm: PasswordForm
   /// Why the keybag opens nothing, of a backup whose files need none of its keys; `nil` if it opens.
-  public let keybagFault: String?
+  package let keybagFault: String?
   /// Whether a password opened the keybag.
-  public let isOfPassword: Bool
+  package let isOfPassword: Bool
   /// Of the records in a list of files of iOS 10.0.
   private let recordKey: RecordKey?
 
@@ -78,7 +78,7 @@ public final class ArchiveKey: Sendable {
   /// Refuses a keybag that asks for more work than is accepted, before anyone is asked for a password.
   ///
   /// - Throws: Category `refused` over the limit, `damaged` where the keybag does not say how to derive its key.
-  public static func checkRounds(
+  package static func checkRounds(
     of archive: BackupArchive, acceptingAtMost limit: Int = RoundLimit.standard
   ) throws(ArchivedKeychainError) {
     do throws(DataProtectionError) {
@@ -203,16 +203,16 @@ extension BackupArchive {
 /// items of this class alone open there.
 public struct HardwareProof: Sendable, Hashable {
   /// Classes of which at least one item's key came off.
-  public private(set) var proven: Set<KeyClass> = []
+  package private(set) var proven: Set<KeyClass> = []
   /// Classes that went through the hardware key, and of whose items no key came off: they are of other hardware, or
   /// changed. Nothing tells which.
-  public private(set) var unproven: Set<KeyClass> = []
+  package private(set) var unproven: Set<KeyClass> = []
 
   /// Of no item at all.
-  public init() {}
+  package init() {}
 
   /// Collects the proof of items to which a hardware key, or none, was applied.
-  public init(_ items: some Sequence<ArchivedItem>) { take(items) }
+  package init(_ items: some Sequence<ArchivedItem>) { take(items) }
 
   /// Adds the proof of further items.
   mutating func take(_ items: some Sequence<ArchivedItem>) {
@@ -225,21 +225,21 @@ public struct HardwareProof: Sendable, Hashable {
 
   /// Whether the key belongs to the device that made the archive: `true` if every class with items that need the
   /// hardware key is proven, `false` if no such class is; `nil` if there are no such classes, or only some are proven.
-  public var isSameDevice: Bool? {
+  package var isSameDevice: Bool? {
     if isDivided { return nil }
     return proven.isEmpty ? (unproven.isEmpty ? nil : false) : true
   }
 
   /// Whether some classes are proven and others are not. No device writes such a backup, unless bytes of it were changed.
-  public var isDivided: Bool { !proven.isEmpty && !unproven.isEmpty }
+  package var isDivided: Bool { !proven.isEmpty && !unproven.isEmpty }
 
   /// Whether the key of the item's class is proven to be right.
-  public func proves(_ item: ArchivedItem) -> Bool { item.keyClass.map(proven.contains) ?? false }
+  package func proves(_ item: ArchivedItem) -> Bool { item.keyClass.map(proven.contains) ?? false }
 }
 
 /// What an archive says of the hardware key that it was opened with, for whoever is about to wrap keys with it: what is
 /// wrapped with a wrong one, no device opens again.
-public enum HardwareVerdict: Sendable, Hashable {
+package enum HardwareVerdict: Sendable, Hashable {
   /// At least one item opens with it, and none of another class speaks against it.
   case proven
   /// It opens items of some classes, and none of these.
@@ -268,5 +268,5 @@ public enum HardwareVerdict: Sendable, Hashable {
 
 extension OpenedArchive {
   /// What the items say of the hardware key that was tried on them.
-  public var hardwareVerdict: HardwareVerdict { HardwareVerdict(items) }
+  package var hardwareVerdict: HardwareVerdict { HardwareVerdict(items) }
 }

@@ -66,7 +66,7 @@ public struct ArchivedItem: Sendable {
 
   /// Creates an item as it came out of an archive; the class of the key follows from `protection` where it is not
   /// given.
-  public init(
+  package init(
     index: Int, kind: ItemKind, protection: ProtectionClass?, persistentReference: [UInt8]? = nil,
     blob: BlobPlace? = nil, keyClass: KeyClass? = nil, classKey: ClassKeyAvailability?, opening: Opening,
     isSecretOnly: Bool = false
@@ -102,12 +102,12 @@ public struct ArchivedItem: Sendable {
     private let start: UInt32
 
     /// The length of the blob, in bytes.
-    public var byteCount: Int { Int(count) }
+    package var byteCount: Int { Int(count) }
     /// In bytes from the start of the decrypted keychain file.
-    public var offset: Int { Int(start) }
+    package var offset: Int { Int(start) }
 
     /// Creates a place; no keychain file that is read has four gigabytes.
-    public init(byteCount: Int, offset: Int) {
+    package init(byteCount: Int, offset: Int) {
       count = UInt32(clamping: byteCount)
       start = UInt32(clamping: offset)
     }

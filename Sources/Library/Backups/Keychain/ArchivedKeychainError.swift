@@ -23,10 +23,10 @@ public struct ArchivedKeychainError: ExplainedError {
   /// The fact found, with its place.
   public let reason: String
   /// The error of a part below that this one carries on.
-  public let underlying: (any ExplainedError)?
+  package let underlying: (any ExplainedError)?
 
   /// Carries on what a part below says.
-  public init(_ error: some ExplainedError) {
+  package init(_ error: some ExplainedError) {
     code = .underlying
     meaning = error.meaning
     reason = error.reason

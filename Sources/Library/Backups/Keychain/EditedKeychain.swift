@@ -1,7 +1,7 @@
-public import Basics
+package import Basics
 package import KeychainCrypto
-public import KeychainFormats
-public import KeychainRules
+package import KeychainFormats
+package import KeychainRules
 
 /// A backup's keychain in memory while its items are changed, and the file that holds what it then is.
 ///
@@ -205,9 +205,9 @@ package final class EditedKeychain {
 }
 
 /// Why an item of a backup could not be added, changed or taken out. Nothing was changed.
-public struct ItemEditError: ExplainedError {
+package struct ItemEditError: ExplainedError {
   /// Why, for a program to switch on.
-  public enum Code: Sendable, Hashable {
+  package enum Code: Sendable, Hashable {
     /// An item with the same primary key is in the backup.
     case duplicate
     /// No backup holds such an item, for this reason.
@@ -225,9 +225,9 @@ public struct ItemEditError: ExplainedError {
   }
 
   /// Why, for a program to switch on.
-  public let code: Code
+  package let code: Code
   /// The fact found; it quotes no value of an item.
-  public let reason: String
+  package let reason: String
 
   init(_ code: Code, _ reason: String) {
     self.code = code
@@ -237,7 +237,7 @@ public struct ItemEditError: ExplainedError {
   init(_ error: KeychainRuleError) { self.init(error.code == .notAvailable ? .failed : .notAnItem, error.reason) }
 
   /// One sentence and one advice for each code.
-  public var meaning: ErrorMeaning {
+  package var meaning: ErrorMeaning {
     switch code {
     case .duplicate:
       .init(.failed, "the backup already has this item", advice: "another name, or change the existing item")

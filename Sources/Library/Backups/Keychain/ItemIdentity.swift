@@ -78,21 +78,21 @@ public struct ItemIdentity: Sendable, Hashable {
   }
 
   /// What is known of an item that does not open.
-  public init(sealed kind: ItemKind, accessGroup: String? = nil) {
+  package init(sealed kind: ItemKind, accessGroup: String? = nil) {
     isSealed = true
     self.kind = kind
     box = accessGroup.map { Box(Names(accessGroup: $0)) } ?? .nameless
   }
 
   /// An item under a name that is not its own, for reports that are shown to others.
-  public init(_ kind: ItemKind, called label: String) {
+  package init(_ kind: ItemKind, called label: String) {
     isSealed = false
     self.kind = kind
     box = Box(Names(label: label))
   }
 
   /// The names that an item in clear has; data that is UTF-8 counts as text.
-  public init(_ item: KeychainItem) {
+  package init(_ item: KeychainItem) {
     isSealed = false
     kind = item.kind
     box = Box(Self.names(of: item.attributes))
@@ -197,13 +197,13 @@ package struct ItemFingerprint: Sendable, Hashable, Comparable {
 }
 
 /// What is known of an item without its value: its names, and the facts that reports tell of it.
-public struct KnownItem: Sendable, Hashable {
+package struct KnownItem: Sendable, Hashable {
   /// The names that it is known by; sealed where nothing at hand opens it.
-  public let identity: ItemIdentity
+  package let identity: ItemIdentity
   /// Whether it is marked to synchronize; `nil` if that is sealed.
-  public let isSynchronizable: Bool?
+  package let isSynchronizable: Bool?
   /// Whether its value has the form of a key of the Secure Enclave; `nil` if that is sealed.
-  public let holdsEnclaveKey: Bool?
+  package let holdsEnclaveKey: Bool?
 
   /// Creates what is known of an item.
   ///
@@ -211,14 +211,14 @@ public struct KnownItem: Sendable, Hashable {
   ///   - identity: The names that it is known by.
   ///   - isSynchronizable: Whether it is marked to synchronize.
   ///   - holdsEnclaveKey: Whether its value has the form of a key of the Secure Enclave.
-  public init(_ identity: ItemIdentity, isSynchronizable: Bool? = nil, holdsEnclaveKey: Bool? = nil) {
+  package init(_ identity: ItemIdentity, isSynchronizable: Bool? = nil, holdsEnclaveKey: Bool? = nil) {
     self.identity = identity
     self.isSynchronizable = isSynchronizable
     self.holdsEnclaveKey = holdsEnclaveKey
   }
 
   /// What an item in clear shows.
-  public init(_ item: KeychainItem) { self.init(item, named: ItemIdentity(item)) }
+  package init(_ item: KeychainItem) { self.init(item, named: ItemIdentity(item)) }
 
   /// The same of an item that is held as long as this is.
   package static func sharing(_ item: KeychainItem) -> KnownItem { KnownItem(item, named: .sharing(item)) }

@@ -1,5 +1,5 @@
 import Basics
-public import KeychainFormats
+package import KeychainFormats
 
 /// What an item must be called to be meant; a matcher without conditions means every item.
 ///
@@ -7,20 +7,20 @@ public import KeychainFormats
 /// only its kind can match.
 public struct ItemMatcher: Hashable, Sendable {
   /// The kind that is meant; `nil` for any.
-  public var kind: ItemKind?
+  package var kind: ItemKind?
   /// What the label must be; `nil` for anything, also none.
-  public var label: ItemPattern?
+  package var label: ItemPattern?
   /// What the account must be; `nil` for anything, also none.
-  public var account: ItemPattern?
+  package var account: ItemPattern?
   /// What the service must be; `nil` for anything, also none.
-  public var service: ItemPattern?
+  package var service: ItemPattern?
   /// What the server must be; `nil` for anything, also none.
-  public var server: ItemPattern?
+  package var server: ItemPattern?
   /// What the access group must be; `nil` for anything, also none.
-  public var accessGroup: ItemPattern?
+  package var accessGroup: ItemPattern?
 
   /// Creates a matcher; an item is meant where all conditions hold.
-  public init(
+  package init(
     kind: ItemKind? = nil, label: ItemPattern? = nil, account: ItemPattern? = nil, service: ItemPattern? = nil,
     server: ItemPattern? = nil, accessGroup: ItemPattern? = nil
   ) {
@@ -33,7 +33,7 @@ public struct ItemMatcher: Hashable, Sendable {
   }
 
   /// Returns whether an item of these names is meant. An item without a name does not meet a condition on it.
-  public func matches(_ identity: ItemIdentity) -> Bool {
+  package func matches(_ identity: ItemIdentity) -> Bool {
     if let kind, kind != identity.kind { return false }
     // The name is computed only if a pattern needs it.
     func fits(_ pattern: ItemPattern?, _ name: @autoclosure () -> String?) -> Bool {
@@ -45,7 +45,7 @@ public struct ItemMatcher: Hashable, Sendable {
 
   /// Whether an item may be meant whose names nobody knows: one that does not open, of a kind that can have what is asked
   /// for. `matches` says of such an item only what its kind says.
-  public func mayMean(_ identity: ItemIdentity) -> Bool {
+  package func mayMean(_ identity: ItemIdentity) -> Bool {
     guard identity.isSealed, identity.names.isEmpty, kind == nil || kind == identity.kind, !matches(identity) else {
       return false
     }
@@ -59,20 +59,20 @@ public struct ItemMatcher: Hashable, Sendable {
   }
 
   /// Whether a star makes it mean more than one name.
-  public var canMatchSeveral: Bool {
+  package var canMatchSeveral: Bool {
     [label, account, service, server, accessGroup].contains { $0.map { $0.text == nil } ?? false }
   }
 }
 
 /// A text to compare an attribute with, in which `*` stands for any text, also none. `\*` is a star.
-public struct ItemPattern: Hashable, Sendable {
+package struct ItemPattern: Hashable, Sendable {
   /// What stands between the stars, as UTF-8: one piece where there is none.
   private let pieces: [[UInt8]]
   /// The pattern as it was written.
-  public let source: String
+  package let source: String
 
   /// Creates a pattern of a text; without a star it is the text itself, byte for byte.
-  public init(_ text: String) {
+  package init(_ text: String) {
     source = text
     var pieces: [[UInt8]] = [[]]
     var rest = Array(text.utf8)[...]
@@ -90,10 +90,10 @@ public struct ItemPattern: Hashable, Sendable {
   }
 
   /// The one text that it means; `nil` if a star makes it mean several.
-  public var text: String? { pieces.count == 1 ? String(decoding: pieces[0], as: UTF8.self) : nil }
+  package var text: String? { pieces.count == 1 ? String(decoding: pieces[0], as: UTF8.self) : nil }
 
   /// Whether text, data that is text, or a number in decimal is what the pattern says. An absent value is not.
-  public func matches(_ value: PropertyValue?) -> Bool {
+  package func matches(_ value: PropertyValue?) -> Bool {
     switch value {
     case .string(let text): matches(Array(text.utf8))
     case .data(let bytes): matches(bytes)
@@ -103,7 +103,7 @@ public struct ItemPattern: Hashable, Sendable {
   }
 
   /// Whether a name is what the pattern says. An absent one is not.
-  public func matches(name: String?) -> Bool {
+  package func matches(name: String?) -> Bool {
     guard var name else { return false }
     return name.withUTF8 { matches($0) }
   }

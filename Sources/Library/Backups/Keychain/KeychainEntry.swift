@@ -1,6 +1,6 @@
 package import Basics
-public import KeychainFormats
-public import KeychainRules
+package import KeychainFormats
+package import KeychainRules
 package import Keychains
 
 /// One item of a keychain: the decrypted item, or what is known of an item that cannot be decrypted.
@@ -8,7 +8,7 @@ package import Keychains
 /// Backups, devices, databases and dumps all give their items in this form.
 public struct KeychainEntry: Sendable {
   /// The position among the items of its keychain, from 0, as a backup numbers them; `nil` if it was not looked up.
-  public var index: Int?
+  package var index: Int?
   /// How much of the item its source can tell.
   package var scope = Scope()
   private var source: Source
@@ -70,7 +70,7 @@ public struct KeychainEntry: Sendable {
   ///   - item: The decrypted item.
   ///   - persistentReference: The persistent reference stored with the item, 12 or 20 bytes; `nil` if it has none.
   ///   - protection: The class that the encrypted data names, if it is available; by default the item's own.
-  public init(
+  package init(
     index: Int?, item: KeychainItem, persistentReference: [UInt8]? = nil, protection: ProtectionClass? = nil
   ) {
     self.init(
@@ -81,7 +81,7 @@ public struct KeychainEntry: Sendable {
   }
 
   /// Creates an entry for an item that cannot be decrypted.
-  public init(
+  package init(
     index: Int?, sealed identity: ItemIdentity, protection: ProtectionClass?, persistentReference: [UInt8]?,
     reason: Reason?
   ) {
@@ -189,7 +189,7 @@ public struct KeychainEntry: Sendable {
 
   /// The decrypted item; `nil` if the item or its secret cannot be decrypted. The secret is absent if the source has
   /// none.
-  public var item: KeychainItem? {
+  package var item: KeychainItem? {
     switch content {
     case .item(let item), .attributes(let item, nil): item
     case .attributes, .closed: nil
@@ -208,7 +208,7 @@ public struct KeychainEntry: Sendable {
   package var hasSecret: Bool { if case .item = content { true } else { false } }
 
   /// The reason why the item cannot be decrypted; `nil` if it is decrypted, or if none is known.
-  public var reason: Reason? {
+  package var reason: Reason? {
     switch content {
     case .item: nil
     case .attributes(_, let reason), .closed(_, let reason): reason
@@ -219,7 +219,7 @@ public struct KeychainEntry: Sendable {
   var isSealed: Bool { item == nil }
 
   /// The kind of item.
-  public var kind: ItemKind {
+  package var kind: ItemKind {
     switch source {
     case .archived(let archived): archived.kind
     case .other(_, let details): details.place.kind
@@ -227,7 +227,7 @@ public struct KeychainEntry: Sendable {
   }
 
   /// The names that the item is known by. Made again by each call.
-  public var identity: ItemIdentity {
+  package var identity: ItemIdentity {
     switch content {
     case .item(let item), .attributes(let item, _): ItemIdentity(item)
     case .closed(let identity, _): identity
@@ -239,9 +239,9 @@ public struct KeychainEntry: Sendable {
   /// The position in its list; the number of its row if the position was not looked up.
   var position: Int { index ?? Int(place.rowID) }
   /// The item's protection class; `nil` if nothing names it.
-  public var protection: ProtectionClass? { details.protection }
+  package var protection: ProtectionClass? { details.protection }
   /// The persistent reference by which both of two keychains may know the item: as stored in a backup, 12 or 20 bytes.
-  public var persistentReference: [UInt8]? { details.persistentReference }
+  package var persistentReference: [UInt8]? { details.persistentReference }
   /// The digest of the bytes that a backup stores of the item; `nil` for other sources.
   package var fingerprint: ItemFingerprint? { details.fingerprint }
   /// More about the reason, in words.
@@ -272,7 +272,7 @@ public struct KeychainEntry: Sendable {
 
 extension OpenedArchive {
   /// The entries of the backup's items.
-  public var entries: [KeychainEntry] { items.map { entry(of: $0) } }
+  package var entries: [KeychainEntry] { items.map { entry(of: $0) } }
 
   /// Returns the entry of an item.
   ///

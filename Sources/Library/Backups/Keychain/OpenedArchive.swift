@@ -1,6 +1,6 @@
 import Basics
 public import KeychainCrypto
-public import KeychainFormats
+package import KeychainFormats
 public import KeychainRules
 
 /// A backup after its password, and the hardware key of one device, were tried on it: what a plan is made of.
@@ -8,12 +8,12 @@ public struct OpenedArchive: Sendable {
   /// In the archive's order.
   public let items: [ArchivedItem]
   /// Its items counted by what their blobs say.
-  public let contents: ArchiveContents
+  package let contents: ArchiveContents
   /// What the items prove about the device key that was tried on them; nothing where none was tried, or no item needs one.
-  public let hardware: HardwareProof
+  package let hardware: HardwareProof
   /// What is known of the items that only the device that made the archive opens, by their position: where the maker's
   /// key was available. For reports; what becomes of an item never depends on it.
-  public let knownSealed: [Int: KnownItem]
+  package let knownSealed: [Int: KnownItem]
   private let keychain: UnlockedKeychain
 
   /// The archive as it was opened, without its keys.
@@ -21,13 +21,13 @@ public struct OpenedArchive: Sendable {
   /// Its list of files.
   public var fileList: FileList { keychain.fileList }
   /// What is wrong with single class keys: "10 of 11 class keys can be unwrapped, class 7 cannot". The others are usable.
-  public var keybagDamage: String? { keychain.keybagDamage }
+  package var keybagDamage: String? { keychain.keybagDamage }
   /// In which of its Unicode forms the password fitted.
-  public var passwordForm: PasswordForm { keychain.passwordForm }
+  package var passwordForm: PasswordForm { keychain.passwordForm }
   /// What was unusual about the archive, and tolerated.
-  public var notes: [ArchiveNote] { keychain.notes }
+  package var notes: [ArchiveNote] { keychain.notes }
   /// Whether a password protects it, as far as that opened its keybag.
-  public var hasPassword: Bool { keychain.hasPassword }
+  package var hasPassword: Bool { keychain.hasPassword }
 
   fileprivate init(
     _ archive: BackupArchive, key: ArchiveKey, deviceKey: DeviceKey?, sourceKey: DeviceKey?, for use: ArchiveUse,
@@ -47,19 +47,19 @@ public struct OpenedArchive: Sendable {
   }
 
   /// What of it is not as a device leaves it, and was gone around; of a large list also what was met since.
-  public var findings: [ArchiveFinding] { keychain.findings }
+  package var findings: [ArchiveFinding] { keychain.findings }
 
   /// Why nothing of its keychain can be read, though there is one; what it holds is not known then.
-  public var hiddenKeychain: ArchiveFinding? { keychain.hiddenKeychain }
+  package var hiddenKeychain: ArchiveFinding? { keychain.hiddenKeychain }
 
   /// Refuses it for a use that one of its findings forbids.
   ///
   /// - Throws: The refusal of the first of them.
-  public func require(_ use: ArchiveUse) throws(ArchivedKeychainError) { try keychain.require(use) }
+  package func require(_ use: ArchiveUse) throws(ArchivedKeychainError) { try keychain.require(use) }
 
   /// Whether the device key that was tried is of the device that made the backup: `true` that it is, `false` that it is
   /// not, as far as the items tell (`HardwareProof.isSameDevice`).
-  public var isSameDevice: Bool? { hardware.isSameDevice }
+  package var isSameDevice: Bool? { hardware.isSameDevice }
 
   /// Why an item does not open here; `nil` if it opens.
   public func reason(of item: ArchivedItem) -> Reason? {
@@ -90,7 +90,7 @@ extension BackupArchive {
 
 /// Something that shows that a backup's keychain is not what its device wrote, or may not be: a fact of the whole, by which
 /// items may be missing that nothing names. Damage of single items is a `Reason`.
-public enum ArchiveDamage: Sendable, Hashable, CustomStringConvertible {
+package enum ArchiveDamage: Sendable, Hashable, CustomStringConvertible {
   /// The list of files records another digest of the keychain file.
   case keychainChanged
   /// The list of files records another size of the keychain file, in bytes.
@@ -103,7 +103,7 @@ public enum ArchiveDamage: Sendable, Hashable, CustomStringConvertible {
   case finding(ArchiveFinding)
 
   /// A clause that names the fact found.
-  public var description: String {
+  package var description: String {
     switch self {
     case .keychainChanged: ArchiveNote.digestDiffers.description
     case .keychainSize(let recorded, let found):
@@ -117,7 +117,7 @@ public enum ArchiveDamage: Sendable, Hashable, CustomStringConvertible {
 
 extension OpenedArchive {
   /// What shows that items may be lost which no report can name; empty for a backup as its device wrote it.
-  public var damage: [ArchiveDamage] {
+  package var damage: [ArchiveDamage] {
     var damage = notes.compactMap { (note) -> ArchiveDamage? in
       switch note {
       case .digestDiffers: .keychainChanged
@@ -147,7 +147,7 @@ extension OpenedArchive {
   }
 
   /// Whether an item is of a class whose key in the keybag does not unwrap.
-  public var losesItemsToKeybag: Bool {
+  package var losesItemsToKeybag: Bool {
     items.contains { item in
       if case .classKeyDamaged = item.failure { true } else { false }
     }
@@ -155,23 +155,23 @@ extension OpenedArchive {
 }
 
 /// Which items an archive's keychain holds, as far as their blobs say without any key: kind and protection class.
-public struct ArchiveContents: Sendable, Equatable {
+package struct ArchiveContents: Sendable, Equatable {
   /// How many items stand in the array of each kind.
-  public private(set) var countByKind: [ItemKind: Int] = [:]
+  package private(set) var countByKind: [ItemKind: Int] = [:]
   /// Items whose blob names no known class are not in it.
-  public private(set) var countByProtection: [ProtectionClass: Int] = [:]
+  package private(set) var countByProtection: [ProtectionClass: Int] = [:]
   /// How many items there are, readable or not.
-  public private(set) var total = 0
+  package private(set) var total = 0
 
   /// Items that a backup with a password carries to any device.
-  public private(set) var migratable = 0
+  package private(set) var migratable = 0
   /// Items that only the device that made the backup gets back.
-  public private(set) var thisDeviceOnly = 0
+  package private(set) var thisDeviceOnly = 0
   /// Secrets without a name (version 0, of iOS 4), which can be read and which no restore takes.
-  public private(set) var secretOnly = 0
+  package private(set) var secretOnly = 0
 
   /// Counts the items; nothing of them is opened for it.
-  public init(_ items: some Sequence<ArchivedItem>) {
+  package init(_ items: some Sequence<ArchivedItem>) {
     for item in items {
       total += 1
       countByKind[item.kind, default: 0] += 1

@@ -1,19 +1,19 @@
 import Basics
 import KeychainCrypto
-public import KeychainFormats
+package import KeychainFormats
 package import KeychainRules
 
 /// Class keys of a backup's keychain that are not bound to the device that made it, though every device binds them.
-public struct UnboundKeychain: Sendable, Hashable {
+package struct UnboundKeychain: Sendable, Hashable {
   /// In ascending order; never empty.
-  public let classes: [KeyClass]
+  package let classes: [KeyClass]
   /// Whether the keys are behind a password at least.
-  public let backupHasPassword: Bool
+  package let backupHasPassword: Bool
 
   /// Looks for class keys without the hardware's layer.
   ///
   /// - Returns: `nil` if every class key that is there has the layers that a device gives it.
-  public init?(of keybag: Keybag, backupHasPassword: Bool) {
+  package init?(of keybag: Keybag, backupHasPassword: Bool) {
     classes = BackupKeybag.classesWithoutHardware(of: keybag, hasPassword: backupHasPassword)
     guard !classes.isEmpty else { return nil }
     self.backupHasPassword = backupHasPassword
@@ -21,15 +21,15 @@ public struct UnboundKeychain: Sendable, Hashable {
 
   /// Whether nothing of the backup may be restored. Without a password the keys of such a keychain are open to everybody:
   /// whoever can replace a backup can write one. With a password nobody without it can have made it so.
-  public var isRefused: Bool { !backupHasPassword }
+  package var isRefused: Bool { !backupHasPassword }
 
   /// Whether the key of a class is among them.
-  public func contains(_ protection: ProtectionClass?) -> Bool {
+  package func contains(_ protection: ProtectionClass?) -> Bool {
     protection.map { classes.contains($0.keyClass) } ?? false
   }
 
   /// What was found: "the keys of classes 6, 7 and 8 in its keybag …".
-  public var fact: String {
+  package var fact: String {
     let names = Amounts.list(classes.map { String($0.rawValue) })
     return fact(of: classes.count == 1 ? "the key of class \(names)" : "the keys of classes \(names)")
   }
@@ -46,7 +46,7 @@ public struct UnboundKeychain: Sendable, Hashable {
   }
 
   /// What that means for the items of these classes.
-  public var meaning: String {
+  package var meaning: String {
     backupHasPassword
       ? "with the password, their this-device-only items can be decrypted on any device"
       : "their items can be decrypted without any device's hardware key; the backup has no password, according to "
@@ -56,7 +56,7 @@ public struct UnboundKeychain: Sendable, Hashable {
 
 extension BackupArchive {
   /// What of its keychain's keys no device leaves so; `nil` if there is nothing of it.
-  public var unboundKeychain: UnboundKeychain? {
+  package var unboundKeychain: UnboundKeychain? {
     UnboundKeychain(of: keybag, backupHasPassword: keybagHasPassword)
   }
 
@@ -64,7 +64,7 @@ extension BackupArchive {
   /// a password whose keychain is open to everybody; of every use what a finding forbids.
   ///
   /// - Throws: Category `damaged` for the first, `refused` for the second.
-  public func requireFit(for use: ArchiveUse) throws(ArchivedKeychainError) {
+  package func requireFit(for use: ArchiveUse) throws(ArchivedKeychainError) {
     do throws(BackupArchiveError) {
       try require(use)
     } catch {
@@ -80,12 +80,12 @@ extension BackupArchive {
   /// Refuses what no restore takes.
   ///
   /// - Throws: As `requireFit(for:)`.
-  public func requireRestorable() throws(ArchivedKeychainError) { try requireFit(for: .restoring) }
+  package func requireRestorable() throws(ArchivedKeychainError) { try requireFit(for: .restoring) }
 }
 
 extension ArchivedKeychainError {
   /// What refuses a backup whose keychain no hardware binds.
-  public init(_ unbound: UnboundKeychain) {
+  package init(_ unbound: UnboundKeychain) {
     self.init(
       .unboundKeychain,
       ErrorMeaning(

@@ -5,31 +5,31 @@ import KeychainFormats
 /// The defaults leave room for a backup of a full 1 TB iPhone; a container that needs more is not one.
 public struct ArchiveLimits: Sendable {
   /// Entries of one container.
-  public var entryCount = 2_000_000
+  package var entryCount = 2_000_000
   /// Bytes that a single entry of a container may claim.
-  public var entryByteCount: Int64 = 1 << 40
+  package var entryByteCount: Int64 = 1 << 40
   /// Bytes that all entries of a container together may claim.
-  public var totalByteCount: Int64 = 1 << 42
+  package var totalByteCount: Int64 = 1 << 42
   /// UTF-8 bytes of an entry's name.
-  public var pathByteCount = 1024
+  package var pathByteCount = 1024
   /// Bytes of `Manifest.plist`, `Status.plist` and `Info.plist` each.
-  public var propertyListByteCount = 64 << 20
+  package var propertyListByteCount = 64 << 20
   /// Bytes of the stored manifest database.
-  public var databaseByteCount = 1 << 30
+  package var databaseByteCount = 1 << 30
   /// Bytes of a `Manifest.db-wal` or a `Manifest.db-journal`, which is read into memory. A longer one is not read.
-  public var journalByteCount = 256 << 20
+  package var journalByteCount = 256 << 20
   /// Bytes of a `Manifest.mbdb`, which is read into memory.
-  public var oldDatabaseByteCount = OldManifest.maximumByteCount
+  package var oldDatabaseByteCount = OldManifest.maximumByteCount
   /// Bytes of the stored keychain file; in a container fewer, as that is long.
-  public var keychainByteCount = 1 << 30
+  package var keychainByteCount = 1 << 30
   /// Bytes of a `Keyhaul.seal`: it has about 120 for each file.
-  public var sealByteCount = 256 << 20
+  package var sealByteCount = 256 << 20
   /// Payloads of one container that may break off while all are read. After each the container is gone through again.
-  public var resumptionCount = 100
+  package var resumptionCount = 100
   /// How many bytes a compressed byte may become, above `decompressionAllowance`.
-  public var expansionFactor: Int64 = 200
+  package var expansionFactor: Int64 = 200
   /// Decompressed bytes that need no justification by compressed ones.
-  public var decompressionAllowance: Int64 = 64 << 20
+  package var decompressionAllowance: Int64 = 64 << 20
 
   /// To how many bytes a compressed file of this many may become, all its entries together.
   package func decompressedByteCount(of byteCount: Int64) -> Int64 {
@@ -64,7 +64,7 @@ public struct ArchiveLimits: Sendable {
   }
 
   /// Creates the standard limits, to change single ones of.
-  public init() {}
+  package init() {}
 
   /// Limits that a backup of a full 1 TB iPhone stays under.
   public static let standard = ArchiveLimits()

@@ -68,7 +68,7 @@ public struct BackupArchiveError: ExplainedError, Equatable {
   public let reason: String
 
   /// Creates an error of a code and a reason.
-  public init(_ code: Code, _ reason: String) {
+  package init(_ code: Code, _ reason: String) {
     self.code = code
     self.reason = reason
   }

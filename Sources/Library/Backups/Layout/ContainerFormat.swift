@@ -1,7 +1,7 @@
 import Basics
 
 /// The formats for packing a backup's directory into one file, with the name endings and signatures that identify them.
-public enum ContainerFormat: String, Sendable, CaseIterable {
+package enum ContainerFormat: String, Sendable, CaseIterable {
   /// Not compressed.
   case tar
   /// Compressed with gzip, for which every system has a tool.
@@ -12,7 +12,7 @@ public enum ContainerFormat: String, Sendable, CaseIterable {
   case zip
 
   /// What names of such files end in; the first one is the usual one.
-  public var endings: [String] {
+  package var endings: [String] {
     switch self {
     case .tar: [".tar"]
     case .gzippedTar: [".tar.gz", ".tgz"]
@@ -43,7 +43,7 @@ public enum ContainerFormat: String, Sendable, CaseIterable {
   }
 
   /// The format that a file's name asks for; a tar if it asks for none.
-  public init(fileName: String) { self = Self.named(by: fileName) ?? .tar }
+  package init(fileName: String) { self = Self.named(by: fileName) ?? .tar }
 }
 
 /// Where a backup is read from.
@@ -55,7 +55,7 @@ public enum ArchiveLocation: Sendable, Hashable {
 }
 
 /// Where a backup is written to.
-public enum ArchiveDestination: Sendable, Hashable {
+package enum ArchiveDestination: Sendable, Hashable {
   /// A directory that is absent or empty becomes the backup; one that holds other things gets a directory named after
   /// the device's identifier; one that holds a backup is replaced, where that is allowed.
   case directory(String)
@@ -66,7 +66,7 @@ public enum ArchiveDestination: Sendable, Hashable {
 
   /// Chooses as the command line does: a path that ends in `/` or names an existing directory is a directory, anything
   /// else one file whose name tells the format.
-  public init(path: String) {
+  package init(path: String) {
     if path.hasSuffix("/") || FileSystem.real.isDirectory(path) {
       self = .directory(path)
     } else {

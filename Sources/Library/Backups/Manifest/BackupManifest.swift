@@ -1,32 +1,32 @@
-public import Basics
-public import KeychainFormats
+package import Basics
+package import KeychainFormats
 
 /// A backup's `Manifest.plist`: what it is, the keybag that protects it, and the device that it was made from.
 ///
 /// Source: the public readers of iPhone backups (iphone_backup_decrypt, dunhamsteve/ios); a device writes it as a binary
 /// property list.
-public struct BackupManifest: Sendable {
+package struct BackupManifest: Sendable {
   /// `10.0` since iOS 10; `nil` if it doesn't say.
-  public var version: String?
+  package var version: String?
   /// When the backup was made.
-  public var date: KeychainDate?
+  package var date: KeychainDate?
   /// The only authority on whether the backup has a password; there is a keybag either way. `nil` if it doesn't say.
-  public var isEncrypted: Bool?
+  package var isEncrypted: Bool?
   /// Whether the device had a passcode then; `nil` if it doesn't say.
-  public var wasPasscodeSet: Bool?
+  package var wasPasscodeSet: Bool?
   /// The class keys, wrapped; without any where `keybagFault` says why.
-  public var keybag: Keybag
+  package var keybag: Keybag
   /// The reason why there is no readable keybag; `nil` if there is one.
-  public private(set) var keybagFault: String?
+  package private(set) var keybagFault: String?
   /// The manifest database's key: its class as 4 bytes, little-endian, then the wrapped key. Only where it is encrypted.
-  public var manifestKey: [UInt8]?
+  package var manifestKey: [UInt8]?
   /// The device that the backup was made from, by its own account.
-  public var device: BackupDevice
+  package var device: BackupDevice
   /// Every other pair, as it was read.
-  public var others: PropertyDictionary
+  package var others: PropertyDictionary
 
   /// Creates a manifest to be written.
-  public init(
+  package init(
     version: String? = "10.0", date: KeychainDate?, isEncrypted: Bool?, wasPasscodeSet: Bool?, keybag: Keybag,
     manifestKey: [UInt8]?, device: BackupDevice, others: PropertyDictionary = PropertyDictionary()
   ) {
@@ -45,7 +45,7 @@ public struct BackupManifest: Sendable {
 
   /// Whether the backup is a decrypted copy of one with a password: its keybag opens with that password, and the items of
   /// its keychain need it.
-  public var isDecryptedCopy: Bool {
+  package var isDecryptedCopy: Bool {
     isEncrypted == false && manifestKey == nil && others[Self.copyKey]?.booleanValue == true
   }
 
@@ -73,7 +73,7 @@ public struct BackupManifest: Sendable {
   ///
   /// - Throws: `.damaged`, `.unsupported` for a version above 10, `.overLimit`. A missing version and a keybag that is
   ///   missing or cannot be read are no errors: everything else of the backup opens without them.
-  public init(parsing bytes: [UInt8]) throws(BackupArchiveError) {
+  package init(parsing bytes: [UInt8]) throws(BackupArchiveError) {
     let part = StoredPart.manifest.path
     var root = try rootDictionary(of: bytes, in: part)
     isEncrypted =
@@ -124,7 +124,7 @@ public struct BackupManifest: Sendable {
   }
 
   /// The binary property list. Lockdown values that were read and are not part of `device` are kept.
-  public func serialized() throws(BackupArchiveError) -> [UInt8] {
+  package func serialized() throws(BackupArchiveError) -> [UInt8] {
     var root: PropertyDictionary = ["BackupKeyBag": .data(keybag.serialized())]
     root["Version"] = version.map { .string($0) }
     root["IsEncrypted"] = isEncrypted.map { .boolean($0) }
@@ -177,20 +177,20 @@ package func encode(_ dictionary: PropertyDictionary, as part: String) throws(Ba
 }
 
 /// A backup's `Status.plist`: whether the device finished it.
-public struct BackupStatus: Sendable, Equatable {
+package struct BackupStatus: Sendable, Equatable {
   /// `3.3` on current devices.
-  public var version: String?
+  package var version: String?
   /// An identifier of this backup, in text.
-  public var uuid: String?
+  package var uuid: String?
   /// When the backup was finished, or broken off.
-  public var date: KeychainDate?
+  package var date: KeychainDate?
   /// `finished`, or how far the device had come: `uploading`, `moving`, `removing`; `nil` if it doesn't say.
-  public var snapshotState: String?
+  package var snapshotState: String?
   /// False where the device sent only what had changed; the backup holds everything all the same.
-  public var isFullBackup: Bool?
+  package var isFullBackup: Bool?
 
   /// Creates the status of a backup that is about to be written, finished unless told otherwise.
-  public init(
+  package init(
     version: String? = "3.3", uuid: String?, date: KeychainDate?, snapshotState: String? = "finished",
     isFullBackup: Bool? = true
   ) {
@@ -204,7 +204,7 @@ public struct BackupStatus: Sendable, Equatable {
   /// Reads a `Status.plist`, binary or XML.
   ///
   /// - Throws: `.damaged` where it is none, `.overLimit`.
-  public init(parsing bytes: [UInt8]) throws(BackupArchiveError) {
+  package init(parsing bytes: [UInt8]) throws(BackupArchiveError) {
     let root = try rootDictionary(of: bytes, in: StoredPart.status.path)
     self.init(
       version: root["Version"]?.stringValue, uuid: root["UUID"]?.stringValue, date: root["Date"]?.dateValue,
@@ -212,10 +212,10 @@ public struct BackupStatus: Sendable, Equatable {
   }
 
   /// Whether the device came to its end.
-  public var isFinished: Bool { snapshotState == "finished" }
+  package var isFinished: Bool { snapshotState == "finished" }
 
   /// The status as a binary property list.
-  public func serialized() throws(BackupArchiveError) -> [UInt8] {
+  package func serialized() throws(BackupArchiveError) -> [UInt8] {
     var root: PropertyDictionary = ["BackupState": .string("new")]
     root["SnapshotState"] = snapshotState.map { .string($0) }
     root["Date"] = date.map { .date($0) }
@@ -242,7 +242,7 @@ public struct BackupDevice: Sendable, Hashable {
   public var serialNumber: String?
 
   /// Creates a device of what is known of it.
-  public init(
+  package init(
     identifier: String? = nil, name: String? = nil, productType: String? = nil, productVersion: String? = nil,
     buildVersion: String? = nil, serialNumber: String? = nil
   ) {

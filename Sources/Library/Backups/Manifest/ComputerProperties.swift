@@ -1,23 +1,23 @@
-public import Basics
+package import Basics
 package import KeychainFormats
 
 /// A backup's `Info.plist`: what the computer wrote of the device and of its apps, as XML or binary.
 ///
 /// Source: libimobiledevice, `idevicebackup2.c`; backups of Finder, whose `iTunesMetadata` it is.
-public struct ComputerProperties: Sendable {
+package struct ComputerProperties: Sendable {
   /// Names it, proves nothing.
-  public let device: BackupDevice
+  package let device: BackupDevice
   /// What iTunes, or Finder in its place, calls its version, such as `12.12.9`; `nil` if another program wrote the
   /// backup. Hostile, as are the others.
-  public let iTunesVersion: String?
+  package let iTunesVersion: String?
   /// Of the Mac whose Finder made the backup.
-  public let macOSVersion: String?
+  package let macOSVersion: String?
   /// The model in the words of the computer, such as `iPhone 14 Pro`.
-  public let productName: String?
+  package let productName: String?
   /// When the computer last made a backup of the device.
-  public let lastBackup: KeychainDate?
+  package let lastBackup: KeychainDate?
   /// Identifiers of the apps that were installed.
-  public let installed: [String]
+  package let installed: [String]
   /// The groups that an app's entry names, by the identifiers of the apps.
   package let groups: [String: [String]]
   /// The property lists of the store, by the identifiers of their apps.
@@ -29,7 +29,7 @@ public struct ComputerProperties: Sendable {
   ///
   /// - Throws: `.damaged` for what is no property list, or cut short; `.overLimit` for one that stands for more than a
   ///   named limit accepts.
-  public init(parsing bytes: [UInt8]) throws(BackupArchiveError) {
+  package init(parsing bytes: [UInt8]) throws(BackupArchiveError) {
     let root = try rootDictionary(of: bytes, in: StoredPart.info.path)
     device = BackupDevice(
       identifier: root["Target Identifier"]?.stringValue ?? root["Unique Identifier"]?.stringValue,
@@ -54,7 +54,7 @@ public struct ComputerProperties: Sendable {
   /// Names from the store, by identifier.
   ///
   /// All that is read for it is no longer than the file itself: apps that share one list may go without a name.
-  public var storeNames: [String: String] {
+  package var storeNames: [String: String] {
     var names: [String: String] = [:]
     var remaining = byteCount
     for (identifier, bytes) in metadata where bytes.count <= remaining {

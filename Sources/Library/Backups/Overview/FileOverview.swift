@@ -11,18 +11,18 @@ public struct DomainTree: Sendable, Equatable {
     /// One part of a domain's name or of a path; hostile. Empty for the root.
     public let name: String
     /// Listed files; directories and links are not counted.
-    public var fileCount = 0
+    package var fileCount = 0
     /// As stored: an encrypted file has up to sixteen bytes of padding.
-    public var storedByteCount: Int64 = 0
+    package var storedByteCount: Int64 = 0
     /// Files of which nothing is stored though they are not empty.
-    public var missingCount = 0
+    package var missingCount = 0
     /// The largest first.
-    public var children: [Node] = []
+    package var children: [Node] = []
 
     init(_ name: String) { self.name = name }
 
     /// What several nodes come to together, without a name.
-    public init(sumOf nodes: some Sequence<Node>) {
+    package init(sumOf nodes: some Sequence<Node>) {
       name = ""
       for node in nodes {
         fileCount += node.fileCount
@@ -39,15 +39,15 @@ public struct DomainTree: Sendable, Equatable {
   }
 
   /// Everything together, without a name.
-  public let root: Node
+  package let root: Node
 
   /// The most directories of a path that are told apart; a hostile path may have millions.
-  public static let maximumDepth = 64
+  package static let maximumDepth = 64
 
   private init(root: Node) { self.root = root }
 
   /// Sums up files as they come, in whatever order.
-  public final class Builder {
+  package final class Builder {
     private static let slash = UInt8(ascii: "/")
     private let stored: StoredPayloads
     private let depth: Int
@@ -60,13 +60,13 @@ public struct DomainTree: Sendable, Equatable {
     /// - Parameters:
     ///   - stored: The payloads that are stored, which give the sizes.
     ///   - depth: How many directories of a path are told apart below its domain, at most `maximumDepth`.
-    public init(stored: StoredPayloads, depth: Int = 1) {
+    package init(stored: StoredPayloads, depth: Int = 1) {
       self.stored = stored
       self.depth = min(depth, maximumDepth)
     }
 
     /// Counts a file; directories, links and what has no domain are passed over.
-    public func add(_ file: ListedFile) {
+    package func add(_ file: ListedFile) {
       guard file.kind == .file, let domain = file.domain, let path = file.relativePath else { return }
       let byteCount = stored.byteCount(of: file.fileIdentifier)
       let isMissing = byteCount == nil && stored.lacks(file)
@@ -91,7 +91,7 @@ public struct DomainTree: Sendable, Equatable {
     }
 
     /// What was counted by now.
-    public var tree: DomainTree { DomainTree(root: root.node) }
+    package var tree: DomainTree { DomainTree(root: root.node) }
 
     /// "AppDomain", "org.example.app", "Documents"
     private func places(domain: String, path: String) -> [Substring] {
@@ -134,7 +134,7 @@ public struct DomainTree: Sendable, Equatable {
 
 /// The files that a backup lists, by domain and directory, without their names in memory: a few bytes a file, where a
 /// list of a million has hundreds of megabytes, and the path of each directory once.
-public struct FilesByDirectory: Sendable {
+package struct FilesByDirectory: Sendable {
   private struct Directory: Hashable {
     let domain: String
     let path: String
@@ -143,10 +143,10 @@ public struct FilesByDirectory: Sendable {
   private var places: [Directory: [FilePlace]] = [:]
 
   /// Creates an index of no file.
-  public init() {}
+  package init() {}
 
   /// Enters a file at its place in the list. Directories, links and what has no domain are passed over.
-  public mutating func add(_ file: ListedFile, at place: FilePlace) {
+  package mutating func add(_ file: ListedFile, at place: FilePlace) {
     guard file.kind == .file, let domain = file.domain, let path = file.relativePath else { return }
     let directory = path.split(separator: "/", omittingEmptySubsequences: false).dropLast().joined(separator: "/")
     places[Directory(domain: domain, path: directory), default: []].append(place)
@@ -154,26 +154,26 @@ public struct FilesByDirectory: Sendable {
 
   /// Where the files stand in the list: domains and directories in the order of their names, the files of a directory
   /// in the list's.
-  public var inOrder: [FilePlace] {
+  package var inOrder: [FilePlace] {
     places.sorted { ($0.key.domain, $0.key.path) < ($1.key.domain, $1.key.path) }.flatMap { $0.value }
   }
 }
 
 /// The files that a backup lists, counted by their domains: of an app, of a group of apps, of a part of iOS.
-public struct FilesByDomain: Sendable {
+package struct FilesByDomain: Sendable {
   /// A domain with what is listed in it.
-  public struct Domain: Sendable, Equatable {
+  package struct Domain: Sendable, Equatable {
     /// As the list has it: `AppDomain-org.example.app`; hostile.
-    public let name: String
+    package let name: String
     /// Listed files; directories and links are not counted.
-    public var fileCount = 0
+    package var fileCount = 0
     /// As stored: an encrypted file has up to sixteen bytes of padding.
-    public var storedByteCount: Int64 = 0
+    package var storedByteCount: Int64 = 0
     /// Files of which nothing is stored though they are not empty.
-    public var missingCount = 0
+    package var missingCount = 0
 
     /// The identifier of an app, of a group or of a plugin: what stands after the first hyphen.
-    public var identifier: Substring? {
+    package var identifier: Substring? {
       name.firstIndex(of: "-").map { name[name.index(after: $0)...] }.flatMap { $0.isEmpty ? nil : $0 }
     }
 
@@ -187,14 +187,14 @@ public struct FilesByDomain: Sendable {
   private var domains: [String: Domain] = [:]
 
   /// Creates a count of no file.
-  public init() {}
+  package init() {}
 
   /// Counts a file; directories, links and what has no domain are passed over.
   ///
   /// - Parameters:
   ///   - file: A row of the list.
   ///   - stored: The payloads that are stored, which give the sizes.
-  public mutating func add(_ file: ListedFile, stored: StoredPayloads) {
+  package mutating func add(_ file: ListedFile, stored: StoredPayloads) {
     guard file.kind == .file, let name = file.domain else { return }
     let byteCount = stored.byteCount(of: file.fileIdentifier)
     let isMissing = byteCount == nil && stored.lacks(file)
@@ -204,7 +204,7 @@ public struct FilesByDomain: Sendable {
   }
 
   /// The largest first, those of one size by the number of their files and then by their names.
-  public var largestFirst: [Domain] {
+  package var largestFirst: [Domain] {
     domains.values.sorted {
       ($0.storedByteCount, $0.fileCount, $1.name) > ($1.storedByteCount, $1.fileCount, $0.name)
     }

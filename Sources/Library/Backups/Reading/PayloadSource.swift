@@ -86,9 +86,9 @@ package final class ContainerHandle: Sendable {
 }
 
 /// A payload where it is stored, to be read once.
-public struct StoredPayload {
+package struct StoredPayload {
   /// The name that it is stored under: forty hexadecimal digits.
-  public let fileIdentifier: String
+  package let fileIdentifier: String
   private let place: Place
   /// Measures it as it is read.
   private var watcher: (any PayloadWatcher)?

@@ -3,7 +3,7 @@ package import Basics
 /// Writes a backup again from where it stands: in another form, with another keybag, encrypted or in clear.
 ///
 /// Whatever is written is held against the backup that was opened, and takes its place only when it is whole.
-public struct BackupRewriter: Sendable {
+package struct BackupRewriter: Sendable {
   let system: FileSystem
   let limits: ArchiveLimits
   private let locks: Bool
@@ -12,7 +12,7 @@ public struct BackupRewriter: Sendable {
   ///
   /// - Parameter locks: Whether each change locks the backup for writing, and then checks that it is still the backup
   ///   that was opened, whose own lock ends with it. Pass `false` if the caller locked the backup before it was opened.
-  public init(locks: Bool = true) { self.init(system: .real, locks: locks) }
+  package init(locks: Bool = true) { self.init(system: .real, locks: locks) }
 
   package init(system: FileSystem, limits: ArchiveLimits = .standard, locks: Bool = true) {
     self.system = system
@@ -74,7 +74,7 @@ public struct BackupRewriter: Sendable {
   }
 
   /// Told how many bytes of how many are copied; ends the work where it answers `false`.
-  public typealias Progress = (_ done: Int64, _ total: Int64) -> Bool
+  package typealias Progress = (_ done: Int64, _ total: Int64) -> Bool
 }
 
 /// What was written, and where.

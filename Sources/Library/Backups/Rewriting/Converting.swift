@@ -17,7 +17,7 @@ extension BackupRewriter {
   ///   - progress: Told how many bytes are copied; where it answers `false` the work ends with `.interrupted`.
   /// - Throws: As `BackupWriter` does; `.changed` where the backup changed in the meantime, `.interrupted` where
   ///   `progress` said so.
-  public func convert(
+  package func convert(
     _ archive: BackupArchive, at path: String, to destination: ArchiveDestination, replace: Bool = false,
     progress: @escaping Progress = { _, _ in true }
   ) throws(BackupArchiveError) -> RewrittenBackup {
@@ -83,7 +83,7 @@ extension BackupRewriter {
   /// - Returns: The standing copy; `nil` if it differs, or cannot be read. Its times and its entries' order count for
   ///   nothing.
   /// - Throws: `.interrupted`; what keeps the archive itself from being read.
-  public func standingCopy(
+  package func standingCopy(
     of archive: BackupArchive, at path: String, in standing: String, as destination: ArchiveDestination,
     progress: @escaping Progress = { _, _ in true }
   ) throws(BackupArchiveError) -> RewrittenBackup? {

@@ -1,5 +1,5 @@
 import Basics
-public import KeychainCrypto
+package import KeychainCrypto
 import KeychainFormats
 
 extension BackupRewriter {
@@ -17,7 +17,7 @@ extension BackupRewriter {
   ///   - progress: Told how many bytes are done; where it answers `false` the work ends with `.interrupted`.
   /// - Throws: `.unsupported` for a backup of iOS 9 and earlier, `.sealedList` for one of iOS 10.0; as `BackupWriter` does;
   ///   `.interrupted` where `progress` said so.
-  public func decrypt(
+  package func decrypt(
     _ archive: BackupArchive, at path: String, to destination: ArchiveDestination, keys: ClassKeys,
     replace: Bool = false, progress: @escaping Progress = { _, _ in true }
   ) throws(BackupArchiveError) -> DecryptedBackup {
@@ -241,27 +241,27 @@ final class DecryptionPass {
 }
 
 /// A decrypted copy that was written, and what is not in it.
-public struct DecryptedBackup: Sendable {
+package struct DecryptedBackup: Sendable {
   /// What was written, and where. Its foreign files are also payloads that the list does not have.
-  public let copy: RewrittenBackup
+  package let copy: RewrittenBackup
   /// How many files were decrypted.
-  public let decryptedCount: Int
+  package let decryptedCount: Int
   /// The files that could not be read, each with the reason: they are in the list of the copy and not stored.
-  public let faults: [Fault]
+  package let faults: [Fault]
   /// How many files have no identifier in the list, so that what is stored of them cannot be found: it is not in the copy.
-  public let rowWithoutIdentifierCount: Int
+  package let rowWithoutIdentifierCount: Int
 
   /// The files that are in the copy though the digest in the list is of other bytes; it stays beside them.
-  public let differing: [ListedFile]
+  package let differing: [ListedFile]
 
   /// Whether every file that the list names is in the copy, and none has other bytes than its digest says.
-  public var isComplete: Bool { faults.isEmpty && rowWithoutIdentifierCount == 0 && differing.isEmpty }
+  package var isComplete: Bool { faults.isEmpty && rowWithoutIdentifierCount == 0 && differing.isEmpty }
 
   /// A file that is not in the copy.
-  public struct Fault: Sendable, Equatable {
+  package struct Fault: Sendable, Equatable {
     /// The name under which it is, or should be, stored.
-    public let fileIdentifier: String
+    package let fileIdentifier: String
     /// Why it could not be read.
-    public let error: BackupArchiveError
+    package let error: BackupArchiveError
   }
 }

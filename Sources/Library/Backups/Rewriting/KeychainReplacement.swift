@@ -1,5 +1,5 @@
 import Basics
-public import KeychainCrypto
+package import KeychainCrypto
 import KeychainFormats
 
 /// One writing of a backup with another keychain file: that file and the list, which has its key, its size and its digest,
@@ -129,7 +129,7 @@ extension BackupRewriter {
   /// - Throws: `.unsupported` for a backup of iOS 9 and earlier, `.sealedList` for one of iOS 10.0, `.decryptedCopy` for
   ///   a decrypted copy; `.noKeychain`; `.occupied` where its directory holds other things, which would be lost; else as
   ///   `BackupWriter` does.
-  public func replaceKeychain(
+  package func replaceKeychain(
     of archive: BackupArchive, at path: String, with file: [UInt8], keys: ClassKeys,
     random: some RandomSource = SystemRandomSource(), progress: @escaping Progress = { _, _ in true }
   ) throws(BackupArchiveError) -> RewrittenBackup {

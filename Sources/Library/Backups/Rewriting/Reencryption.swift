@@ -1,13 +1,13 @@
 import Basics
-public import KeychainCrypto
-public import KeychainFormats
+package import KeychainCrypto
+package import KeychainFormats
 
 extension BackupRewriter {
   /// Whether the files of a backup can be encrypted or decrypted at all.
   ///
   /// - Throws: `.unsupported` for a backup of iOS 9 and earlier, whose `Manifest.mbdb` is read and never written;
   ///   `.sealedList` for one of iOS 10.0 with a password.
-  public static func checkReencryption(of archive: BackupArchive) throws(BackupArchiveError) {
+  package static func checkReencryption(of archive: BackupArchive) throws(BackupArchiveError) {
     try checkRekeying(of: archive)
     guard archive.layout == .manifestDB else {
       throw BackupArchiveError(
@@ -28,7 +28,7 @@ extension BackupRewriter {
   ///   - progress: Told how many bytes are copied; where it answers `false` the work ends with `.interrupted`.
   /// - Throws: `.unsupported` for a backup of iOS 9 and earlier; `.occupied` where its directory holds other things,
   ///   which would be lost; `.damaged` where a file cannot be decrypted to its end; else as `BackupWriter` does.
-  public func reencrypt(
+  package func reencrypt(
     _ archive: BackupArchive, at path: String, with keybag: Keybag, keys: ClassKeys,
     random: some RandomSource = SystemRandomSource(),
     progress: @escaping Progress = { _, _ in true }

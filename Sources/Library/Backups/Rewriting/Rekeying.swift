@@ -1,6 +1,6 @@
 import Basics
-public import KeychainCrypto
-public import KeychainFormats
+package import KeychainCrypto
+package import KeychainFormats
 import SystemPackage
 
 extension BackupRewriter {
@@ -8,7 +8,7 @@ extension BackupRewriter {
   ///
   /// - Throws: `.sealedList` for one of iOS 10.0: its records would stay sealed with the old password; `.decryptedCopy` for
   ///   a decrypted copy.
-  public static func checkRekeying(of archive: BackupArchive) throws(BackupArchiveError) {
+  package static func checkRekeying(of archive: BackupArchive) throws(BackupArchiveError) {
     if archive.manifest.isDecryptedCopy { throw ArchiveFinding.decryptedCopy.refusal }
     guard archive.hasSealedRecords else { return }
     throw BackupArchiveError(
@@ -34,7 +34,7 @@ extension BackupRewriter {
   ///   `.damaged` for one that is not what was sealed; `.noSpace` and `.unwritable` where the system refuses;
   ///   `.interrupted` where `progress` said so.
   @discardableResult
-  public func replaceKeybag(
+  package func replaceKeybag(
     of archive: BackupArchive, at path: String, with keybag: Keybag, keys: ClassKeys? = nil,
     progress: @escaping Progress = { _, _ in true }
   ) throws(BackupArchiveError) -> Bool {

@@ -1,5 +1,5 @@
 import Basics
-public import KeychainCrypto
+package import KeychainCrypto
 import KeychainFormats
 import SystemPackage
 
@@ -18,7 +18,7 @@ extension BackupRewriter {
   /// - Returns: How many files are sealed.
   /// - Throws: `.occupied` for one that has a seal; `.keyUnavailable` without the keys that it needs; `.changed` where
   ///   the backup changed in the meantime; `.noSpace` and `.unwritable` where the system refuses; `.interrupted`.
-  public func seal(
+  package func seal(
     _ archive: BackupArchive, at path: String, keys: ClassKeys?,
     progress: @escaping Progress = { _, _ in true }
   ) throws(BackupArchiveError) -> Int {

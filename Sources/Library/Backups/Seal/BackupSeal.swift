@@ -3,16 +3,16 @@ package import KeychainCrypto
 import KeychainFormats
 
 /// What a backup's seal says, held against what was read when the backup was opened: its parts and its keychain.
-public struct BackupSeal: Sendable {
+package struct BackupSeal: Sendable {
   /// By what the backup is not what was sealed, as far as that shows without its password and without its other files.
-  public let breaks: [SealBreak]
+  package let breaks: [SealBreak]
   /// `nil` for a seal of which nothing can be read.
   package let list: SealList?
 
   /// How many files it lists; 0 where nothing of it can be read.
-  public var fileCount: Int { list?.count ?? 0 }
+  package var fileCount: Int { list?.count ?? 0 }
   /// Whether only who has the password could make it: then no change goes unseen. Otherwise accidents alone are seen.
-  public var isKeyed: Bool { list?.form == .keyed }
+  package var isKeyed: Bool { list?.form == .keyed }
 
   /// Reads the seal from a backup's stored parts.
   ///

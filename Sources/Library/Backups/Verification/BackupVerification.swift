@@ -1,5 +1,5 @@
 import Basics
-public import KeychainCrypto
+package import KeychainCrypto
 import KeychainFormats
 
 /// What checking a backup found out: every check that was made, every fault with its place, and what it comes to.
@@ -55,17 +55,17 @@ public struct BackupVerification: Sendable, Equatable {
   /// A check that was made.
   public struct Check: Sendable, Equatable {
     /// Which check it is.
-    public let id: CheckID
+    package let id: CheckID
     /// True where it found no fault.
-    public let isOK: Bool
+    package let isOK: Bool
     /// What was found, in a sentence. May hold the device's name, which is hostile.
-    public let detail: String
+    package let detail: String
   }
 
   /// A check that was not made, and why.
   public struct Unchecked: Sendable, Equatable {
     /// Which check it is.
-    public let id: CheckID
+    package let id: CheckID
     /// Why it was not made, in a sentence.
     public let reason: String
   }
@@ -300,28 +300,28 @@ extension BackupVerification {
   /// What was found of the listed files, by kind.
   public struct FileCounts: Sendable, Equatable {
     /// Files that the list names.
-    public var listed = 0
+    package var listed = 0
     /// Of these, those that are stored, or empty and need no payload.
-    public var present = 0
+    package var present = 0
     /// Of those that are present, empty ones without a payload.
-    public var unstored = 0
+    package var unstored = 0
     /// Those that are not present.
-    public var missing = 0
+    package var missing = 0
     /// Payloads that are stored and not listed.
-    public var surplus = 0
+    package var surplus = 0
     /// Files whose bytes have the digest that the list records.
-    public var digestsRight = 0
+    package var digestsRight = 0
     /// Files of which the list has none: a change in them cannot be seen.
-    public var withoutDigest = 0
+    package var withoutDigest = 0
     /// Encrypted files, that of the keychain apart, that end in their padding.
-    public var paddingRight = 0
+    package var paddingRight = 0
     /// Files that have another size than the list records, though nothing else is wrong with them.
-    public var otherSize = 0
+    package var otherSize = 0
     /// Files whose key needs the hardware of the device, so that nothing was read of them.
-    public var unread = 0
+    package var unread = 0
 
     /// Files in which a change could not be seen.
-    public var unproven: Int { withoutDigest + unread }
+    package var unproven: Int { withoutDigest + unread }
   }
 
   /// How the items of the keychain answered to every key at hand.
@@ -332,10 +332,10 @@ extension BackupVerification {
     /// bytes are right.
     public var deviceBound = 0
     /// Items that a key known to be right does not open, or that follow no format.
-    public var damaged = 0
+    package var damaged = 0
 
     /// The items of all three counts.
-    public var total: Int { readable + deviceBound + damaged }
+    package var total: Int { readable + deviceBound + damaged }
   }
 
   /// What the seal shows, as a clause: "2 files are not what was sealed". What the list of files misses too is left out;
@@ -357,7 +357,7 @@ extension BackupArchive {
   /// does not check it. Clauses for a sentence, such as "2 listed files are not stored"; none where nothing is wrong.
   ///
   /// - Parameter keys: As `fileList(with:)` takes them.
-  public func visibleLosses(with keys: ClassKeys) -> [String] {
+  package func visibleLosses(with keys: ClassKeys) -> [String] {
     do throws(BackupArchiveError) {
       let list = try fileList(with: keys)
       return try losses(listedIn: list, with: keys)

@@ -1,5 +1,5 @@
 import Basics
-public import KeychainCrypto
+package import KeychainCrypto
 import KeychainFormats
 
 /// Makes the checks of a `BackupVerification` one after the other.
@@ -257,7 +257,7 @@ extension BackupVerification {
   ///   - jobs: How many payloads are read at once; `nil` for one on each core. What is found is the same.
   ///   - progress: Told how far the reading of payloads is; where it answers `false` the whole ends with `.cancelled`.
   /// - Throws: Only where payloads cannot be listed, the cryptographic library fails, or `progress` ends it.
-  public init(
+  package init(
     _ archive: BackupArchive, keys: ClassKeys?, keybagFault: String? = nil, jobs: Int? = nil,
     progress: Progress = { _, _ in true }
   ) throws(ArchivedKeychainError) {
@@ -279,7 +279,7 @@ extension BackupVerification {
   }
 
   /// What there is to say of a backup that is too damaged to be opened at all.
-  public init(unopened error: BackupArchiveError, isQuick: Bool) {
+  package init(unopened error: BackupArchiveError, isQuick: Bool) {
     self.init(isQuick: isQuick)
     add(Fault(.structure, .structureDamaged, error.reason))
     conclude(.structure, error.reason)

@@ -1,15 +1,15 @@
-public import Basics
-public import KeychainCrypto
-public import KeychainFormats
+package import Basics
+package import KeychainCrypto
+package import KeychainFormats
 
 /// Writes a backup as a device would have: whole, or not at all.
 ///
 /// The same contents, keys, random source and destination format give the same bytes.
-public struct BackupWriter: Sendable {
+package struct BackupWriter: Sendable {
   private let placement: BackupPlacement
 
   /// Creates a writer to the real file system.
-  public init() { self.init(system: .real) }
+  package init() { self.init(system: .real) }
 
   package init(system: FileSystem) { placement = BackupPlacement(system: system) }
 
@@ -24,7 +24,7 @@ public struct BackupWriter: Sendable {
   /// - Throws: `.occupied` where something stands there that may not be replaced, `.noSpace` and `.unwritable` where the
   ///   system refuses, `.noTemporarySpace` where it gives no room for a large keychain meanwhile. After an error what
   ///   stood there before stands there still, and nothing else was left.
-  public func write(
+  package func write(
     _ contents: BackupContents, keys: ClassKeys, random: some RandomSource = SystemRandomSource(),
     to destination: ArchiveDestination, replace: Bool = false
   ) throws(BackupArchiveError) -> WrittenBackup {
@@ -36,16 +36,16 @@ public struct BackupWriter: Sendable {
 }
 
 /// What was written, and where.
-public struct WrittenBackup: Sendable, Equatable {
+package struct WrittenBackup: Sendable, Equatable {
   /// Where the backup now stands, which may be a directory inside of the one that was named; `nil` for a stream.
-  public let path: String?
+  package let path: String?
   /// Of the file or stream, or of all files in the directory.
-  public let byteCount: Int64
+  package let byteCount: Int64
   /// Whether the disk confirmed that it keeps the backup's name too, so that a power cut cannot take it; never so for a
   /// stream.
-  public let isDurable: Bool
+  package let isDurable: Bool
   /// A replaced backup that could not be removed, by its path.
-  public let leftover: String?
+  package let leftover: String?
 }
 
 /// Turns contents into the files of a backup, encrypted where it has a password. A large one is kept in a temporary file.
@@ -183,29 +183,29 @@ struct BackupAssembly {
 }
 
 /// What goes into a backup that is about to be written.
-public struct BackupContents: Sendable {
+package struct BackupContents: Sendable {
   /// Its identifier is needed: it names the backup's directory.
-  public var device: BackupDevice
+  package var device: BackupDevice
   /// When the backup is made; it stands in the manifest and in every file's record.
-  public var date: KeychainDate
+  package var date: KeychainDate
   /// Goes into the backup as it is; the class keys that `BackupWriter` is given have to be this bag's.
-  public var keybag: Keybag
+  package var keybag: Keybag
   /// Whether it has a password; the manifest and the files' form follow from it.
-  public var isEncrypted: Bool
+  package var isEncrypted: Bool
   /// Whether the device has a passcode, which the manifest says.
-  public var wasPasscodeSet: Bool
+  package var wasPasscodeSet: Bool
   /// The keychain, its items sealed under the keybag.
-  public var keychain: SealedKeychain
+  package var keychain: SealedKeychain
   /// Bundle identifiers of the apps on the device.
-  public var applications: [String]
+  package var applications: [String]
 
   /// The keychain file's property list, in memory.
   ///
   /// - Throws: As `SealedKeychain.bytes()`.
-  public var keychainFile: [UInt8] { get throws(BackupArchiveError) { try keychain.bytes() } }
+  package var keychainFile: [UInt8] { get throws(BackupArchiveError) { try keychain.bytes() } }
 
   /// Creates the contents of one backup.
-  public init(
+  package init(
     device: BackupDevice, date: KeychainDate, keybag: Keybag, isEncrypted: Bool, wasPasscodeSet: Bool,
     keychain: SealedKeychain, applications: [String] = []
   ) {
@@ -219,7 +219,7 @@ public struct BackupContents: Sendable {
   }
 
   /// The same with the keychain file's property list, its items sealed under the keybag.
-  public init(
+  package init(
     device: BackupDevice, date: KeychainDate, keybag: Keybag, isEncrypted: Bool, wasPasscodeSet: Bool,
     keychainFile: [UInt8], applications: [String] = []
   ) {

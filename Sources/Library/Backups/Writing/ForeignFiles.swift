@@ -11,7 +11,7 @@ extension BackupDirectory {
   ///   - limit: How many to name at most.
   /// - Returns: Paths in the directory, in order.
   /// - Throws: `.notFound` and `.unreadable`.
-  public static func foreignFiles(
+  package static func foreignFiles(
     in path: String, atMost limit: Int = 10
   ) throws(BackupArchiveError) -> [String] {
     let system = FileSystem.real
@@ -57,9 +57,9 @@ extension FileSystem {
 
 /// What a run that was killed left beside a backup: the part of a new one that it had written, or the old one that it
 /// had replaced and not removed yet.
-public struct BackupLeftover: Sendable, Hashable {
+package struct BackupLeftover: Sendable, Hashable {
   /// As far as that can be told without reading it whole.
-  public enum Content: Sendable {
+  package enum Content: Sendable {
     /// The files of the backup, for everybody to read.
     case plain
     /// Its manifest says that it has a password.
@@ -69,11 +69,11 @@ public struct BackupLeftover: Sendable, Hashable {
   }
 
   /// Where it stands.
-  public let path: String
+  package let path: String
   /// Whether what it holds is for everybody to read.
-  public let content: Content
+  package let content: Content
   /// Whether the next write of the backup removes it. A backup that was put aside by its name is not removed.
-  public let isRemovedByNextWrite: Bool
+  package let isRemovedByNextWrite: Bool
 
   /// A leftover in one file is opened up to this size.
   static let maximumOpenedByteCount: Int64 = 16 << 20
@@ -81,7 +81,7 @@ public struct BackupLeftover: Sendable, Hashable {
   /// All beside a backup, by name: of this user, and of no run that is still at work. What cannot be read is passed over.
   ///
   /// - Parameter path: The backup's, without links: they stand beside it.
-  public static func all(beside path: String) -> [BackupLeftover] { all(beside: path, system: .real) }
+  package static func all(beside path: String) -> [BackupLeftover] { all(beside: path, system: .real) }
 
   static func all(beside path: String, system: FileSystem) -> [BackupLeftover] {
     guard let place = PlacePath(path) else { return [] }

@@ -3,7 +3,7 @@ package import KeychainFormats
 
 /// The keychain of a backup that is about to be written, its items sealed: the file itself, or items that lie outside of
 /// memory until it is written.
-public struct SealedKeychain: Sendable {
+package struct SealedKeychain: Sendable {
   private let form: Form
 
   private enum Form {
@@ -15,7 +15,7 @@ public struct SealedKeychain: Sendable {
   /// Takes a keychain file as it is.
   ///
   /// - Parameter file: A property list, its items sealed under the backup's keybag.
-  public init(_ file: [UInt8]) { form = .file(file) }
+  package init(_ file: [UInt8]) { form = .file(file) }
 
   init(_ writer: KeychainFileWriter, reading stored: StoredBytes) { form = .items(writer, stored) }
 
@@ -30,7 +30,7 @@ public struct SealedKeychain: Sendable {
   /// The file, in memory.
   ///
   /// - Throws: As writing it does.
-  public func bytes() throws(BackupArchiveError) -> [UInt8] {
+  package func bytes() throws(BackupArchiveError) -> [UInt8] {
     if case .file(let bytes) = form { return bytes }
     var bytes: [UInt8] = []
     bytes.reserveCapacity(leastByteCount)

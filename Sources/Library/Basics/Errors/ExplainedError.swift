@@ -46,7 +46,7 @@ public struct ErrorMeaning: Sendable, Hashable {
   public var advice: String { remedy.sentence }
 
   /// Creates the description of one kind of error.
-  public init(_ category: ErrorCategory, _ summary: String, advice remedy: Remedy) {
+  package init(_ category: ErrorCategory, _ summary: String, advice remedy: Remedy) {
     self.category = category
     self.summary = summary
     self.remedy = remedy

@@ -4,23 +4,23 @@
 /// near 2001, and rewriting an item must not change it. Equality and hashing use only the seconds.
 public struct KeychainDate: Sendable, Hashable, Comparable {
   /// The seconds since 2001-01-01T00:00:00Z, fractions included, as in Foundation.
-  public let secondsSinceReferenceDate: Double
+  package let secondsSinceReferenceDate: Double
   /// The GeneralizedTime text from which the date was decoded, or `nil`.
-  public let encodedText: String?
+  package let encodedText: String?
 
   /// Creates a date from a number of seconds since 2001-01-01T00:00:00Z.
-  public init(secondsSinceReferenceDate: Double, encodedText: String? = nil) {
+  package init(secondsSinceReferenceDate: Double, encodedText: String? = nil) {
     self.secondsSinceReferenceDate = secondsSinceReferenceDate
     self.encodedText = encodedText
   }
 
   /// 2001-01-01T00:00:00Z, the default for dates that are not set.
-  public static let reference = KeychainDate(secondsSinceReferenceDate: 0)
+  package static let reference = KeychainDate(secondsSinceReferenceDate: 0)
   /// The seconds between the Unix epoch and 2001-01-01T00:00:00Z.
   static let unixEpochOffset: Double = 978_307_200
 
   /// Creates a date from a Unix time in seconds.
-  public init(secondsSince1970: Double) {
+  package init(secondsSince1970: Double) {
     self.init(secondsSinceReferenceDate: secondsSince1970 - Self.unixEpochOffset)
   }
 
@@ -28,7 +28,7 @@ public struct KeychainDate: Sendable, Hashable, Comparable {
   ///
   /// The epoch is subtracted as an integer and the seconds are rounded once. The date's text therefore has at most six
   /// decimal places, like dates that iPhones write.
-  public init(microsecondsSince1970: Int64) {
+  package init(microsecondsSince1970: Int64) {
     let (difference, overflow) = microsecondsSince1970.subtractingReportingOverflow(
       Int64(Self.unixEpochOffset) * 1_000_000)
     self.init(secondsSinceReferenceDate: Double(overflow ? Int64.min : difference) / 1_000_000)
@@ -43,7 +43,7 @@ public struct KeychainDate: Sendable, Hashable, Comparable {
   }
 
   /// The Unix time in seconds.
-  public var secondsSince1970: Double { secondsSinceReferenceDate + Self.unixEpochOffset }
+  package var secondsSince1970: Double { secondsSinceReferenceDate + Self.unixEpochOffset }
 
   public static func == (left: Self, right: Self) -> Bool {
     left.secondsSinceReferenceDate == right.secondsSinceReferenceDate

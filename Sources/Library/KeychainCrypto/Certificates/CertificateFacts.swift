@@ -1,53 +1,53 @@
-public import Basics
+package import Basics
 import KeychainFormats
 
 /// The attributes that a keychain stores for an X.509 certificate, with the certificate itself.
-public struct CertificateFacts: Sendable, Hashable {
+package struct CertificateFacts: Sendable, Hashable {
   /// The certificate in DER.
-  public let der: [UInt8]
+  package let der: [UInt8]
   /// The version, 1 to 3, for `kSecAttrCertificateType`.
-  public let version: Int
+  package let version: Int
   /// The contents of the subject's Name without its outer tag and length, with each PrintableString in upper case and
   /// with single blanks, like the contents of `SecCertificateCopyNormalizedSubjectSequence`. Empty if the subject is.
-  public let subject: [UInt8]
+  package let subject: [UInt8]
   /// The contents of the issuer's Name, normalized in the same way.
-  public let issuer: [UInt8]
+  package let issuer: [UInt8]
   /// The contents of the serial number's INTEGER, including a leading zero.
-  public let serialNumber: [UInt8]
+  package let serialNumber: [UInt8]
   /// The subject key identifier from the certificate's extension, or `nil` if there is none.
-  public let subjectKeyID: [UInt8]?
+  package let subjectKeyID: [UInt8]?
   /// The SHA-1 of the public key without its algorithm, 20 bytes: of PKCS#1 or 04‖X‖Y. It equals the `klbl` of the key.
-  public let publicKeyHash: [UInt8]
+  package let publicKeyHash: [UInt8]
   /// The algorithm and size of the public key, or `nil` if keychains do not store such a key, such as Ed25519.
-  public let publicKey: PublicKey?
+  package let publicKey: PublicKey?
   /// The subject's common name, or else its unit, its organization or its first text; `nil` if there is none. Untrusted
   /// text.
-  public let subjectSummary: String?
+  package let subjectSummary: String?
 
   /// The algorithm and the size of a certificate's public key.
-  public struct PublicKey: Sendable, Hashable {
+  package struct PublicKey: Sendable, Hashable {
     /// RSA, or the curve.
-    public let algorithm: KeyMaterial.Algorithm
+    package let algorithm: KeyMaterial.Algorithm
     /// The size in bits, as in `kSecAttrKeySizeInBits`.
-    public let sizeInBits: Int
+    package let sizeInBits: Int
   }
 
   /// The most bytes of a certificate; real ones have a few thousand.
-  public static let maximumByteCount = 262_144
+  package static let maximumByteCount = 262_144
   /// The most bytes of a serial number. Apple `SecCertificate.c` (`SecCertificateParse`); RFC 5280 allows 20.
-  public static let maximumSerialNumberByteCount = 37
+  package static let maximumSerialNumberByteCount = 37
 
   /// Reads a certificate in DER.
   ///
   /// - Throws: `.malformed`; `.overLimit`; `.unsupported` for a version that X.509 does not have.
-  public init(der: [UInt8]) throws(MaterialError) {
+  package init(der: [UInt8]) throws(MaterialError) {
     self = try der.withRawBytes { (bytes) throws(MaterialError) in try CertificateFacts(bytes) }
   }
 
   /// Reads the certificates in a file: one in DER, or any number in PEM, where other blocks are ignored.
   ///
   /// - Throws: `.unexpectedKind` if there are none; `.malformed`, `.overLimit` or `.unsupported` for a bad one.
-  public static func all(in file: UnsafeRawBufferPointer) throws(MaterialError) -> [CertificateFacts] {
+  package static func all(in file: UnsafeRawBufferPointer) throws(MaterialError) -> [CertificateFacts] {
     guard file.count <= maximumByteCount else { throw overLimit(file.count) }
     if file.first == ASN1Cursor.Tag.sequence.rawValue { return [try CertificateFacts(file)] }
     guard let text = try PEM(file) else { throw MaterialError(.malformed, "it is not PEM or DER") }
@@ -65,17 +65,17 @@ public struct CertificateFacts: Sendable, Hashable {
   /// Reads the certificates in a file, like `all(in:)` for a buffer.
   ///
   /// - Throws: `.unexpectedKind` if there are none; `.malformed`, `.overLimit` or `.unsupported` for a bad one.
-  public static func all(in file: [UInt8]) throws(MaterialError) -> [CertificateFacts] {
+  package static func all(in file: [UInt8]) throws(MaterialError) -> [CertificateFacts] {
     try file.withRawBytes { (bytes) throws(MaterialError) in try all(in: bytes) }
   }
 
   /// Reads the certificates in a file that may also contain a private key.
-  public static func all(in file: SensitiveBytes) throws(MaterialError) -> [CertificateFacts] {
+  package static func all(in file: SensitiveBytes) throws(MaterialError) -> [CertificateFacts] {
     try file.withBytes { (bytes) throws(MaterialError) in try all(in: bytes) }
   }
 
   /// Reads a certificate in DER, or the first one in a PEM file.
-  public init(pemOrDER file: [UInt8]) throws(MaterialError) {
+  package init(pemOrDER file: [UInt8]) throws(MaterialError) {
     self = try Self.all(in: file)[0]
   }
 
@@ -108,7 +108,7 @@ public struct CertificateFacts: Sendable, Hashable {
   }
 
   /// The public key as a keychain stores it, or `nil` if keychains do not store such a key.
-  public var publicKeyMaterial: KeyMaterial? {
+  package var publicKeyMaterial: KeyMaterial? {
     get throws(MaterialError) {
       let info = try der.withRawBytes { (bytes) throws(MaterialError) in
         try X509Certificate(der: bytes).publicKeyInfo()
@@ -159,14 +159,14 @@ public struct CertificateFacts: Sendable, Hashable {
 extension CertificateFacts {
   /// The e-mail addresses in the subject and the alternative names, without duplicates. Untrusted text; empty if they
   /// cannot be read.
-  public var emailAddresses: [String] {
+  package var emailAddresses: [String] {
     let found = try? der.withRawBytes { (bytes) throws(MaterialError) in try X509Certificate(der: bytes).emailAddresses
     }
     return found ?? []
   }
 
   /// The last common name of the subject, or `nil` if there is none. Untrusted text.
-  public var commonName: String? {
+  package var commonName: String? {
     let found = try? der.withRawBytes { (bytes) throws(MaterialError) in
       try X509Certificate(der: bytes).subject().withRawBytes { (name) throws(MaterialError) in
         try DistinguishedName(name).commonName

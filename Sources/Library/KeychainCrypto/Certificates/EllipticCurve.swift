@@ -3,7 +3,7 @@ internal import COpenSSL
 internal import KeychainFormats
 
 /// The NIST curves of keys that a keychain stores (SEC 2; FIPS 186-4, D.1.2).
-public enum EllipticCurve: Int, Sendable, CaseIterable, Hashable {
+package enum EllipticCurve: Int, Sendable, CaseIterable, Hashable {
   /// NIST P-256 (secp256r1), with coordinates of 32 bytes.
   case p256 = 256
   /// NIST P-384 (secp384r1), with coordinates of 48 bytes.
@@ -12,7 +12,7 @@ public enum EllipticCurve: Int, Sendable, CaseIterable, Hashable {
   case p521 = 521
 
   /// The size in bits, as in `kSecAttrKeySizeInBits`.
-  public var sizeInBits: Int { rawValue }
+  package var sizeInBits: Int { rawValue }
 
   /// The size of a coordinate or a private number, in bytes.
   var coordinateSize: Int { (rawValue + 7) / 8 }

@@ -1,4 +1,4 @@
-public import Basics
+package import Basics
 import COpenSSL
 import KeychainFormats
 
@@ -9,7 +9,7 @@ extension KeyMaterial {
   /// be a public key of P-384 or a private key of P-256; the one whose point is on its curve is used.
   /// - Throws: `.encrypted` for an encrypted key; `.unexpectedKind` if the file does not contain exactly one key;
   ///   `.unsupported`, `.mismatch`, `.malformed` or `.overLimit` for a bad key.
-  public init(parsing bytes: UnsafeRawBufferPointer) throws(MaterialError) {
+  package init(parsing bytes: UnsafeRawBufferPointer) throws(MaterialError) {
     guard bytes.count <= Self.maximumByteCount else {
       throw MaterialError(.overLimit, "it has \(bytes.count) bytes; the limit is \(Self.maximumByteCount)")
     }
@@ -27,14 +27,14 @@ extension KeyMaterial {
   /// Reads a key from bytes that are wiped by their last owner: PEM, DER, or as a keychain stores it.
   ///
   /// - Throws: `.malformed`, `.encrypted`, `.unexpectedKind`, `.unsupported`, `.overLimit` or `.mismatch`.
-  public init(parsing bytes: SensitiveBytes) throws(MaterialError) {
+  package init(parsing bytes: SensitiveBytes) throws(MaterialError) {
     self = try bytes.withBytes { (buffer) throws(MaterialError) in try KeyMaterial(parsing: buffer) }
   }
 
   /// Reads a key of a known type as a keychain stores it.
   ///
   /// - Throws: `.malformed` if the bytes are not such a key; `.unsupported`, `.mismatch` or `.overLimit`.
-  public init(
+  package init(
     externalRepresentation bytes: UnsafeRawBufferPointer, keyType: KeyType, half: Half
   ) throws(MaterialError) {
     guard bytes.count <= Self.maximumByteCount else {
@@ -238,7 +238,7 @@ extension KeyMaterial {
   /// 5280, 4.1.2.7).
   ///
   /// - Throws: `.failed` if OpenSSL rejects the key.
-  public var pem: SensitiveBytes {
+  package var pem: SensitiveBytes {
     get throws(MaterialError) {
       switch half {
       case .publicKey: return publicKeyInfo.withRawBytes { PEM.encode("PUBLIC KEY", $0) }
@@ -301,7 +301,7 @@ extension KeyMaterial {
 
 extension CertificateFacts {
   /// The certificate in PEM for other programs.
-  public var pem: SensitiveBytes { der.withRawBytes { PEM.encode("CERTIFICATE", $0) } }
+  package var pem: SensitiveBytes { der.withRawBytes { PEM.encode("CERTIFICATE", $0) } }
 }
 
 /// A key of OpenSSL, wiped when it is destroyed.

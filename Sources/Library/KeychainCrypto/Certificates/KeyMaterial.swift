@@ -1,4 +1,4 @@
-public import Basics
+package import Basics
 import COpenSSL
 import KeychainFormats
 
@@ -6,16 +6,16 @@ import KeychainFormats
 ///
 /// RSA keys are PKCS#1. Keys on a curve are 04‖X‖Y, followed by K for a private key. These are the bytes of
 /// `SecKeyCopyExternalRepresentation`. Source: Apple `SecRSAKey.c`, `SecECKey.m`.
-public struct KeyMaterial: Sendable {
+package struct KeyMaterial: Sendable {
   /// The algorithm of a key, with its curve if it has one.
-  public enum Algorithm: Sendable, Hashable {
+  package enum Algorithm: Sendable, Hashable {
     /// RSA; the modulus determines the size.
     case rsa
     /// A key on one of the curves that keychains support.
     case ellipticCurve(EllipticCurve)
 
     /// The type of key, which `kSecAttrKeyType` contains as text: 42 and 73.
-    public var keyType: KeyType {
+    package var keyType: KeyType {
       switch self {
       case .rsa: .rsa
       case .ellipticCurve: .ellipticCurve
@@ -24,7 +24,7 @@ public struct KeyMaterial: Sendable {
   }
 
   /// The values of `kSecAttrKeyType`. Source: Apple `SecItemConstants.c`.
-  public enum KeyType: Int64, Sendable, CaseIterable {
+  package enum KeyType: Int64, Sendable, CaseIterable {
     /// `kSecAttrKeyTypeRSA`.
     case rsa = 42
     /// `kSecAttrKeyTypeECSECPrimeRandom`.
@@ -32,7 +32,7 @@ public struct KeyMaterial: Sendable {
   }
 
   /// The values of `kSecAttrKeyClass` for the keys of a pair.
-  public enum Half: Int64, Sendable, CaseIterable {
+  package enum Half: Int64, Sendable, CaseIterable {
     /// `kSecAttrKeyClassPublic`.
     case publicKey = 0
     /// `kSecAttrKeyClassPrivate`.
@@ -40,20 +40,20 @@ public struct KeyMaterial: Sendable {
   }
 
   /// The algorithm.
-  public let algorithm: Algorithm
+  package let algorithm: Algorithm
   /// Whether this is the public or the private key of the pair.
-  public let half: Half
+  package let half: Half
   /// The bytes that the keychain stores; secret for a private key.
-  public let externalRepresentation: SensitiveBytes
+  package let externalRepresentation: SensitiveBytes
   /// The DER of an RSAPublicKey, or 04‖X‖Y.
-  public let publicKey: [UInt8]
+  package let publicKey: [UInt8]
   /// The size for `kSecAttrKeySizeInBits`; an RSA modulus counts in whole bytes.
-  public let sizeInBits: Int
+  package let sizeInBits: Int
   /// The SHA-1 of the public key, 20 bytes: the `klbl` of both keys and the `pkhh` of their certificates.
-  public let applicationLabel: [UInt8]
+  package let applicationLabel: [UInt8]
 
   /// The most bytes of a file; the largest RSA key has a fifth of them.
-  public static let maximumByteCount = 65_536
+  package static let maximumByteCount = 65_536
 
   private init(
     _ algorithm: Algorithm, _ half: Half, publicKey: [UInt8], sizeInBits: Int, representation: SensitiveBytes
@@ -115,7 +115,7 @@ public struct KeyMaterial: Sendable {
   }
 
   /// The public key of the pair.
-  public var publicHalf: KeyMaterial {
+  package var publicHalf: KeyMaterial {
     get throws(MaterialError) {
       guard half == .privateKey else { return self }
       return try KeyMaterial(
@@ -127,13 +127,13 @@ public struct KeyMaterial: Sendable {
 
 extension KeyMaterial {
   /// The sizes of RSA keys that can be generated, in bits. Source: Apple `SecKey.h` (`SecKeySizes`).
-  public static let generatedRSASizes = 1024...4096
+  package static let generatedRSASizes = 1024...4096
 
   /// Generates a private key on a curve: a random number below the curve's order, drawn again if necessary (FIPS 186-4,
   /// B.4.2).
   ///
   /// - Throws: `.failed` if no random bytes are available.
-  public static func generate(
+  package static func generate(
     on curve: EllipticCurve, random: some RandomSource = SystemRandomSource()
   ) throws(MaterialError) -> KeyMaterial {
     let size = curve.coordinateSize
@@ -163,7 +163,7 @@ extension KeyMaterial {
   /// Generates a private RSA key with the exponent 65537. OpenSSL's own generator draws the primes.
   ///
   /// - Throws: `.overLimit` if the size is not in `generatedRSASizes` or not a multiple of 8.
-  public static func generateRSA(sizeInBits: Int) throws(MaterialError) -> KeyMaterial {
+  package static func generateRSA(sizeInBits: Int) throws(MaterialError) -> KeyMaterial {
     guard generatedRSASizes.contains(sizeInBits), sizeInBits.isMultiple(of: 8), let size = Int32(exactly: sizeInBits)
     else {
       throw MaterialError(

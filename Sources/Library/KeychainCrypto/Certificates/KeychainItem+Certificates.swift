@@ -1,12 +1,12 @@
 import Basics
-public import KeychainFormats
+package import KeychainFormats
 
 extension KeychainItem {
   /// Creates an item like that of an added `SecCertificate`: the certificate's attributes, its bytes as the secret, and
   /// the subject's summary as the label. The caller sets the access group, protection and dates.
   ///
   /// Source: Apple `SecCertificate.c` (`SecCertificateCopyAttributeDictionary`), `SecItem.m` (the label).
-  public init(_ certificate: CertificateFacts) {
+  package init(_ certificate: CertificateFacts) {
     self.init(kind: .certificate)
     self[.certificateType] = .integer(Int64(certificate.version))
     self[.certificateEncoding] = .integer(CertificateFacts.encodingDER)
@@ -24,7 +24,7 @@ extension KeychainItem {
   ///
   /// Unlike Apple's items, public keys are not marked as private, because the join for identities would match them.
   /// Source: Apple `SecKey.m` (`SecKeyCopyAttributeDictionaryWithLocalKey`).
-  public init(_ key: KeyMaterial) {
+  package init(_ key: KeyMaterial) {
     self.init(kind: .key)
     let isPrivate = key.half == .privateKey
     let whenPrivate: PropertyValue = .integer(isPrivate ? 1 : 0)
@@ -43,7 +43,7 @@ extension KeychainItem {
 
   /// Returns whether a certificate and a private key form an identity: the hash of the certificate's public key equals
   /// the key's label. Source: Apple `SecItemServer.c` (the join of `keys` and `cert`).
-  public func isIdentity(with key: KeychainItem) -> Bool {
+  package func isIdentity(with key: KeychainItem) -> Bool {
     guard kind == .certificate, key.kind == .key, key[.isPrivate]?.integerValue == 1,
       let hash = self[.publicKeyHash]?.dataValue, !hash.isEmpty
     else { return false }

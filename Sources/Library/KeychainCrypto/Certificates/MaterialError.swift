@@ -1,10 +1,10 @@
-public import Basics
+package import Basics
 import KeychainFormats
 
 /// An error in a certificate or key. It contains no bytes of a key.
-public struct MaterialError: ExplainedError, Equatable {
+package struct MaterialError: ExplainedError, Equatable {
   /// The kinds of errors.
-  public enum Code: String, Sendable {
+  package enum Code: String, Sendable {
     /// The bytes follow none of the supported formats, or end too early.
     case malformed
     /// The private key is encrypted with a password.
@@ -24,18 +24,18 @@ public struct MaterialError: ExplainedError, Equatable {
   }
 
   /// The kind of error.
-  public let code: Code
+  package let code: Code
   /// The reason, which contains no bytes of a key.
-  public let reason: String
+  package let reason: String
 
   /// Creates an error with a code and a reason.
-  public init(_ code: Code, _ reason: String) {
+  package init(_ code: Code, _ reason: String) {
     self.code = code
     self.reason = reason
   }
 
   /// A description and a suggestion for each code.
-  public var meaning: ErrorMeaning {
+  package var meaning: ErrorMeaning {
     switch code {
     case .malformed: .init(.damaged, "this is not a certificate or key", advice: "a certificate or key in PEM or DER")
     case .encrypted: .init(.refused, "the private key is encrypted", advice: "decrypt it first: openssl pkey -in FILE")

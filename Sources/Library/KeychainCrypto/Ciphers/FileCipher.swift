@@ -5,17 +5,17 @@ import KeychainFormats
 /// check.
 ///
 /// Changed bits are not detected here. Source: Apple Platform Security, "Keychain and file backup"; readers of backups.
-public enum FileCipher {
+package enum FileCipher {
   static let blockSize = 16
   private static let portionByteCount = 262_144
   static let zeroVector = [UInt8](repeating: 0, count: blockSize)
 
   /// The result of a decryption.
-  public struct Decrypted: Sendable, Equatable {
+  package struct Decrypted: Sendable, Equatable {
     /// The plaintext without its padding, or all of it if the padding is invalid.
-    public var bytes: [UInt8]
+    package var bytes: [UInt8]
     /// Whether the padding is valid. Otherwise the file is damaged, was encrypted with another key, or was not padded.
-    public var hasValidPadding: Bool
+    package var hasValidPadding: Bool
   }
 
   /// Encrypts and pads a whole file.
@@ -23,7 +23,7 @@ public enum FileCipher {
   /// - Parameters:
   ///   - bytes: The plaintext, of any length.
   ///   - key: 32 bytes.
-  public static func encrypt(_ bytes: [UInt8], key: borrowing Secret) throws(DataProtectionError) -> [UInt8] {
+  package static func encrypt(_ bytes: [UInt8], key: borrowing Secret) throws(DataProtectionError) -> [UInt8] {
     let encryptor = try FileEncryptor(key: key)
     var result = try encryptor.update(bytes)
     result.append(contentsOf: try encryptor.finish())
@@ -33,7 +33,7 @@ public enum FileCipher {
   /// Decrypts a whole file and removes its padding.
   ///
   /// - Throws: `.malformed` if the length is zero or not a multiple of 16.
-  public static func decrypt(_ bytes: [UInt8], key: borrowing Secret) throws(DataProtectionError) -> Decrypted {
+  package static func decrypt(_ bytes: [UInt8], key: borrowing Secret) throws(DataProtectionError) -> Decrypted {
     let decryptor = try FileDecryptor(key: key)
     var result: [UInt8] = []
     result.reserveCapacity(bytes.count)
@@ -50,7 +50,7 @@ public enum FileCipher {
   }
 
   /// Returns the encrypted size of a file with `count` bytes, or `nil` if it does not fit into 64 bits.
-  public static func encryptedSize(of count: UInt64) -> UInt64? {
+  package static func encryptedSize(of count: UInt64) -> UInt64? {
     let (size, overflow) = (count / UInt64(blockSize)).addingReportingOverflow(1)
     let (bytes, wraps) = size.multipliedReportingOverflow(by: UInt64(blockSize))
     return overflow || wraps ? nil : bytes
@@ -58,47 +58,47 @@ public enum FileCipher {
 }
 
 /// Encrypts a file in portions of any size. Not to be used from two threads at once.
-public final class FileEncryptor {
+package final class FileEncryptor {
   private let blocks: BlockStream
 
   /// Creates an encryptor at the start of a file.
   ///
   /// - Parameter key: 32 bytes.
-  public init(key: borrowing Secret) throws(DataProtectionError) { blocks = try BlockStream(.encrypt, key: key) }
+  package init(key: borrowing Secret) throws(DataProtectionError) { blocks = try BlockStream(.encrypt, key: key) }
 
   /// Returns the ciphertext of all whole blocks so far.
-  public func update(_ bytes: UnsafeRawBufferPointer) throws(DataProtectionError) -> [UInt8] {
+  package func update(_ bytes: UnsafeRawBufferPointer) throws(DataProtectionError) -> [UInt8] {
     try blocks.transform(bytes, holdingBackLastBlock: false)
   }
 
   /// Returns the ciphertext of all whole blocks so far.
-  public func update(_ bytes: [UInt8]) throws(DataProtectionError) -> [UInt8] {
+  package func update(_ bytes: [UInt8]) throws(DataProtectionError) -> [UInt8] {
     try bytes.withRawBytes { (buffer) throws(DataProtectionError) in try update(buffer) }
   }
 
   /// Returns the last block with its padding. No further call is allowed.
-  public func finish() throws(DataProtectionError) -> [UInt8] {
+  package func finish() throws(DataProtectionError) -> [UInt8] {
     let padding = FileCipher.blockSize - blocks.pendingCount
     return try update([UInt8](repeating: UInt8(padding), count: padding))
   }
 }
 
 /// Decrypts a file in portions of any size. Not to be used from two threads at once.
-public final class FileDecryptor {
+package final class FileDecryptor {
   private let blocks: BlockStream
 
   /// Creates a decryptor at the start of a file.
   ///
   /// - Parameter key: 32 bytes.
-  public init(key: borrowing Secret) throws(DataProtectionError) { blocks = try BlockStream(.decrypt, key: key) }
+  package init(key: borrowing Secret) throws(DataProtectionError) { blocks = try BlockStream(.decrypt, key: key) }
 
   /// Returns the plaintext of all blocks so far except the last one, which is kept for `finish()`.
-  public func update(_ bytes: UnsafeRawBufferPointer) throws(DataProtectionError) -> [UInt8] {
+  package func update(_ bytes: UnsafeRawBufferPointer) throws(DataProtectionError) -> [UInt8] {
     try blocks.transform(bytes, holdingBackLastBlock: true)
   }
 
   /// Returns the plaintext of all blocks so far except the last one.
-  public func update(_ bytes: [UInt8]) throws(DataProtectionError) -> [UInt8] {
+  package func update(_ bytes: [UInt8]) throws(DataProtectionError) -> [UInt8] {
     try bytes.withRawBytes { (buffer) throws(DataProtectionError) in try update(buffer) }
   }
 
@@ -110,7 +110,7 @@ public final class FileDecryptor {
   /// Returns the remaining plaintext, and whether it ended with valid padding.
   ///
   /// - Throws: `.malformed` if the length of the file is zero or not a multiple of 16.
-  public func finish() throws(DataProtectionError) -> FileCipher.Decrypted {
+  package func finish() throws(DataProtectionError) -> FileCipher.Decrypted {
     guard blocks.pendingCount == FileCipher.blockSize else {
       throw DataProtectionError(.malformed, "its length is zero or not a multiple of \(FileCipher.blockSize) bytes")
     }

@@ -6,7 +6,7 @@ import KeychainFormats
 /// It is derived from the password in one step: the first 16 bytes of the SHA-1 of the password and a salt in the
 /// manifest.
 /// Source: dinosec/iphone-dataprotection, pull request 30, which reads backups of iOS 10.0.2.
-public final class RecordKey: Sendable {
+package final class RecordKey: Sendable {
   private let secret: Secret
 
   private static let byteCount = 16
@@ -19,7 +19,7 @@ public final class RecordKey: Sendable {
   ///   - password: The password in the Unicode form that unlocks the backup's keybag.
   ///   - salt: The salt in the manifest.
   /// - Throws: `.cryptoFailed`.
-  public init(password: borrowing Secret, salt: [UInt8]) throws(DataProtectionError) {
+  package init(password: borrowing Secret, salt: [UInt8]) throws(DataProtectionError) {
     let joined = password.withBytes { bytes in
       Secret(count: bytes.count + salt.count) { target in
         target.copyMemory(from: bytes)
@@ -39,7 +39,7 @@ public final class RecordKey: Sendable {
   /// - Parameter sealed: The encrypted bytes, without base64.
   /// - Throws: `.malformed` if the length is zero or not a multiple of 16, or if the padding is invalid because the
   ///   record is damaged or was encrypted with another key.
-  public func open(_ sealed: [UInt8]) throws(DataProtectionError) -> [UInt8] {
+  package func open(_ sealed: [UInt8]) throws(DataProtectionError) -> [UInt8] {
     let size = FileCipher.blockSize
     guard !sealed.isEmpty, sealed.count.isMultiple(of: size) else {
       throw DataProtectionError(.malformed, "its \(sealed.count) bytes are not a multiple of \(size)")

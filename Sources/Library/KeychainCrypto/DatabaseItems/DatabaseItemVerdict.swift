@@ -1,8 +1,8 @@
 import Basics
-public import KeychainFormats
+package import KeychainFormats
 
 /// The result of decrypting a database item. The raw value is the identifier in machine-readable output.
-public enum DatabaseItemVerdict: String, Sendable, CaseIterable, Hashable {
+package enum DatabaseItemVerdict: String, Sendable, CaseIterable, Hashable {
   /// The attributes and the secret were decrypted.
   case open = "ok"
   /// The version is not supported.
@@ -20,9 +20,9 @@ public enum DatabaseItemVerdict: String, Sendable, CaseIterable, Hashable {
 }
 
 /// A reason why a database item or its secret cannot be decrypted: the first one, in the order of `Place`.
-public struct DatabaseItemFault: Error, Sendable, Equatable {
+package struct DatabaseItemFault: Error, Sendable, Equatable {
   /// The steps of decrypting an item, in order.
-  public enum Place: String, Sendable, CaseIterable, Hashable {
+  package enum Place: String, Sendable, CaseIterable, Hashable {
     /// The version word.
     case version
     /// The messages around the boxes, including the class.
@@ -56,11 +56,11 @@ public struct DatabaseItemFault: Error, Sendable, Equatable {
   }
 
   /// The result for the item; never `.open`.
-  public let verdict: DatabaseItemVerdict
+  package let verdict: DatabaseItemVerdict
   /// The step that failed.
-  public let place: Place
+  package let place: Place
   /// The reason, which contains no value of the item.
-  public let reason: String
+  package let reason: String
 
   init(_ verdict: DatabaseItemVerdict, _ place: Place, _ reason: String) {
     self.verdict = verdict
@@ -74,9 +74,9 @@ public struct DatabaseItemFault: Error, Sendable, Equatable {
 }
 
 /// A database item after an attempt to decrypt it, which may have failed for some parts.
-public struct OpenedDatabaseItem: Sendable {
+package struct OpenedDatabaseItem: Sendable {
   /// The decrypted parts of an item.
-  public enum Content: Sendable {
+  package enum Content: Sendable {
     /// No part could be decrypted.
     case shut
     /// The attributes; the item lacks its secret.
@@ -86,7 +86,7 @@ public struct OpenedDatabaseItem: Sendable {
   }
 
   /// An unusual property of an item that can be decrypted.
-  public enum Finding: String, Sendable, CaseIterable, Hashable {
+  package enum Finding: String, Sendable, CaseIterable, Hashable {
     /// The digest differs from that of the content. Checked only if the secret was decrypted.
     case digestDiffers = "digest-differs"
     /// The class has a key generation although a Simulator's key store wrapped the keys, which never writes one.
@@ -96,21 +96,21 @@ public struct OpenedDatabaseItem: Sendable {
   }
 
   /// The decrypted parts, without the access control and the tamper check.
-  public internal(set) var content: Content = .shut
+  package internal(set) var content: Content = .shut
   /// The key class as stored in the item, including the key generation, or `nil` if it could not be read.
-  public internal(set) var keyClass: KeyClass?
+  package internal(set) var keyClass: KeyClass?
   /// The access control, or `nil` if the attributes could not be decrypted or the item's version has none.
-  public internal(set) var accessControl: ItemAccessControl?
+  package internal(set) var accessControl: ItemAccessControl?
   /// The reason why the item was not decrypted, or `nil` if it was.
-  public internal(set) var fault: DatabaseItemFault?
+  package internal(set) var fault: DatabaseItemFault?
   /// The unusual properties of the item.
-  public internal(set) var findings: Set<Finding> = []
+  package internal(set) var findings: Set<Finding> = []
 
   /// The result of decrypting the item.
-  public var verdict: DatabaseItemVerdict { fault?.verdict ?? .open }
+  package var verdict: DatabaseItemVerdict { fault?.verdict ?? .open }
 
   /// The decrypted item, or `nil` if its attributes could not be decrypted.
-  public var item: KeychainItem? {
+  package var item: KeychainItem? {
     switch content {
     case .shut: nil
     case .attributes(let item), .open(let item): item
@@ -118,5 +118,5 @@ public struct OpenedDatabaseItem: Sendable {
   }
 
   /// Whether the secret was decrypted.
-  public var isOpen: Bool { if case .open = content { true } else { false } }
+  package var isOpen: Bool { if case .open = content { true } else { false } }
 }

@@ -1,5 +1,5 @@
-public import Basics
-public import KeychainFormats
+package import Basics
+package import KeychainFormats
 
 extension AttributeCode {
   /// The text in both boxes that ties them together.
@@ -21,7 +21,7 @@ extension DatabaseKeys {
   ///   - kind: The kind of the item's table.
   ///   - secretKey: The key of the item's secret, 32 bytes, if it was unwrapped elsewhere.
   /// - Throws: An error that is not caused by the item.
-  public func open(
+  package func open(
     row bytes: [UInt8], kind: ItemKind, secretKey: SensitiveBytes? = nil
   ) throws(DataProtectionError) -> OpenedDatabaseItem {
     var opened = OpenedDatabaseItem()
@@ -45,7 +45,7 @@ extension DatabaseKeys {
   ///   - kind: The kind of the item's table.
   ///   - secretKey: The key of the item's secret, 32 bytes, if it was unwrapped elsewhere.
   /// - Throws: An error that is not caused by the item.
-  public func open(
+  package func open(
     _ blob: DatabaseItemBlob, kind: ItemKind, secretKey: SensitiveBytes? = nil
   ) throws(DataProtectionError) -> OpenedDatabaseItem {
     var opened = OpenedDatabaseItem()
@@ -272,7 +272,7 @@ struct DatabaseItemMaterial: ~Copyable {
 }
 
 /// The wrap of a new item's secret key.
-public enum DatabaseKeyWrapping: Sendable, Hashable {
+package enum DatabaseKeyWrapping: Sendable, Hashable {
   /// Not encrypted, as in a Simulator.
   case simulator(SimulatorKeyStore)
   /// Wrapped with the key of the item's class.
@@ -293,7 +293,7 @@ extension DatabaseKeys {
   /// - Throws: `.malformed` for an item without a protection class, with another class in its access control, or with a
   ///   value that DER cannot represent; `.noClassKey` or `.keyUnwrapFailed` if a key of the class is missing or cannot
   ///   be unwrapped.
-  public func seal(
+  package func seal(
     _ item: KeychainItem, accessControl: ItemAccessControl? = nil, version: DatabaseItemBlob.Version = .v8,
     wrapping: DatabaseKeyWrapping, random: some RandomSource = SystemRandomSource()
   ) throws(ItemSealError) -> DatabaseItemBlob {
@@ -352,7 +352,7 @@ extension DatabaseKeys {
   /// Wraps a key for the column `data` of the table `metadatakeys`, or the key of an item's secret.
   ///
   /// - Throws: `.noClassKey` if the key of the class is missing.
-  public func wrap(
+  package func wrap(
     _ key: borrowing Secret, for protection: ProtectionClass, _ wrapping: DatabaseKeyWrapping
   ) throws(ItemSealError) -> SensitiveBytes {
     do throws(ItemFault) {

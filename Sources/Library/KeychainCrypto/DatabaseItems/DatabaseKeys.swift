@@ -1,11 +1,11 @@
-public import Basics
-public import KeychainFormats
+package import Basics
+package import KeychainFormats
 
 /// The keys for a database's items: from the database itself for a Simulator, or from the keybag or an extraction of a
 /// device.
 ///
 /// It may be used from several threads, which take turns with the ciphers.
-public final class DatabaseKeys: Sendable {
+package final class DatabaseKeys: Sendable {
   /// The key of a class for decrypting the keys of attributes.
   enum MetadataKey: Sendable {
     case wrapped(SensitiveBytes)
@@ -26,7 +26,7 @@ public final class DatabaseKeys: Sendable {
   ///   - metadataKeys: The same keys, unwrapped, 32 bytes each; these take precedence over wrapped ones.
   ///   - classKeys: The keys of a device's own keybag by class, 32 bytes each; not those of a backup.
   /// - Throws: `.malformed` for a key of another length.
-  public init(
+  package init(
     wrappedMetadataKeys: [KeyClass: SensitiveBytes] = [:], metadataKeys: [KeyClass: SensitiveBytes] = [:],
     classKeys: [KeyClass: SensitiveBytes] = [:]
   ) throws(DataProtectionError) {
@@ -204,7 +204,7 @@ extension DatabaseKeys {
 ///
 /// Source: Apple `SecAKSObjCWrappers.m`, `mockaks.m` (iOS 13 and later) and `SecKeybagSupport.c` (earlier). The later
 /// form was seen in 200 rows that Apple's code wrote. No database of a real Simulator was available.
-public enum SimulatorKeyStore: Sendable, Hashable, CaseIterable {
+package enum SimulatorKeyStore: Sendable, Hashable, CaseIterable {
   /// Simulators up to iOS 12.
   case upToIOS12
   /// Simulators since iOS 13, which reject the earlier form.

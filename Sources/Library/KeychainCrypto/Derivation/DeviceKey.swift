@@ -6,13 +6,13 @@ import Basics
 /// key silently gives other bytes. Source: iphone-dataprotection, `IOAESAccelerator.c`, `keybag.py`.
 public final class DeviceKey: Sendable {
   /// The size, 16 bytes for AES-128.
-  public static let size = 16
+  package static let size = 16
   private let key: Secret
 
   /// Creates a device key from its bytes.
   ///
   /// - Throws: `.malformed` if the key does not have 16 bytes.
-  public init(_ key: consuming Secret) throws(DataProtectionError) {
+  package init(_ key: consuming Secret) throws(DataProtectionError) {
     let count = key.count
     guard count == Self.size else {
       throw DataProtectionError(.malformed, "a device key has \(Self.size) bytes, not \(count)")
@@ -21,7 +21,7 @@ public final class DeviceKey: Sendable {
   }
 
   /// Returns a digest that identifies the key, 32 bytes. It does not reveal the key, which is 16 random bytes.
-  public func fingerprint() throws(DataProtectionError) -> [UInt8] {
+  package func fingerprint() throws(DataProtectionError) -> [UInt8] {
     let context = try DigestContext(.sha256)
     try Array("fingerprint of a device key".utf8).withRawBytes { (label) throws(DataProtectionError) in
       try context.update(label)

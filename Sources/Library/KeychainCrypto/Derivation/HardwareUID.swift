@@ -1,16 +1,16 @@
 import Basics
-public import KeychainFormats
+package import KeychainFormats
 
 /// The 256-bit AES key of a device's chip, which never leaves it. A virtual device stores it in a file.
-public struct HardwareUID: ~Copyable, Sendable {
+package struct HardwareUID: ~Copyable, Sendable {
   /// The size of a UID, in bytes.
-  public static let size = 32
+  package static let size = 32
   private let key: Secret
 
   /// Creates a UID from its bytes.
   ///
   /// - Throws: `.malformed` if the UID does not have 32 bytes.
-  public init(_ key: consuming Secret) throws(DataProtectionError) {
+  package init(_ key: consuming Secret) throws(DataProtectionError) {
     let count = key.count
     guard count == Self.size else {
       throw DataProtectionError(.malformed, "a hardware UID has \(Self.size) bytes, not \(count)")
@@ -19,19 +19,19 @@ public struct HardwareUID: ~Copyable, Sendable {
   }
 
   /// Creates a random UID, for a new device.
-  public init(from random: some RandomSource) throws(DataProtectionError) {
+  package init(from random: some RandomSource) throws(DataProtectionError) {
     key = try Secret(count: Self.size, from: random)
   }
 
   /// Calls a closure with the bytes, to store them.
-  public borrowing func withBytes<Result: ~Copyable, Failure: Error>(
+  package borrowing func withBytes<Result: ~Copyable, Failure: Error>(
     _ body: (UnsafeRawBufferPointer) throws(Failure) -> Result
   ) throws(Failure) -> Result {
     try key.withBytes(body)
   }
 
   /// Returns the 0x835 key: AES-ECB of 16 bytes 01 with the UID. Source: iphone-dataprotection, `IOAESAccelerator.c`.
-  public borrowing func deviceKey() throws(DataProtectionError) -> DeviceKey {
+  package borrowing func deviceKey() throws(DataProtectionError) -> DeviceKey {
     let context = try CipherContext(.aes256ECB, .encrypt)
     try key.withBytes { (bytes) throws(DataProtectionError) in try context.begin(key: bytes) }
     let constant = [UInt8](repeating: 1, count: DeviceKey.size)
@@ -56,7 +56,7 @@ public struct HardwareUID: ~Copyable, Sendable {
   ///   - limit: The most iterations to accept.
   ///   - progress: Called with the iterations so far; the derivation ends with `.cancelled` if it returns `false`.
   /// - Throws: `.roundsOverLimit` or `.damagedKeybag` (0 iterations) before any work is done; `.cancelled`.
-  public borrowing func passcodeKey(
+  package borrowing func passcodeKey(
     passcode: borrowing Secret, salt: [UInt8], rounds: UInt32, acceptingAtMost limit: Int = RoundLimit.standard,
     progress: PasswordDerivation.Progress = { _, _ in true }
   ) throws(DataProtectionError) -> Secret {
@@ -82,7 +82,7 @@ extension HardwareUID {
   ///   - protection: The class that the key is bound to, whose class key must be in memory for using it.
   /// - Returns: 40 bytes.
   /// - Throws: `.malformed` for another size; `.cryptoFailed`.
-  public borrowing func wrapEnclaveKey(
+  package borrowing func wrapEnclaveKey(
     _ number: borrowing Secret, for protection: ProtectionClass
   ) throws(DataProtectionError) -> [UInt8] {
     guard number.count == Self.size else {
@@ -96,7 +96,7 @@ extension HardwareUID {
   /// - Returns: The private number, or `nil` if another chip or for another class wrapped the bytes, or they were
   ///   changed.
   /// - Throws: `.cryptoFailed`.
-  public borrowing func unwrapEnclaveKey(
+  package borrowing func unwrapEnclaveKey(
     _ wrapped: [UInt8], for protection: ProtectionClass
   ) throws(DataProtectionError) -> Secret? {
     guard wrapped.count == Self.size + KeyWrap.overhead else { return nil }

@@ -188,7 +188,7 @@ extension PasswordDerivation.Parameters {
   /// - Parameter clock: The clock for the samples. The shortest sample counts, because a run is never faster than the
   ///   machine.
   /// - Throws: `.cryptoFailed` if the cryptographic library fails.
-  public func estimatedDuration(
+  package func estimatedDuration(
     by clock: some Clock<Duration> = ContinuousClock()
   ) throws(DataProtectionError) -> Duration {
     var total = Duration.zero
@@ -225,7 +225,7 @@ public enum RoundLimit {
   /// The default for the most iterations to accept, `ITER` and `DPIC` together. Real backups require 10,010,000.
   public static let standard = 20_000_000
   /// The multiple of the usual number of iterations up to which the user is not asked.
-  public static let usualMultiple = 5
+  package static let usualMultiple = 5
 
   /// Throws if there are more iterations than the limit, or none, before any work is done.
   static func check(_ counts: [UInt32], acceptingAtMost limit: Int) throws(DataProtectionError) {

@@ -4,43 +4,43 @@
 /// PBKDF2-HMAC-SHA256 of the password gives 32 bytes, which are the password of the SHA-1 step.
 public enum PasswordDerivation {
   /// The parameters of the derivation, from the keybag.
-  public struct Parameters: Sendable, Hashable {
+  package struct Parameters: Sendable, Hashable {
     /// The salt of the SHA-1 step (`SALT`).
-    public var salt: [UInt8]
+    package var salt: [UInt8]
     /// The iterations of the SHA-1 step (`ITER`); 10,000 in backups since iOS 10.2, 1 in some earlier ones.
-    public var iterations: UInt32
+    package var iterations: UInt32
     /// The SHA-256 step before it (`DPSL` and `DPIC`), or `nil`. Only these fields, not a version, show that there are
     /// two steps.
-    public var first: FirstRound?
+    package var first: FirstRound?
 
     /// The slow SHA-256 step since iOS 10.2.
-    public struct FirstRound: Sendable, Hashable {
+    package struct FirstRound: Sendable, Hashable {
       /// The salt (`DPSL`), 20 bytes in every real keybag.
-      public var salt: [UInt8]
+      package var salt: [UInt8]
       /// The iterations (`DPIC`), 10,000,000 in every real keybag.
-      public var iterations: UInt32
+      package var iterations: UInt32
 
       /// Creates the parameters of the SHA-256 step.
-      public init(salt: [UInt8], iterations: UInt32) {
+      package init(salt: [UInt8], iterations: UInt32) {
         self.salt = salt
         self.iterations = iterations
       }
     }
 
     /// Creates the parameters of a derivation; without `first`, there is only the SHA-1 step.
-    public init(salt: [UInt8], iterations: UInt32, first: FirstRound? = nil) {
+    package init(salt: [UInt8], iterations: UInt32, first: FirstRound? = nil) {
       self.salt = salt
       self.iterations = iterations
       self.first = first
     }
 
     /// The iterations of all steps together.
-    public var totalRounds: UInt64 { UInt64(iterations) + UInt64(first?.iterations ?? 0) }
+    package var totalRounds: UInt64 { UInt64(iterations) + UInt64(first?.iterations ?? 0) }
 
     /// Throws if the derivation requires too many iterations, or none; costs no time.
     ///
     /// - Throws: `.roundsOverLimit`; `.damagedKeybag` for a step without iterations.
-    public func check(acceptingAtMost limit: Int = RoundLimit.standard) throws(DataProtectionError) {
+    package func check(acceptingAtMost limit: Int = RoundLimit.standard) throws(DataProtectionError) {
       try RoundLimit.check([iterations] + (first.map { [$0.iterations] } ?? []), acceptingAtMost: limit)
     }
   }
@@ -60,7 +60,7 @@ public enum PasswordDerivation {
   ///   - limit: The most iterations to accept, of all steps together.
   ///   - progress: Called with the iterations so far; the derivation ends with `.cancelled` if it returns `false`.
   /// - Throws: `.roundsOverLimit` or `.damagedKeybag` (0 iterations) before any work is done; `.cancelled`.
-  public static func passcodeKey(
+  package static func passcodeKey(
     password: borrowing Secret, parameters: Parameters, acceptingAtMost limit: Int = RoundLimit.standard,
     progress: Progress = { _, _ in true }
   ) throws(DataProtectionError) -> Secret {

@@ -1,12 +1,12 @@
 import Basics
-public import KeychainFormats
+package import KeychainFormats
 
 /// A decrypted item with an access-control list.
-public struct AccessControlledItem: Sendable {
+package struct AccessControlledItem: Sendable {
   /// The decrypted item, without its constraints.
-  public var item: KeychainItem
+  package var item: KeychainItem
   /// The constraints by operation, as the item's creator set them.
-  public var constraints: PropertyDictionary
+  package var constraints: PropertyDictionary
 }
 
 /// Items with an access-control list (version 6).
@@ -16,7 +16,7 @@ public struct AccessControlledItem: Sendable {
 /// authenticates only its header.
 extension ClassKeys {
   /// Encrypts an item for its own protection class together with its constraints, as in a device's database.
-  public func sealAccessControlled(
+  package func sealAccessControlled(
     _ item: KeychainItem, constraints: PropertyDictionary, random: some RandomSource = SystemRandomSource()
   ) throws(ItemSealError) -> AccessControlBlob {
     guard let protection = item.protection else { throw ItemSealError(.malformed(.noProtection)) }
@@ -45,7 +45,7 @@ extension ClassKeys {
   ///
   /// - Throws: `.unsupportedVersion` for another key store's reference key; `.tagMismatch` if the constraints were
   ///   changed.
-  public func open(
+  package func open(
     _ blob: AccessControlBlob, kind: ItemKind
   ) throws(ItemSealError) -> AccessControlledItem {
     guard let protection = ProtectionClass(rawValue: blob.protection) else {
@@ -76,7 +76,7 @@ func formatted<Result>(_ body: () throws(FormatError) -> Result) throws(ItemFaul
 }
 
 /// The two modes of encrypting a keychain item.
-public enum ItemForm: Sendable, Hashable {
+package enum ItemForm: Sendable, Hashable {
   /// The mode of backups: an IV of length zero, without additional data.
   case backup
   /// The mode of a device's database: a fixed IV, with the blob's header as additional data.
@@ -88,7 +88,7 @@ public enum ItemForm: Sendable, Hashable {
 }
 
 /// The interpretation of the class number in an item's blob.
-public enum ClassNumbering: Sendable, Hashable {
+package enum ClassNumbering: Sendable, Hashable {
   /// The whole number. In a backup, a number with upper bits is another, unknown class.
   case exact
   /// The number without the key generation that a device's own database stores in the upper bits.

@@ -1,9 +1,9 @@
-public import Basics
-public import KeychainFormats
+package import Basics
+package import KeychainFormats
 
 extension ClassKeys {
   /// Decrypts an item's blob and returns its plaintext, a property list (v2) or a DER dictionary (v3).
-  public func open(
+  package func open(
     _ blob: ItemBlob, numbering: ClassNumbering = .exact
   ) throws(ItemSealError) -> SensitiveBytes {
     let keyClass = numbering.keyClass(of: blob.keyClass)
@@ -20,7 +20,7 @@ extension ClassKeys {
   ///
   /// - Throws: `.malformed` also for bytes after the dictionary, or if the item's own `pdmn` differs from the blob's
   ///   class, as in Apple's importer; otherwise the errors of decryption.
-  public func open(
+  package func open(
     _ blob: ItemBlob, kind: ItemKind, numbering: ClassNumbering = .exact
   ) throws(ItemSealError) -> KeychainItem {
     try open(blob, kind: kind, numbering: numbering, packs: true)
@@ -57,7 +57,7 @@ extension ClassKeys {
   }
 
   /// Reads a blob and decrypts the item in it.
-  public func open(
+  package func open(
     blob bytes: [UInt8], kind: ItemKind, numbering: ClassNumbering = .exact
   ) throws(ItemSealError) -> KeychainItem {
     let blob: ItemBlob
@@ -75,7 +75,7 @@ extension ClassKeys {
   /// Encrypts an item for its own protection class, with a new key of its own.
   ///
   /// - Throws: `.malformed` for an item without a protection class or with a value that DER cannot represent.
-  public func seal(
+  package func seal(
     _ item: KeychainItem, as form: ItemForm, random: some RandomSource = SystemRandomSource()
   ) throws(ItemSealError) -> ItemBlob {
     let (plaintext, keyClass) = try Self.plaintext(of: item)
@@ -112,7 +112,7 @@ extension ClassKeys {
   }
 
   /// Encrypts the DER dictionary of an item (version 3).
-  public func seal(
+  package func seal(
     _ plaintext: SensitiveBytes, keyClass: KeyClass, as form: ItemForm,
     random: some RandomSource = SystemRandomSource()
   ) throws(ItemSealError) -> ItemBlob {
@@ -190,7 +190,7 @@ extension ClassKeys {
   /// Decrypts the secret of an iOS 4 item. Only its padding shows whether the result is right.
   ///
   /// - Throws: `.malformed` if the padding is invalid because the item is damaged or the key is wrong.
-  public func openSecret(of blob: LegacyItemBlob) throws(ItemSealError) -> SensitiveBytes {
+  package func openSecret(of blob: LegacyItemBlob) throws(ItemSealError) -> SensitiveBytes {
     do throws(ItemFault) {
       let key = try unwrap(blob.wrappedKey, keyClass: blob.keyClass)
       let plain = try decrypted(blob.ciphertext, key: key)

@@ -1,21 +1,21 @@
-public import Basics
-public import KeychainFormats
+package import Basics
+package import KeychainFormats
 
 /// An error in decrypting or encrypting one item, which does not affect other items.
-public struct ItemSealError: ExplainedError, Equatable {
+package struct ItemSealError: ExplainedError, Equatable {
   /// The kind of error.
-  public let fault: ItemFault
+  package let fault: ItemFault
   /// The class of the item, or `nil` if it could not be read.
-  public let keyClass: KeyClass?
+  package let keyClass: KeyClass?
 
   /// Creates an error for one item.
-  public init(_ fault: ItemFault, keyClass: KeyClass? = nil) {
+  package init(_ fault: ItemFault, keyClass: KeyClass? = nil) {
     self.fault = fault
     self.keyClass = keyClass
   }
 
   /// A description and a suggestion for each kind of error.
-  public var meaning: ErrorMeaning {
+  package var meaning: ErrorMeaning {
     let otherCopy: Remedy = "another copy; the other items are not affected"
     return switch fault {
     case .locked:
@@ -35,7 +35,7 @@ public struct ItemSealError: ExplainedError, Equatable {
   }
 
   /// The reason, with the class of the key but without a value of the item.
-  public var reason: String {
+  package var reason: String {
     let name = keyClass.map { "class \($0.rawValue)" } ?? "its class"
     return switch fault {
     case .locked: "the key of \(name) is not in memory"

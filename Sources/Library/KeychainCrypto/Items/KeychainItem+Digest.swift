@@ -1,11 +1,11 @@
 import Basics
-public import KeychainFormats
+package import KeychainFormats
 
 extension KeychainItem {
   /// Returns the SHA-1 of the item's primary key, 20 bytes. It is compared, but never stored.
   ///
   /// Source: Apple `SecDbItem.c` (`SecDbItemGetPrimaryKey`).
-  public func primaryKeyDigest() throws(ItemSealError) -> [UInt8] {
+  package func primaryKeyDigest() throws(ItemSealError) -> [UInt8] {
     let encoding = try encoded { () throws(FormatError) in try primaryKeyEncoding() }
     return try hashed { () throws(DataProtectionError) in try Digest.sha1(encoding) }
   }
@@ -13,7 +13,7 @@ extension KeychainItem {
   /// Returns the SHA-1 of the item's content, including its secret, 20 bytes: the value of the attribute `sha1`.
   ///
   /// Source: Apple `SecDbItem.c` (`SecDbItemGetSHA1`).
-  public func digest() throws(ItemSealError) -> [UInt8] {
+  package func digest() throws(ItemSealError) -> [UInt8] {
     let encoding = try encoded { () throws(FormatError) in try digestEncoding() }
     return try hashed { () throws(DataProtectionError) in
       try encoding.withBytes { (bytes) throws(DataProtectionError) in try Digest.sha1(bytes) }
@@ -24,7 +24,7 @@ extension KeychainItem {
   /// text.
   ///
   /// Source: Apple `SecDbItem.c`; the tests of Apple's CKKS contain four of them.
-  public func derivedUUIDText() throws(ItemSealError) -> String {
+  package func derivedUUIDText() throws(ItemSealError) -> String {
     let encoding = try encoded { () throws(FormatError) in try primaryKeyEncoding() }
     let hash = try hashed { () throws(DataProtectionError) in try Digest.sha256(encoding) }
     return UUIDText.uppercase(Array(hash.prefix(16))) ?? ""

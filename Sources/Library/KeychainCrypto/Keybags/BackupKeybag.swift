@@ -1,12 +1,12 @@
 import Basics
-public import KeychainFormats
+package import KeychainFormats
 
 /// A keybag with its unwrapped keys.
-public struct UnlockedKeybag: Sendable {
+package struct UnlockedKeybag: Sendable {
   /// The keybag with its wrapped keys.
-  public let keybag: Keybag
+  package let keybag: Keybag
   /// The keys that the password, and the device key if it was available, unwrapped.
-  public let classKeys: ClassKeys
+  package let classKeys: ClassKeys
 }
 
 /// Creates the keybag of a new backup, and changes its password.
@@ -17,9 +17,9 @@ public enum BackupKeybag {
   /// The PBKDF2-HMAC-SHA256 iterations (`DPIC`) of every real backup since iOS 10.2.
   public static let standardRounds = 10_000_000
   /// The PBKDF2-HMAC-SHA1 iterations (`ITER`) of every real backup.
-  public static let lastRounds: UInt32 = 10_000
+  package static let lastRounds: UInt32 = 10_000
   /// The most iterations of a new keybag: the readers' standard limit minus `lastRounds`.
-  public static let maximumRounds = RoundLimit.standard - Int(lastRounds)
+  package static let maximumRounds = RoundLimit.standard - Int(lastRounds)
   static let saltSize = 20
 
   /// Creates a keybag with new class keys.
@@ -35,7 +35,7 @@ public enum BackupKeybag {
   ///   - random: The source of keys, salts and identifiers.
   ///   - progress: Called with the iterations so far; the derivation ends with `.cancelled` if it returns `false`.
   /// - Throws: `.unsupported` for an empty password or a number of iterations that readers reject.
-  public static func make(
+  package static func make(
     password: borrowing Secret?, deviceKey: DeviceKey, rounds: Int = standardRounds,
     random: some RandomSource = SystemRandomSource(), progress: PasswordDerivation.Progress = { _, _ in true }
   ) throws(DataProtectionError) -> UnlockedKeybag {
@@ -74,7 +74,7 @@ public enum BackupKeybag {
   ///   - progress: Called during each of the two derivations, which end with `.cancelled` if it returns `false`.
   /// - Throws: `.wrongPassword`; `.damagedKeybag` if a class key cannot be unwrapped, because it would be lost;
   ///   `.unsupported` for an empty new password or a number of iterations that readers reject.
-  public static func rewrap(
+  package static func rewrap(
     _ keybag: Keybag, from old: borrowing Secret, to new: borrowing Secret, rounds: Int? = nil,
     acceptingAtMost limit: Int = RoundLimit.standard, random: some RandomSource = SystemRandomSource(),
     progress: PasswordDerivation.Progress = { _, _ in true }
@@ -87,7 +87,7 @@ public enum BackupKeybag {
   }
 
   /// Returns the keybag with a new password, given the derived key of the old one.
-  public static func rewrap(
+  package static func rewrap(
     _ keybag: Keybag, fromPasscodeKey oldKey: borrowing Secret, to new: borrowing Secret, rounds: Int? = nil,
     acceptingAtMost limit: Int = RoundLimit.standard, random: some RandomSource = SystemRandomSource(),
     progress: PasswordDerivation.Progress = { _, _ in true }
@@ -195,7 +195,7 @@ extension BackupKeybag {
   /// ascending order, without duplicates.
   ///
   /// A record without `WRAP` is damaged and not included.
-  public static func classesWithoutHardware(of keybag: Keybag, hasPassword: Bool) -> [KeyClass] {
+  package static func classesWithoutHardware(of keybag: Keybag, hasPassword: Bool) -> [KeyClass] {
     let bound = hardwareClasses(hasPassword: hasPassword)
     let lacking = keybag.classKeys.compactMap { record -> KeyClass? in
       guard let keyClass = record.keyClass, bound.contains(keyClass), let wrap = record.wrap,
@@ -208,7 +208,7 @@ extension BackupKeybag {
 
   /// Returns the classes of an encrypted backup that have a device wrap although no device adds one. Their items would
   /// seem to be bound to a device and to stay behind.
-  public static func classesWithNeedlessHardware(of keybag: Keybag) -> [KeyClass] {
+  package static func classesWithNeedlessHardware(of keybag: Keybag) -> [KeyClass] {
     let bound = hardwareClasses(hasPassword: true)
     return classes(of: keybag) { record, keyClass in
       (1...11).contains(keyClass.rawValue) && !bound.contains(keyClass) && record.wrap == [.device, .password]
@@ -217,7 +217,7 @@ extension BackupKeybag {
 
   /// Returns the classes of an encrypted backup whose keys are not wrapped with the password, so the device key is
   /// enough.
-  public static func classesWithoutPassword(of keybag: Keybag) -> [KeyClass] {
+  package static func classesWithoutPassword(of keybag: Keybag) -> [KeyClass] {
     classes(of: keybag) { record, _ in record.wrap == .device && record.wrappedKey?.count == 32 }
   }
 
@@ -273,7 +273,7 @@ extension BackupKeybag {
   /// - Throws: `.damagedKeybag` if a class key cannot be unwrapped with that key; `.keyUnavailable` if a public key
   ///   shows that the device key is wrong; `.hardwareLayerMissing` for a keybag that no device wrote, which a password
   ///   would hide; `.unsupported` for an empty password or a number of iterations that readers reject.
-  public static func protect(
+  package static func protect(
     _ keybag: Keybag, passcodeKey oldKey: borrowing Secret, with password: borrowing Secret,
     deviceKey: DeviceKey, rounds: Int?,
     random: some RandomSource = SystemRandomSource(), progress: PasswordDerivation.Progress = { _, _ in true }
@@ -313,7 +313,7 @@ extension BackupKeybag {
   ///   - random: The source of salts and of the keybag's identifier.
   /// - Throws: `.wrongPassword`; `.damagedKeybag` if a class key cannot be unwrapped; `.hardwareLayerMissing` if a
   ///   this-device-only class lacks its device wrap, so that anyone could decrypt its items without a password.
-  public static func unprotect(
+  package static func unprotect(
     _ keybag: Keybag, passcodeKey oldKey: borrowing Secret, deviceKey: DeviceKey,
     random: some RandomSource = SystemRandomSource()
   ) throws(DataProtectionError) -> Keybag {
@@ -385,14 +385,14 @@ extension Keybag {
 }
 
 /// A number of iterations far above that of real keybags, although it may be within the limit.
-public struct UnusualRounds: Sendable, Equatable {
+package struct UnusualRounds: Sendable, Equatable {
   /// The iterations that the keybag requires.
-  public let rounds: UInt32
+  package let rounds: UInt32
   /// The iterations of real keybags.
-  public let usual: UInt32
+  package let usual: UInt32
 
   /// The factor by which the usual number is exceeded, rounded down.
-  public var multiple: UInt32 { rounds / max(1, usual) }
+  package var multiple: UInt32 { rounds / max(1, usual) }
 
   /// Creates a value if the number is excessive.
   ///
@@ -406,11 +406,11 @@ public struct UnusualRounds: Sendable, Equatable {
 
 /// A number of iterations that differs from that of real keybags. The keybag was changed, so that no password works any
 /// more, or was created to be unlocked quickly.
-public struct OddRounds: Sendable, Equatable {
+package struct OddRounds: Sendable, Equatable {
   /// The iterations that the keybag requires; 0 if it lacks the slow step.
-  public let rounds: UInt32
+  package let rounds: UInt32
   /// The iterations of real keybags.
-  public let usual: UInt32
+  package let usual: UInt32
 }
 
 extension PasswordDerivation.Parameters {
@@ -418,7 +418,7 @@ extension PasswordDerivation.Parameters {
   ///
   /// - Parameter isTwofold: Whether the source device derives in two steps: since iOS 10.2, the first version with an
   ///   encrypted manifest.
-  public func oddRounds(isTwofold: Bool) -> OddRounds? {
+  package func oddRounds(isTwofold: Bool) -> OddRounds? {
     let standard = UInt32(BackupKeybag.standardRounds)
     if isTwofold || first != nil, first?.iterations != standard {
       return OddRounds(rounds: first?.iterations ?? 0, usual: standard)
@@ -431,7 +431,7 @@ extension PasswordDerivation.Parameters {
   /// 10,000,000 in the first of two, or `nil` if none is more than five times that.
   ///
   /// Source: the sources of `BackupKeybag.standardRounds` and `BackupKeybag.lastRounds`.
-  public var unusualRounds: UnusualRounds? {
+  package var unusualRounds: UnusualRounds? {
     let last = UnusualRounds(iterations, usual: BackupKeybag.lastRounds)
     let first = first.flatMap { UnusualRounds($0.iterations, usual: UInt32(BackupKeybag.standardRounds)) }
     guard let last, let first else { return last ?? first }

@@ -1,5 +1,5 @@
 import Basics
-public import KeychainFormats
+package import KeychainFormats
 
 extension ClassKeys {
   /// Unwraps a file's key or the manifest's key (`EncryptionKey`, `ManifestKey`): the class in 4 little-endian bytes,
@@ -7,7 +7,7 @@ extension ClassKeys {
   ///
   /// - Throws: `.malformed` for a wrong length, `.keyUnavailable` if the key of the class is not available,
   ///   `.keyUnwrapFailed` if it does not unwrap the key.
-  public func unwrapFileKey(_ field: [UInt8]) throws(DataProtectionError) -> Secret {
+  package func unwrapFileKey(_ field: [UInt8]) throws(DataProtectionError) -> Secret {
     let prefixSize = 4
     let sizes = [ClassKeys.keySize + KeyWrap.overhead, Curve25519Wrap.wrappedSize].map { $0 + prefixSize }
     guard sizes.contains(field.count) else {
@@ -24,7 +24,7 @@ extension ClassKeys {
   }
 
   /// Returns the field that `unwrapFileKey(_:)` reads.
-  public func wrapFileKey(
+  package func wrapFileKey(
     _ key: borrowing Secret, keyClass: KeyClass, random: some RandomSource = SystemRandomSource()
   ) throws(DataProtectionError) -> [UInt8] {
     do throws(ItemFault) {

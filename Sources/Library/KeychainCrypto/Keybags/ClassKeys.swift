@@ -1,5 +1,5 @@
 import Basics
-public import KeychainFormats
+package import KeychainFormats
 
 /// The class keys of a keybag, unwrapped if possible.
 ///
@@ -7,15 +7,15 @@ public import KeychainFormats
 /// class keys only all together as a `Secret`, for a device's memory. Threads take turns; see `sharing()`.
 public final class ClassKeys: Sendable {
   /// The 16 bytes of the keybag's UUID.
-  public let keybagUUID: [UInt8]
+  package let keybagUUID: [UInt8]
   /// The number of class keys that are wrapped with the password.
-  public let wrappedCount: Int
+  package let wrappedCount: Int
   /// The number of these that were unwrapped. A lower number than `wrappedCount` means damage, or that no password was
   /// given.
-  public let unwrappedCount: Int
+  package let unwrappedCount: Int
   /// The key of the records in an iOS 10.0 manifest, from `BackupArchive.recordKey`, or `nil` if the backup is not from
   /// iOS 10.0.
-  public let recordKey: RecordKey?
+  package let recordKey: RecordKey?
 
   let entries: [KeyClass: Entry]
   /// The ciphers, created on first use.
@@ -80,18 +80,18 @@ public final class ClassKeys: Sendable {
   }
 
   /// Returns whether the key of a class is available, or the reason why not.
-  public func availability(of keyClass: KeyClass) -> ClassKeyAvailability {
+  package func availability(of keyClass: KeyClass) -> ClassKeyAvailability {
     entries[keyClass]?.availability ?? .absent
   }
 
   /// Returns whether a key of this class is available.
-  public func hasKey(of keyClass: KeyClass) -> Bool { entries[keyClass]?.key != nil }
+  package func hasKey(of keyClass: KeyClass) -> Bool { entries[keyClass]?.key != nil }
 
   /// The classes in the keybag, in ascending order.
-  public var classes: [KeyClass] { entries.keys.sorted() }
+  package var classes: [KeyClass] { entries.keys.sorted() }
 
   /// The problems with single classes, such as "10 of 11 class keys can be unwrapped, class 7 cannot", or `nil`.
-  public var damageReport: String? {
+  package var damageReport: String? {
     let damaged = classes.filter { entries[$0]?.availability == .damaged }
     guard !damaged.isEmpty else { return nil }
     let names = damaged.map { keyClass in
@@ -102,11 +102,11 @@ public final class ClassKeys: Sendable {
   }
 
   /// The unwrapped keys in a line: "11 of 11 class keys can be unwrapped", or the damage report.
-  public var summary: String { damageReport ?? "\(unwrappedCount) of \(wrappedCount) class keys can be unwrapped" }
+  package var summary: String { damageReport ?? "\(unwrappedCount) of \(wrappedCount) class keys can be unwrapped" }
 
   /// Returns the keys that remain after a device is locked: the given classes are `.locked`. Their keys are overwritten
   /// when this object is released.
-  public func dropping(_ keyClasses: some Sequence<KeyClass>) -> ClassKeys {
+  package func dropping(_ keyClasses: some Sequence<KeyClass>) -> ClassKeys {
     var entries = entries
     for keyClass in keyClasses where entries[keyClass]?.key != nil {
       entries[keyClass]?.key = nil
@@ -141,7 +141,7 @@ extension ClassKeys {
 
   /// Returns all unwrapped keys, and the states of the other classes. The bytes give access to everything the keys
   /// protect.
-  public func exported() throws(DataProtectionError) -> Secret {
+  package func exported() throws(DataProtectionError) -> Secret {
     let numbers = classes
     let bodySize = Self.headerSize + numbers.count * Self.recordSize
     return try Secret(count: bodySize + Self.checkSize) { (output) throws(DataProtectionError) in
@@ -168,7 +168,7 @@ extension ClassKeys {
   /// Reads the keys that `exported()` returned.
   ///
   /// - Throws: `.malformed` for incomplete bytes or another format.
-  public convenience init(importing memory: borrowing Secret) throws(DataProtectionError) {
+  package convenience init(importing memory: borrowing Secret) throws(DataProtectionError) {
     let contents = try memory.withBytes { (bytes) throws(DataProtectionError) in try Self.parse(bytes) }
     self.init(
       keybagUUID: contents.uuid, entries: contents.entries, wrappedCount: contents.wrapped,

@@ -32,7 +32,7 @@ extension Keybag {
   /// Derives the key of the password, 32 bytes, with which the keybag can be unlocked again without the wait.
   ///
   /// - Throws: The errors of `unlock` except `.wrongPassword`, because nothing is unwrapped.
-  public func passcodeKey(
+  package func passcodeKey(
     password: borrowing Secret, acceptingAtMost limit: Int = RoundLimit.standard,
     progress: PasswordDerivation.Progress = { _, _ in true }
   ) throws(DataProtectionError) -> Secret {
@@ -45,18 +45,18 @@ extension Keybag {
   }
 
   /// A passcode key that unlocks the keybag, with the form of the password from which it was derived.
-  public struct FittingKey: ~Copyable {
+  package struct FittingKey: ~Copyable {
     /// The passcode key, 32 bytes.
-    public let passcodeKey: Secret
+    package let passcodeKey: Secret
     /// The matching form of the password, usually the one that was typed.
-    public let form: PasswordForm
+    package let form: PasswordForm
   }
 
   /// Derives the key of the password as it was typed, and if it does not match, of its other forms: without a byte
   /// order mark, and in other Unicode forms if it is not ASCII.
   ///
   /// - Throws: The errors of `unlock`; `.wrongPassword` if no form matches. Each form costs a derivation.
-  public func fittingKey(
+  package func fittingKey(
     password: borrowing Secret, acceptingAtMost limit: Int = RoundLimit.standard,
     progress: PasswordDerivation.Progress = { _, _ in true }
   ) throws(DataProtectionError) -> FittingKey {
@@ -112,7 +112,7 @@ extension Keybag {
   }
 
   /// Returns the derivation parameters in the header. There are two steps if both `DPIC` and `DPSL` are present.
-  public func derivationParameters() throws(DataProtectionError) -> PasswordDerivation.Parameters {
+  package func derivationParameters() throws(DataProtectionError) -> PasswordDerivation.Parameters {
     if let fault = derivationFault { throw DataProtectionError(.damagedKeybag, fault) }
     guard let salt else { throw DataProtectionError(.missingField, "it has no SALT") }
     guard let iterations else { throw DataProtectionError(.missingField, "it has no ITER") }
@@ -175,7 +175,7 @@ public enum ClassKeyAvailability: UInt8, Sendable, Hashable, CaseIterable {
 }
 
 /// A reason why an item cannot be decrypted or encrypted.
-public enum ItemFault: Error, Sendable, Equatable {
+package enum ItemFault: Error, Sendable, Equatable {
   /// The keybag has no key of the item's class.
   case noClassKey
   /// The class key requires a password or passcode that was not given, or was dropped when the device was locked.

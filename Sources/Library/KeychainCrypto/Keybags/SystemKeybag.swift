@@ -1,25 +1,25 @@
 import Basics
-public import KeychainFormats
+package import KeychainFormats
 
 /// The keybag of a device: its class keys, wrapped with the passcode and the device key, and a signature.
 ///
 /// Classes 4, 8 and 11 require only the device key and are available after a start; all others also require the
 /// passcode. A device without a passcode uses the empty one. Class 12 exists only while a passcode is set.
 /// Source: iphone-dataprotection, `keystore/keybag.py`; Apple Platform Security, "Keybags for Data Protection".
-public struct SystemKeybag: Sendable, Equatable {
+package struct SystemKeybag: Sendable, Equatable {
   /// The iterations of a new keybag, instead of the 80 ms to which a chip is calibrated.
-  public static let standardRounds: UInt32 = 50_000
+  package static let standardRounds: UInt32 = 50_000
 
   let signed: SignedKeybag
 
   /// The keybag without its signature.
-  public var keybag: Keybag { signed.keybag }
+  package var keybag: Keybag { signed.keybag }
 
   /// Whether a passcode is set, according to the class that exists only then.
-  public var isPasscodeSet: Bool { keybag.classKey(.whenPasscodeSetThisDeviceOnly) != nil }
+  package var isPasscodeSet: Bool { keybag.classKey(.whenPasscodeSetThisDeviceOnly) != nil }
 
   /// Reads the bytes of `serialized()`. The signature is checked when the keybag is unlocked.
-  public init(parsing bytes: [UInt8]) throws(FormatError) { signed = try SignedKeybag(parsing: bytes) }
+  package init(parsing bytes: [UInt8]) throws(FormatError) { signed = try SignedKeybag(parsing: bytes) }
 
   private init(_ keybag: Keybag, deviceKey: DeviceKey) throws(DataProtectionError) {
     let signature = try KeybagSignature.make(keybag, deviceKey: deviceKey)
@@ -31,7 +31,7 @@ public struct SystemKeybag: Sendable, Equatable {
   }
 
   /// Returns the bytes of the file `keybag`: the keybag with its signature.
-  public func serialized() -> [UInt8] { signed.serialized() }
+  package func serialized() -> [UInt8] { signed.serialized() }
 
   /// Creates the keybag of a new or erased device.
   ///
@@ -41,7 +41,7 @@ public struct SystemKeybag: Sendable, Equatable {
   ///   - rounds: The iterations of the passcode derivation.
   ///   - random: The source of keys, salts and identifiers.
   ///   - progress: Called with the iterations so far; the derivation ends with `.cancelled` if it returns `false`.
-  public static func make(
+  package static func make(
     passcode: borrowing Secret, hardware: borrowing HardwareUID, rounds: UInt32 = standardRounds,
     random: some RandomSource = SystemRandomSource(), progress: PasswordDerivation.Progress = { _, _ in true }
   ) throws(DataProtectionError) -> UnlockedSystemKeybag {
@@ -73,7 +73,7 @@ public struct SystemKeybag: Sendable, Equatable {
   ///   - limit: The most iterations to accept.
   ///   - progress: Called with the iterations so far; the derivation ends with `.cancelled` if it returns `false`.
   /// - Throws: `.wrongPasscode`; `.damagedKeybag` if the signature is not from this hardware.
-  public func unlock(
+  package func unlock(
     passcode: borrowing Secret, hardware: borrowing HardwareUID, acceptingAtMost limit: Int = RoundLimit.standard,
     progress: PasswordDerivation.Progress = { _, _ in true }
   ) throws(DataProtectionError) -> ClassKeys {
@@ -86,7 +86,7 @@ public struct SystemKeybag: Sendable, Equatable {
 
   /// Unwraps the class keys that a device has between its start and the first unlock: those that require only the
   /// device key. The others are `.locked`.
-  public func unlockBeforeFirstUnlock(hardware: borrowing HardwareUID) throws(DataProtectionError) -> ClassKeys {
+  package func unlockBeforeFirstUnlock(hardware: borrowing HardwareUID) throws(DataProtectionError) -> ClassKeys {
     let deviceKey = try hardware.deviceKey()
     try KeybagSignature.verify(signed, deviceKey: deviceKey)
     return try keybag.openClassKeys(passcodeKey: nil, deviceKey: consume deviceKey, wrong: .wrongPasscode)
@@ -101,7 +101,7 @@ public struct SystemKeybag: Sendable, Equatable {
   ///   - hardware: The UID of the device.
   ///   - random: The source of keys, salts and identifiers.
   ///   - progress: Called during each of the two derivations, which end with `.cancelled` if it returns `false`.
-  public func changingPasscode(
+  package func changingPasscode(
     from old: borrowing Secret, to new: borrowing Secret, hardware: borrowing HardwareUID,
     random: some RandomSource = SystemRandomSource(), progress: PasswordDerivation.Progress = { _, _ in true }
   ) throws(DataProtectionError) -> UnlockedSystemKeybag {
@@ -156,9 +156,9 @@ public struct SystemKeybag: Sendable, Equatable {
 }
 
 /// A device's keybag with its unwrapped keys.
-public struct UnlockedSystemKeybag: Sendable {
+package struct UnlockedSystemKeybag: Sendable {
   /// The keybag with its wrapped keys.
-  public let keybag: SystemKeybag
+  package let keybag: SystemKeybag
   /// The keys that the passcode and the device key unwrapped.
-  public let classKeys: ClassKeys
+  package let classKeys: ClassKeys
 }

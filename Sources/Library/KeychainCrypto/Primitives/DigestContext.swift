@@ -71,26 +71,26 @@ struct DigestContext: ~Copyable {
 }
 
 /// Computes SHA-1 and SHA-256. SHA-1 is used only where Apple's formats require it, never for security.
-public enum Digest {
+package enum Digest {
   /// Returns the SHA-1, 20 bytes.
-  public static func sha1(_ bytes: [UInt8]) throws(DataProtectionError) -> [UInt8] {
+  package static func sha1(_ bytes: [UInt8]) throws(DataProtectionError) -> [UInt8] {
     try bytes.withRawBytes { (buffer) throws(DataProtectionError) in try sha1(buffer) }
   }
 
   /// Returns the SHA-1 of a buffer, 20 bytes.
-  public static func sha1(_ bytes: UnsafeRawBufferPointer) throws(DataProtectionError) -> [UInt8] {
+  package static func sha1(_ bytes: UnsafeRawBufferPointer) throws(DataProtectionError) -> [UInt8] {
     let context = try DigestContext(.sha1)
     try context.update(bytes)
     return try context.finish()
   }
 
   /// Returns the SHA-256, 32 bytes.
-  public static func sha256(_ bytes: [UInt8]) throws(DataProtectionError) -> [UInt8] {
+  package static func sha256(_ bytes: [UInt8]) throws(DataProtectionError) -> [UInt8] {
     try bytes.withRawBytes { (buffer) throws(DataProtectionError) in try sha256(buffer) }
   }
 
   /// Returns the SHA-256 of a buffer, 32 bytes.
-  public static func sha256(_ bytes: UnsafeRawBufferPointer) throws(DataProtectionError) -> [UInt8] {
+  package static func sha256(_ bytes: UnsafeRawBufferPointer) throws(DataProtectionError) -> [UInt8] {
     let context = try DigestContext(.sha256)
     try context.update(bytes)
     return try context.finish()
@@ -100,9 +100,9 @@ public enum Digest {
 /// Computes the SHA-1 or SHA-256 of messages that arrive in portions.
 ///
 /// Not to be used from two threads at once.
-public final class DigestStream {
+package final class DigestStream {
   /// The digests that Apple's formats use.
-  public enum Algorithm: Sendable {
+  package enum Algorithm: Sendable {
     /// SHA-1 gives 20 bytes, SHA-256 gives 32.
     case sha1, sha256
 
@@ -120,7 +120,7 @@ public final class DigestStream {
   /// Creates a stream at the start of a message.
   ///
   /// - Throws: `.cryptoFailed`.
-  public init(_ algorithm: Algorithm) throws(DataProtectionError) {
+  package init(_ algorithm: Algorithm) throws(DataProtectionError) {
     context = try DigestContext(algorithm.own)
     result = .allocate(byteCount: algorithm.own.size, alignment: 16)
   }
@@ -130,22 +130,22 @@ public final class DigestStream {
   /// Adds the next bytes of the message.
   ///
   /// - Throws: `.cryptoFailed`.
-  public func update(_ bytes: UnsafeRawBufferPointer) throws(DataProtectionError) { try context.update(bytes) }
+  package func update(_ bytes: UnsafeRawBufferPointer) throws(DataProtectionError) { try context.update(bytes) }
 
   /// Adds the next bytes of the message.
-  public func update(_ bytes: [UInt8]) throws(DataProtectionError) {
+  package func update(_ bytes: [UInt8]) throws(DataProtectionError) {
     try bytes.withRawBytes { (buffer) throws(DataProtectionError) in try context.update(buffer) }
   }
 
   /// Calls a closure with the digest of the message, without an allocation, and starts the next message.
-  public func finish<Value>(_ body: (UnsafeRawBufferPointer) -> Value) throws(DataProtectionError) -> Value {
+  package func finish<Value>(_ body: (UnsafeRawBufferPointer) -> Value) throws(DataProtectionError) -> Value {
     try context.finish(into: result)
     try context.restart()
     return body(UnsafeRawBufferPointer(result))
   }
 
   /// Returns the digest of the message, 20 or 32 bytes, and starts the next message.
-  public func finish() throws(DataProtectionError) -> [UInt8] { try finish { Array($0) } }
+  package func finish() throws(DataProtectionError) -> [UInt8] { try finish { Array($0) } }
 }
 
 /// HMAC (RFC 2104).

@@ -10,7 +10,7 @@ public protocol RandomSource: Sendable {
 
 extension RandomSource {
   /// Returns `count` bytes that are not secret, such as a salt or UUID.
-  public func bytes(_ count: Int) throws(DataProtectionError) -> [UInt8] {
+  package func bytes(_ count: Int) throws(DataProtectionError) -> [UInt8] {
     try [UInt8](count: count) { (buffer) throws(DataProtectionError) in try fill(buffer) }
   }
 }
@@ -33,7 +33,7 @@ public struct SystemRandomSource: RandomSource {
 
 /// A source that gives the same bytes for the same seed, for fixtures and tests: block n is the SHA-256 of the seed and
 /// n as 8 big-endian bytes. Anyone who knows the seed knows the keys.
-public final class SeededRandomSource: RandomSource {
+package final class SeededRandomSource: RandomSource {
   private struct State {
     var counter: UInt64 = 0
     /// The unused bytes of the last block.
@@ -44,9 +44,9 @@ public final class SeededRandomSource: RandomSource {
   private let state = Locked(State())
 
   /// Creates a source from a seed.
-  public init(seed: [UInt8]) { self.seed = seed }
+  package init(seed: [UInt8]) { self.seed = seed }
   /// Creates a source from the seed's UTF-8 bytes.
-  public convenience init(seed: String) { self.init(seed: Array(seed.utf8)) }
+  package convenience init(seed: String) { self.init(seed: Array(seed.utf8)) }
 
   /// Fills the buffer with the next bytes of the sequence.
   public func fill(_ buffer: UnsafeMutableRawBufferPointer) throws(DataProtectionError) {

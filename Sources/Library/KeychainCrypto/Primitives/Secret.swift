@@ -35,7 +35,7 @@ public struct Secret: ~Copyable, Sendable {
   public init(utf8 text: String) { self.init(copying: text.utf8) }
 
   /// Creates a secret of `count` random bytes.
-  public init(count: Int, from random: some RandomSource) throws(DataProtectionError) {
+  package init(count: Int, from random: some RandomSource) throws(DataProtectionError) {
     try self.init(count: count) { (buffer) throws(DataProtectionError) in try random.fill(buffer) }
   }
 

@@ -95,165 +95,165 @@ public struct AttributeCode: RawRepresentable, Sendable, Hashable, Comparable, E
 
 extension AttributeCode {
   /// The number of the row in its table; only in the database.
-  public static let rowID: AttributeCode = "rowid"
+  package static let rowID: AttributeCode = "rowid"
   /// The date on which the item was created (`kSecAttrCreationDate`).
-  public static let creationDate: AttributeCode = "cdat"
+  package static let creationDate: AttributeCode = "cdat"
   /// The date of the last change (`kSecAttrModificationDate`), which decides between two items with the same primary
   /// key.
-  public static let modificationDate: AttributeCode = "mdat"
+  package static let modificationDate: AttributeCode = "mdat"
   /// The user's description of the kind of item, such as "Wi-Fi password" (`kSecAttrDescription`).
-  public static let itemDescription: AttributeCode = "desc"
+  package static let itemDescription: AttributeCode = "desc"
   /// The user's note on the item (`kSecAttrComment`).
-  public static let comment: AttributeCode = "icmt"
+  package static let comment: AttributeCode = "icmt"
   /// The four-character code of the app that created the item (`kSecAttrCreator`); part of a key's primary key.
-  public static let creator: AttributeCode = "crtr"
+  package static let creator: AttributeCode = "crtr"
   /// The four-character code of the item's type (`kSecAttrType`). For a key, its algorithm (`kSecAttrKeyType`) and part
   /// of the primary key.
-  public static let type: AttributeCode = "type"
+  package static let type: AttributeCode = "type"
   /// The script of the text, from classic Mac OS (`kSecAttrScriptCode`).
-  public static let scriptCode: AttributeCode = "scrp"
+  package static let scriptCode: AttributeCode = "scrp"
   /// The name that users see (`kSecAttrLabel`).
-  public static let label: AttributeCode = "labl"
+  package static let label: AttributeCode = "labl"
   /// An alternative name (`kSecAttrAlias`).
-  public static let alias: AttributeCode = "alis"
+  package static let alias: AttributeCode = "alis"
   /// 1 if the item is not shown to the user (`kSecAttrIsInvisible`).
-  public static let isInvisible: AttributeCode = "invi"
+  package static let isInvisible: AttributeCode = "invi"
   /// 1 if no password is to be stored for the account (`kSecAttrIsNegative`).
-  public static let isNegative: AttributeCode = "nega"
+  package static let isNegative: AttributeCode = "nega"
   /// 1 if the item has a custom icon (`kSecAttrHasCustomIcon`).
-  public static let hasCustomIcon: AttributeCode = "cusi"
+  package static let hasCustomIcon: AttributeCode = "cusi"
   /// Data that Apple's schema stores without a public constant.
-  public static let legacyProtected: AttributeCode = "prot"
+  package static let legacyProtected: AttributeCode = "prot"
   /// The account; part of a password's primary key (`kSecAttrAccount`).
   public static let account: AttributeCode = "acct"
   /// The service; part of a generic password's primary key (`kSecAttrService`).
   public static let service: AttributeCode = "svce"
   /// The app's own data, which is searchable and not secret (`kSecAttrGeneric`).
-  public static let generic: AttributeCode = "gena"
+  package static let generic: AttributeCode = "gena"
   /// The column of the encrypted item; not an attribute of a decrypted item.
-  public static let encryptedData: AttributeCode = "data"
+  package static let encryptedData: AttributeCode = "data"
   /// The group of apps that share the item; part of the primary key (`kSecAttrAccessGroup`).
-  public static let accessGroup: AttributeCode = "agrp"
+  package static let accessGroup: AttributeCode = "agrp"
   /// The code of the protection class (`kSecAttrAccessible`), which the encrypted blob repeats.
-  public static let protection: AttributeCode = "pdmn"
+  package static let protection: AttributeCode = "pdmn"
   /// 1 if iCloud Keychain synchronizes the item; part of the primary key (`kSecAttrSynchronizable`).
-  public static let synchronizable: AttributeCode = "sync"
+  package static let synchronizable: AttributeCode = "sync"
   /// 1 if the item was deleted and the row is a tombstone for other devices (`kSecAttrTombstone`).
-  public static let tombstone: AttributeCode = "tomb"
+  package static let tombstone: AttributeCode = "tomb"
   /// The SHA-1 of the item's attributes and secret, 20 bytes (`kSecAttrSHA1`).
-  public static let digest: AttributeCode = "sha1"
+  package static let digest: AttributeCode = "sha1"
   /// The iCloud Keychain view that synchronizes the item; part of the primary key (`kSecAttrSyncViewHint`).
-  public static let syncViewHint: AttributeCode = "vwht"
+  package static let syncViewHint: AttributeCode = "vwht"
   /// The identifier of the token that stores the actual key (`kSecAttrTokenID`); such an item is in no backup.
-  public static let tokenID: AttributeCode = "tkid"
+  package static let tokenID: AttributeCode = "tkid"
   /// The secret: a password, a DER certificate, the bytes of a key (`kSecValueData`).
-  public static let valueData: AttributeCode = "v_Data"
+  package static let valueData: AttributeCode = "v_Data"
   /// The digest of the primary key, which is computed and never stored.
-  public static let primaryKeyDigest: AttributeCode = "v_pk"
+  package static let primaryKeyDigest: AttributeCode = "v_pk"
   /// The access control as a device serializes it (`kSecAttrAccessControl`); an item with one is in no backup.
-  public static let accessControl: AttributeCode = "accc"
+  package static let accessControl: AttributeCode = "accc"
   /// Whether deleting the item leaves a tombstone; only in queries (`kSecUseTombstones`).
-  public static let useTombstone: AttributeCode = "u_Tomb"
+  package static let useTombstone: AttributeCode = "u_Tomb"
   /// The user of a Shared iPad, 0 or 16 bytes; part of the primary key (`kSecAttrMultiUser`).
-  public static let multiUser: AttributeCode = "musr"
+  package static let multiUser: AttributeCode = "musr"
   /// The item's UUID as text, which a restore keeps (`kSecAttrUUID`).
-  public static let uuid: AttributeCode = "UUID"
+  package static let uuid: AttributeCode = "UUID"
   /// Not 0 if the item belongs to the system of one device (`kSecAttrSysBound`); such an item is in no backup.
-  public static let systemBound: AttributeCode = "sysb"
+  package static let systemBound: AttributeCode = "sysb"
   /// The unencrypted service number of Protected Cloud Storage (`kSecAttrPCSPlaintextServiceIdentifier`).
-  public static let pcsServiceIdentifier: AttributeCode = "pcss"
+  package static let pcsServiceIdentifier: AttributeCode = "pcss"
   /// The unencrypted public key of Protected Cloud Storage (`kSecAttrPCSPlaintextPublicKey`).
-  public static let pcsPublicKey: AttributeCode = "pcsk"
+  package static let pcsPublicKey: AttributeCode = "pcsk"
   /// The unencrypted public identity of Protected Cloud Storage (`kSecAttrPCSPlaintextPublicIdentity`).
-  public static let pcsPublicIdentity: AttributeCode = "pcsi"
+  package static let pcsPublicIdentity: AttributeCode = "pcsi"
   /// The 16 bytes in an item's persistent reference (`kSecAttrPersistentReference`), which a restore keeps.
-  public static let persistentReference: AttributeCode = "persistref"
+  package static let persistentReference: AttributeCode = "persistref"
   /// 1 if an App Clip created the item (`kSecAttrAppClipItem`); such an item is in no backup.
-  public static let appClip: AttributeCode = "clip"
+  package static let appClip: AttributeCode = "clip"
   /// The group that shares the item, or empty text (`kSecAttrSharingGroup`); a shared copy is in no backup.
-  public static let sharingGroup: AttributeCode = "ggrp"
+  package static let sharingGroup: AttributeCode = "ggrp"
   /// The realm; part of an internet password's primary key (`kSecAttrSecurityDomain`).
-  public static let securityDomain: AttributeCode = "sdmn"
+  package static let securityDomain: AttributeCode = "sdmn"
   /// The host; part of an internet password's primary key (`kSecAttrServer`).
-  public static let server: AttributeCode = "srvr"
+  package static let server: AttributeCode = "srvr"
   /// The protocol in four characters, such as `htps`; part of the primary key (`InternetProtocol`, `kSecAttrProtocol`).
-  public static let protocolType: AttributeCode = "ptcl"
+  package static let protocolType: AttributeCode = "ptcl"
   /// The authentication scheme; part of the primary key (`kSecAttrAuthenticationType`).
-  public static let authenticationType: AttributeCode = "atyp"
+  package static let authenticationType: AttributeCode = "atyp"
   /// The port, or 0 if there is none; part of the primary key (`kSecAttrPort`).
-  public static let port: AttributeCode = "port"
+  package static let port: AttributeCode = "port"
   /// The path; part of the primary key (`kSecAttrPath`).
-  public static let path: AttributeCode = "path"
+  package static let path: AttributeCode = "path"
   /// The user's notes on a password, encrypted like a secret (`kSecDataInetExtraNotes`).
-  public static let extraNotes: AttributeCode = "binn"
+  package static let extraNotes: AttributeCode = "binn"
   /// Earlier passwords, encrypted like a secret (`kSecDataInetExtraHistory`).
-  public static let extraHistory: AttributeCode = "bini"
+  package static let extraHistory: AttributeCode = "bini"
   /// Data that the app defines, encrypted like a secret (`kSecDataInetExtraClientDefined0`).
-  public static let extraClientDefined0: AttributeCode = "bin0"
+  package static let extraClientDefined0: AttributeCode = "bin0"
   /// Data that the app defines (`kSecDataInetExtraClientDefined1`).
-  public static let extraClientDefined1: AttributeCode = "bin1"
+  package static let extraClientDefined1: AttributeCode = "bin1"
   /// Data that the app defines (`kSecDataInetExtraClientDefined2`).
-  public static let extraClientDefined2: AttributeCode = "bin2"
+  package static let extraClientDefined2: AttributeCode = "bin2"
   /// Data that the app defines (`kSecDataInetExtraClientDefined3`).
-  public static let extraClientDefined3: AttributeCode = "bin3"
+  package static let extraClientDefined3: AttributeCode = "bin3"
   /// The X.509 version, such as 3; part of a certificate's primary key (`kSecAttrCertificateType`).
-  public static let certificateType: AttributeCode = "ctyp"
+  package static let certificateType: AttributeCode = "ctyp"
   /// The encoding of a certificate; 3 is DER (`kSecAttrCertificateEncoding`).
-  public static let certificateEncoding: AttributeCode = "cenc"
+  package static let certificateEncoding: AttributeCode = "cenc"
   /// The subject's Name without its outer tag, normalized as Apple does (`kSecAttrSubject`).
-  public static let subject: AttributeCode = "subj"
+  package static let subject: AttributeCode = "subj"
   /// The issuer's Name, normalized in the same way; part of the primary key (`kSecAttrIssuer`).
-  public static let issuer: AttributeCode = "issr"
+  package static let issuer: AttributeCode = "issr"
   /// The contents of the serial number's INTEGER; part of the primary key (`kSecAttrSerialNumber`).
-  public static let serialNumber: AttributeCode = "slnr"
+  package static let serialNumber: AttributeCode = "slnr"
   /// The subject key identifier from the certificate's extension (`kSecAttrSubjectKeyID`).
-  public static let subjectKeyID: AttributeCode = "skid"
+  package static let subjectKeyID: AttributeCode = "skid"
   /// The SHA-1 of the certificate's public key; equals the `klbl` of its private key (`kSecAttrPublicKeyHash`).
-  public static let publicKeyHash: AttributeCode = "pkhh"
+  package static let publicKeyHash: AttributeCode = "pkhh"
   /// 0 for a public key, 1 for a private key, 2 for a symmetric key; part of the primary key (`kSecAttrKeyClass`).
-  public static let keyClass: AttributeCode = "kcls"
+  package static let keyClass: AttributeCode = "kcls"
   /// 1 if the key is stored permanently (`kSecAttrIsPermanent`).
-  public static let isPermanent: AttributeCode = "perm"
+  package static let isPermanent: AttributeCode = "perm"
   /// 1 for a private key, which forms an identity with a certificate for its public key (`kSecAttrIsPrivate`).
-  public static let isPrivate: AttributeCode = "priv"
+  package static let isPrivate: AttributeCode = "priv"
   /// 1 if the key may be modified (`kSecAttrIsModifiable`).
-  public static let isModifiable: AttributeCode = "modi"
+  package static let isModifiable: AttributeCode = "modi"
   /// The SHA-1 of the public key; part of the primary key (`kSecAttrApplicationLabel`).
-  public static let applicationLabel: AttributeCode = "klbl"
+  package static let applicationLabel: AttributeCode = "klbl"
   /// The app's own name for the key; part of the primary key (`kSecAttrApplicationTag`).
-  public static let applicationTag: AttributeCode = "atag"
+  package static let applicationTag: AttributeCode = "atag"
   /// The size of the key in bits; part of the primary key (`kSecAttrKeySizeInBits`).
-  public static let keySizeInBits: AttributeCode = "bsiz"
+  package static let keySizeInBits: AttributeCode = "bsiz"
   /// The effective size in bits; part of the primary key (`kSecAttrEffectiveKeySize`).
-  public static let effectiveKeySize: AttributeCode = "esiz"
+  package static let effectiveKeySize: AttributeCode = "esiz"
   /// The date from which the key may be used; part of the primary key (`kSecAttrStartDate`).
-  public static let startDate: AttributeCode = "sdat"
+  package static let startDate: AttributeCode = "sdat"
   /// The date until which the key may be used; part of the primary key (`kSecAttrEndDate`).
-  public static let endDate: AttributeCode = "edat"
+  package static let endDate: AttributeCode = "edat"
   /// 1 if the key can be exported only in wrapped form (`kSecAttrIsSensitive`).
-  public static let isSensitive: AttributeCode = "sens"
+  package static let isSensitive: AttributeCode = "sens"
   /// 1 if the key has always been sensitive (`kSecAttrWasAlwaysSensitive`).
-  public static let wasAlwaysSensitive: AttributeCode = "asen"
+  package static let wasAlwaysSensitive: AttributeCode = "asen"
   /// 1 if the key can be exported (`kSecAttrIsExtractable`).
-  public static let isExtractable: AttributeCode = "extr"
+  package static let isExtractable: AttributeCode = "extr"
   /// 1 if the key could never be exported (`kSecAttrWasNeverExtractable`).
-  public static let wasNeverExtractable: AttributeCode = "next"
+  package static let wasNeverExtractable: AttributeCode = "next"
   /// 1 if the key can encrypt (`kSecAttrCanEncrypt`).
-  public static let canEncrypt: AttributeCode = "encr"
+  package static let canEncrypt: AttributeCode = "encr"
   /// 1 if the key can decrypt (`kSecAttrCanDecrypt`).
-  public static let canDecrypt: AttributeCode = "decr"
+  package static let canDecrypt: AttributeCode = "decr"
   /// 1 if other keys can be derived from the key (`kSecAttrCanDerive`).
-  public static let canDerive: AttributeCode = "drve"
+  package static let canDerive: AttributeCode = "drve"
   /// 1 if the key can sign (`kSecAttrCanSign`).
-  public static let canSign: AttributeCode = "sign"
+  package static let canSign: AttributeCode = "sign"
   /// 1 if the key can verify signatures (`kSecAttrCanVerify`).
-  public static let canVerify: AttributeCode = "vrfy"
+  package static let canVerify: AttributeCode = "vrfy"
   /// 1 if the key can sign with message recovery (`kSecAttrCanSignRecover`).
-  public static let canSignRecover: AttributeCode = "snrc"
+  package static let canSignRecover: AttributeCode = "snrc"
   /// 1 if the key can verify signatures with message recovery (`kSecAttrCanVerifyRecover`).
-  public static let canVerifyRecover: AttributeCode = "vyrc"
+  package static let canVerifyRecover: AttributeCode = "vyrc"
   /// 1 if the key can wrap other keys (`kSecAttrCanWrap`).
-  public static let canWrap: AttributeCode = "wrap"
+  package static let canWrap: AttributeCode = "wrap"
   /// 1 if the key can unwrap other keys (`kSecAttrCanUnwrap`).
-  public static let canUnwrap: AttributeCode = "unwp"
+  package static let canUnwrap: AttributeCode = "unwp"
 }

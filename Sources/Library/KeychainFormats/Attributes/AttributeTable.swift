@@ -3,7 +3,7 @@ import Basics
 /// A kind of attribute, which determines how values are converted, stored and compared.
 ///
 /// Source: Apple `SecItemSchema.c` (attribute kinds) and `SecDbItem.c` (conversions).
-public enum AttributeKind: String, Sendable {
+package enum AttributeKind: String, Sendable {
   /// The number of the row, the two dates of an item, and any other date (`KeychainDate`).
   case rowID, creationDate, modificationDate, date
   /// A string, data or number, stored unchanged.
@@ -31,38 +31,38 @@ public enum AttributeKind: String, Sendable {
 }
 
 /// The roles of an attribute. The letters are those of Apple's schema source.
-public struct AttributeFlags: OptionSet, Sendable, Hashable {
-  public let rawValue: UInt32
-  public init(rawValue: UInt32) { self.rawValue = rawValue }
+package struct AttributeFlags: OptionSet, Sendable, Hashable {
+  package let rawValue: UInt32
+  package init(rawValue: UInt32) { self.rawValue = rawValue }
 
   /// P: part of the primary key.
-  public static let primaryKey = AttributeFlags(rawValue: 1 << 0)
+  package static let primaryKey = AttributeFlags(rawValue: 1 << 0)
   /// L: has a column.
-  public static let column = AttributeFlags(rawValue: 1 << 1)
+  package static let column = AttributeFlags(rawValue: 1 << 1)
   /// I: has an index.
-  public static let indexed = AttributeFlags(rawValue: 1 << 2)
+  package static let indexed = AttributeFlags(rawValue: 1 << 2)
   /// S: the column stores the SHA-1 of the value.
-  public static let hashedColumn = AttributeFlags(rawValue: 1 << 3)
+  package static let hashedColumn = AttributeFlags(rawValue: 1 << 3)
   /// A: returned with the attributes.
-  public static let returnedAsAttribute = AttributeFlags(rawValue: 1 << 4)
+  package static let returnedAsAttribute = AttributeFlags(rawValue: 1 << 4)
   /// D: secret, returned only with the data.
-  public static let returnedAsData = AttributeFlags(rawValue: 1 << 5)
+  package static let returnedAsData = AttributeFlags(rawValue: 1 << 5)
   /// R: returned as part of a reference.
-  public static let returnedAsReference = AttributeFlags(rawValue: 1 << 6)
+  package static let returnedAsReference = AttributeFlags(rawValue: 1 << 6)
   /// C: inside the encrypted blob.
-  public static let encrypted = AttributeFlags(rawValue: 1 << 7)
+  package static let encrypted = AttributeFlags(rawValue: 1 << 7)
   /// H: included in the item's digest (`sha1`).
-  public static let inDigest = AttributeFlags(rawValue: 1 << 8)
+  package static let inDigest = AttributeFlags(rawValue: 1 << 8)
   /// B: marked for backup in Apple's source; unused there.
-  public static let backup = AttributeFlags(rawValue: 1 << 9)
+  package static let backup = AttributeFlags(rawValue: 1 << 9)
   /// Z: an absent value is treated as 0.
-  public static let defaultsToZero = AttributeFlags(rawValue: 1 << 10)
+  package static let defaultsToZero = AttributeFlags(rawValue: 1 << 10)
   /// E: an absent value is treated as empty.
-  public static let defaultsToEmpty = AttributeFlags(rawValue: 1 << 11)
+  package static let defaultsToEmpty = AttributeFlags(rawValue: 1 << 11)
   /// N: never NULL.
-  public static let notNull = AttributeFlags(rawValue: 1 << 12)
+  package static let notNull = AttributeFlags(rawValue: 1 << 12)
   /// U: authenticated with the blob on a device, stored in the dictionary in a backup.
-  public static let authenticated = AttributeFlags(rawValue: 1 << 13)
+  package static let authenticated = AttributeFlags(rawValue: 1 << 13)
 
   /// Creates flags from the letters of Apple's schema source; other letters are ignored.
   init(letters: String) {
@@ -79,9 +79,9 @@ public struct AttributeFlags: OptionSet, Sendable, Hashable {
 ///
 /// The schema, the blobs, the digests and the queries are all derived from this table.
 /// Source: Apple `SecItemSchema.c` of Security-61901 (2025).
-public enum AttributeTable {
+package enum AttributeTable {
   /// Returns all attributes of a kind: first those with a column, in column order, then those without.
-  public static func definitions(of kind: ItemKind) -> [AttributeDefinition] {
+  package static func definitions(of kind: ItemKind) -> [AttributeDefinition] {
     switch kind {
     case .genericPassword: genericPassword
     case .internetPassword: internetPassword
@@ -91,7 +91,7 @@ public enum AttributeTable {
   }
 
   /// Returns the definition of an attribute, or `nil` if the kind does not have it.
-  public static func definition(of code: AttributeCode, in kind: ItemKind) -> AttributeDefinition? {
+  package static func definition(of code: AttributeCode, in kind: ItemKind) -> AttributeDefinition? {
     byCode[kind]?[code]
   }
 
@@ -257,15 +257,15 @@ public enum AttributeTable {
 }
 
 /// An attribute of one kind of item.
-public struct AttributeDefinition: Sendable, Hashable {
+package struct AttributeDefinition: Sendable, Hashable {
   /// The code, as in the column and the blob.
-  public let code: AttributeCode
+  package let code: AttributeCode
   /// The kind, which determines how values are converted, stored and compared.
-  public let kind: AttributeKind
+  package let kind: AttributeKind
   /// The roles of the attribute, such as being part of the primary key, the blob or the digest.
-  public let flags: AttributeFlags
+  package let flags: AttributeFlags
   /// The name in Apple's headers, or `nil` if there is none.
-  public let constantName: String?
+  package let constantName: String?
 }
 
 extension AttributeDefinition {

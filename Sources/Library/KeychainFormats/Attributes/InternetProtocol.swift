@@ -1,28 +1,28 @@
 /// The protocol of an internet password, as in `kSecAttrProtocol`: four characters, blanks included.
 ///
 /// Source: the values of Apple's `kSecAttrProtocol…` constants (`SecItemConstants.c`).
-public struct InternetProtocol: RawRepresentable, Sendable, Hashable {
-  public let rawValue: String
+package struct InternetProtocol: RawRepresentable, Sendable, Hashable {
+  package let rawValue: String
 
-  public init(rawValue: String) { self.rawValue = rawValue }
+  package init(rawValue: String) { self.rawValue = rawValue }
 
   /// Creates a protocol from its usual name, such as `https` or `imaps`, or `nil` if the name has no code.
-  public init?(name: String) {
+  package init?(name: String) {
     guard let entry = Self.table.first(where: { $0.name == name.lowercased() }) else { return nil }
     rawValue = entry.code
   }
 
   /// The names of all protocols, in alphabetical order.
-  public static var names: [String] { table.map(\.name) }
+  package static var names: [String] { table.map(\.name) }
 
   /// The scheme of URLs with this protocol, such as `https` for `htps`, or `nil` if the code is unknown.
   ///
   /// Source: IANA, "Uniform Resource Identifier (URI) Schemes".
-  public var scheme: String? { Self.table.first { $0.code == rawValue }?.scheme }
+  package var scheme: String? { Self.table.first { $0.code == rawValue }?.scheme }
 
   /// The default port, or `nil` if the code is unknown (IANA, "Service Name and Transport Protocol Port Number
   /// Registry").
-  public var standardPort: UInt16? { Self.table.first { $0.code == rawValue }?.port }
+  package var standardPort: UInt16? { Self.table.first { $0.code == rawValue }?.port }
 
   private struct Entry {
     let name: String

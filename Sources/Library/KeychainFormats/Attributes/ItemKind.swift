@@ -14,7 +14,7 @@ public enum ItemKind: String, Sendable, CaseIterable, Hashable {
   case key = "keys"
 
   /// The name in reports and JSON.
-  public var reportName: String {
+  package var reportName: String {
     switch self {
     case .genericPassword: "generic-password"
     case .internetPassword: "internet-password"

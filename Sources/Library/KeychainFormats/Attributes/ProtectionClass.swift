@@ -25,7 +25,7 @@ public enum ProtectionClass: String, Sendable, CaseIterable, Hashable, Codable {
   case whenPasscodeSetThisDeviceOnly = "akpu"
 
   /// The keybag class whose key protects the item.
-  public var keyClass: KeyClass {
+  package var keyClass: KeyClass {
     switch self {
     case .whenUnlocked: .whenUnlocked
     case .afterFirstUnlock: .afterFirstUnlock
@@ -39,13 +39,13 @@ public enum ProtectionClass: String, Sendable, CaseIterable, Hashable, Codable {
 
   /// Creates the protection class for a keybag class of any key generation, or `nil` if no keychain item can have that
   /// class (1-5, 13 to 15). The keybag class number itself determines the key that decrypts the item.
-  public init?(keyClass: KeyClass) {
+  package init?(keyClass: KeyClass) {
     guard let match = Self.allCases.first(where: { $0.keyClass == keyClass.withoutGeneration }) else { return nil }
     self = match
   }
 
   /// The class in words, as in reports.
-  public var phrase: String {
+  package var phrase: String {
     switch self {
     case .whenUnlocked: "when unlocked"
     case .afterFirstUnlock: "after first unlock"
@@ -97,7 +97,7 @@ public enum ProtectionClass: String, Sendable, CaseIterable, Hashable, Codable {
     uniquingKeysWith: { first, _ in first })
 
   /// Whether items of this class are restricted to the device that created them.
-  public var isThisDeviceOnly: Bool {
+  package var isThisDeviceOnly: Bool {
     switch self {
     case .whenUnlocked, .afterFirstUnlock, .always: false
     case .whenUnlockedThisDeviceOnly, .afterFirstUnlockThisDeviceOnly, .alwaysThisDeviceOnly,

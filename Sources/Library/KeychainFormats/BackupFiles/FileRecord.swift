@@ -3,47 +3,47 @@ import Basics
 /// A file's record in a backup's manifest: the `MBFile` object that a row stores as a keyed archive.
 ///
 /// Source: iphone_backup_decrypt and dissect.target, which read it; backups of iOS 10 and later, which contain it.
-public struct FileRecord: Sendable, Hashable {
+package struct FileRecord: Sendable, Hashable {
   /// The most keys of each dictionary in the archive; a device writes 16.
-  public static let maximumKeyCount = 64
+  package static let maximumKeyCount = 64
 
   /// The path inside the domain, with `/` between its parts but not at its start; empty for the domain's own directory.
-  public var relativePath: String
+  package var relativePath: String
   /// The target of a symbolic link. It comes from the backup and is not trusted.
-  public var target: String?
+  package var target: String?
   /// The bytes of `relativePath` if they are not UTF-8; the text then contains escapes such as `%F5`.
   package var undecodedPath: [UInt8]?
   /// The bytes of `target` if they are not UTF-8.
   package var undecodedTarget: [UInt8]?
   /// The SHA-1 of the stored bytes, 20 bytes.
-  public var digest: [UInt8]?
+  package var digest: [UInt8]?
   /// The file's own wrapped key, in an encrypted backup.
-  public var encryptionKey: ClassWrappedKey?
+  package var encryptionKey: ClassWrappedKey?
   /// The `st_mode` with the type bits.
-  public var mode: UInt32
+  package var mode: UInt32
   /// The inode number on the source device (`st_ino`).
-  public var inode: UInt64
+  package var inode: UInt64
   /// The owner's number on the source device (`st_uid`); 501 is `mobile`.
-  public var userID: Int64
+  package var userID: Int64
   /// The group's number (`st_gid`).
-  public var groupID: Int64
+  package var groupID: Int64
   /// The last change of the content (`st_mtime`), in Unix seconds.
-  public var lastModified: Int64
+  package var lastModified: Int64
   /// The last change of the inode (`st_ctime`), in Unix seconds.
-  public var lastStatusChange: Int64
+  package var lastStatusChange: Int64
   /// The creation time (`st_birthtime`), in Unix seconds.
-  public var birth: Int64
+  package var birth: Int64
   /// The size that the device recorded for the decrypted file. It may be wrong; the padding shows the actual size.
-  public var size: Int64
+  package var size: Int64
   /// The class whose key wraps the file's key. A backup without a password also records it, but wraps nothing.
-  public var protectionClass: KeyClass
+  package var protectionClass: KeyClass
   /// A binary property list of names and data, as stored.
-  public var extendedAttributes: [UInt8]?
+  package var extendedAttributes: [UInt8]?
   /// `st_flags`.
-  public var flags: Int64
+  package var flags: Int64
 
   /// Creates a record of a new file. 501 is the user `mobile`, which owns an app's files.
-  public init(
+  package init(
     relativePath: String, target: String? = nil, digest: [UInt8]? = nil, encryptionKey: ClassWrappedKey? = nil,
     mode: UInt32, inode: UInt64 = 0, userID: Int64 = 501, groupID: Int64 = 501, lastModified: Int64 = 0,
     lastStatusChange: Int64 = 0, birth: Int64 = 0, size: Int64 = 0, protectionClass: KeyClass,
@@ -67,7 +67,7 @@ public struct FileRecord: Sendable, Hashable {
   }
 
   /// The type of a file according to its mode.
-  public enum FileType: Sendable, Hashable {
+  package enum FileType: Sendable, Hashable {
     /// A file with contents (`S_IFREG`).
     case regular
     /// A directory (`S_IFDIR`), which has no payload.
@@ -79,7 +79,7 @@ public struct FileRecord: Sendable, Hashable {
   }
 
   /// The type according to the bits 0xF000 of `mode`.
-  public var fileType: FileType {
+  package var fileType: FileType {
     switch mode & 0xF000 {
     case 0x8000: .regular
     case 0x4000: .directory
@@ -102,7 +102,7 @@ extension FileRecord {
   ///
   /// - Throws: `.malformed` with the name of the field; `.overLimit` for more keys than `maximumKeyCount`; the errors
   ///   of reading a property list. Objects that no field refers to are not checked.
-  public init(archive bytes: [UInt8]) throws(FormatError) {
+  package init(archive bytes: [UInt8]) throws(FormatError) {
     self = try bytes.withRawBytes { (buffer: UnsafeRawBufferPointer) throws(FormatError) -> FileRecord in
       try FileRecord(KeyedRecord(buffer))
     }
@@ -136,7 +136,7 @@ extension FileRecord {
   /// Returns the archive as a device writes it, without fields that have no value.
   ///
   /// - Throws: `.unencodable` if the path or the target is not UTF-8; the errors of writing a property list.
-  public func archived() throws(FormatError) -> [UInt8] {
+  package func archived() throws(FormatError) -> [UInt8] {
     guard !hasUndecodedNames else { throw FormatError(.fileRecord, .unencodable, "a name in it is not UTF-8") }
     var objects: [PropertyValue] = [.string("$null"), .null]
     func reference(_ object: PropertyValue) -> PropertyValue {

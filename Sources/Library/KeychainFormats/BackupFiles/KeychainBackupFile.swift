@@ -5,22 +5,22 @@ import Basics
 /// Source: Apple `SecItemDb.c` (`SecServerCopyKeychainPlist`, `SecServerImportKeychainInPlist`).
 public struct KeychainBackupFile: Sendable, Hashable {
   /// The most items in a file; a full device has some thousands. `sharedByteAllowance` limits the work on them.
-  public static let maximumEntryCount = 2_000_000
+  package static let maximumEntryCount = 2_000_000
   /// The bytes that an entry counts in addition to its blob and its reference, fewer than any entry takes in a file.
   private static let entryByteCount = 16
   /// The number of bytes by which all entries together may exceed the size of the file, each counted separately with
   /// `entryByteCount`. A device never stores two items in the same bytes, but a crafted file could make a reader
   /// decrypt the same bytes over and over.
-  public static let sharedByteAllowance = 1 << 20
+  package static let sharedByteAllowance = 1 << 20
 
   /// The lower-case UUID of the keybag whose keys encrypt the items, or `nil` in old backups.
-  public var keybagUUID: String?
+  package var keybagUUID: String?
   /// The entries in the order genp, inet, cert, keys, and within each kind in the order of the file.
-  public var entries: [Entry]
+  package var entries: [Entry]
   /// The file's keys that are not a kind of item, or whose value is neither an array nor a dictionary.
-  public private(set) var ignoredKeys: [String] = []
+  package private(set) var ignoredKeys: [String] = []
   /// Whether the file is an XML property list, in which blobs have no offsets.
-  public private(set) var isXML = false
+  package private(set) var isXML = false
 
   enum Key {
     static let keybagUUID = "keybag-uuid"
@@ -34,7 +34,7 @@ public struct KeychainBackupFile: Sendable, Hashable {
   /// - Parameters:
   ///   - keybagUUID: The lower-case UUID of the keybag whose keys encrypt the items (`Keybag.uuidText`).
   ///   - entries: The encrypted items, in the order of the file.
-  public init(keybagUUID: String?, entries: [Entry]) {
+  package init(keybagUUID: String?, entries: [Entry]) {
     self.keybagUUID = keybagUUID
     self.entries = entries
   }
@@ -44,7 +44,7 @@ public struct KeychainBackupFile: Sendable, Hashable {
   /// Rejects every file that a device would reject as a whole: a key that is not a string, a key `idnt`, or an element
   /// that is not a dictionary.
   /// - Throws: `.malformed`, `.truncated`, `.unsupportedVersion` or `.overLimit`, with the offset.
-  public init(parsing bytes: [UInt8], limits: BinaryPlist.Limits = .keychainFile) throws(FormatError) {
+  package init(parsing bytes: [UInt8], limits: BinaryPlist.Limits = .keychainFile) throws(FormatError) {
     try self.init(parsing: bytes, limits: limits, acceptingAtMost: Self.maximumEntryCount)
   }
 
@@ -82,7 +82,7 @@ public struct KeychainBackupFile: Sendable, Hashable {
   /// Returns the file as a binary property list. Kinds without items have no key.
   ///
   /// - Throws: `.overLimit` for more entries than `maximumEntryCount`.
-  public func serialized() throws(FormatError) -> [UInt8] {
+  package func serialized() throws(FormatError) -> [UInt8] {
     var bytes: [UInt8] = []
     // Each entry has three objects with some bytes each, a reference to each object, and its offset.
     bytes.reserveCapacity(entries.reduce(1 << 12) { $0 + $1.byteCount + 3 * (8 + 4 + 4) })
@@ -211,7 +211,7 @@ public struct KeychainBackupFile: Sendable, Hashable {
 
 extension KeychainBackupFile {
   /// An item as the file stores it.
-  public struct Entry: Sendable {
+  package struct Entry: Sendable {
     /// The bytes of the whole file, so that they are in memory only once, or the entry's own bytes if it was created.
     private let source: [UInt8]
     private let sealed: Part
@@ -219,7 +219,7 @@ extension KeychainBackupFile {
     /// The offset of the blob in the file; `max` if there is none.
     private var place = UInt32.max
     /// The kind whose array contains the item.
-    public var kind: ItemKind
+    package var kind: ItemKind
 
     /// A range of an entry's bytes, in 8 bytes because every item has two. Files of 4 GB or more are not read.
     private struct Part {
@@ -246,7 +246,7 @@ extension KeychainBackupFile {
     ///   - kind: The kind of item.
     ///   - blob: The encrypted item, or `nil` if there is none.
     ///   - persistentReference: The value of `v_PersistentRef`, or `nil` if there is none.
-    public init(kind: ItemKind, blob: [UInt8]?, persistentReference: [UInt8]? = nil) {
+    package init(kind: ItemKind, blob: [UInt8]?, persistentReference: [UInt8]? = nil) {
       self.kind = kind
       let count = blob?.count ?? 0
       var bytes: [UInt8] = []
@@ -272,14 +272,14 @@ extension KeychainBackupFile {
     }
 
     /// A copy of the encrypted item, or `nil` if the file has none, in which case only this item is unreadable.
-    public var blob: [UInt8]? {
+    package var blob: [UInt8]? {
       get { sealed.bytes(of: source) }
       set { self = Entry(kind: kind, blob: newValue, persistentReference: persistentReference) }
     }
     /// The value of `v_PersistentRef`: 12 or 20 bytes, unchanged, which `PersistentReference` parses.
-    public var persistentReference: [UInt8]? { reference.bytes(of: source) }
+    package var persistentReference: [UInt8]? { reference.bytes(of: source) }
     /// The offset of the blob in the file, in bytes from its start, or `nil` if the entry is not from a file.
-    public var blobOffset: Int? { place == .max ? nil : Int(place) }
+    package var blobOffset: Int? { place == .max ? nil : Int(place) }
 
     /// Removes the offset, which has no meaning in the original file.
     mutating func losePlace() { place = .max }
@@ -321,13 +321,13 @@ extension KeychainBackupFile.Entry {
 
 extension KeychainBackupFile.Entry: Hashable {
   /// Returns whether both have the same kind, bytes and offset.
-  public static func == (left: Self, right: Self) -> Bool {
+  package static func == (left: Self, right: Self) -> Bool {
     left.kind == right.kind && left.blob == right.blob && left.persistentReference == right.persistentReference
       && left.blobOffset == right.blobOffset
   }
 
   /// Hashes the kind and the blob.
-  public func hash(into hasher: inout Hasher) {
+  package func hash(into hasher: inout Hasher) {
     hasher.combine(kind)
     hasher.combine(blob)
   }

@@ -7,26 +7,26 @@ import Basics
 /// key, 40 bytes of numbers, and pairs of a name and data.
 ///
 /// Source: iphone-dataprotection, `backups/backup4.py`; backups of iOS 9, whose manifests it describes completely.
-public struct OldManifest: Sendable {
+package struct OldManifest: Sendable {
   /// The most bytes. The manifest of a full device of 256 GB with a million files has about 200 MB.
-  public static let maximumByteCount = 256 << 20
+  package static let maximumByteCount = 256 << 20
   static let header = Array("mbdb".utf8) + [5, 0]
 
   private let bytes: [UInt8]
 
   /// A file, directory or link.
-  public struct Entry: Sendable, Hashable {
+  package struct Entry: Sendable, Hashable {
     /// The domain, or `nil` if the record has none. Bytes that are not UTF-8 are written as `%F5`.
-    public var domain: String?
+    package var domain: String?
     /// The domain's bytes if they are not UTF-8.
     package var undecodedDomain: [UInt8]?
     /// The record, without extended attributes.
-    public var record: FileRecord
+    package var record: FileRecord
     /// The extended attributes at the record's end, at most 255.
-    public var extendedAttributes: [ExtendedAttribute]
+    package var extendedAttributes: [ExtendedAttribute]
 
     /// Creates an entry whose names are UTF-8.
-    public init(domain: String?, record: FileRecord, extendedAttributes: [ExtendedAttribute]) {
+    package init(domain: String?, record: FileRecord, extendedAttributes: [ExtendedAttribute]) {
       self.domain = domain
       self.record = record
       self.extendedAttributes = extendedAttributes
@@ -39,16 +39,16 @@ public struct OldManifest: Sendable {
     }
 
     /// An extended attribute of a file, such as `com.apple.…`.
-    public struct ExtendedAttribute: Sendable, Hashable {
+    package struct ExtendedAttribute: Sendable, Hashable {
       /// The attribute's name, empty if the record has none. Bytes that are not UTF-8 are written as `%F5`.
-      public var name: String
+      package var name: String
       /// The name's bytes if they are not UTF-8.
       package var undecodedName: [UInt8]?
       /// The attribute's bytes as stored.
-      public var value: [UInt8]
+      package var value: [UInt8]
 
       /// Creates an attribute with a name and its bytes.
-      public init(name: String, value: [UInt8]) {
+      package init(name: String, value: [UInt8]) {
         self.name = name
         self.value = value
       }
@@ -60,7 +60,7 @@ public struct OldManifest: Sendable {
   /// - Throws: `.malformed` if the bytes do not start with the header, `.truncated` if the header is incomplete,
   ///   `.unsupportedVersion` for another version, `.overLimit` for too many bytes. Records are checked when they are
   ///   read.
-  public init(_ bytes: [UInt8]) throws(FormatError) {
+  package init(_ bytes: [UInt8]) throws(FormatError) {
     guard bytes.count <= Self.maximumByteCount else {
       throw FormatError(
         .oldManifest, .overLimit, "it has \(bytes.count) bytes; the limit is \(Self.maximumByteCount)")
@@ -78,21 +78,21 @@ public struct OldManifest: Sendable {
   }
 
   /// Returns the records in order.
-  public func entries() -> Entries { entries(from: Self.header.count) }
+  package func entries() -> Entries { entries(from: Self.header.count) }
 
   /// Returns the records from an offset that an earlier iteration reported.
-  public func entries(from offset: Int) -> Entries { Entries(bytes: bytes, offset: max(offset, Self.header.count)) }
+  package func entries(from offset: Int) -> Entries { Entries(bytes: bytes, offset: max(offset, Self.header.count)) }
 
   /// Iterates over the records and decodes each on demand, because a manifest may have a million files.
-  public struct Entries: Sendable {
+  package struct Entries: Sendable {
     fileprivate let bytes: [UInt8]
     /// The offset of the next record, in bytes from the start of the manifest.
-    public fileprivate(set) var offset: Int
+    package fileprivate(set) var offset: Int
 
     /// Returns the next record, or `nil` at the end.
     ///
     /// - Throws: `.truncated` if a record is incomplete, `.malformed` with the name of the field, both with the offset.
-    public mutating func next() throws(FormatError) -> Entry? {
+    package mutating func next() throws(FormatError) -> Entry? {
       guard offset < bytes.count else { return nil }
       let start = offset
       let (entry, end) = try bytes.withRawBytes { (buffer: UnsafeRawBufferPointer) throws(FormatError) in

@@ -3,18 +3,18 @@ import Basics
 /// The result of AES-256-GCM in a keyed archive. Every database item contains three of these archives.
 ///
 /// Source: the archives of Apple's `SFAuthenticatedCiphertext` in databases that Apple's code wrote.
-public struct ArchivedBox: Sendable, Hashable {
+package struct ArchivedBox: Sendable, Hashable {
   /// The nonce: 32 bytes in all known databases; any length from 1 to `maximumNonceByteCount` is accepted.
-  public let nonce: [UInt8]
+  package let nonce: [UInt8]
   /// The ciphertext, as long as the plaintext.
-  public let ciphertext: [UInt8]
+  package let ciphertext: [UInt8]
   /// The authentication tag, 16 bytes.
-  public let tag: [UInt8]
+  package let tag: [UInt8]
 
   /// The length of a nonce in a new box, in bytes.
-  public static let nonceByteCount = 32
+  package static let nonceByteCount = 32
   /// The longest accepted nonce, in bytes: the limit of OpenSSL.
-  public static let maximumNonceByteCount = 128
+  package static let maximumNonceByteCount = 128
 
   private static let archiver = "NSKeyedArchiver"
   private static let version: Int64 = 100_000
@@ -27,7 +27,7 @@ public struct ArchivedBox: Sendable, Hashable {
   /// Creates a box from encrypted data.
   ///
   /// - Throws: `.malformed` if the tag does not have 16 bytes or the nonce is empty or too long.
-  public init(nonce: [UInt8], ciphertext: [UInt8], tag: [UInt8]) throws(FormatError) {
+  package init(nonce: [UInt8], ciphertext: [UInt8], tag: [UInt8]) throws(FormatError) {
     guard tag.count == ItemBlob.tagByteCount else {
       throw FormatError(.keyedArchive, .malformed, "the tag has \(tag.count) bytes, not 16")
     }
@@ -45,7 +45,7 @@ public struct ArchivedBox: Sendable, Hashable {
   ///
   /// - Throws: `.malformed` for an archive with another structure or class, and the errors of `BinaryPlist` with the
   ///   limits for one item.
-  public init(archive bytes: [UInt8]) throws(FormatError) {
+  package init(archive bytes: [UInt8]) throws(FormatError) {
     let archive = try BinaryPlist.decode(bytes, limits: .item).dictionaryValue
     guard let archive, archive["$archiver"]?.stringValue == Self.archiver,
       archive["$version"]?.integerValue == Self.version, let objects = archive["$objects"]?.arrayValue,
@@ -76,7 +76,7 @@ public struct ArchivedBox: Sendable, Hashable {
   /// Returns the archive, byte for byte as a device writes it.
   ///
   /// - Throws: `.unencodable` if the writer cannot encode a value, which never happens for a box.
-  public func archive() throws(FormatError) -> [UInt8] {
+  package func archive() throws(FormatError) -> [UInt8] {
     let box: PropertyDictionary = [
       "$class": .uid(5), Self.nonceKey: .uid(4), Self.ciphertextKey: .uid(2), Self.tagKey: .uid(3),
     ]

@@ -7,9 +7,9 @@ import Basics
 /// Both versions have the same layout; version 8 indicates only that the secret's key may belong to a persona.
 ///
 /// Source: Apple `SecDbKeychainSerializedItemV7.proto` and its parts, `SecDbKeychainItemV7.m`.
-public struct DatabaseItemBlob: Sendable {
+package struct DatabaseItemBlob: Sendable {
   /// The version word's number.
-  public enum Version: UInt32, Sendable, Hashable, CaseIterable {
+  package enum Version: UInt32, Sendable, Hashable, CaseIterable {
     /// iOS 11 to 14, and later ones without key diversification.
     case v7 = 7
     /// iOS 15 and later.
@@ -17,16 +17,16 @@ public struct DatabaseItemBlob: Sendable {
   }
 
   /// The part with the secret. Source: `SecDbKeychainSerializedSecretData`.
-  public struct SecretPart: Sendable {
+  package struct SecretPart: Sendable {
     /// The archive of the box (`ArchivedBox`).
-    public let box: [UInt8]
+    package let box: [UInt8]
     /// The wrap of the box's key, or `nil` if the item's source stores the key elsewhere or not at all.
-    public let keyWrap: ItemKeyWrap?
+    package let keyWrap: ItemKeyWrap?
     /// A text that equals the one in the other part and in both boxes: an upper-case UUID.
-    public let tamperCheck: String
+    package let tamperCheck: String
 
     /// Creates the part.
-    public init(box: [UInt8], keyWrap: ItemKeyWrap?, tamperCheck: String) {
+    package init(box: [UInt8], keyWrap: ItemKeyWrap?, tamperCheck: String) {
       self.box = box
       self.keyWrap = keyWrap
       self.tamperCheck = tamperCheck
@@ -34,16 +34,16 @@ public struct DatabaseItemBlob: Sendable {
   }
 
   /// The part with the attributes. Source: `SecDbKeychainSerializedMetadata`.
-  public struct AttributesPart: Sendable {
+  package struct AttributesPart: Sendable {
     /// The archive of the box (`ArchivedBox`).
-    public let box: [UInt8]
+    package let box: [UInt8]
     /// The archive of a box with this box's key, encrypted with the key of the class.
-    public let wrappedKey: [UInt8]
+    package let wrappedKey: [UInt8]
     /// A text that equals the one in the other part and in both boxes.
-    public let tamperCheck: String
+    package let tamperCheck: String
 
     /// Creates the part.
-    public init(box: [UInt8], wrappedKey: [UInt8], tamperCheck: String) {
+    package init(box: [UInt8], wrappedKey: [UInt8], tamperCheck: String) {
       self.box = box
       self.wrappedKey = wrappedKey
       self.tamperCheck = tamperCheck
@@ -51,13 +51,13 @@ public struct DatabaseItemBlob: Sendable {
   }
 
   /// The version. The top bit of the version word, which no writer sets, is dropped.
-  public let version: Version
+  package let version: Version
   /// The class as stored. Its upper bits may contain a key generation. The class is not authenticated.
-  public let keyClass: KeyClass
+  package let keyClass: KeyClass
   /// The part with the attributes.
-  public let attributes: AttributesPart
+  package let attributes: AttributesPart
   /// The part with the secret.
-  public let secret: SecretPart
+  package let secret: SecretPart
 
   /// The class of a blob that does not contain one.
   private static let defaultClass = Int32(KeyClass.whenPasscodeSetThisDeviceOnly.rawValue)
@@ -65,7 +65,7 @@ public struct DatabaseItemBlob: Sendable {
   /// Creates a blob from its parts.
   ///
   /// - Throws: `.malformed` for a class that items cannot have.
-  public init(
+  package init(
     version: Version, keyClass: KeyClass, attributes: AttributesPart, secret: SecretPart
   ) throws(FormatError) {
     guard ProtectionClass(keyClass: keyClass) != nil, Int32(exactly: keyClass.rawValue) != nil else {
@@ -81,7 +81,7 @@ public struct DatabaseItemBlob: Sendable {
   ///
   /// - Throws: `.unsupportedVersion` for versions other than 7 and 8; `.malformed` for a missing field, a field with
   ///   another wire type, or a class that items cannot have; `.truncated` and `.overLimit`.
-  public init(parsing bytes: [UInt8]) throws(FormatError) {
+  package init(parsing bytes: [UInt8]) throws(FormatError) {
     self = try bytes.withRawBytes { (buffer: UnsafeRawBufferPointer) throws(FormatError) -> DatabaseItemBlob in
       try DatabaseItemBlob(ByteCursor(buffer, format: .itemBlob))
     }
@@ -112,7 +112,7 @@ public struct DatabaseItemBlob: Sendable {
   /// Returns the blob's bytes, which equal the original ones if a device wrote the blob.
   ///
   /// - Throws: `.unencodable` if the wrap of the secret's key is missing.
-  public func serialized() throws(FormatError) -> [UInt8] {
+  package func serialized() throws(FormatError) -> [UInt8] {
     guard let keyWrap = secret.keyWrap else {
       throw FormatError(.itemBlob, .unencodable, "the secret's key is not stored with it")
     }

@@ -4,21 +4,21 @@ import Basics
 ///
 /// It is a DER dictionary. No public header names the constraints, so all members are kept unchanged.
 /// Source: Apple `SecAccessControl.m`.
-public struct ItemAccessControl: Sendable, Hashable {
+package struct ItemAccessControl: Sendable, Hashable {
   /// All members, in their original order.
-  public let members: PropertyDictionary
+  package let members: PropertyDictionary
 
   private static let protectionKey = "prot"
   private static let constraintsKey = "acl"
   private static let boundKey = "bound"
 
   /// Creates an access control with only a protection class, like that of an item that was added with one.
-  public init(protection: ProtectionClass) { members = [Self.protectionKey: .string(protection.rawValue)] }
+  package init(protection: ProtectionClass) { members = [Self.protectionKey: .string(protection.rawValue)] }
 
   /// Creates an access control from its members.
   ///
   /// - Throws: `.malformed` if a known member has another type.
-  public init(members: PropertyDictionary) throws(FormatError) {
+  package init(members: PropertyDictionary) throws(FormatError) {
     switch members[Self.protectionKey] {
     // For an item on a token, it is a dictionary.
     case .string?, .dictionary?: break
@@ -38,7 +38,7 @@ public struct ItemAccessControl: Sendable, Hashable {
   /// Reads the `SecAccessControl` value of an item.
   ///
   /// - Throws: `.malformed`, `.truncated`, `.overLimit` or `.trailingBytes`.
-  public init(parsing bytes: [UInt8]) throws(FormatError) {
+  package init(parsing bytes: [UInt8]) throws(FormatError) {
     guard case .dictionary(let members) = try DERPropertyList.decode(bytes) else {
       throw Self.malformed("it is not a dictionary")
     }
@@ -48,14 +48,14 @@ public struct ItemAccessControl: Sendable, Hashable {
   /// Returns the `SecAccessControl` value of an item.
   ///
   /// - Throws: `.unencodable` for a member that DER cannot represent.
-  public func serialized() throws(FormatError) -> [UInt8] { try DERPropertyList.encode(.dictionary(members)) }
+  package func serialized() throws(FormatError) -> [UInt8] { try DERPropertyList.encode(.dictionary(members)) }
 
   /// The stored code of the protection class, such as `ak`, or `nil` if the item has a token's protection.
-  public var protectionCode: String? { members[Self.protectionKey]?.stringValue }
+  package var protectionCode: String? { members[Self.protectionKey]?.stringValue }
   /// The constraints by operation, or `nil` if there are none.
-  public var constraints: PropertyDictionary? { members[Self.constraintsKey]?.dictionaryValue }
+  package var constraints: PropertyDictionary? { members[Self.constraintsKey]?.dictionaryValue }
   /// Whether the access control is marked as bound.
-  public var isBound: Bool { members[Self.boundKey]?.booleanValue ?? false }
+  package var isBound: Bool { members[Self.boundKey]?.booleanValue ?? false }
 
   private static func malformed(_ reason: String) -> FormatError {
     FormatError(.accessControl, .malformed, reason)

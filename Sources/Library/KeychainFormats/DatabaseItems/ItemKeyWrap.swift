@@ -1,24 +1,24 @@
-public import Basics
+package import Basics
 
 /// The key of a database item's secret, wrapped with its class key or stored as a reference for a key store.
 ///
 /// Source: Apple `SecDbKeychainAKSWrappedKey.proto`.
-public struct ItemKeyWrap: Sendable {
+package struct ItemKeyWrap: Sendable {
   /// The type of a key that is wrapped with the key of the item's class.
-  public static let classWrap: Int32 = 0
+  package static let classWrap: Int32 = 0
   /// The type of a key that is encrypted with the key behind `referenceKey`, for an item with an access control.
-  public static let referenceWrap: Int32 = 1
+  package static let referenceWrap: Int32 = 1
 
   /// The wrapped key, 40 bytes for a class wrap. The Simulator's key store writes the unwrapped key here, so the bytes
   /// are treated as a secret.
-  public let wrappedKey: SensitiveBytes
+  package let wrappedKey: SensitiveBytes
   /// The reference key, opaque outside the key store that created it, or `nil` if the class key wraps the key.
-  public let referenceKey: [UInt8]?
+  package let referenceKey: [UInt8]?
   /// `classWrap`, `referenceWrap`, or another number whose meaning is unknown.
-  public let type: Int32
+  package let type: Int32
 
   /// Creates a wrap from its parts.
-  public init(wrappedKey: SensitiveBytes, referenceKey: [UInt8]? = nil, type: Int32 = ItemKeyWrap.classWrap) {
+  package init(wrappedKey: SensitiveBytes, referenceKey: [UInt8]? = nil, type: Int32 = ItemKeyWrap.classWrap) {
     self.wrappedKey = wrappedKey
     self.referenceKey = referenceKey
     self.type = type

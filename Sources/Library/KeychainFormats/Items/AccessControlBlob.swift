@@ -7,32 +7,32 @@ import Basics
 /// the wrapped key (`d1`) and the key store's reference key (`d2`), ciphertext, tag.
 ///
 /// Source: Apple `SecDbKeychainItem.m` (`ks_encrypt_acl`, `ks_decrypt_data`).
-public struct AccessControlBlob: Sendable, Hashable {
+package struct AccessControlBlob: Sendable, Hashable {
   /// The version number in the blob's first word, without the bit for the static vector.
-  public static let version: UInt32 = 6
+  package static let version: UInt32 = 6
 
   /// Whether the top bit of the first word is set: a fixed initialization vector, and `authenticatedHeader` as
   /// additional data.
-  public let hasStaticIV: Bool
+  package let hasStaticIV: Bool
   /// The DER of the protection code, unchanged.
   private let protectionDER: [UInt8]
   /// The DER of the dictionary of keys, unchanged.
   private let keysDER: [UInt8]
   /// The code of the protection class, such as `ak`.
-  public let protection: String
+  package let protection: String
   /// `d1`: the item's key, wrapped by the class key.
-  public let wrappedKey: [UInt8]
+  package let wrappedKey: [UInt8]
   /// `d2`: the reference key, whose external data contains the access-control list.
-  public let referenceKey: [UInt8]
+  package let referenceKey: [UInt8]
   /// The encrypted attributes and secret. Only the device's key store can decrypt them.
-  public let ciphertext: [UInt8]
+  package let ciphertext: [UInt8]
   /// The authentication tag, 16 bytes.
-  public let tag: [UInt8]
+  package let tag: [UInt8]
 
   /// Reads an encrypted item of a database.
   ///
   /// - Throws: `.unsupportedVersion` for versions other than 6, `.malformed`, `.truncated` and `.overLimit`.
-  public init(parsing bytes: [UInt8]) throws(FormatError) {
+  package init(parsing bytes: [UInt8]) throws(FormatError) {
     self = try bytes.withRawBytes { (buffer: UnsafeRawBufferPointer) throws(FormatError) -> AccessControlBlob in
       try AccessControlBlob(ByteCursor(buffer, format: .itemBlob))
     }
@@ -65,7 +65,7 @@ public struct AccessControlBlob: Sendable, Hashable {
   /// Creates a blob from encrypted data.
   ///
   /// - Throws: `.unencodable` if the tag does not have 16 bytes.
-  public init(
+  package init(
     hasStaticIV: Bool, protection: String, wrappedKey: [UInt8], referenceKey: [UInt8], ciphertext: [UInt8],
     tag: [UInt8]
   ) throws(FormatError) {
@@ -83,7 +83,7 @@ public struct AccessControlBlob: Sendable, Hashable {
   }
 
   /// The bytes up to the second length word, which are authenticated if `hasStaticIV` is set.
-  public var authenticatedHeader: [UInt8] {
+  package var authenticatedHeader: [UInt8] {
     var header: [UInt8] = []
     header.append(littleEndian: BlobVersionWord(number: Self.version, hasStaticIV: hasStaticIV).rawValue)
     header.append(littleEndian: UInt32(truncatingIfNeeded: protectionDER.count))
@@ -93,7 +93,7 @@ public struct AccessControlBlob: Sendable, Hashable {
   }
 
   /// Returns the blob's bytes, which equal the original ones if the blob was read.
-  public func serialized() -> [UInt8] { authenticatedHeader + keysDER + ciphertext + tag }
+  package func serialized() -> [UInt8] { authenticatedHeader + keysDER + ciphertext + tag }
 
   private static func takeCounted(
     _ cursor: inout ByteCursor, _ what: String

@@ -1,11 +1,11 @@
-public import Basics
+package import Basics
 
 /// Values by attribute code: the content of an item, a query or a change.
 ///
 /// An item has about ten attributes. At that size, two parallel arrays take a third of a dictionary's memory, and a
 /// linear search is faster than hashing. Larger maps have an index. The values of an item that was read are stored as
 /// packed bytes until one of them changes.
-public struct AttributeMap<Value: AttributeMapValue> {
+package struct AttributeMap<Value: AttributeMapValue> {
   @usableFromInline
   enum Contents {
     case values([Value])
@@ -21,7 +21,7 @@ public struct AttributeMap<Value: AttributeMapValue> {
   private static var longestWalk: Int { 48 }
 
   /// Creates an empty map.
-  public init() {}
+  package init() {}
 
   /// Creates a map with distinct codes, few enough for a linear search.
   init(_ codes: [AttributeCode], packed: Value.Packed) {
@@ -30,16 +30,16 @@ public struct AttributeMap<Value: AttributeMapValue> {
   }
 
   /// Creates a map from pairs; if a code occurs twice, the last value counts.
-  public init(_ pairs: some Sequence<(key: AttributeCode, value: Value)>) {
+  package init(_ pairs: some Sequence<(key: AttributeCode, value: Value)>) {
     reserveCapacity(pairs.underestimatedCount)
     for (code, value) in pairs { self[code] = value }
   }
 
   /// The codes, in the order in which they were added.
-  @inlinable public var keys: [AttributeCode] { codes }
+  @inlinable package var keys: [AttributeCode] { codes }
 
   /// The value for a code, or `nil` if the map does not contain it. Setting `nil` removes the code.
-  public subscript(code: AttributeCode) -> Value? {
+  package subscript(code: AttributeCode) -> Value? {
     @inlinable get { place(of: code).map(value) }
     set {
       switch (place(of: code), newValue) {
@@ -62,7 +62,7 @@ public struct AttributeMap<Value: AttributeMapValue> {
   }
 
   /// Reserves space for a number of values.
-  public mutating func reserveCapacity(_ count: Int) {
+  package mutating func reserveCapacity(_ count: Int) {
     change { codes, values in
       codes.reserveCapacity(count)
       values.reserveCapacity(count)
@@ -132,14 +132,14 @@ public struct AttributeMap<Value: AttributeMapValue> {
 
 extension AttributeMap: RandomAccessCollection {
   /// The index of the first pair.
-  @inlinable public var startIndex: Int { 0 }
+  @inlinable package var startIndex: Int { 0 }
   /// The index after the last pair.
-  @inlinable public var endIndex: Int { codes.count }
+  @inlinable package var endIndex: Int { codes.count }
   /// The code and the value at an index.
-  @inlinable public subscript(place: Int) -> (key: AttributeCode, value: Value) { (codes[place], value(at: place)) }
+  @inlinable package subscript(place: Int) -> (key: AttributeCode, value: Value) { (codes[place], value(at: place)) }
 
   /// Returns the pairs that satisfy a condition.
-  public func filter(
+  package func filter(
     _ isIncluded: ((key: AttributeCode, value: Value)) throws -> Bool
   ) rethrows -> AttributeMap {
     var map = AttributeMap()
@@ -148,14 +148,14 @@ extension AttributeMap: RandomAccessCollection {
   }
 
   /// Adds other values; `combine` merges the existing and the new value of a code.
-  public mutating func merge(
+  package mutating func merge(
     _ others: AttributeMap, uniquingKeysWith combine: (Value, Value) throws -> Value
   ) rethrows {
     for (code, value) in others { self[code] = try self[code].map { try combine($0, value) } ?? value }
   }
 
   /// Returns a map of the same codes with transformed values.
-  public func mapValues<Other>(_ transform: (Value) throws -> Other) rethrows -> AttributeMap<Other> {
+  package func mapValues<Other>(_ transform: (Value) throws -> Other) rethrows -> AttributeMap<Other> {
     var map = AttributeMap<Other>()
     map.reserveCapacity(count)
     for (code, value) in self { map[code] = try transform(value) }
@@ -165,7 +165,7 @@ extension AttributeMap: RandomAccessCollection {
 
 extension AttributeMap: ExpressibleByDictionaryLiteral {
   /// Creates a map from a literal; if a code occurs twice, the last value counts.
-  public init(dictionaryLiteral elements: (AttributeCode, Value)...) {
+  package init(dictionaryLiteral elements: (AttributeCode, Value)...) {
     for (code, value) in elements { self[code] = value }
   }
 }
@@ -175,7 +175,7 @@ extension AttributeMap.Contents: Sendable where Value: Sendable {}
 
 extension AttributeMap: Equatable where Value: Equatable {
   /// Returns whether both have the same codes with the same values, in any order.
-  public static func == (left: Self, right: Self) -> Bool {
+  package static func == (left: Self, right: Self) -> Bool {
     left.count == right.count && left.allSatisfy { right[$0.key] == $0.value }
   }
 }
@@ -200,13 +200,13 @@ extension AttributeMap {
 }
 
 /// A type that an `AttributeMap` can contain.
-public protocol AttributeMapValue {
+package protocol AttributeMapValue {
   /// A representation of several values that takes less memory than an array.
   associatedtype Packed: PackedAttributeValues = NeverPacked<Self> where Packed.Value == Self
 }
 
 /// A compact representation of several values. Each value is created when it is accessed.
-public protocol PackedAttributeValues: Sendable, Equatable {
+package protocol PackedAttributeValues: Sendable, Equatable {
   /// The type of the values.
   associatedtype Value
 
@@ -220,36 +220,36 @@ public protocol PackedAttributeValues: Sendable, Equatable {
 }
 
 /// The packed representation of types that are never packed. It has no instances.
-public enum NeverPacked<Value>: PackedAttributeValues {
+package enum NeverPacked<Value>: PackedAttributeValues {
   /// Always returns `nil`.
-  public init?(_ values: [Value]) { nil }
+  package init?(_ values: [Value]) { nil }
 
-  public subscript(place: Int) -> Value { switch self {} }
+  package subscript(place: Int) -> Value { switch self {} }
 }
 
 extension SensitiveBytes: AttributeMapValue {
   /// A single secret is stored without an array.
-  public typealias Packed = LoneSensitiveBytes
+  package typealias Packed = LoneSensitiveBytes
 }
 
 /// Storage for a single secret, as most items have: an array for it would take as much memory as the secret.
-public struct LoneSensitiveBytes: PackedAttributeValues {
+package struct LoneSensitiveBytes: PackedAttributeValues {
   private let secret: SensitiveBytes
 
   /// Stores a single secret; `nil` if there is not exactly one.
-  public init?(_ values: [SensitiveBytes]) {
+  package init?(_ values: [SensitiveBytes]) {
     guard values.count == 1 else { return nil }
     secret = values[0]
   }
 
-  public subscript(place: Int) -> SensitiveBytes { secret }
+  package subscript(place: Int) -> SensitiveBytes { secret }
 
-  public static func == (left: Self, right: Self) -> Bool { left.secret.constantTimeEquals(right.secret) }
+  package static func == (left: Self, right: Self) -> Bool { left.secret.constantTimeEquals(right.secret) }
 }
 
 extension Array: AttributeMapValue where Element == UInt8 {}
 
 extension PropertyValue: AttributeMapValue {
   /// The values of an item that was read are stored as bytes.
-  public typealias Packed = PackedPropertyValues
+  package typealias Packed = PackedPropertyValues
 }

@@ -76,7 +76,7 @@ enum EnclaveKeyBlob {
 
 extension KeychainItem {
   /// Whether the item is a password whose value has the format of a CryptoKit key in the Secure Enclave.
-  public var holdsEnclaveKey: Bool {
+  package var holdsEnclaveKey: Bool {
     switch kind {
     case .genericPassword, .internetPassword: secret?.withBytes(EnclaveKeyBlob.matches) ?? false
     case .certificate, .key: false

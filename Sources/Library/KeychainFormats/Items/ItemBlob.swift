@@ -6,9 +6,9 @@ import Basics
 /// length of the wrapped key, wrapped key, ciphertext, tag of 16 bytes.
 ///
 /// Source: Apple `SecItemDb.c` and `SecDbKeychainItem.m` (`ks_encrypt_data`, `ks_decrypt_data`).
-public struct ItemBlob: Sendable, Hashable {
+package struct ItemBlob: Sendable, Hashable {
   /// The encoding of the plaintext.
-  public enum Version: UInt32, Sendable, Hashable {
+  package enum Version: UInt32, Sendable, Hashable {
     /// A property list (iOS 5 and 6).
     case v2 = 2
     /// Apple's DER (iOS 7 and later).
@@ -16,33 +16,33 @@ public struct ItemBlob: Sendable, Hashable {
   }
 
   /// The version, which determines the encoding of the plaintext.
-  public let version: Version
+  package let version: Version
   /// Whether the version word's top bit is set: a fixed initialization vector of 12 bytes, and `authenticatedHeader` as
   /// additional data. In backups the bit is clear: the vector is empty, and there is no additional data.
-  public let hasStaticIV: Bool
+  package let hasStaticIV: Bool
   /// The class as stored; the upper bits may contain a key generation in a device's own copy.
-  public let keyClass: KeyClass
+  package let keyClass: KeyClass
   /// The wrapped key: 40 bytes for a symmetric class key, 72 for a Curve25519 one.
-  public let wrappedKey: [UInt8]
+  package let wrappedKey: [UInt8]
   /// The encrypted dictionary, as long as its plaintext.
-  public let ciphertext: [UInt8]
+  package let ciphertext: [UInt8]
   /// The authentication tag, 16 bytes.
-  public let tag: [UInt8]
+  package let tag: [UInt8]
 
   /// The two possible lengths of a wrapped key, in bytes: RFC 3394 adds 8 bytes to the key's 32, and Curve25519 also
   /// adds a public key of 32 bytes.
   static let wrappedKeyByteCounts = [40, 72]
   /// The length of a GCM tag, in bytes.
-  public static let tagByteCount = 16
+  package static let tagByteCount = 16
   /// The most bytes of an encrypted item: 72 MiB, for a secret of 64 MiB with its attributes. Almost all items have a
   /// few kilobytes.
-  public static let maximumByteCount = DERPropertyList.maximumByteCount
+  package static let maximumByteCount = DERPropertyList.maximumByteCount
 
   /// Reads an encrypted item of a backup or a database.
   ///
   /// - Throws: `.unsupportedVersion` for versions other than 2 and 3, `.malformed` if the wrapped key does not have 40
   ///   or 72 bytes, `.truncated` and `.overLimit`.
-  public init(parsing bytes: [UInt8]) throws(FormatError) {
+  package init(parsing bytes: [UInt8]) throws(FormatError) {
     self = try bytes.withRawBytes { (buffer: UnsafeRawBufferPointer) throws(FormatError) -> ItemBlob in
       try ItemBlob(ByteCursor(buffer, format: .itemBlob))
     }
@@ -68,7 +68,7 @@ public struct ItemBlob: Sendable, Hashable {
   /// Creates a blob from encrypted data.
   ///
   /// - Throws: `.unencodable` if the wrapped key does not have 40 or 72 bytes or the tag does not have 16.
-  public init(
+  package init(
     version: Version = .v3, hasStaticIV: Bool, keyClass: KeyClass, wrappedKey: [UInt8], ciphertext: [UInt8],
     tag: [UInt8]
   ) throws(FormatError) {
@@ -87,13 +87,13 @@ public struct ItemBlob: Sendable, Hashable {
   }
 
   /// The 12 bytes before the wrapped key, which are authenticated if `hasStaticIV` is set.
-  public var authenticatedHeader: [UInt8] {
+  package var authenticatedHeader: [UInt8] {
     Self.authenticatedHeader(
       version: version, hasStaticIV: hasStaticIV, keyClass: keyClass, wrappedKeyByteCount: wrappedKey.count)
   }
 
   /// Returns the header of a new blob.
-  public static func authenticatedHeader(
+  package static func authenticatedHeader(
     version: Version, hasStaticIV: Bool, keyClass: KeyClass, wrappedKeyByteCount: Int
   ) -> [UInt8] {
     var header: [UInt8] = []
@@ -104,7 +104,7 @@ public struct ItemBlob: Sendable, Hashable {
   }
 
   /// Returns the blob's bytes, which equal the original ones if the blob was read.
-  public func serialized() -> [UInt8] {
+  package func serialized() -> [UInt8] {
     let parts = [authenticatedHeader, wrappedKey, ciphertext, tag]
     var bytes: [UInt8] = []
     // The exact size is reserved, because a keychain contains very many blobs.
@@ -114,7 +114,7 @@ public struct ItemBlob: Sendable, Hashable {
   }
 
   /// Returns the version number of a blob of any version, or `nil` if there are fewer than four bytes.
-  public static func versionNumber(of bytes: [UInt8]) -> UInt32? {
+  package static func versionNumber(of bytes: [UInt8]) -> UInt32? {
     guard bytes.count >= 4 else { return nil }
     return (Array(bytes[..<4].reversed()).bigEndianWord).map { $0 & BlobVersionWord.numberMask }
   }
@@ -174,13 +174,13 @@ extension ByteCursor {
 ///
 /// Little-endian: version, class, the item's wrapped key of 40 bytes, then AES-256-CBC with a zero vector and PKCS#7
 /// padding. Source: iphone-dataprotection, `keychain/keychain4.py`.
-public struct LegacyItemBlob: Sendable, Hashable {
+package struct LegacyItemBlob: Sendable, Hashable {
   /// The class whose key decrypts the item's key.
-  public let keyClass: KeyClass
+  package let keyClass: KeyClass
   /// The wrapped key, 40 bytes.
-  public let wrappedKey: [UInt8]
+  package let wrappedKey: [UInt8]
   /// The ciphertext: whole blocks of 16 bytes, at least one.
-  public let ciphertext: [UInt8]
+  package let ciphertext: [UInt8]
 
   private static let wrappedKeyByteCount = 40
   private static let blockByteCount = 16
@@ -189,7 +189,7 @@ public struct LegacyItemBlob: Sendable, Hashable {
   ///
   /// - Throws: `.unsupportedVersion` for versions other than 0, `.malformed` if the ciphertext does not consist of
   ///   whole blocks, `.truncated` and `.overLimit`.
-  public init(parsing bytes: [UInt8]) throws(FormatError) {
+  package init(parsing bytes: [UInt8]) throws(FormatError) {
     self = try bytes.withRawBytes { (buffer: UnsafeRawBufferPointer) throws(FormatError) -> LegacyItemBlob in
       var cursor = ByteCursor(buffer, format: .itemBlob)
       let word = try BlobVersionWord(&cursor)

@@ -5,14 +5,17 @@ public import Basics
 /// Unknown attributes are preserved. The description of an item contains no values.
 public struct KeychainItem: Sendable, CustomStringConvertible, CustomReflectable {
   /// All attributes except the secrets. An absent attribute has no entry; `null` is never stored.
-  public var attributes: AttributeMap<PropertyValue>
+  package var attributes: AttributeMap<PropertyValue>
   /// The values of attributes flagged D: `v_Data` and, for internet passwords, `binn bini bin0…bin3`.
-  public var secrets: AttributeMap<SensitiveBytes>
+  package var secrets: AttributeMap<SensitiveBytes>
   /// The kind, which determines the possible attributes and which of them are secrets.
   public var kind: ItemKind
 
+  /// Creates an item without attributes.
+  public init(kind: ItemKind) { self.init(kind: kind, attributes: [:], secrets: [:]) }
+
   /// Creates an item. Attributes that are secrets of its kind must be in `secrets` only.
-  public init(
+  package init(
     kind: ItemKind, attributes: AttributeMap<PropertyValue> = [:], secrets: AttributeMap<SensitiveBytes> = [:]
   ) {
     self.kind = kind
@@ -80,7 +83,7 @@ extension KeychainItem {
   ///   - bytes: The plaintext of the blob. The caller has to wipe it.
   ///   - kind: The kind of the item's table or array, which determines the secret attributes.
   /// - Throws: `.malformed`, `.truncated`, `.trailingBytes` or `.overLimit`, with the offset.
-  public init(derDictionary bytes: UnsafeRawBufferPointer, kind: ItemKind) throws(FormatError) {
+  package init(derDictionary bytes: UnsafeRawBufferPointer, kind: ItemKind) throws(FormatError) {
     try self.init(derDictionary: bytes, kind: kind, repairsDates: true)
   }
 
@@ -135,7 +138,7 @@ extension KeychainItem {
   /// Reads a decrypted item of blob version 3 from bytes that are wiped by their last owner.
   ///
   /// - Throws: `FormatError` with the offset if the bytes are not a DER dictionary with string keys.
-  public init(derDictionary bytes: SensitiveBytes, kind: ItemKind) throws(FormatError) {
+  package init(derDictionary bytes: SensitiveBytes, kind: ItemKind) throws(FormatError) {
     self = try bytes.withBytes { (bytes) throws(FormatError) in try KeychainItem(derDictionary: bytes, kind: kind) }
   }
 
@@ -161,7 +164,7 @@ extension KeychainItem {
   /// Returns the item's plaintext for a blob of version 3, secrets included; the original bytes if nothing has changed.
   ///
   /// - Throws: `.unencodable` for a value that DER cannot represent, or a secret's code among the attributes.
-  public func derDictionary() throws(FormatError) -> SensitiveBytes {
+  package func derDictionary() throws(FormatError) -> SensitiveBytes {
     for code in attributes.keys where code.isSecret(in: kind) {
       throw FormatError(.item, .unencodable, "\(code.rawValue) is among the attributes but belongs to the secrets")
     }
@@ -200,7 +203,7 @@ extension KeychainItem {
   /// Returns whether the item's DER dictionary certainly can be encoded within a number of bytes, and its digest
   /// encoding at all. It looks only at the sizes of values, which is much faster than encoding; `false` means that it
   /// cannot tell.
-  public func certainlyEncodes(within maximumByteCount: Int) -> Bool {
+  package func certainlyEncodes(within maximumByteCount: Int) -> Bool {
     var count = ItemEncoder.maximumOverhead
     let packed = attributes.packed
     for (place, code) in attributes.keys.enumerated() {
@@ -313,7 +316,7 @@ extension KeychainItem {
   /// It contains all attributes flagged P. Absent required attributes have their defaults; an absent `vwht`, `tkid` or
   /// `ggrp` is omitted. Dates are encoded from their seconds. Source: Apple `SecDbItem.c` (`SecDbItemCopyPrimaryKey`).
   /// - Throws: `.unencodable` for a value that DER cannot represent.
-  public func primaryKeyEncoding() throws(FormatError) -> [UInt8] {
+  package func primaryKeyEncoding() throws(FormatError) -> [UInt8] {
     let encoded = try ItemEncoder(keepsDateText: false).encode(
       attributes: attributesWithDefaults(flagged: .primaryKey), secrets: [:])
     return encoded.withBytes { Array($0) }
@@ -324,7 +327,7 @@ extension KeychainItem {
   ///
   /// Source: Apple `SecDbItem.c` (`SecDbItemGetSHA1`).
   /// - Throws: `.unencodable` for a value that DER cannot represent.
-  public func digestEncoding() throws(FormatError) -> SensitiveBytes {
+  package func digestEncoding() throws(FormatError) -> SensitiveBytes {
     let secrets = self.secrets.filter { code, _ in
       AttributeTable.definition(of: code, in: kind)?.flags.contains(.inDigest) ?? false
     }
@@ -344,7 +347,7 @@ extension AttributeDefinition {
   /// The value to assume if a required attribute is absent, or `nil` if the attribute is optional.
   ///
   /// Source: Apple `SecDbItem.c` (`SecDbAttrCopyDefaultValue`).
-  public var defaultValue: PropertyValue? {
+  package var defaultValue: PropertyValue? {
     guard flags.contains(.notNull) else { return nil }
     return switch kind {
     case .number, .sync, .tomb, .useTombstone, .rowID: .integer(0)
@@ -399,7 +402,7 @@ extension KeychainItem {
   ///
   /// Secrets are copied only into `SensitiveBytes`.
   /// - Throws: `.malformed`, `.truncated`, `.unsupportedVersion` or `.overLimit`, with the offset.
-  public init(plistDictionary bytes: UnsafeRawBufferPointer, kind: ItemKind) throws(FormatError) {
+  package init(plistDictionary bytes: UnsafeRawBufferPointer, kind: ItemKind) throws(FormatError) {
     let document = try BinaryPlistReader(bytes, limits: .item)
     var builder = BinaryPlistBuilder(document, limits: .item)
     guard case .dictionary(let keys, let values) = try document.object(at: document.rootIndex) else {
@@ -427,7 +430,7 @@ extension KeychainItem {
   /// Reads a decrypted item of blob version 2 from bytes that are wiped by their last owner.
   ///
   /// - Throws: `FormatError` with the offset if the bytes are not a property list with a dictionary.
-  public init(plistDictionary bytes: SensitiveBytes, kind: ItemKind) throws(FormatError) {
+  package init(plistDictionary bytes: SensitiveBytes, kind: ItemKind) throws(FormatError) {
     self = try bytes.withBytes { (buffer: UnsafeRawBufferPointer) throws(FormatError) -> KeychainItem in
       try KeychainItem(plistDictionary: buffer, kind: kind)
     }

@@ -4,7 +4,7 @@ import Basics
 ///
 /// They take less than a third of the memory of separate values. Equal bytes represent equal values, including the
 /// texts of dates.
-public struct PackedPropertyValues: PackedAttributeValues {
+package struct PackedPropertyValues: PackedAttributeValues {
   private let bytes: [UInt8]
 
   private enum Tag: UInt8 {
@@ -27,7 +27,7 @@ public struct PackedPropertyValues: PackedAttributeValues {
 
   /// Packs the values of almost every item; `nil` if they are too large, or if one is a container or a number that only
   /// property lists have.
-  public init?(_ values: [PropertyValue]) {
+  package init?(_ values: [PropertyValue]) {
     self.init(
       count: values.count, form: { Self.form(of: values[$0]) }, write: { Self.write(values[$0], as: $1, to: $2) })
   }
@@ -79,7 +79,7 @@ public struct PackedPropertyValues: PackedAttributeValues {
     bytes = packed
   }
 
-  public subscript(place: Int) -> PropertyValue { withBytes(at: place, Self.value) }
+  package subscript(place: Int) -> PropertyValue { withBytes(at: place, Self.value) }
 
   /// Returns an upper bound for a value's DER contents in bytes, or `nil` if it is a date that is not stored as its
   /// text. A UUID has little more than twice its packed bytes. A value with a bound decodes to itself.

@@ -3,7 +3,7 @@ import Basics
 /// An app's persistent reference to an item, also stored as `v_PersistentRef` with each item of a backup.
 ///
 /// Source: Apple `SecItemServer.c` (`_SecItemMakePersistentRef`, `_SecItemParsePersistentRef`) and `SecItem.m`.
-public enum PersistentReference: Sendable, Hashable {
+package enum PersistentReference: Sendable, Hashable {
   /// The class and the number of the row, big-endian: 12 bytes.
   case rowID(ItemKind, Int64)
   /// The class and the item's `persistref`: 20 bytes.
@@ -14,7 +14,7 @@ public enum PersistentReference: Sendable, Hashable {
   private static let tokenPrefix = Array("tkpr".utf8)
 
   /// The kind in the reference.
-  public var kind: ItemKind {
+  package var kind: ItemKind {
     switch self {
     case .rowID(let kind, _), .uuid(let kind, _), .token(let kind, _, _): kind
     }
@@ -24,7 +24,7 @@ public enum PersistentReference: Sendable, Hashable {
   ///
   /// - Throws: `.truncated` for fewer than four bytes; `.malformed` for another length or class. Identities (`idnt`)
   ///   have references only in calls.
-  public init(parsing bytes: [UInt8]) throws(FormatError) {
+  package init(parsing bytes: [UInt8]) throws(FormatError) {
     guard bytes.count >= 4 else {
       throw FormatError(.persistentReference, .truncated, "\(bytes.count) bytes are too few for a class", offset: 0)
     }
@@ -59,7 +59,7 @@ public enum PersistentReference: Sendable, Hashable {
   /// Returns the reference's bytes.
   ///
   /// - Throws: `.unencodable` for a UUID that does not have 16 bytes.
-  public func serialized() throws(FormatError) -> [UInt8] {
+  package func serialized() throws(FormatError) -> [UInt8] {
     switch self {
     case .rowID(let kind, let number):
       let pattern = UInt64(bitPattern: number)

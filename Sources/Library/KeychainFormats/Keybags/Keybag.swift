@@ -10,22 +10,22 @@ import Basics
 /// `keystore/keybag.py`.
 public struct Keybag: Sendable, Hashable {
   /// The most bytes; all known keybags have less than 2 kB.
-  public static let maximumByteCount = 65_536
+  package static let maximumByteCount = 65_536
   /// The most class keys; all known keybags have 11 or 12.
-  public static let maximumClassKeyCount = 64
+  package static let maximumClassKeyCount = 64
 
   /// The header's records in their original order.
-  public private(set) var header: [Record]
+  package private(set) var header: [Record]
   /// The class keys in their original order.
   public var classKeys: [ClassKey]
 
   /// Creates an empty keybag, in place of one that cannot be read.
-  public init() { (header, classKeys) = ([], []) }
+  package init() { (header, classKeys) = ([], []) }
 
   /// Reads a keybag without an outer signature (see `SignedKeybag` for the keybag of a device).
   ///
   /// - Throws: `.truncated` if a record is incomplete, `.overLimit` if a limit is exceeded.
-  public init(parsing bytes: [UInt8]) throws(FormatError) {
+  package init(parsing bytes: [UInt8]) throws(FormatError) {
     let records = try Self.records(of: bytes)
     var groupStarts: [Int] = []
     for (index, record) in records.enumerated() where record.tag == .uuid { groupStarts.append(index) }
@@ -42,14 +42,14 @@ public struct Keybag: Sendable, Hashable {
   }
 
   /// The second, slower step of the password derivation (iOS 10.2 and later).
-  public struct SecondRound: Sendable, Hashable {
+  package struct SecondRound: Sendable, Hashable {
     /// The iterations of PBKDF2-HMAC-SHA256 (`DPIC`).
-    public var rounds: UInt32
+    package var rounds: UInt32
     /// The salt (`DPSL`), 20 bytes.
-    public var salt: [UInt8]
+    package var salt: [UInt8]
 
     /// Creates the step; `salt` has 20 bytes in every real keybag.
-    public init(rounds: UInt32, salt: [UInt8]) {
+    package init(rounds: UInt32, salt: [UInt8]) {
       self.rounds = rounds
       self.salt = salt
     }
@@ -68,7 +68,7 @@ public struct Keybag: Sendable, Hashable {
   ///   - secondRound: The slow step since iOS 10.2, or `nil` if the keybag has only one step.
   ///   - classKeys: The class keys in the order of the bytes.
   /// - Throws: `.malformed` for a field of the wrong size or a class that occurs twice.
-  public init(
+  package init(
     version: UInt32 = 4, type: BagType, uuid: [UInt8], hmacKey: [UInt8] = [UInt8](repeating: 0, count: 40),
     wrap: WrapFlags = [], salt: [UInt8], iterations: UInt32, secondRound: SecondRound? = nil, classKeys: [ClassKey]
   ) throws(FormatError) {
@@ -84,7 +84,7 @@ public struct Keybag: Sendable, Hashable {
   }
 
   /// Returns the keybag's bytes, which equal the original ones if nothing was changed.
-  public func serialized() -> [UInt8] { Self.serialized(records) }
+  package func serialized() -> [UInt8] { Self.serialized(records) }
 
   /// The records of the header and the groups in the order of the bytes.
   var records: [Record] { header + classKeys.flatMap(\.records) }
@@ -94,58 +94,58 @@ public struct Keybag: Sendable, Hashable {
 /// value in place, adds an absent record, or removes it with `nil`.
 extension Keybag {
   /// The version (`VERS`), 2 to 5 in real keybags. Nothing depends on it.
-  public var version: UInt32? {
+  package var version: UInt32? {
     get { header.word(of: .version) }
     set { header.set(.version, to: newValue) }
   }
 
   /// The purpose of the keybag, without the flag bits of a device's keybag.
-  public var type: BagType? { header.word(of: .type).map { BagType(rawValue: $0 & BagType.mask) } }
+  package var type: BagType? { header.word(of: .type).map { BagType(rawValue: $0 & BagType.mask) } }
 
   /// The UUID, 16 bytes.
-  public var uuid: [UInt8]? {
+  package var uuid: [UInt8]? {
     get { header.value(of: .uuid).flatMap { $0.count == 16 ? $0 : nil } }
     set { header.set(.uuid, to: newValue) }
   }
 
   /// The lower-case text of `uuid`, which a keychain file contains as `keybag-uuid`.
-  public var uuidText: String? { uuid.flatMap(UUIDText.lowercase) }
+  package var uuidText: String? { uuid.flatMap(UUIDText.lowercase) }
 
   /// The wrap flags of the header (`WRAP`); 0 in backups, and without effect on the class keys, which have their own.
-  public var wrap: WrapFlags? { header.word(of: .wrap).map(WrapFlags.init(rawValue:)) }
+  package var wrap: WrapFlags? { header.word(of: .wrap).map(WrapFlags.init(rawValue:)) }
 
   /// The salt of the SHA-1 derivation.
-  public var salt: [UInt8]? {
+  package var salt: [UInt8]? {
     get { header.value(of: .salt) }
     set { header.set(.salt, to: newValue) }
   }
 
   /// The iterations of the SHA-1 derivation.
-  public var iterations: UInt32? {
+  package var iterations: UInt32? {
     get { header.word(of: .iterations) }
     set { header.set(.iterations, to: newValue) }
   }
 
   /// 1 if the second step is used; the exact meaning is not published.
-  public var dpwt: UInt32? {
+  package var dpwt: UInt32? {
     get { header.word(of: .dpwt) }
     set { header.set(.dpwt, to: newValue) }
   }
 
   /// The iterations of the SHA-256 derivation.
-  public var dpic: UInt32? {
+  package var dpic: UInt32? {
     get { header.word(of: .dpic) }
     set { header.set(.dpic, to: newValue) }
   }
 
   /// The salt of the SHA-256 derivation.
-  public var dpsl: [UInt8]? {
+  package var dpsl: [UInt8]? {
     get { header.value(of: .dpsl) }
     set { header.set(.dpsl, to: newValue) }
   }
 
   /// The wrapped key of the signature; 40 zero bytes in real backups.
-  public var hmacKey: [UInt8]? {
+  package var hmacKey: [UInt8]? {
     get { header.value(of: .hmacKey) }
     set { header.set(.hmacKey, to: newValue) }
   }
@@ -153,7 +153,7 @@ extension Keybag {
   /// The second step, or `nil` if one of its fields is missing or it has no iterations.
   ///
   /// Setting it writes `DPWT`, `DPIC` and `DPSL`, or removes all three.
-  public var secondRound: SecondRound? {
+  package var secondRound: SecondRound? {
     get {
       guard let dpic, dpic > 0, let dpsl else { return nil }
       return SecondRound(rounds: dpic, salt: dpsl)
@@ -166,7 +166,7 @@ extension Keybag {
   }
 
   /// Returns the first group of a class, or `nil` if there is none.
-  public func classKey(_ keyClass: KeyClass) -> ClassKey? { classKeys.first { $0.keyClass == keyClass } }
+  package func classKey(_ keyClass: KeyClass) -> ClassKey? { classKeys.first { $0.keyClass == keyClass } }
 }
 
 extension Keybag {
@@ -175,7 +175,7 @@ extension Keybag {
   /// Unknown records, class numbers, types and versions are accepted.
   /// - Throws: `.malformed` with the name of the field and the offset of its record, or for an absent field the offset
   ///   of the end of the header or group.
-  public func validate() throws(FormatError) {
+  package func validate() throws(FormatError) {
     var offset = 0
     try Self.check(
       header, of: "the header", from: offset, required: Self.headerLengths, optional: Self.secondRoundLengths)
@@ -255,7 +255,7 @@ extension Keybag {
 extension Keybag {
   /// The reason why the derivation parameters are ambiguous, or `nil`: a field that occurs twice with different values,
   /// or an iteration count of the wrong length. Readers that pick different values would derive different keys.
-  public var derivationFault: String? {
+  package var derivationFault: String? {
     for tag in [Tag.salt, .iterations, .dpic, .dpsl] where Set(header.filter { $0.tag == tag }.map(\.value)).count > 1 {
       return "its \(tag) occurs twice with different values"
     }
@@ -266,5 +266,5 @@ extension Keybag {
 
 extension Keybag.ClassKey {
   /// Whether the wrapped key occurs twice with different values.
-  public var isAmbiguous: Bool { Set(records.filter { $0.tag == .wrappedKey }.map(\.value)).count > 1 }
+  package var isAmbiguous: Bool { Set(records.filter { $0.tag == .wrappedKey }.map(\.value)).count > 1 }
 }

@@ -2,7 +2,7 @@ import Basics
 
 extension Keybag {
   /// The purpose of a keybag.
-  public struct BagType: RawRepresentable, Sendable, Hashable {
+  package struct BagType: RawRepresentable, Sendable, Hashable {
     public let rawValue: UInt32
 
     public init(rawValue: UInt32) { self.rawValue = rawValue }
@@ -11,15 +11,15 @@ extension Keybag {
     static let mask: UInt32 = 0x3FFF_FFFF
 
     /// The keybag of a running device, which its passcode and its hardware unlock.
-    public static let system = BagType(rawValue: 0)
+    package static let system = BagType(rawValue: 0)
     /// The keybag of a backup, which the backup's password unlocks.
-    public static let backup = BagType(rawValue: 1)
+    package static let backup = BagType(rawValue: 1)
     /// The keybag with which a paired computer or a device management server unlocks the device. Not supported.
-    public static let escrow = BagType(rawValue: 2)
+    package static let escrow = BagType(rawValue: 2)
     /// The keybag of an iCloud backup. Not supported.
-    public static let cloudBackup = BagType(rawValue: 3)
+    package static let cloudBackup = BagType(rawValue: 3)
     /// A keybag of type 4. Not supported.
-    public static let asymmetricBackup = BagType(rawValue: 4)
+    package static let asymmetricBackup = BagType(rawValue: 4)
 
     /// The purpose in words: "a running device".
     package var words: String {
@@ -35,33 +35,33 @@ extension Keybag {
   }
 
   /// The keys that wrap a class key. With both flags, the password's wrap is the outer one.
-  public struct WrapFlags: OptionSet, Sendable, Hashable {
+  package struct WrapFlags: OptionSet, Sendable, Hashable {
     public let rawValue: UInt32
 
     public init(rawValue: UInt32) { self.rawValue = rawValue }
 
     /// AES-CBC with the device's hardware key, without an integrity check.
-    public static let device = WrapFlags(rawValue: 1)
+    package static let device = WrapFlags(rawValue: 1)
     /// RFC 3394 with the key that is derived from the password or passcode.
-    public static let password = WrapFlags(rawValue: 2)
+    package static let password = WrapFlags(rawValue: 2)
   }
 
   /// The type of a class key.
-  public struct KeyType: RawRepresentable, Sendable, Hashable {
+  package struct KeyType: RawRepresentable, Sendable, Hashable {
     public let rawValue: UInt32
 
     public init(rawValue: UInt32) { self.rawValue = rawValue }
 
     /// A key of 32 bytes for RFC 3394.
-    public static let symmetric = KeyType(rawValue: 0)
+    package static let symmetric = KeyType(rawValue: 0)
     /// A Curve25519 key pair: the unencrypted public key wraps keys; the keybag stores the wrapped private key.
-    public static let curve25519 = KeyType(rawValue: 1)
+    package static let curve25519 = KeyType(rawValue: 1)
   }
 
   /// A wrapped class key. A field is `nil` if its record is absent or has the wrong length.
   public struct ClassKey: Sendable, Hashable {
     /// The records of the group in their original order, including unknown ones.
-    public internal(set) var records: [Record]
+    package internal(set) var records: [Record]
 
     init(records: [Record]) { self.records = records }
 
@@ -74,7 +74,7 @@ extension Keybag {
     ///   - keyType: Symmetric, or a Curve25519 key pair.
     ///   - wrappedKey: The wrapped key: 40 bytes if `wrap` contains `.password`, otherwise 32.
     ///   - publicKey: The public key, 32 bytes, for Curve25519 only.
-    public init(
+    package init(
       uuid: [UInt8], keyClass: KeyClass, wrap: WrapFlags, keyType: KeyType = .symmetric, wrappedKey: [UInt8],
       publicKey: [UInt8]? = nil
     ) {
@@ -86,45 +86,45 @@ extension Keybag {
     }
 
     /// The group's identifier, 16 bytes. Nothing depends on it.
-    public var uuid: [UInt8]? { records.value(of: .uuid).flatMap { $0.count == 16 ? $0 : nil } }
+    package var uuid: [UInt8]? { records.value(of: .uuid).flatMap { $0.count == 16 ? $0 : nil } }
 
     /// The class as stored; a device's keybag has a key generation in the upper bits.
-    public var keyClass: KeyClass? { records.word(of: .keyClass).map(KeyClass.init(rawValue:)) }
+    package var keyClass: KeyClass? { records.word(of: .keyClass).map(KeyClass.init(rawValue:)) }
 
     /// The keys that wrap the class key. Setting the flags does not wrap the key again.
-    public var wrap: WrapFlags? {
+    package var wrap: WrapFlags? {
       get { records.word(of: .wrap).map(WrapFlags.init(rawValue:)) }
       set { records.set(.wrap, to: newValue?.rawValue) }
     }
 
     /// The type of key; symmetric if the record is absent, as in keybags of iOS 4.
-    public var keyType: KeyType? {
+    package var keyType: KeyType? {
       guard let value = records.value(of: .keyType) else { return .symmetric }
       return value.bigEndianWord.map(KeyType.init(rawValue:))
     }
 
     /// The wrapped key. Setting it replaces the value in place and keeps all other records.
-    public var wrappedKey: [UInt8]? {
+    package var wrappedKey: [UInt8]? {
       get { records.value(of: .wrappedKey) }
       set { records.set(.wrappedKey, to: newValue) }
     }
 
     /// The public key of a Curve25519 class, 32 bytes, not encrypted.
-    public var publicKey: [UInt8]? { records.value(of: .publicKey) }
+    package var publicKey: [UInt8]? { records.value(of: .publicKey) }
   }
 }
 
 /// A key that a class key wraps, with the class before it: `ManifestKey` and a file's `EncryptionKey`.
 ///
 /// The class is little-endian. Source: iphone_backup_decrypt, `google_iphone_dataprotection.py`.
-public struct ClassWrappedKey: Sendable, Hashable {
+package struct ClassWrappedKey: Sendable, Hashable {
   /// The class whose key wraps this one.
-  public var keyClass: KeyClass
+  package var keyClass: KeyClass
   /// The wrapped key: 40 bytes for a symmetric class key, 72 for a Curve25519 one.
-  public var wrappedKey: [UInt8]
+  package var wrappedKey: [UInt8]
 
   /// Creates a field from its parts.
-  public init(keyClass: KeyClass, wrappedKey: [UInt8]) {
+  package init(keyClass: KeyClass, wrappedKey: [UInt8]) {
     self.keyClass = keyClass
     self.wrappedKey = wrappedKey
   }
@@ -132,7 +132,7 @@ public struct ClassWrappedKey: Sendable, Hashable {
   /// Reads a class and the wrapped key after it.
   ///
   /// - Throws: `.malformed` unless there are 44 or 76 bytes.
-  public init(parsing bytes: [UInt8]) throws(FormatError) {
+  package init(parsing bytes: [UInt8]) throws(FormatError) {
     guard bytes.count == 44 || bytes.count == 76 else {
       throw FormatError(.wrappedKey, .malformed, "it has \(bytes.count) bytes, not 44 or 76")
     }
@@ -142,7 +142,7 @@ public struct ClassWrappedKey: Sendable, Hashable {
   }
 
   /// The field's bytes: 44 for a symmetric class key, 76 for a Curve25519 one.
-  public func serialized() -> [UInt8] {
+  package func serialized() -> [UInt8] {
     var bytes: [UInt8] = []
     bytes.append(littleEndian: keyClass.rawValue)
     return bytes + wrappedKey
@@ -159,33 +159,33 @@ public struct KeyClass: RawRepresentable, Sendable, Hashable, Comparable {
   public init(rawValue: UInt32) { self.rawValue = rawValue }
 
   /// Files that are readable only while the device is unlocked (`NSFileProtectionComplete`).
-  public static let fileComplete = KeyClass(rawValue: 1)
+  package static let fileComplete = KeyClass(rawValue: 1)
   /// Files that stay writable after a lock (`NSFileProtectionCompleteUnlessOpen`); the class key is a Curve25519 key
   /// pair.
-  public static let fileCompleteUnlessOpen = KeyClass(rawValue: 2)
+  package static let fileCompleteUnlessOpen = KeyClass(rawValue: 2)
   /// Files that are readable after the first unlock (`NSFileProtectionCompleteUntilFirstUserAuthentication`).
-  public static let fileUntilFirstUserAuthentication = KeyClass(rawValue: 3)
+  package static let fileUntilFirstUserAuthentication = KeyClass(rawValue: 3)
   /// Files that are always readable (`NSFileProtectionNone`).
-  public static let fileNone = KeyClass(rawValue: 4)
+  package static let fileNone = KeyClass(rawValue: 4)
   /// An internal class in every real keybag, wrapped by the device; its purpose is not published.
-  public static let recovery = KeyClass(rawValue: 5)
+  package static let recovery = KeyClass(rawValue: 5)
   /// Items with `ak`: while unlocked, on any device.
-  public static let whenUnlocked = KeyClass(rawValue: 6)
+  package static let whenUnlocked = KeyClass(rawValue: 6)
   /// Items with `ck`: after the first unlock, on any device.
-  public static let afterFirstUnlock = KeyClass(rawValue: 7)
+  package static let afterFirstUnlock = KeyClass(rawValue: 7)
   /// Items with `dk`: always, on any device.
-  public static let always = KeyClass(rawValue: 8)
+  package static let always = KeyClass(rawValue: 8)
   /// Items with `aku`: while unlocked, on this device.
-  public static let whenUnlockedThisDeviceOnly = KeyClass(rawValue: 9)
+  package static let whenUnlockedThisDeviceOnly = KeyClass(rawValue: 9)
   /// Items with `cku`: after the first unlock, on this device.
-  public static let afterFirstUnlockThisDeviceOnly = KeyClass(rawValue: 10)
+  package static let afterFirstUnlockThisDeviceOnly = KeyClass(rawValue: 10)
   /// Items with `dku`: always, on this device.
-  public static let alwaysThisDeviceOnly = KeyClass(rawValue: 11)
+  package static let alwaysThisDeviceOnly = KeyClass(rawValue: 11)
   /// Items with `akpu`: while unlocked with a passcode set. No backup has this class.
-  public static let whenPasscodeSetThisDeviceOnly = KeyClass(rawValue: 12)
+  package static let whenPasscodeSetThisDeviceOnly = KeyClass(rawValue: 12)
 
   /// The class without the key generation (bits 0x10 and up) that a device's own database may contain.
-  public var withoutGeneration: KeyClass { KeyClass(rawValue: rawValue & 0xF) }
+  package var withoutGeneration: KeyClass { KeyClass(rawValue: rawValue & 0xF) }
 
   /// The key generation in the upper bits, counted from 0.
   package var generation: UInt32 { rawValue >> 4 }

@@ -2,51 +2,51 @@ import Basics
 
 extension Keybag {
   /// The four-byte name of a record.
-  public struct Tag: RawRepresentable, Sendable, Hashable, CustomStringConvertible {
+  package struct Tag: RawRepresentable, Sendable, Hashable, CustomStringConvertible {
     /// The four bytes as a big-endian number, so that any bytes can be represented.
-    public let rawValue: UInt32
+    package let rawValue: UInt32
 
-    public init(rawValue: UInt32) { self.rawValue = rawValue }
+    package init(rawValue: UInt32) { self.rawValue = rawValue }
 
     private init(_ text: StaticString) {
       rawValue = text.withUTF8Buffer { $0.reduce(0) { $0 << 8 | UInt32($1) } }
     }
 
     /// The version of the keybag, in the header.
-    public static let version = Tag("VERS")
+    package static let version = Tag("VERS")
     /// The type of the keybag (`BagType`), in the header.
-    public static let type = Tag("TYPE")
+    package static let type = Tag("TYPE")
     /// A UUID of 16 bytes: first that of the keybag, then that of each class key, which starts a group.
-    public static let uuid = Tag("UUID")
+    package static let uuid = Tag("UUID")
     /// The wrapped key of the signature, 40 bytes, in the header.
-    public static let hmacKey = Tag("HMCK")
+    package static let hmacKey = Tag("HMCK")
     /// The keys that wrap a class key (`WrapFlags`).
-    public static let wrap = Tag("WRAP")
+    package static let wrap = Tag("WRAP")
     /// The salt of the SHA-1 derivation, 20 bytes.
-    public static let salt = Tag("SALT")
+    package static let salt = Tag("SALT")
     /// The iterations of the SHA-1 derivation.
-    public static let iterations = Tag("ITER")
+    package static let iterations = Tag("ITER")
     /// The flag for the second step of the derivation, 1 if it is used.
-    public static let dpwt = Tag("DPWT")
+    package static let dpwt = Tag("DPWT")
     /// The iterations of the SHA-256 derivation (iOS 10.2 and later).
-    public static let dpic = Tag("DPIC")
+    package static let dpic = Tag("DPIC")
     /// The salt of the SHA-256 derivation, 20 bytes.
-    public static let dpsl = Tag("DPSL")
+    package static let dpsl = Tag("DPSL")
     /// The number of a class (`KeyClass`).
-    public static let keyClass = Tag("CLAS")
+    package static let keyClass = Tag("CLAS")
     /// The type of a class key (`KeyType`).
-    public static let keyType = Tag("KTYP")
+    package static let keyType = Tag("KTYP")
     /// The wrapped class key, 40 or 32 bytes.
-    public static let wrappedKey = Tag("WPKY")
+    package static let wrappedKey = Tag("WPKY")
     /// The public key of a Curve25519 class, 32 bytes.
-    public static let publicKey = Tag("PBKY")
+    package static let publicKey = Tag("PBKY")
     /// The keybag inside a device keybag's outer records.
-    public static let data = Tag("DATA")
+    package static let data = Tag("DATA")
     /// The signature of a device keybag.
-    public static let signature = Tag("SIGN")
+    package static let signature = Tag("SIGN")
 
     /// The four letters, or the number in hexadecimal if they are not printable.
-    public var description: String {
+    package var description: String {
       let bytes = [UInt8](bigEndian: rawValue)
       guard bytes.allSatisfy({ (0x20...0x7E).contains($0) }) else { return "0x" + String(rawValue, radix: 16) }
       return String(decoding: bytes, as: UTF8.self)
@@ -56,14 +56,14 @@ extension Keybag {
   /// A record: a tag, a big-endian length, and the value. Integers are four big-endian bytes.
   ///
   /// The description contains no bytes of the value, which may be a wrapped key.
-  public struct Record: Sendable, Hashable, CustomStringConvertible, CustomReflectable {
+  package struct Record: Sendable, Hashable, CustomStringConvertible, CustomReflectable {
     /// The name of the record.
-    public let tag: Tag
+    package let tag: Tag
     /// The record's bytes; a number is big-endian.
-    public var value: [UInt8]
+    package var value: [UInt8]
 
     /// Creates a record of any length, even a wrong one: `Keybag.validate()` checks lengths.
-    public init(_ tag: Tag, _ value: [UInt8]) {
+    package init(_ tag: Tag, _ value: [UInt8]) {
       self.tag = tag
       self.value = value
     }
@@ -71,8 +71,8 @@ extension Keybag {
     init(_ tag: Tag, _ word: UInt32) { self.init(tag, [UInt8](bigEndian: word)) }
 
     var byteCount: Int { 8 + value.count }
-    public var description: String { "\(tag) of \(value.count) bytes" }
-    public var customMirror: Mirror { Mirror(self, children: ["tag": tag, "count": value.count]) }
+    package var description: String { "\(tag) of \(value.count) bytes" }
+    package var customMirror: Mirror { Mirror(self, children: ["tag": tag, "count": value.count]) }
   }
 
   /// Reads all records.

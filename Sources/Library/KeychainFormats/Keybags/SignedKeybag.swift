@@ -3,15 +3,15 @@ import Basics
 /// The keybag of a device: the keybag itself (`DATA`) and a signature of exactly those bytes (`SIGN`).
 ///
 /// The keybag of a backup has no signature. Source: iphone-dataprotection, `keystore/keybag.py`.
-public struct SignedKeybag: Sendable, Hashable {
+package struct SignedKeybag: Sendable, Hashable {
   /// The outer records in their original order, including unknown ones.
   private let records: [Keybag.Record]
   /// The keybag in `DATA`.
-  public let keybag: Keybag
+  package let keybag: Keybag
   /// The signed bytes.
-  public let signedBytes: [UInt8]
+  package let signedBytes: [UInt8]
   /// The signature, HMAC-SHA1, 20 bytes.
-  public let signature: [UInt8]
+  package let signature: [UInt8]
 
   /// The length of a signature, in bytes.
   static let signatureByteCount = 20
@@ -20,7 +20,7 @@ public struct SignedKeybag: Sendable, Hashable {
   ///
   /// - Throws: `.malformed` for an absent or repeated record or a signature that does not have 20 bytes; the errors of
   ///   reading the keybag, with offsets from its own start.
-  public init(parsing bytes: [UInt8]) throws(FormatError) {
+  package init(parsing bytes: [UInt8]) throws(FormatError) {
     let records = try Keybag.records(of: bytes)
     for tag in [Keybag.Tag.data, .signature] {
       var offset = 0
@@ -46,7 +46,7 @@ public struct SignedKeybag: Sendable, Hashable {
   /// Combines a keybag with the signature of `keybag.serialized()`.
   ///
   /// - Throws: `.unencodable` for a signature that does not have 20 bytes.
-  public init(_ keybag: Keybag, signature: [UInt8]) throws(FormatError) {
+  package init(_ keybag: Keybag, signature: [UInt8]) throws(FormatError) {
     guard signature.count == Self.signatureByteCount else {
       throw FormatError(.keybag, .unencodable, "SIGN of \(signature.count) bytes, not \(Self.signatureByteCount)")
     }
@@ -57,5 +57,5 @@ public struct SignedKeybag: Sendable, Hashable {
   }
 
   /// Returns the bytes of the outer records, which equal the original ones if nothing was changed.
-  public func serialized() -> [UInt8] { Keybag.serialized(records) }
+  package func serialized() -> [UInt8] { Keybag.serialized(records) }
 }

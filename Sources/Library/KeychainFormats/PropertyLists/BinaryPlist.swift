@@ -3,22 +3,22 @@ import Basics
 /// Binary property lists, version 00: a reader with limits, and a writer that stores each text once.
 ///
 /// Source: Apple CoreFoundation, `CFBinaryPList.c`.
-public enum BinaryPlist {
+package enum BinaryPlist {
   /// Limits for reading a property list.
-  public struct Limits: Sendable, Hashable {
+  package struct Limits: Sendable, Hashable {
     /// The most bytes.
-    public var maximumByteCount: Int
+    package var maximumByteCount: Int
     /// The most levels of containers, including the root value.
-    public var maximumDepth: Int
+    package var maximumDepth: Int
     /// The most values for each byte of the file. Every reference takes at least one byte, so without shared containers
     /// there is less than one value a byte. A few shared containers could otherwise represent any number of values.
-    public var valuesPerByte: Int
+    package var valuesPerByte: Int
     /// The most objects in the file, and the most values that are created from them. A value takes 16 bytes of memory
     /// and a container about 80, but each takes only a single byte of the file.
-    public var maximumValueCount: Int
+    package var maximumValueCount: Int
 
     /// Creates limits; a list that exceeds one fails with `.overLimit`.
-    public init(maximumByteCount: Int, maximumDepth: Int, valuesPerByte: Int, maximumValueCount: Int = .max) {
+    package init(maximumByteCount: Int, maximumDepth: Int, valuesPerByte: Int, maximumValueCount: Int = .max) {
       self.maximumByteCount = maximumByteCount
       self.maximumDepth = maximumDepth
       self.valuesPerByte = valuesPerByte
@@ -26,24 +26,24 @@ public enum BinaryPlist {
     }
 
     /// For a backup's manifest, status and computer information, which have about ten values for each app.
-    public static let standard = Limits(
+    package static let standard = Limits(
       maximumByteCount: 256 << 20, maximumDepth: 128, valuesPerByte: 2, maximumValueCount: 1_000_000)
     /// For a keychain file: three objects and four values for each of `KeychainBackupFile.maximumEntryCount` items, and
     /// some for unknown keys.
-    public static let keychainFile = Limits(
+    package static let keychainFile = Limits(
       maximumByteCount: 1 << 30, maximumDepth: 128, valuesPerByte: 2, maximumValueCount: 10_000_000)
     /// For the record of one file, which has some dozens of values.
-    public static let small = Limits(
+    package static let small = Limits(
       maximumByteCount: 16 << 20, maximumDepth: 32, valuesPerByte: 2, maximumValueCount: 10_000)
     /// For one item in its older format: some dozens of values, including the secret.
-    public static let item = Limits(
+    package static let item = Limits(
       maximumByteCount: DERPropertyList.maximumByteCount, maximumDepth: 32, valuesPerByte: 2, maximumValueCount: 10_000)
   }
 
   /// Decodes a property list.
   ///
   /// - Throws: `.malformed`, `.truncated`, `.unsupportedVersion`, or `.overLimit` for one of `limits`.
-  public static func decode(_ bytes: [UInt8], limits: Limits = .standard) throws(FormatError) -> PropertyValue {
+  package static func decode(_ bytes: [UInt8], limits: Limits = .standard) throws(FormatError) -> PropertyValue {
     try bytes.withRawBytes { (buffer: UnsafeRawBufferPointer) throws(FormatError) -> PropertyValue in
       var builder = BinaryPlistBuilder(try BinaryPlistReader(buffer, limits: limits), limits: limits)
       return try builder.value(at: builder.document.rootIndex)
@@ -53,7 +53,7 @@ public enum BinaryPlist {
   /// Encodes a property list. Equal texts are stored once; the entries of dictionaries keep their order.
   ///
   /// - Throws: `.unencodable` for a null, `.overLimit` for more levels than `Limits.standard` accepts.
-  public static func encode(_ value: PropertyValue) throws(FormatError) -> [UInt8] {
+  package static func encode(_ value: PropertyValue) throws(FormatError) -> [UInt8] {
     var writer = BinaryPlistWriter()
     return try writer.encode(value)
   }

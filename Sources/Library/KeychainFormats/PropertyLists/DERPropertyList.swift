@@ -7,13 +7,13 @@ import Basics
 /// whole.
 ///
 /// Source: Apple Security `der_plist.c` and its parts, with the regression tests `su-10` to `su-17`.
-public enum DERPropertyList {
+package enum DERPropertyList {
   /// The most bytes to read: 72 MiB, as for an encrypted item.
-  public static let maximumByteCount = 72 << 20
+  package static let maximumByteCount = 72 << 20
   /// The deepest nesting of dictionaries, arrays and sets.
-  public static let maximumDepth = 64
+  package static let maximumDepth = 64
   /// The most values in a list, including containers and keys.
-  public static let maximumValueCount = 100_000
+  package static let maximumValueCount = 100_000
 
   enum Tag {
     static let boolean: UInt8 = 0x01
@@ -42,7 +42,7 @@ public enum DERPropertyList {
   /// Decodes a value that takes up all of the bytes.
   ///
   /// - Throws: `.malformed`, `.truncated`, `.trailingBytes`, or `.overLimit` for one of the limits above.
-  public static func decode(_ bytes: [UInt8]) throws(FormatError) -> PropertyValue {
+  package static func decode(_ bytes: [UInt8]) throws(FormatError) -> PropertyValue {
     try bytes.withRawBytes { (buffer: UnsafeRawBufferPointer) throws(FormatError) -> PropertyValue in try decode(buffer)
     }
   }
@@ -50,7 +50,7 @@ public enum DERPropertyList {
   /// Decodes a value that takes up all of the bytes, without copying them.
   ///
   /// - Throws: `.truncated`, `.malformed`, `.overLimit` or `.trailingBytes`, with the offset.
-  public static func decode(_ bytes: UnsafeRawBufferPointer) throws(FormatError) -> PropertyValue {
+  package static func decode(_ bytes: UnsafeRawBufferPointer) throws(FormatError) -> PropertyValue {
     var decoder = try DERDecoder(bytes, format: .der, dates: .refuse)
     return try decoder.onlyValue()
   }
@@ -58,7 +58,7 @@ public enum DERPropertyList {
   /// Encodes a value, byte for byte like Apple's encoder.
   ///
   /// - Throws: `.unencodable` for a value that DER cannot represent, `.overLimit` for more than `maximumDepth` levels.
-  public static func encode(_ value: PropertyValue) throws(FormatError) -> [UInt8] {
+  package static func encode(_ value: PropertyValue) throws(FormatError) -> [UInt8] {
     try DEREncoder(keepsDateText: true).encode(value)
   }
 }

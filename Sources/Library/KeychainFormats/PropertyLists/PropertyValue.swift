@@ -36,17 +36,17 @@ extension PropertyValue {
   /// The text, or `nil` if the value is not a string.
   public var stringValue: String? { if case .string(let value) = self { value } else { nil } }
   /// The bytes, or `nil` if the value is not data.
-  public var dataValue: [UInt8]? { if case .data(let value) = self { value } else { nil } }
+  package var dataValue: [UInt8]? { if case .data(let value) = self { value } else { nil } }
   /// The number, or `nil` if the value is not an integer that fits into 64 signed bits.
-  public var integerValue: Int64? { if case .integer(let value) = self { value } else { nil } }
+  package var integerValue: Int64? { if case .integer(let value) = self { value } else { nil } }
   /// The boolean, or `nil` if the value is not one; a number is not converted.
-  public var booleanValue: Bool? { if case .boolean(let value) = self { value } else { nil } }
+  package var booleanValue: Bool? { if case .boolean(let value) = self { value } else { nil } }
   /// The date, or `nil` if the value is not one.
-  public var dateValue: KeychainDate? { if case .date(let value) = self { value } else { nil } }
+  package var dateValue: KeychainDate? { if case .date(let value) = self { value } else { nil } }
   /// The elements, or `nil` if the value is not an array; a set is not converted.
-  public var arrayValue: [PropertyValue]? { if case .array(let value) = self { value } else { nil } }
+  package var arrayValue: [PropertyValue]? { if case .array(let value) = self { value } else { nil } }
   /// The entries, or `nil` if the value is not a dictionary.
-  public var dictionaryValue: PropertyDictionary? { if case .dictionary(let value) = self { value } else { nil } }
+  package var dictionaryValue: PropertyDictionary? { if case .dictionary(let value) = self { value } else { nil } }
 }
 
 /// The entries of a dictionary in the order in which they were read or added.
@@ -54,24 +54,24 @@ extension PropertyValue {
 /// In DER, keys may be of any type. If a key occurs twice, the first entry counts, as in Apple's decoder.
 public struct PropertyDictionary: Sendable, Hashable {
   /// A key with its value. DER allows keys of any type; a binary property list allows only strings.
-  public struct Entry: Sendable, Hashable {
+  package struct Entry: Sendable, Hashable {
     /// The key, which is a string in everything that a device writes.
-    public var key: PropertyValue
+    package var key: PropertyValue
     /// The value of the key.
-    public var value: PropertyValue
+    package var value: PropertyValue
 
     /// Creates an entry from a key and its value.
-    public init(key: PropertyValue, value: PropertyValue) {
+    package init(key: PropertyValue, value: PropertyValue) {
       self.key = key
       self.value = value
     }
   }
 
   /// All entries in their original order, including repeated keys.
-  public var entries: [Entry]
+  package var entries: [Entry]
 
   /// Creates a dictionary with entries in any order; encoders sort them if their format requires it.
-  public init(_ entries: [Entry] = []) { self.entries = entries }
+  package init(_ entries: [Entry] = []) { self.entries = entries }
 
   /// The value of the first entry with this key, or `nil` if there is none. Setting `nil` removes every entry with the
   /// key.

@@ -3,16 +3,16 @@ import Basics
 /// XML property lists, such as the `Info.plist` of a backup, which people open in an editor.
 ///
 /// Source: Apple's property list DTD 1.0.
-public enum XMLPlist {
+package enum XMLPlist {
   /// The deepest nesting of elements.
-  public static let maximumDepth = 128
+  package static let maximumDepth = 128
 
   /// Returns the document with its declaration, a tab for each level, and lines that end with LF.
   ///
   /// - Throws: `.unencodable` for a null, a set, a reference, a number that is not finite, a date outside the years 0
   ///   to 9999, a key that is not text, or text with characters that XML 1.0 cannot represent; `.overLimit` for too
   ///   many levels.
-  public static func encode(_ value: PropertyValue) throws(FormatError) -> [UInt8] {
+  package static func encode(_ value: PropertyValue) throws(FormatError) -> [UInt8] {
     var text = """
       <?xml version="1.0" encoding="UTF-8"?>
       <!DOCTYPE plist PUBLIC "-//Apple//DTD PLIST 1.0//EN" "http://www.apple.com/DTDs/PropertyList-1.0.dtd">
@@ -100,12 +100,12 @@ public enum XMLPlist {
 
 extension XMLPlist {
   /// The most bytes; every property list of a backup has at most a few megabytes.
-  public static let maximumByteCount = 64 << 20
+  package static let maximumByteCount = 64 << 20
   /// The most elements, including the root and keys.
-  public static let maximumElementCount = 1_000_000
+  package static let maximumElementCount = 1_000_000
 
   /// Returns whether bytes start like an XML property list: a tag, after an optional byte order mark and white space.
-  public static func isXML(_ bytes: [UInt8]) -> Bool {
+  package static func isXML(_ bytes: [UInt8]) -> Bool {
     let start = bytes.prefix(64).drop { [0xEF, 0xBB, 0xBF, 9, 10, 13, 32].contains($0) }
     return start.first == UInt8(ascii: "<")
   }
@@ -115,7 +115,7 @@ extension XMLPlist {
   /// No external resource is ever accessed. The document type is ignored, but rejected if it contains declarations.
   /// Only XML's five predefined entities and numeric character references are supported.
   /// - Throws: `.malformed` and `.truncated` with the offset, `.overLimit` for more levels, elements or bytes.
-  public static func decode(_ bytes: [UInt8]) throws(FormatError) -> PropertyValue {
+  package static func decode(_ bytes: [UInt8]) throws(FormatError) -> PropertyValue {
     try decode(bytes, maximumElementCount: maximumElementCount)
   }
 

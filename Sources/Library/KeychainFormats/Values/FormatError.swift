@@ -1,9 +1,9 @@
-public import Basics
+package import Basics
 
 /// An error in bytes that do not follow their format.
-public struct FormatError: ExplainedError, Equatable {
+package struct FormatError: ExplainedError, Equatable {
   /// The formats that are read or written.
-  public enum Format: String, Sendable {
+  package enum Format: String, Sendable {
     /// Apple's binary property list (`bplist00`).
     case binaryPlist = "binary property list"
     /// The DER encoding of items (blob version 3).
@@ -33,7 +33,7 @@ public struct FormatError: ExplainedError, Equatable {
   }
 
   /// The kinds of errors.
-  public enum Code: String, Sendable {
+  package enum Code: String, Sendable {
     /// The bytes end before the value does.
     case truncated
     /// A value is not allowed at this location.
@@ -51,13 +51,13 @@ public struct FormatError: ExplainedError, Equatable {
   }
 
   /// The format that was being read or written.
-  public let format: Format
+  package let format: Format
   /// The kind of error.
-  public let code: Code
+  package let code: Code
   /// The reason, with its location if it has one. It contains no value of an item.
-  public let reason: String
+  package let reason: String
   /// The offset in bytes from the start of the value, or `nil` if it is unknown.
-  public let offset: Int?
+  package let offset: Int?
 
   /// Creates an error. The offset is added to the reason.
   ///
@@ -66,7 +66,7 @@ public struct FormatError: ExplainedError, Equatable {
   ///   - code: The kind of error.
   ///   - reason: The reason, without its location.
   ///   - offset: The offset in bytes from the start of the value, or `nil` if it is unknown.
-  public init(_ format: Format, _ code: Code, _ reason: String, offset: Int? = nil) {
+  package init(_ format: Format, _ code: Code, _ reason: String, offset: Int? = nil) {
     self.format = format
     self.code = code
     self.reason = offset.map { "\(reason), at byte \(Amounts.grouped($0))" } ?? reason
@@ -74,7 +74,7 @@ public struct FormatError: ExplainedError, Equatable {
   }
 
   /// A description and a suggestion for each code, with the name of the format.
-  public var meaning: ErrorMeaning {
+  package var meaning: ErrorMeaning {
     let name = format.rawValue
     return switch code {
     case .truncated: .init(.damaged, "the \(name) is cut short", advice: "use another copy")

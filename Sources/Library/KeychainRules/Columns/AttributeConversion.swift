@@ -1,15 +1,15 @@
 import Basics
-public import KeychainFormats
+package import KeychainFormats
 
 /// Converts the values that apps pass in to the types that the attributes of an item store.
 ///
 /// Source: Apple `SecDbItem.c` (`copyNumber`, `copyBlob`, `copyData`, `copyString`, `copyDate`, `copyUUID`).
-public enum AttributeConversion {
+package enum AttributeConversion {
   /// Converts a value for an attribute.
   ///
   /// - Throws: `.unencodable` if an attribute of this kind cannot store the value (`errSecParam` on a device). The
   ///   error does not contain the value.
-  public static func convert(
+  package static func convert(
     _ value: PropertyValue, for definition: AttributeDefinition
   ) throws(FormatError) -> PropertyValue {
     guard let converted = convert(value, for: definition.kind) else {
@@ -21,7 +21,7 @@ public enum AttributeConversion {
   }
 
   /// Returns a value converted for a kind of attribute, or `nil` if that kind does not accept the value.
-  public static func convert(_ value: PropertyValue, for kind: AttributeKind) -> PropertyValue? {
+  package static func convert(_ value: PropertyValue, for kind: AttributeKind) -> PropertyValue? {
     switch kind {
     case .number, .sync, .tomb, .useTombstone: number(value)
     case .rowID: integer(value).map(PropertyValue.integer)

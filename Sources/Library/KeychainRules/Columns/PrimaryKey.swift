@@ -1,20 +1,20 @@
 package import Basics
-public import KeychainFormats
+package import KeychainFormats
 
 /// The kind and the exact values of the primary-key columns, which no two items may share.
 ///
 /// The key of a decrypted item equals the key of the row that it conflicts with, so no class key is needed to find the
 /// row. A key contains hashes and access-group names; its description shows none of them.
-public struct PrimaryKey: Hashable, Sendable, CustomStringConvertible {
+package struct PrimaryKey: Hashable, Sendable, CustomStringConvertible {
   /// The kind, whose table determines the columns.
-  public let kind: ItemKind
+  package let kind: ItemKind
   /// The type, length and bytes of every column, so that different lists of values have different bytes.
   private let encoding: [UInt8]
 
   /// Creates the key that an item would have in the database.
   ///
   /// - Throws: `KeychainRuleError` with code `.parameter` if an attribute cannot have its value.
-  public init(of item: KeychainItem) throws(KeychainRuleError) {
+  package init(of item: KeychainItem) throws(KeychainRuleError) {
     self.init(kind: item.kind, columns: try ItemColumns.primaryKeyValues(of: item))
   }
 
@@ -47,12 +47,12 @@ public struct PrimaryKey: Hashable, Sendable, CustomStringConvertible {
   }
 
   /// Hashes all bytes in one call, because an array would hash them one at a time.
-  public func hash(into hasher: inout Hasher) {
+  package func hash(into hasher: inout Hasher) {
     hasher.combine(kind)
     encoding.withUnsafeBytes { hasher.combine(bytes: $0) }
   }
 
-  public var description: String { "<primary key of a \(kind.reportName)>" }
+  package var description: String { "<primary key of a \(kind.reportName)>" }
 
   private static func append(_ type: UInt8, _ value: [UInt8], to bytes: inout [UInt8]) {
     bytes.append(type)

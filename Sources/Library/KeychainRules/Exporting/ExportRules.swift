@@ -1,28 +1,28 @@
-public import KeychainFormats
+package import KeychainFormats
 
 /// A rule that excludes items from a backup.
-public struct ExportRule: Sendable {
+package struct ExportRule: Sendable {
   /// The reason for the exclusion.
-  public let reason: Reason
+  package let reason: Reason
   /// Returns whether the rule excludes an item.
   let leavesOut: @Sendable (ExportCandidate) -> Bool
 }
 
 /// An item as its device stores it, with the flags from its columns that the export rules check.
-public struct ExportCandidate: Sendable {
+package struct ExportCandidate: Sendable {
   /// The decrypted item.
-  public var item: KeychainItem
+  package var item: KeychainItem
   /// Whether the item has an access control with constraints.
-  public var isAccessControlled: Bool
+  package var isAccessControlled: Bool
   /// Whether an App Clip created the row; only a column records this, never the item.
-  public var isAppClip: Bool
+  package var isAppClip: Bool
   /// Whether the device takes part in synchronization, so that its backup includes tombstones.
-  public var deviceSyncs: Bool
+  package var deviceSyncs: Bool
   /// Whether the device is a Shared iPad, which has more system-bound items.
-  public var onSharedIPad: Bool
+  package var onSharedIPad: Bool
 
   /// Creates a candidate; by default an ordinary app's item on a device that does not sync.
-  public init(
+  package init(
     item: KeychainItem, isAccessControlled: Bool = false, isAppClip: Bool = false, deviceSyncs: Bool = false,
     onSharedIPad: Bool = false
   ) {
@@ -39,9 +39,9 @@ public struct ExportCandidate: Sendable {
 /// An item that no rule excludes is exported.
 ///
 /// Source: Apple `SecItemDb.c` (`SecServerCopyKeychainPlist`, `s3dl_export_row`).
-public enum ExportRules {
+package enum ExportRules {
   /// The rules in the order in which they are checked; the first that applies gives the reason.
-  public static let all: [ExportRule] = [
+  package static let all: [ExportRule] = [
     ExportRule(reason: .passcodeOnly) { $0.item.protection == .whenPasscodeSetThisDeviceOnly },
     ExportRule(reason: .hardwareKey) { $0.item.hasToken },
     ExportRule(reason: .appClip) { $0.isAppClip },
@@ -52,7 +52,7 @@ public enum ExportRules {
   ]
 
   /// Returns the reason to exclude an item, or `nil` if it is exported.
-  public static func reasonToLeaveOut(_ candidate: ExportCandidate) -> Reason? {
+  package static func reasonToLeaveOut(_ candidate: ExportCandidate) -> Reason? {
     all.first { $0.leavesOut(candidate) }?.reason
   }
 }

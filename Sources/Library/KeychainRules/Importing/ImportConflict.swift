@@ -1,8 +1,8 @@
-public import Basics
-public import KeychainFormats
+package import Basics
+package import KeychainFormats
 
 /// Decides which of two items with the same primary key stays.
-public enum ImportConflict {
+package enum ImportConflict {
   /// The seconds by which an imported item is dated after the row that it replaces, if its own date is not later.
   static let makeYoungerSeconds = 0.001
 
@@ -18,7 +18,7 @@ public enum ImportConflict {
   ///     missing.
   ///   - existing: The existing row, or `nil` if no row has the primary key.
   /// - Throws: The error of `digest`.
-  public static func resolve<Failure: Error>(
+  package static func resolve<Failure: Error>(
     modificationDate: KeychainDate?, digest: () throws(Failure) -> [UInt8], existing: ExistingRow?
   ) throws(Failure) -> ImportResolution {
     guard let existing else { return ImportResolution(.insertsNew, modificationDate: modificationDate) }
@@ -38,7 +38,7 @@ public enum ImportConflict {
   /// Decides between an item of a backup and the row with the same primary key.
   ///
   /// - Throws: `.notAvailable` if a digest cannot be computed.
-  public static func resolve(
+  package static func resolve(
     incoming: IncomingItem, existing: ExistingRow?
   ) throws(KeychainRuleError) -> ImportResolution {
     try resolve(
@@ -76,9 +76,9 @@ public enum ImportConflict {
 ///
 /// The resolution is a value: the plan shows it, and the store applies it.
 /// Source: Apple `SecItemDb.c` (`SecServerImportItem`), `SecDbItem.c` (`SecDbItemInsertOrReplace`).
-public struct ImportResolution: Sendable, Equatable {
+package struct ImportResolution: Sendable, Equatable {
   /// An effect on the database.
-  public enum Effect: Sendable, Equatable {
+  package enum Effect: Sendable, Equatable {
     /// No row has this primary key, so the item is inserted.
     case insertsNew
     /// The item replaces the row.
@@ -92,27 +92,27 @@ public struct ImportResolution: Sendable, Equatable {
   }
 
   /// A reason why the backup's item wins.
-  public enum Replacement: String, Sendable {
+  package enum Replacement: String, Sendable {
     /// The row cannot be decrypted, is a tombstone, is older, has no date whereas the item has one, or has the larger
     /// digest at equal dates.
     case existingCorrupt, existingTombstone, existingOlder, existingUndated, sameDateSmallerDigest
   }
 
   /// A reason why the existing row wins.
-  public enum Retention: String, Sendable {
+  package enum Retention: String, Sendable {
     /// The row is newer, the item has no date whereas the row has one, or the row has the smaller digest at equal
     /// dates.
     case existingNewer, incomingUndated, sameDateSmallerDigest
   }
 
   /// The effect and its reason.
-  public let outcome: Effect
+  package let outcome: Effect
   /// The modification date of the row afterwards; a row that stays keeps its date.
-  public let modificationDate: KeychainDate?
+  package let modificationDate: KeychainDate?
   /// The UUID that the row inherits from the tombstone that it replaces.
-  public let inheritedUUID: String?
+  package let inheritedUUID: String?
   /// The persistent reference that the row inherits from the tombstone, 16 bytes.
-  public let inheritedPersistentReference: [UInt8]?
+  package let inheritedPersistentReference: [UInt8]?
 
   init(
     _ outcome: Effect, modificationDate: KeychainDate?, inheritedUUID: String? = nil,
@@ -132,7 +132,7 @@ extension ImportResolution {
   ///   - incoming: The backup's item, whose persistent reference the winner gets.
   ///   - existing: The item of the existing row.
   /// - Returns: The item, or `nil` if nothing was decided or `existing` is the winner and `nil`.
-  public func storedItem(incoming: KeychainItem, existing: KeychainItem?) -> KeychainItem? {
+  package func storedItem(incoming: KeychainItem, existing: KeychainItem?) -> KeychainItem? {
     let winner: KeychainItem?
     switch outcome {
     // No row was there to inherit anything from.
@@ -182,9 +182,9 @@ extension ImportResolution.Effect {
 }
 
 /// The properties of an existing row that decide a conflict.
-public struct ExistingRow: Sendable, Equatable {
+package struct ExistingRow: Sendable, Equatable {
   /// A row's state, from the view of an incoming item.
-  public enum State: Sendable, Equatable {
+  package enum State: Sendable, Equatable {
     /// The row cannot be decrypted, lacks a required attribute, or its stored digest differs from that of its content.
     case corrupt
     /// The row is a tombstone; an item that replaces it inherits its UUID and its reference.
@@ -196,17 +196,17 @@ public struct ExistingRow: Sendable, Equatable {
   }
 
   /// The state of the row.
-  public let state: State
+  package let state: State
 
   /// Creates a row with a state.
-  public init(state: State) { self.state = state }
+  package init(state: State) { self.state = state }
 }
 
 extension ExistingRow {
   /// Creates the row that an item becomes once it is stored, for resolving a conflict with a second item.
   ///
   /// - Throws: `.parameter` if the item has no digest encoding; `.notAvailable` if SHA-1 cannot be computed.
-  public init(storing item: KeychainItem) throws(KeychainRuleError) {
+  package init(storing item: KeychainItem) throws(KeychainRuleError) {
     if item.isTombstone {
       self.init(
         state: .tombstone(

@@ -1,25 +1,25 @@
 import Basics
-public import KeychainFormats
+package import KeychainFormats
 
 /// An item of a backup as a restore stores it if nothing conflicts with it.
 ///
 /// It belongs to the single user, is synchronized if it is one of Safari's old passwords, and has a normalized
 /// persistent reference. A missing UUID or reference is generated when the item is stored.
 /// Source: Apple `SecItemDb.c` (`SecServerImportItem`).
-public struct IncomingItem: Sendable {
+package struct IncomingItem: Sendable {
   /// The item as it will be stored.
-  public let item: KeychainItem
+  package let item: KeychainItem
 
   /// The user whose items keep their owner; all other items go to the single user.
   ///
   /// Source: Apple `SecItemServer.c` (`SecMUSRGetSystemKeychainUUID`).
-  public static let systemKeychainUser: [UInt8] = [
+  package static let systemKeychainUser: [UInt8] = [
     0xF6, 0x23, 0xAE, 0x5C, 0xCC, 0x81, 0x4C, 0xAC, 0x8A, 0xD4, 0xF0, 0x01, 0x3F, 0x31, 0x35, 0x11,
   ]
 
   /// The most bytes that an item's dictionary may have, so that it fits into a blob with everything that storing it
   /// adds.
-  public static let maximumByteCount = ItemBlob.maximumByteCount - 4096
+  package static let maximumByteCount = ItemBlob.maximumByteCount - 4096
 
   /// Creates an item of a backup. An access control among its attributes is dropped, because no backup contains one.
   ///
@@ -29,14 +29,14 @@ public struct IncomingItem: Sendable {
   ///     UUID, is used; any other is ignored, as is an inner one that does not have 16 bytes.
   /// - Throws: `.decode` if the item has no access group, no known protection class, a tombstone flag that is neither 0
   ///   nor 1, or a value that its attribute or a blob cannot have. Such an item is skipped; the others are restored.
-  public init(_ item: KeychainItem, persistentReference reference: [UInt8]? = nil) throws(KeychainRuleError) {
+  package init(_ item: KeychainItem, persistentReference reference: [UInt8]? = nil) throws(KeychainRuleError) {
     self = try Keyed(item, persistentReference: reference).incoming
   }
 
   /// Creates an item of this device that was set aside during a restore; its access control stays.
   ///
   /// - Throws: `.decode` under the same conditions as for an item of a backup.
-  public init(preserved item: KeychainItem) throws(KeychainRuleError) {
+  package init(preserved item: KeychainItem) throws(KeychainRuleError) {
     self = try Keyed(preserved: item).incoming
   }
 
@@ -52,20 +52,20 @@ public struct IncomingItem: Sendable {
   fileprivate init(settled item: KeychainItem) { self.item = item }
 
   /// An item with the primary key of the row that it may conflict with.
-  public struct Keyed: Sendable {
+  package struct Keyed: Sendable {
     /// The item.
-    public let incoming: IncomingItem
+    package let incoming: IncomingItem
     /// The key of the row that the item occupies. It is as large as the rest of an item, so it is kept only for the
     /// lookup.
-    public let primaryKey: PrimaryKey
+    package let primaryKey: PrimaryKey
 
     /// Creates an item of a backup, under the same conditions as `IncomingItem.init(_:persistentReference:)`.
-    public init(_ item: KeychainItem, persistentReference reference: [UInt8]? = nil) throws(KeychainRuleError) {
+    package init(_ item: KeychainItem, persistentReference reference: [UInt8]? = nil) throws(KeychainRuleError) {
       try self.init(settling: Self.withoutAccessControl(item), reference: reference)
     }
 
     /// Creates an item of this device that was set aside, under the same conditions as `IncomingItem.init(preserved:)`.
-    public init(preserved item: KeychainItem) throws(KeychainRuleError) {
+    package init(preserved item: KeychainItem) throws(KeychainRuleError) {
       try self.init(settling: item, reference: nil)
     }
   }
@@ -75,7 +75,7 @@ public struct IncomingItem: Sendable {
   /// It is computed on each call, because most items conflict with nothing.
   ///
   /// - Throws: `.notAvailable` if OpenSSL has no SHA-1.
-  public func digest() throws(KeychainRuleError) -> [UInt8] { try item.storedDigest() }
+  package func digest() throws(KeychainRuleError) -> [UInt8] { try item.storedDigest() }
 }
 
 extension IncomingItem.Keyed {

@@ -1,27 +1,27 @@
 package import Basics
-public import KeychainFormats
+package import KeychainFormats
 
 /// A rule that excludes an item from a restore although it can be decrypted.
-public struct RestoreRule: Sendable {
+package struct RestoreRule: Sendable {
   /// The reason for the exclusion.
-  public let reason: Reason
+  package let reason: Reason
   let leavesOut: @Sendable (KeychainItem, RestoreSurroundings) -> Bool
 }
 
 /// The facts that a restore depends on apart from the backup's items and the target's rows.
-public struct RestoreSurroundings: Sendable, Hashable {
+package struct RestoreSurroundings: Sendable, Hashable {
   /// Whether the target takes part in synchronization, so that tombstones have an effect there.
-  public var targetSyncs: Bool
+  package var targetSyncs: Bool
   /// Whether the target is a Shared iPad, which has more system-bound items.
-  public var onSharedIPad: Bool
+  package var onSharedIPad: Bool
   /// Whether the backup has a password. It affects only the reason given for a missing hardware key, never what moves.
-  public var backupHasPassword: Bool
+  package var backupHasPassword: Bool
 
   /// The context in which most items are excluded: an item that arrives here arrives in every other context.
   package static let strictest = RestoreSurroundings(targetSyncs: false, onSharedIPad: true)
 
   /// Creates a context; by default for a device that does not sync and a backup without a password.
-  public init(targetSyncs: Bool = false, onSharedIPad: Bool = false, backupHasPassword: Bool = false) {
+  package init(targetSyncs: Bool = false, onSharedIPad: Bool = false, backupHasPassword: Bool = false) {
     self.targetSyncs = targetSyncs
     self.onSharedIPad = onSharedIPad
     self.backupHasPassword = backupHasPassword
@@ -34,9 +34,9 @@ public struct RestoreSurroundings: Sendable, Hashable {
 /// (`SecServerImportItem`). Three rules are Keyhaul's own. Items of the passcode class and items with an access control
 /// are not restored, because no device writes them to a backup. A tombstone is not restored to a device that does not
 /// sync, where it could only hide an item.
-public enum RestoreRules {
+package enum RestoreRules {
   /// The rules in the order in which they are checked; the first that applies gives the reason.
-  public static let all: [RestoreRule] = [
+  package static let all: [RestoreRule] = [
     RestoreRule(reason: .passcodeOnly) { item, _ in item.protection == .whenPasscodeSetThisDeviceOnly },
     RestoreRule(reason: .hardwareKey) { item, _ in item.hasToken },
     RestoreRule(reason: .sharedGroup) { item, _ in item.isSharedCopy },
@@ -48,7 +48,7 @@ public enum RestoreRules {
   ]
 
   /// Returns the reason to exclude an item, or `nil` if it is restored.
-  public static func reasonToLeaveOut(_ item: KeychainItem, _ surroundings: RestoreSurroundings) -> Reason? {
+  package static func reasonToLeaveOut(_ item: KeychainItem, _ surroundings: RestoreSurroundings) -> Reason? {
     all.first { $0.leavesOut(item, surroundings) }?.reason
   }
 }
@@ -72,7 +72,7 @@ package enum RestoreRemoval {
 }
 
 /// A reason why a row could not be read.
-public enum RowFault: Hashable, Sendable {
+package enum RowFault: Hashable, Sendable {
   /// No key of this device can decrypt the row, or its plaintext is not an item (-26275). The reason contains no value.
   case undecodable(reason: String)
   /// The key of the row's class is not in memory now (-25308).
@@ -81,7 +81,7 @@ public enum RowFault: Hashable, Sendable {
   case keyUnavailable(KeyClass)
 
   /// Whether the row itself is damaged, so that unlocking the device does not help.
-  public var isPermanent: Bool {
+  package var isPermanent: Bool {
     switch self {
     case .undecodable: true
     case .locked, .keyUnavailable: false

@@ -1,15 +1,15 @@
-public import Basics
-public import KeychainFormats
+package import Basics
+package import KeychainFormats
 
 /// The changes that an update makes to each matching item.
-public struct ItemChanges: Sendable {
+package struct ItemChanges: Sendable {
   /// New values by attribute; `null` removes an attribute.
-  public var attributes: AttributeMap<PropertyValue>
+  package var attributes: AttributeMap<PropertyValue>
   /// New secrets by attribute; other secrets stay.
-  public var secrets: AttributeMap<SensitiveBytes>
+  package var secrets: AttributeMap<SensitiveBytes>
 
   /// Creates changes; without any, an update changes only the modification date.
-  public init(
+  package init(
     attributes: AttributeMap<PropertyValue> = [:], secrets: AttributeMap<SensitiveBytes> = [:]
   ) {
     self.attributes = attributes

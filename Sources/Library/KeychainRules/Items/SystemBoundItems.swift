@@ -1,10 +1,10 @@
 import Basics
-public import KeychainFormats
+package import KeychainFormats
 
 /// The items that belong to the system of one device: never exported, and kept when a backup is restored.
 ///
 /// Source: Apple `SecItemDb.c` (`SecItemIsSystemBound`).
-public enum SystemBoundItems {
+package enum SystemBoundItems {
   /// A row of Apple's table. An absent condition matches anything; a present one matches only a *string* value.
   struct Row: Sendable {
     enum Match: Sendable {
@@ -80,7 +80,7 @@ public enum SystemBoundItems {
   ///
   /// A numeric `sysb` decides alone: 0 means not bound, any other number bound. Otherwise an item without a string
   /// access group is not bound, and one with a sharing group is.
-  public static func contain(_ item: KeychainItem, onSharedIPad: Bool = false) -> Bool {
+  package static func contain(_ item: KeychainItem, onSharedIPad: Bool = false) -> Bool {
     if let mark = item[.systemBound]?.integerValue { return mark != 0 }
     guard let group = item.accessGroup else { return false }
     if item.isSharedCopy { return true }

@@ -4,7 +4,7 @@ package import KeychainFormats
 /// The rule for leaving a tombstone when an item is deleted or its primary key changes.
 ///
 /// Source: Apple `SecItemDb.c` (`s3dl_should_make_tombstone`).
-public enum TombstonePolicy: Sendable, Equatable {
+package enum TombstonePolicy: Sendable, Equatable {
   /// A synchronized item leaves a tombstone, as on a device with iCloud Keychain.
   case leave
   /// Every item leaves a tombstone, including local items and tombstones.

@@ -88,7 +88,7 @@ public enum ArrivalWarning: String, Sendable, CaseIterable, Hashable, Codable {
   /// Creates the warning for an item that arrives and whose value is a Secure Enclave key.
   ///
   /// - Parameter onSameDevice: Whether the target is the source device, or `nil` if that is not proven.
-  public init(ofEnclaveKeyOnSameDevice onSameDevice: Bool?) {
+  package init(ofEnclaveKeyOnSameDevice onSameDevice: Bool?) {
     self = onSameDevice == false ? .migratesButUnusable : .useNotKnown
   }
 }

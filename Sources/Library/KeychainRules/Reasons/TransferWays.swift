@@ -1,4 +1,4 @@
-public import KeychainFormats
+package import KeychainFormats
 
 /// Whether each transfer method brings an item to another device, independently of the items that are there already.
 ///
@@ -6,15 +6,15 @@ public import KeychainFormats
 /// DTS, Developer Forums thread 788360 (an item that does not synchronize can move by Quick Start as by an encrypted
 /// backup, and the "this device only" classes prevent both); for iCloud Keychain, Apple, `kSecAttrSynchronizable`, and
 /// DTS, thread 93373 (synchronized items travel apart from backups, and the user can turn synchronization off).
-public struct TransferWays: Sendable, Hashable {
+package struct TransferWays: Sendable, Hashable {
   /// The assessment for a backup with a password.
-  public let encryptedBackup: TransferAnswer
+  package let encryptedBackup: TransferAnswer
   /// The assessment for a backup without a password.
-  public let unencryptedBackup: TransferAnswer
+  package let unencryptedBackup: TransferAnswer
   /// The assessment for a transfer from device to device.
-  public let directTransfer: TransferAnswer
+  package let directTransfer: TransferAnswer
   /// The assessment for iCloud Keychain.
-  public let iCloudKeychain: TransferAnswer
+  package let iCloudKeychain: TransferAnswer
 
   /// Assesses all methods for one item.
   ///
@@ -23,7 +23,7 @@ public struct TransferWays: Sendable, Hashable {
   ///   - withoutPassword: The reason why a backup without a password does not bring the item, or `nil` if it does.
   ///   - protection: The protection class, or `nil` if it is unknown.
   ///   - isSynchronizable: Whether the item is synchronized, or `nil` if that attribute cannot be decrypted.
-  public init(
+  package init(
     withPassword: Reason?, withoutPassword: Reason?, protection: ProtectionClass?, isSynchronizable: Bool?
   ) {
     encryptedBackup = withPassword.map { .no(.reason($0)) } ?? .yes(.restored)
@@ -35,7 +35,7 @@ public struct TransferWays: Sendable, Hashable {
   }
 
   /// The assessment for a method.
-  public subscript(way: TransferWay) -> TransferAnswer {
+  package subscript(way: TransferWay) -> TransferAnswer {
     switch way {
     case .encryptedBackup: encryptedBackup
     case .unencryptedBackup: unencryptedBackup
@@ -109,7 +109,7 @@ public enum TransferGround: Sendable, Hashable {
   case noSource
 
   /// The word in JSON.
-  public var id: String {
+  package var id: String {
     switch self {
     case .restored: "restored"
     case .movableClass: "movable-class"
@@ -151,7 +151,7 @@ public enum TransferAnswer: Sendable, Hashable {
   }
 
   /// The reason.
-  public var ground: TransferGround {
+  package var ground: TransferGround {
     switch self {
     case .yes(let ground), .no(let ground), .notKnown(let ground): ground
     }

@@ -1,20 +1,20 @@
-public import Basics
-public import KeychainFormats
+package import Basics
+package import KeychainFormats
 
 /// Keys of a device's classes as a file gives them: one JSON object, from the class to 64 hexadecimal digits.
 ///
 /// `{"6": "00ff…", "ck": "…"}`: a class goes by its number, 6 to 12, or by its code, `ak` to `akpu`. Nothing else may stand
 /// in it, and no class twice. The form is ours: no tool's own is documented.
-public enum ClassKeyFile {
+package enum ClassKeyFile {
   /// The most bytes that are read.
-  public static let maximumByteCount = 65_536
+  package static let maximumByteCount = 65_536
   /// A key's bytes.
-  public static let keyByteCount = 32
+  package static let keyByteCount = 32
 
   /// Reads the keys. They never leave memory that is wiped.
   ///
   /// - Throws: `.malformed` with the place, in bytes from 0; no digit of a key is quoted.
-  public static func keys(in file: SensitiveBytes) throws(KeychainDatabaseError) -> [KeyClass: SensitiveBytes] {
+  package static func keys(in file: SensitiveBytes) throws(KeychainDatabaseError) -> [KeyClass: SensitiveBytes] {
     try file.withBytes { (bytes) throws(KeychainDatabaseError) in
       guard bytes.count <= maximumByteCount else {
         throw KeychainDatabaseError(

@@ -1,6 +1,6 @@
-public import Basics
-public import KeychainCrypto
-public import KeychainFormats
+package import Basics
+package import KeychainCrypto
+package import KeychainFormats
 import KeychainRules
 
 /// A keychain database as its file gives it: `keychain-2-debug.db` of a Simulator, `keychain-2.db` of a device or a Mac.
@@ -8,73 +8,73 @@ import KeychainRules
 /// It is read from memory: nothing is written, beside the file or anywhere else, and nothing that the file defines, a
 /// trigger or a view, is run. Source: Apple `SecItemSchema.c`, `SecItemDb.c`; no database of a real Simulator was
 /// available.
-public struct KeychainDatabase: Sendable {
+package struct KeychainDatabase: Sendable {
   /// The version of its schema; `nil` if the table `tversion` has no row that names one.
-  public let schema: SchemaVersion?
+  package let schema: SchemaVersion?
   /// The rows of the item tables in the order genp, inet, cert, keys, each by its row's number.
-  public let rows: [Row]
+  package let rows: [Row]
   /// Tables of items that are not there, or lack a column without which no item can be read.
-  public let missingTables: [ItemKind]
+  package let missingTables: [ItemKind]
   /// The column `data` of `metadatakeys` by its class. Those of a Simulator are keys in clear, with eight bytes behind.
-  public let wrappedMetadataKeys: [KeyClass: SensitiveBytes]
+  package let wrappedMetadataKeys: [KeyClass: SensitiveBytes]
   /// Whether SQLite finds nothing wrong with its pages, its log applied.
-  public let isIntact: Bool
+  package let isIntact: Bool
   /// Whether each index lists every row of its table, after the log is applied.
-  public let indexState: DatabaseIndexState
+  package let indexState: DatabaseIndexState
   /// The bytes of one file that holds all of it, its log applied: a checkpointed copy.
-  public let image: [UInt8]
+  package let image: [UInt8]
   /// What became of the log beside it.
-  public let log: DatabaseFacts.LogUse
+  package let log: DatabaseFacts.LogUse
 
   /// The version of a schema, "12.11".
-  public struct SchemaVersion: Sendable, Hashable {
+  package struct SchemaVersion: Sendable, Hashable {
     /// What a daemon of another one refuses where it is higher.
-    public let major: Int
+    package let major: Int
     /// Accepted higher than known.
-    public let minor: Int
+    package let minor: Int
 
     /// "12.11"
-    public var text: String { "\(major).\(minor)" }
+    package var text: String { "\(major).\(minor)" }
 
     /// Creates a version.
     ///
     /// - Parameters:
     ///   - major: What a daemon of another one refuses where it is higher.
     ///   - minor: Accepted higher than known.
-    public init(major: Int, minor: Int) {
+    package init(major: Int, minor: Int) {
       self.major = major
       self.minor = minor
     }
   }
 
   /// A row of an item table.
-  public struct Row: Sendable {
+  package struct Row: Sendable {
     /// The table.
-    public let kind: ItemKind
+    package let kind: ItemKind
     /// Its number in the table.
-    public let number: Int64
+    package let number: Int64
     /// The column `data`: the sealed item. Empty where the column holds no data.
-    public let sealed: [UInt8]
+    package let sealed: [UInt8]
     /// The column `sha1`; `nil` if it holds no data, or if the table has no such column.
-    public let digest: [UInt8]?
+    package let digest: [UInt8]?
     /// Whether the table has a column `sha1`; those of iOS 6 and before, schema 5, have none.
-    public let hasDigestColumn: Bool
+    package let hasDigestColumn: Bool
     /// Every other column whose name is known, as it stands.
     package let columns: [AttributeCode: ColumnValue]
 
     /// The version word of the item without its highest bit; `nil` for fewer than four bytes.
-    public var version: UInt32? { ItemBlob.versionNumber(of: sealed) }
+    package var version: UInt32? { ItemBlob.versionNumber(of: sealed) }
   }
 
   /// The most rows of items that a database may have.
-  public static let maximumItemCount = 200_000
+  package static let maximumItemCount = 200_000
   /// The most bytes of a database, and of its log.
-  public static let maximumByteCount = DatabaseImage.maximumByteCount
+  package static let maximumByteCount = DatabaseImage.maximumByteCount
   /// How many bytes of a file's start `mayBegin` wants to see.
-  public static let signatureByteCount = 16
+  package static let signatureByteCount = 16
 
   /// Whether a file that begins so may be an SQLite database.
-  public static func mayBegin(with start: [UInt8]) -> Bool { start.starts(with: "SQLite format 3\0".utf8) }
+  package static func mayBegin(with start: [UInt8]) -> Bool { start.starts(with: "SQLite format 3\0".utf8) }
 
   /// Reads a database.
   ///
@@ -84,7 +84,7 @@ public struct KeychainDatabase: Sendable {
   ///   - journal: The whole file `-journal` that was beside it; empty where none was.
   /// - Throws: `.unreadable` for no SQLite database, `.unknownForm` for none of a keychain, `.damaged`, `.overLimit`, and
   ///   `.failed` where SQLite does not work.
-  public init(file: [UInt8], log: [UInt8] = [], journal: [UInt8] = []) throws(KeychainDatabaseError) {
+  package init(file: [UInt8], log: [UInt8] = [], journal: [UInt8] = []) throws(KeychainDatabaseError) {
     try self.init(file: file, log: log, journal: journal, acceptingAtMost: Self.maximumItemCount)
   }
 
@@ -243,7 +243,7 @@ extension KeychainDatabase {
   ///
   /// - Parameter classKeys: Of a device, 32 bytes for each class: its own keybag's, not a backup's.
   /// - Throws: `.malformed` for a key of another length.
-  public func keys(
+  package func keys(
     classKeys: [KeyClass: SensitiveBytes] = [:]
   ) throws(DataProtectionError) -> DatabaseKeys {
     try DatabaseKeys(wrappedMetadataKeys: wrappedMetadataKeys, classKeys: classKeys)
@@ -252,29 +252,29 @@ extension KeychainDatabase {
   /// Every row with what of it opens, in the order of `rows`; none is left out.
   ///
   /// - Throws: What is not an item's fault.
-  public func opened(with keys: DatabaseKeys) throws(DataProtectionError) -> [OpenedRow] {
+  package func opened(with keys: DatabaseKeys) throws(DataProtectionError) -> [OpenedRow] {
     var all: [OpenedRow] = []
     for row in rows { all.append(try OpenedRow(row, opened: keys.open(row: row.sealed, kind: row.kind))) }
     return all
   }
 
   /// Whether an item has no key because the database itself has none for its class: then nothing opens it.
-  public func lacksKey(of opened: OpenedDatabaseItem) -> Bool {
+  package func lacksKey(of opened: OpenedDatabaseItem) -> Bool {
     guard opened.fault?.place == .metadataClassKey, let keyClass = opened.keyClass else { return false }
     return wrappedMetadataKeys[keyClass.withoutGeneration]?.isEmpty ?? true
   }
 
   /// A row with what of it opens.
-  public struct OpenedRow: Sendable {
+  package struct OpenedRow: Sendable {
     /// The row.
-    public let row: Row
+    package let row: Row
     /// What of it opens, and what keeps the rest shut.
-    public let opened: OpenedDatabaseItem
+    package let opened: OpenedDatabaseItem
     /// Whether the column `sha1` is the digest of the content; `nil` if the secret is shut or there is no such column.
-    public let hasFittingDigest: Bool?
+    package let hasFittingDigest: Bool?
     /// The columns that say something else than the attributes do from which they are made; none where the attributes
     /// are shut.
-    public let differingColumns: [AttributeCode]
+    package let differingColumns: [AttributeCode]
 
     init(_ row: Row, opened: OpenedDatabaseItem) {
       self.row = row

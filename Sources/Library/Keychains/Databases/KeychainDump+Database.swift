@@ -10,7 +10,7 @@ extension KeychainDump {
   ///   - database: The rows.
   ///   - rows: The same with what of them opened, in their order.
   ///   - hasGivenKeys: Whether keys of classes were given.
-  public init(_ database: KeychainDatabase, opened rows: [KeychainDatabase.OpenedRow], hasGivenKeys: Bool) {
+  package init(_ database: KeychainDatabase, opened rows: [KeychainDatabase.OpenedRow], hasGivenKeys: Bool) {
     let items = rows.enumerated().map { place, row in
       DumpedItem(
         entry: place, kind: row.row.kind, content: row.content,

@@ -3,10 +3,10 @@ import KeychainFormats
 
 extension KeychainDump {
   /// How many bytes of a file's start `mayBegin` wants to see.
-  public static let signatureByteCount = 64
+  package static let signatureByteCount = 64
 
   /// Whether a file that begins so may be a dump: a property list or JSON, as no backup in one file is.
-  public static func mayBegin(with start: [UInt8]) -> Bool {
+  package static func mayBegin(with start: [UInt8]) -> Bool {
     isBinary(start) || XMLPlist.isXML(start) || isJSON(start)
   }
 
@@ -18,7 +18,7 @@ extension KeychainDump {
   /// - Throws: `.unreadable` for bytes that are no property list or JSON, `.unknownForm` for those that are none of a
   ///   keychain, `.backupKeychain` for the sealed keychain of a backup, `.overLimit`, and `.failed` where the
   ///   ciphers that open sealed entries do not work.
-  public init(parsing bytes: [UInt8]) throws(KeychainDumpError) {
+  package init(parsing bytes: [UInt8]) throws(KeychainDumpError) {
     try self.init(parsing: bytes, acceptingAtMost: Self.maximumItemCount)
   }
 

@@ -1,6 +1,6 @@
 import Basics
-public import KeychainCrypto
-public import KeychainFormats
+package import KeychainCrypto
+package import KeychainFormats
 import KeychainRules
 
 /// A Simulator's keychain database that is changed: held alone from the first look on, and all changes at once or none.
@@ -9,7 +9,7 @@ import KeychainRules
 /// was never tried: what its daemon expects is known from Apple's source (`SecItemDb.c`, `SecDbKeychainItemV7.m`).
 ///
 /// Not to be used from two threads at once.
-public final class SimulatorKeychain {
+package final class SimulatorKeychain {
   let database: KeychainConnection
   /// `nil` for one in memory.
   private let path: String?
@@ -22,7 +22,7 @@ public final class SimulatorKeychain {
   let store: SimulatorKeyStore
 
   /// What became of an item that was put in.
-  public enum Placement: Sendable, Hashable {
+  package enum Placement: Sendable, Hashable {
     /// It was not there.
     case added
     /// It took the place of the one with the same primary key, and keeps its row and its persistent reference.
@@ -32,7 +32,7 @@ public final class SimulatorKeychain {
   }
 
   /// The newest schema that is written to; a newer one is only read.
-  public static let newestSchema = KeychainDatabase.SchemaVersion(major: 12, minor: 11)
+  package static let newestSchema = KeychainDatabase.SchemaVersion(major: 12, minor: 11)
 
   /// Opens a database that is there.
   ///
@@ -41,7 +41,7 @@ public final class SimulatorKeychain {
   ///   - random: Where keys and references of new rows come from.
   /// - Throws: `.busy` where somebody has it open, `.notWritable`, `.unchangeable` for a newer schema, for triggers or
   ///   views, and for keys that are not a Simulator's; and what reading it throws.
-  public convenience init(
+  package convenience init(
     path: String, random: any RandomSource = SystemRandomSource()
   ) throws(KeychainDatabaseError) {
     try self.init(try KeychainConnection(path: path), path, random)
@@ -136,7 +136,7 @@ public final class SimulatorKeychain {
   /// Deletes every row of these access groups, as their columns name them, marks of deleted items too.
   ///
   /// - Returns: How many rows.
-  public func removeItems(ofGroups groups: [String]) throws(KeychainDatabaseError) -> Int {
+  package func removeItems(ofGroups groups: [String]) throws(KeychainDatabaseError) -> Int {
     var count = 0
     for kind in ItemKind.allCases {
       for group in Set(groups) {
@@ -152,7 +152,7 @@ public final class SimulatorKeychain {
   ///   - item: The item in clear; one without a persistent reference gets one.
   ///   - replacing: Whether it takes the place of one with the same primary key.
   /// - Throws: `.malformed` for an item that cannot be sealed, with the reason.
-  public func put(_ item: KeychainItem, replacing: Bool) throws(KeychainDatabaseError) -> Placement {
+  package func put(_ item: KeychainItem, replacing: Bool) throws(KeychainDatabaseError) -> Placement {
     var item = item
     let present = try presentRow(like: item)
     guard present == nil || replacing else { return .kept }
@@ -180,7 +180,7 @@ public final class SimulatorKeychain {
   ///
   /// - Throws: `.duplicate` where another row has the item's primary key; `.malformed` for an item that cannot be sealed,
   ///   and where there is no such row.
-  public func replace(row: Int64, with item: KeychainItem) throws(KeychainDatabaseError) {
+  package func replace(row: Int64, with item: KeychainItem) throws(KeychainDatabaseError) {
     if let present = try presentRow(like: item), present.number != row {
       throw KeychainDatabaseError(.duplicate, "another \(item.kind.reportName) has the same primary key")
     }
@@ -192,7 +192,7 @@ public final class SimulatorKeychain {
   /// Deletes a row.
   ///
   /// - Throws: `.malformed` where there is none.
-  public func remove(row: Int64, of kind: ItemKind) throws(KeychainDatabaseError) {
+  package func remove(row: Int64, of kind: ItemKind) throws(KeychainDatabaseError) {
     guard try database.run("DELETE FROM main.\(kind.rawValue) WHERE rowid = ?", [.integer(row)]) == 1 else {
       throw KeychainDatabaseError(.malformed, "a row no longer exists")
     }
@@ -214,7 +214,7 @@ public final class SimulatorKeychain {
   ///
   /// - Parameter image: The database as it was read (`KeychainDatabase.image`).
   /// - Throws: `.failed` if there is not enough memory.
-  public func isUnchanged(since image: [UInt8]) throws(KeychainDatabaseError) -> Bool {
+  package func isUnchanged(since image: [UInt8]) throws(KeychainDatabaseError) -> Bool {
     try database.hasContent(of: image)
   }
 
@@ -226,7 +226,7 @@ public final class SimulatorKeychain {
   /// - Parameter image: The database before the change (`KeychainDatabase.image`).
   /// - Throws: An error of stage `afterCommit` if the changes are in the file; `.unknownOutcome` if the file cannot be
   ///   opened again. After any other error, nothing was changed.
-  public func commit(changing image: [UInt8]) throws(KeychainDatabaseError) {
+  package func commit(changing image: [UInt8]) throws(KeychainDatabaseError) {
     do throws(KeychainDatabaseError) {
       try database.commit()
     } catch {

@@ -1,7 +1,7 @@
-public import Basics
-public import KeychainCrypto
-public import KeychainFormats
-public import KeychainRules
+package import Basics
+package import KeychainCrypto
+package import KeychainFormats
+package import KeychainRules
 
 extension KeychainStore {
   /// Puts items in place that bring their dates along, as a device made from a description needs. Everything else is as
@@ -71,7 +71,7 @@ extension KeychainStore {
   ///
   /// - Returns: The item as it would be stored; its dates and identifiers are of this attempt alone.
   /// - Throws: What `add` throws.
-  public func rehearseAdding(
+  package func rehearseAdding(
     _ item: KeychainItem, keys: ClassKeys, now: KeychainDate, random: any RandomSource
   ) throws(KeychainStoreError) -> StoredItem {
     try rehearse { (transaction) throws(KeychainStoreError) in
@@ -85,7 +85,7 @@ extension KeychainStore {
   /// - Returns: How many items would be changed.
   /// - Throws: What `update` throws.
   @discardableResult
-  public func rehearseUpdating(
+  package func rehearseUpdating(
     _ query: ItemQuery, with changes: ItemChanges, keys: ClassKeys, now: KeychainDate,
     tombstones: TombstonePolicy = .forbid, random: any RandomSource
   ) throws(KeychainStoreError) -> Int {

@@ -1,9 +1,9 @@
-public import Basics
+package import Basics
 import CSQLite
 import GRDB
-public import KeychainCrypto
-public import KeychainFormats
-public import KeychainRules
+package import KeychainCrypto
+package import KeychainFormats
+package import KeychainRules
 import Synchronization
 
 #if canImport(FoundationEssentials)
@@ -19,9 +19,9 @@ import Synchronization
 /// take turns. A closure that is handed a row or a transaction must not call the store again.
 ///
 /// After `close()` every call throws `.closed`.
-public final class KeychainStore: Sendable {
+package final class KeychainStore: Sendable {
   /// From when on a finished call survives a power cut. What kills no more than the process never undoes one.
-  public enum Durability: Sendable {
+  package enum Durability: Sendable {
     /// When the call returns: it waits for the disk.
     case eachCall
     /// When `close()` returns: many calls in a row wait for the disk once.
@@ -57,7 +57,7 @@ public final class KeychainStore: Sendable {
   /// Makes an empty keychain in a new file of mode 0600.
   ///
   /// - Throws: `.io` where something is at the path already.
-  public static func create(at path: String) throws(KeychainStoreError) -> KeychainStore {
+  package static func create(at path: String) throws(KeychainStoreError) -> KeychainStore {
     let file = DatabaseFile(at: path)
     try file.create()
     do throws(KeychainStoreError) {
@@ -82,7 +82,7 @@ public final class KeychainStore: Sendable {
   ///     and ends with `.cancelled`.
   /// - Throws: `.damaged` for a link, a file that is not a database, or one with another schema, a trigger or a view;
   ///   `.notAvailable` where there is no file; `.busy`.
-  public static func open(
+  package static func open(
     at path: String, durability: Durability = .eachCall, isForReading: Bool = false,
     shouldContinue: @escaping @Sendable () -> Bool = { true }
   ) throws(KeychainStoreError) -> KeychainStore {
@@ -96,7 +96,7 @@ public final class KeychainStore: Sendable {
   }
 
   /// An empty keychain that is gone with its last holder.
-  public static func inMemory() throws(KeychainStoreError) -> KeychainStore {
+  package static func inMemory() throws(KeychainStoreError) -> KeychainStore {
     let queue = try translatingErrors { try DatabaseQueue(configuration: configuration(.eachCall) { true }) }
     let store = KeychainStore(queue, .eachCall)
     try store.write { (transaction) throws(KeychainStoreError) in try SchemaCheck.create(in: transaction.database) }
@@ -107,7 +107,7 @@ public final class KeychainStore: Sendable {
   /// nothing.
   ///
   /// - Throws: Where what was changed may not be on the disk yet. The keychain is closed all the same.
-  public func close() throws(KeychainStoreError) {
+  package func close() throws(KeychainStoreError) {
     try translatingErrors {
       defer { try? queue.close() }
       try queue.writeWithoutTransaction { database in
@@ -129,7 +129,7 @@ public final class KeychainStore: Sendable {
   }
 
   /// How many items of a kind there are, tombstones apart.
-  public func count(of kind: ItemKind) throws(KeychainStoreError) -> Int {
+  package func count(of kind: ItemKind) throws(KeychainStoreError) -> Int {
     try read { (transaction) throws(KeychainStoreError) in
       try transaction.count(kind, .singleUser(includingTombstones: false))
     }
@@ -274,7 +274,7 @@ extension KeychainStore {
   /// - Throws: `.duplicateItem`; `.interactionNotAllowed` where the class is locked; `.authFailed` for the class that
   ///   needs a passcode on a device without one; `.parameter`.
   @discardableResult
-  public func add(
+  package func add(
     _ item: KeychainItem, keys: ClassKeys, now: KeychainDate, random: any RandomSource
   ) throws(KeychainStoreError) -> StoredItem {
     try write { (transaction) throws(KeychainStoreError) in
@@ -283,7 +283,7 @@ extension KeychainStore {
   }
 
   /// Adds all of the items or, where one cannot be added, none.
-  public func add(
+  package func add(
     contentsOf items: [KeychainItem], keys: ClassKeys, now: KeychainDate, random: any RandomSource
   ) throws(KeychainStoreError) {
     try write(isBulk: true) { (transaction) throws(KeychainStoreError) in
@@ -343,7 +343,7 @@ extension KeychainStore {
   /// a device. An item whose sealed access group is not among the asked-for ones does not count, whatever its column says.
   ///
   /// - Throws: `.interactionNotAllowed`, `.noSuchAttribute`, `.parameter`. Finding nothing is no error.
-  public func find(_ query: ItemQuery, keys: ClassKeys) throws(KeychainStoreError) -> FoundItems {
+  package func find(_ query: ItemQuery, keys: ClassKeys) throws(KeychainStoreError) -> FoundItems {
     try read { (transaction) throws(KeychainStoreError) in
       var items: [StoredItem] = []
       var undecodable: [KeychainRow] = []
@@ -365,7 +365,7 @@ extension KeychainStore {
   /// The rows that `delete` would delete, those among them that cannot be opened. The query's limit does not count.
   ///
   /// - Throws: `.interactionNotAllowed` where the query has a condition and the key of a row is locked.
-  public func rows(
+  package func rows(
     matching query: ItemQuery, keys: ClassKeys
   ) throws(KeychainStoreError) -> [KeychainRow] {
     try read { (transaction) throws(KeychainStoreError) in
@@ -386,7 +386,7 @@ extension KeychainStore {
   /// - Throws: `.itemNotFound` where nothing was (undecodable rows are gone all the same); `.duplicateItem` where a
   ///   changed item meets another; `.interactionNotAllowed`, `.authFailed`, `.noSuchAttribute`, `.parameter`, `.cancelled`.
   @discardableResult
-  public func update(
+  package func update(
     _ query: ItemQuery, with changes: ItemChanges, keys: ClassKeys, now: KeychainDate,
     tombstones: TombstonePolicy = .forbid, random: any RandomSource
   ) throws(KeychainStoreError) -> Int {
@@ -482,7 +482,7 @@ extension KeychainStore {
   /// - Returns: How many items are gone.
   /// - Throws: `.itemNotFound` where there was none; `.cancelled`.
   @discardableResult
-  public func delete(
+  package func delete(
     _ query: ItemQuery, keys: ClassKeys, now: KeychainDate, tombstones: TombstonePolicy = .forbid,
     random: any RandomSource
   ) throws(KeychainStoreError) -> Int {
@@ -499,7 +499,7 @@ extension KeychainStore {
 
   /// Deletes rows by their place, without keys and tombstones: what a search reported as undecodable, or the rows of a
   /// class whose key is gone for good.
-  public func remove(_ rows: [RowReference]) throws(KeychainStoreError) {
+  package func remove(_ rows: [RowReference]) throws(KeychainStoreError) {
     try write { (transaction) throws(KeychainStoreError) in
       for row in rows { try transaction.delete(row) }
     }
@@ -509,7 +509,7 @@ extension KeychainStore {
   ///
   /// - Returns: How many rows are gone.
   @discardableResult
-  public func removeAll(protectedBy protection: ProtectionClass) throws(KeychainStoreError) -> Int {
+  package func removeAll(protectedBy protection: ProtectionClass) throws(KeychainStoreError) -> Int {
     try write { (transaction) throws(KeychainStoreError) in
       var count = 0
       for kind in ItemKind.allCases {
@@ -538,7 +538,7 @@ extension KeychainTransaction {
 extension KeychainStore {
   /// Walks through all rows of the single user, opened: generic passwords, internet passwords, certificates, keys, each
   /// in the order of its row numbers. A row that does not open is handed over with its fault.
-  public func forEachRow(
+  package func forEachRow(
     includingTombstones: Bool, keys: ClassKeys, _ body: (KeychainRow) throws(KeychainStoreError) -> Void
   ) throws(KeychainStoreError) {
     try read { (transaction) throws(KeychainStoreError) in
@@ -547,7 +547,7 @@ extension KeychainStore {
   }
 
   /// The same of every user, tombstones included: all rows that a restore can remove or meet.
-  public func forEachRowOfEveryUser(
+  package func forEachRowOfEveryUser(
     keys: ClassKeys, _ body: (KeychainRow) throws(KeychainStoreError) -> Void
   ) throws(KeychainStoreError) {
     try read { (transaction) throws(KeychainStoreError) in
@@ -556,14 +556,14 @@ extension KeychainStore {
   }
 
   /// The same rows at once. Their secrets stay in memory as long as the array does.
-  public func rows(includingTombstones: Bool, keys: ClassKeys) throws(KeychainStoreError) -> [KeychainRow] {
+  package func rows(includingTombstones: Bool, keys: ClassKeys) throws(KeychainStoreError) -> [KeychainRow] {
     var rows: [KeychainRow] = []
     try forEachRow(includingTombstones: includingTombstones, keys: keys) { rows.append($0) }
     return rows
   }
 
   /// What the columns of the same rows say; needs no key.
-  public func rowSummaries(includingTombstones: Bool) throws(KeychainStoreError) -> [RowSummary] {
+  package func rowSummaries(includingTombstones: Bool) throws(KeychainStoreError) -> [RowSummary] {
     try read { (transaction) throws(KeychainStoreError) in
       var summaries: [RowSummary] = []
       for kind in ItemKind.allCases {
@@ -579,7 +579,7 @@ extension KeychainStore {
 extension KeychainStore {
   /// The place of each of these rows among all items, tombstones apart, in the order in which a backup numbers them; a
   /// row that is not there has none. Needs no key, and memory for the wanted rows alone.
-  public func places(of rows: Set<RowReference>) throws(KeychainStoreError) -> [RowReference: Int] {
+  package func places(of rows: Set<RowReference>) throws(KeychainStoreError) -> [RowReference: Int] {
     guard !rows.isEmpty else { return [:] }
     return try read { (transaction) throws(KeychainStoreError) in
       var places: [RowReference: Int] = [:]

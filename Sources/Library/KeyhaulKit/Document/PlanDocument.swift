@@ -1,7 +1,7 @@
-public import Backups
+package import Backups
 package import Basics
 import KeychainFormats
-public import KeychainRules
+package import KeychainRules
 
 /// A plan as a document: what `plan --json` prints and what a saved plan holds (format `migration-plan/1`). `PlanFile`
 /// is the document with its checksum.
@@ -10,49 +10,49 @@ public import KeychainRules
 /// archive and the device are still the ones the plan was made for.
 public struct PlanDocument: Sendable, Equatable {
   /// The format's name, as the document and its schema spell it.
-  public static let formatName = "migration-plan/1"
+  package static let formatName = "migration-plan/1"
 
   /// The format of this document.
-  public var format = Self.formatName
+  package var format = Self.formatName
   /// RFC 3339, UTC.
-  public var made: String
+  package var made: String
   /// The archive or the device that would be restored from.
-  public var source: Source
+  package var source: Source
   /// The device that would be restored to, as it was when the plan was made.
-  public var target: Target
+  package var target: Target
   /// What happens to the target's own items.
-  public var policy: ExistingItemPolicy
+  package var policy: ExistingItemPolicy
   /// The decisions, counted.
   public var summary: Summary
   /// One decision for each item of the archive, in its order.
   public var items: [Item]
   /// Items of the target that are gone afterwards.
-  public var removed: [Identity]
+  package var removed: [Identity]
   /// Of an archive: what no count in here includes. Plans that were saved before there was this field have none.
-  public var cannotShow: CannotShow?
+  package var cannotShow: CannotShow?
   /// Of an archive whose device was available: what that has besides.
-  public var notInBackup: NotInBackup?
+  package var notInBackup: NotInBackup?
   /// Of a dump: in which form its items were, and what nobody can tell of them.
-  public var dump: Dump?
+  package var dump: Dump?
   /// How many of the removed items may be the only good copies of what the archive has lost: of each kind no more than
   /// cannot be read in it, or all where items may be missing that nothing names.
-  public var removedOnlyCopies = 0
+  package var removedOnlyCopies = 0
   /// Of an archive: what of it is not as a device leaves it, and was gone around.
-  public var findings: [Finding] = []
+  package var findings: [Finding] = []
   /// The names are taken out; such a document is not a plan to carry out.
-  public var redacted: Bool?
+  package var redacted: Bool?
 
   /// What a backup cannot show, as the archive's document says it.
-  public struct CannotShow: Sendable, Equatable {
+  package struct CannotShow: Sendable, Equatable {
     /// The sentence that the text and the page have once.
-    public var sentence: String
+    package var sentence: String
     /// What such items may be for, and what to do; plans that were saved before there was this field have none.
-    public var guidance: String?
+    package var guidance: String?
     /// The reasons for which an item is in no backup, by their identifiers.
-    public var reasons: [String]
+    package var reasons: [String]
 
     /// Creates what is said of every backup.
-    public init(sentence: String, guidance: String?, reasons: [Reason]) {
+    package init(sentence: String, guidance: String?, reasons: [Reason]) {
       self.sentence = sentence
       self.guidance = guidance
       self.reasons = reasons.map(\.rawValue)
@@ -62,7 +62,7 @@ public struct PlanDocument: Sendable, Equatable {
   /// The archive, or the device of which a backup is only thought.
   public struct Source: Sendable, Equatable {
     /// A backup, or a device or a dump that was asked what a backup would hold.
-    public enum Kind: String, Sendable {
+    package enum Kind: String, Sendable {
       /// A backup that was opened.
       case archive
       /// A device, by the forecast of a backup.
@@ -72,22 +72,22 @@ public struct PlanDocument: Sendable, Equatable {
     }
 
     /// Which of them it is.
-    public var kind: Kind
+    package var kind: Kind
     /// As the person named it.
     public var name: String
     /// UDID of the device that made it, as the archive claims.
     public var device: String?
     /// When the backup was made, in RFC 3339 and UTC; `nil` if it doesn't say.
-    public var made: String?
+    package var made: String?
     /// The name that its owner gave the device; `nil` if the archive doesn't say.
-    public var deviceName: String?
+    package var deviceName: String?
     /// Whether the backup has a password.
     public var encrypted: Bool
     /// `sha256:` and 64 hexadecimal digits.
-    public var digest: String
+    package var digest: String
 
     /// Creates a source as it stands in the document.
-    public init(
+    package init(
       kind: Kind, name: String, device: String?, made: String?, deviceName: String?, encrypted: Bool, digest: String
     ) {
       self.kind = kind
@@ -101,24 +101,24 @@ public struct PlanDocument: Sendable, Equatable {
   }
 
   /// The device that would be restored to.
-  public struct Target: Sendable, Equatable {
+  package struct Target: Sendable, Equatable {
     /// The name of the virtual device.
-    public var name: String
+    package var name: String
     /// Whether its hardware is that of the archive's device, proven class by class; `nil` if nothing proves it or
     /// not all.
-    public var sameDevice: Bool?
+    package var sameDevice: Bool?
     /// Whether both name the same identifier, which decides nothing.
-    public var claimsSameDevice: Bool
+    package var claimsSameDevice: Bool
     /// The lock state, as `device show` says it.
-    public var state: String
+    package var state: String
     /// Whether a passcode is set.
-    public var passcodeSet: Bool
+    package var passcodeSet: Bool
     /// How many rows its keychain has.
-    public var items: Int
+    package var items: Int
     /// The revision, which a restore compares to tell whether the plan is stale.
-    public var revision: String
+    package var revision: String
     /// Whether there is no such device: one is only thought of, and the document is not a plan to carry out.
-    public var isImagined: Bool
+    package var isImagined: Bool
 
     /// To show to others: without a name that somebody gave it.
     package var redacted: Target {
@@ -128,7 +128,7 @@ public struct PlanDocument: Sendable, Equatable {
     }
 
     /// Creates a target as it stands in the document.
-    public init(
+    package init(
       name: String, sameDevice: Bool?, claimsSameDevice: Bool, state: String, passcodeSet: Bool, items: Int,
       revision: String, isImagined: Bool = false
     ) {
@@ -146,22 +146,22 @@ public struct PlanDocument: Sendable, Equatable {
   /// How many items have which fate.
   public struct Summary: Sendable, Equatable {
     /// Items of the archive.
-    public var total: Int
+    package var total: Int
     /// Items that arrive, or are there already as they are or newer.
     public var migrates: Int
     /// Items that a rule or a key leaves out.
     public var staysBehind: Int
     /// Items that are damaged in this copy.
-    public var unreadable: Int
+    package var unreadable: Int
     /// Items of the target that are gone afterwards.
-    public var removed: Int
+    package var removed: Int
     /// What stays behind or is unreadable, by the identifier of its reason.
-    public var byReason: [String: Int]
+    package var byReason: [String: Int]
     /// What arrives and is warned of, by the word of the warning.
-    public var byWarning: [String: Int]
+    package var byWarning: [String: Int]
 
     /// Creates the counts of a plan.
-    public init(_ summary: MigrationPlan.Summary) {
+    package init(_ summary: MigrationPlan.Summary) {
       total = summary.total
       migrates = summary.migrates
       staysBehind = summary.staysBehind
@@ -177,22 +177,22 @@ public struct PlanDocument: Sendable, Equatable {
     /// The item's position in the archive, from 0.
     public var index: Int
     /// The item's names.
-    public var identity: Identity
+    package var identity: Identity
     /// The code of the protection class; `nil` if the blob doesn't say.
     public var protection: String?
     /// `migrates`, `stays-behind` or `unreadable`.
-    public var outcome: ItemFate
+    package var outcome: ItemFate
     /// What it does on the target, where it arrives.
-    public var change: String?
+    package var change: String?
     /// Why it does not arrive, where it doesn't.
     public var reason: String?
     /// A fact worth showing with it; never a value of the item.
-    public var detail: String?
+    package var detail: String?
     /// What is known against its use there, where it arrives.
-    public var warning: String?
+    package var warning: String?
 
     /// Creates a decision as the document has it.
-    public init(_ decision: MigrationPlan.Decision) {
+    package init(_ decision: MigrationPlan.Decision) {
       index = decision.index
       identity = Identity(decision.identity)
       protection = decision.protection?.rawValue
@@ -224,7 +224,7 @@ public struct PlanDocument: Sendable, Equatable {
   ///   - notInBackup: What the device that made the archive has besides, where it was available.
   ///   - dump: Of a plan of a dump, what is said of it.
   ///   - findings: What of the archive was gone around.
-  public init(
+  package init(
     made: String, source: Source, target: Target, plan: MigrationPlan, cannotShow: CannotShow?,
     notInBackup: NotInBackup? = nil, dump: Dump? = nil, findings: [ArchiveFinding] = []
   ) {
@@ -244,7 +244,7 @@ public struct PlanDocument: Sendable, Equatable {
 
   /// A copy to show to others: without the names of the devices and the archive. The items' own names are taken out of
   /// the plan before (`MigrationPlan.redacted`).
-  public func redactingNames() -> PlanDocument {
+  package func redactingNames() -> PlanDocument {
     var document = self
     document.redacted = true
     document.findings = findings.map(\.redacted)
@@ -260,7 +260,7 @@ extension PlanDocument {
   /// What differs between a saved plan and one made now, as one sentence; `nil` if they are the same plan.
   ///
   /// Compares every item, change and removal, not only the counts, so that an edited plan is refused as well.
-  public func difference(from now: PlanDocument) -> String? {
+  package func difference(from now: PlanDocument) -> String? {
     if format != now.format { return "its format is \(format), not \(now.format)" }
     if source.digest != now.source.digest { return "it was made from another backup, or the backup has changed" }
     if target.name != now.target.name { return "it was made for \(target.name)" }
@@ -298,16 +298,16 @@ extension PlanDocument {
 
 extension PlanDocument {
   /// What is said of a plan whose items come from another tool's dump.
-  public struct Dump: Sendable, Equatable {
+  package struct Dump: Sendable, Equatable {
     /// The form that was recognized (`DumpForm`).
-    public var form: String
+    package var form: String
     /// That its items were in clear.
-    public var sentence: String
+    package var sentence: String
     /// What is not known of the items, or was assumed, one sentence each.
-    public var unknown: [String]
+    package var unknown: [String]
 
     /// Creates what is said of a dump.
-    public init(form: String, sentence: String, unknown: [String]) {
+    package init(form: String, sentence: String, unknown: [String]) {
       self.form = form
       self.sentence = sentence
       self.unknown = unknown
@@ -330,20 +330,20 @@ extension PlanDocument.Dump {
 
 extension PlanDocument {
   /// A part of the archive that is not as a device leaves it.
-  public struct Finding: Sendable, Equatable {
+  package struct Finding: Sendable, Equatable {
     /// What it is, for a program to switch on (`ArchiveFinding.Kind`).
-    public var id: String
+    package var id: String
     /// The file that it is in.
-    public var place: String
+    package var place: String
     /// The fact found.
-    public var detail: String
+    package var detail: String
     /// Whether something of the archive cannot be had for it.
-    public var isLoss: Bool
+    package var isLoss: Bool
     /// Whether a restore takes an archive with it.
-    public var isRestorable: Bool
+    package var isRestorable: Bool
 
     /// Creates what the document says of a finding.
-    public init(_ finding: ArchiveFinding) {
+    package init(_ finding: ArchiveFinding) {
       id = finding.kind.rawValue
       place = finding.place
       detail = finding.fact
@@ -379,14 +379,14 @@ extension PlanDocument.Finding {
 
 extension PlanDocument {
   /// The names of an item, each absent where it is sealed or has none.
-  public struct Identity: Sendable, Equatable {
+  package struct Identity: Sendable, Equatable {
     /// The kind, as reports name it: `generic-password`, `internet-password`, `certificate` or `key`.
-    public var kind: String
+    package var kind: String
     /// The plan's own, of which no name is copied. What kind it says, and whether it is sealed, count for nothing here.
     private var names: ItemIdentity
 
     /// Creates the names as the document has them.
-    public init(_ identity: ItemIdentity) {
+    package init(_ identity: ItemIdentity) {
       kind = identity.kind.reportName
       names = identity
     }
@@ -398,27 +398,27 @@ extension PlanDocument {
     }
 
     /// The label.
-    public var label: String? {
+    package var label: String? {
       get { names.label }
       set { names.label = newValue }
     }
     /// The account.
-    public var account: String? {
+    package var account: String? {
       get { names.account }
       set { names.account = newValue }
     }
     /// The service.
-    public var service: String? {
+    package var service: String? {
       get { names.service }
       set { names.service = newValue }
     }
     /// The server.
-    public var server: String? {
+    package var server: String? {
       get { names.server }
       set { names.server = newValue }
     }
     /// The access group.
-    public var accessGroup: String? {
+    package var accessGroup: String? {
       get { names.accessGroup }
       set { names.accessGroup = newValue }
     }
@@ -426,7 +426,7 @@ extension PlanDocument {
     var isSealed: Bool { label == nil && account == nil && service == nil && server == nil }
 
     /// Whether both have the same kind and the same names.
-    public static func == (left: Self, right: Self) -> Bool {
+    package static func == (left: Self, right: Self) -> Bool {
       left.kind == right.kind && left.label == right.label && left.account == right.account
         && left.service == right.service && left.server == right.server && left.accessGroup == right.accessGroup
     }
@@ -435,44 +435,44 @@ extension PlanDocument {
 
 extension PlanDocument {
   /// What the device that made the archive has and the archive has not, where the device was available.
-  public struct NotInBackup: Sendable, Equatable {
+  package struct NotInBackup: Sendable, Equatable {
     /// An item of the device.
-    public struct Item: Sendable, Equatable {
+    package struct Item: Sendable, Equatable {
       /// The item's names.
-      public var identity: Identity
+      package var identity: Identity
       /// The code of the protection class; `nil` if nothing says it.
-      public var protection: String?
+      package var protection: String?
       /// Why no backup holds it; `nil` if one made now would.
-      public var reason: String?
+      package var reason: String?
     }
 
     /// The name of the device.
-    public var device: String
+    package var device: String
     /// Its revision when it was asked.
-    public var revision: String
+    package var revision: String
     /// Whether the archive's items prove that it made the archive.
-    public var isProven: Bool
+    package var isProven: Bool
     /// How many items it has.
-    public var total: Int
+    package var total: Int
     /// How many of them the archive has.
-    public var held: Int
+    package var held: Int
     /// How many of these differ.
-    public var changed: Int
+    package var changed: Int
     /// How many may be among the archive's items that do not open.
-    public var doubtful: Int
+    package var doubtful: Int
     /// How many items of the archive it has no more.
-    public var gone: Int
+    package var gone: Int
     /// How many of its items no backup holds, by a rule.
-    public var never: Int
+    package var never: Int
     /// How many of its rows are damaged.
-    public var unreadable: Int
+    package var unreadable: Int
     /// How many of its items came after the archive was made.
-    public var since: Int
+    package var since: Int
     /// The items that the archive has not.
-    public var items: [Item]
+    package var items: [Item]
 
     /// Creates what the document says of the device's items.
-    public init(_ maker: MakerItems) {
+    package init(_ maker: MakerItems) {
       device = maker.device
       revision = maker.revision
       isProven = maker.isProven

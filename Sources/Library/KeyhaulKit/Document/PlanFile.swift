@@ -6,9 +6,9 @@ import KeychainFormats
 ///
 /// No seal: whoever edits a plan can compute the checksum again, and has then written another plan, which is checked like
 /// any.
-public struct PlanFile: Sendable {
+package struct PlanFile: Sendable {
   /// The plan that the file holds.
-  public let document: PlanDocument
+  package let document: PlanDocument
   /// Whether the file has a checksum, as its last member.
   let hasChecksum: Bool
   /// Whether it is the one of the file's bytes.
@@ -22,7 +22,7 @@ public struct PlanFile: Sendable {
   /// The bytes of a plan that is saved; equal plans are equal bytes.
   ///
   /// - Throws: What the cryptographic library reports.
-  public static func bytes(of document: PlanDocument) throws(MigrationError) -> [UInt8] {
+  package static func bytes(of document: PlanDocument) throws(MigrationError) -> [UInt8] {
     var bytes: [UInt8] = []
     try forEachPortion(of: document, translating: \.self) { (portion) throws(MigrationError) in
       bytes.append(contentsOf: portion)
@@ -62,7 +62,7 @@ public struct PlanFile: Sendable {
   ///
   /// - Throws: `.malformedPlan` where it is none, or has what no plan has; `.stalePlan` where that is so because it was
   ///   edited; `.otherPlanFormat`.
-  public init(parsing bytes: [UInt8]) throws(MigrationError) {
+  package init(parsing bytes: [UInt8]) throws(MigrationError) {
     // Whatever saved the file again may have put a byte order mark before what the checksum is over.
     let bytes = Array(bytes.dropFirst(UTF8Scalars.byteOrderMarkCount(of: bytes)))
     guard let value = try? JSONValue(parsing: bytes), let format = value["format"]?.stringValue else {
@@ -95,7 +95,7 @@ public struct PlanFile: Sendable {
   }
 
   /// Why the plan cannot be carried out whatever there is now, as one sentence; `nil` if it may be.
-  public var obstacle: String? {
+  package var obstacle: String? {
     if document.redacted == true { return "its names were left out, so it can be shown but not carried out" }
     guard hasChecksum else { return "it has no checksum" }
     if !isAsSaved { return Self.edited }

@@ -2,30 +2,30 @@ import Backups
 import Basics
 
 /// What a list of expectations comes to, in one restore or in all four.
-public struct ExpectationCheck: Sendable {
+package struct ExpectationCheck: Sendable {
   /// One expectation, held against one restore.
-  public struct Case: Sendable {
+  package struct Case: Sendable {
     /// Its place in the list, from 0.
-    public let index: Int
+    package let index: Int
     /// The expectation.
-    public let expectation: PlanExpectation
+    package let expectation: PlanExpectation
     /// The restore.
-    public let setting: ExpectedSetting
+    package let setting: ExpectedSetting
     /// How many items are known to be meant.
-    public let matchedCount: Int
+    package let matchedCount: Int
     /// What is not as expected.
-    public let misses: [PlanExpectation.Miss]
+    package let misses: [PlanExpectation.Miss]
 
     /// Whether everything is as expected.
-    public var isMet: Bool { misses.isEmpty }
+    package var isMet: Bool { misses.isEmpty }
   }
 
   /// The list, in its order.
-  public let expectations: [PlanExpectation]
+  package let expectations: [PlanExpectation]
   /// The restores that it was held against: that of a plan, or all four.
-  public let settings: [ExpectedSetting]
+  package let settings: [ExpectedSetting]
   /// Each expectation in each restore that it holds for: restore by restore, in the order of the list.
-  public let cases: [Case]
+  package let cases: [Case]
 
   /// Holds a list against a plan. What is for another setting than the plan's is not checked.
   ///
@@ -34,7 +34,7 @@ public struct ExpectationCheck: Sendable {
   ///   - plan: What a restore would do.
   ///   - setting: What is known of that restore.
   /// - Throws: `.malformedExpectations` if the list requires more work than the limit allows.
-  public init(
+  package init(
     _ expectations: [PlanExpectation], _ plan: MigrationPlan, in setting: ExpectedSetting
   ) throws(MigrationError) {
     try self.init(expectations, in: [setting]) { _ in plan.decisions.map { ExpectedItem($0) } }
@@ -43,7 +43,7 @@ public struct ExpectationCheck: Sendable {
   /// Holds a list against the four restores. Every expectation is checked in each that it holds for.
   ///
   /// - Throws: `.malformedExpectations` if the list requires more work than the limit allows.
-  public init(_ expectations: [PlanExpectation], _ comparison: MigrationComparison) throws(MigrationError) {
+  package init(_ expectations: [PlanExpectation], _ comparison: MigrationComparison) throws(MigrationError) {
     try self.init(expectations, in: RestoreSetting.allCases.map(ExpectedSetting.init)) { setting in
       let setting = RestoreSetting(hasPassword: setting.hasPassword, onSameDevice: setting.onSameDevice == true)
       return comparison.items.map { ExpectedItem($0, in: setting) }
@@ -79,27 +79,27 @@ public struct ExpectationCheck: Sendable {
   }
 
   /// The cases of one restore.
-  public func cases(in setting: ExpectedSetting) -> [Case] { cases.filter { $0.setting == setting } }
+  package func cases(in setting: ExpectedSetting) -> [Case] { cases.filter { $0.setting == setting } }
 
   /// The expectations that hold for none of the restores, by their places in the list.
-  public var unchecked: [Int] {
+  package var unchecked: [Int] {
     let checked = Set(cases.map(\.index))
     return expectations.indices.filter { !checked.contains($0) }
   }
 
   /// How many expectations were held against a restore.
-  public var checkedCount: Int { Set(cases.map(\.index)).count }
+  package var checkedCount: Int { Set(cases.map(\.index)).count }
 
   /// How many of those are met in every restore that they hold for.
-  public var metCount: Int { checkedCount - Set(cases.filter { !$0.isMet }.map(\.index)).count }
+  package var metCount: Int { checkedCount - Set(cases.filter { !$0.isMet }.map(\.index)).count }
 
   /// Whether nothing that was checked is missed; nothing checked is nothing met.
-  public var isMet: Bool { !cases.isEmpty && cases.allSatisfy(\.isMet) }
+  package var isMet: Bool { !cases.isEmpty && cases.allSatisfy(\.isMet) }
 }
 
 extension ExpectedSetting {
   /// One of the four.
-  public init(_ setting: RestoreSetting) {
+  package init(_ setting: RestoreSetting) {
     self.init(hasPassword: setting.hasPassword, onSameDevice: setting.onSameDevice)
   }
 }

@@ -1,26 +1,26 @@
-public import Backups
+package import Backups
 import Basics
-public import KeychainFormats
-public import KeychainRules
+package import KeychainFormats
+package import KeychainRules
 
 /// What someone expects for the items that a matcher means, in every restore or in some of the four.
-public struct PlanExpectation: Sendable, Hashable {
+package struct PlanExpectation: Sendable, Hashable {
   /// The fates that can be expected.
-  public static let fates: [ItemFate] = [.migrates, .staysBehind, .absent]
+  package static let fates: [ItemFate] = [.migrates, .staysBehind, .absent]
 
   /// Which items are meant; all of them have to meet the expectation.
-  public var matcher: ItemMatcher
+  package var matcher: ItemMatcher
   /// One of `fates`.
-  public let fate: ItemFate
+  package let fate: ItemFate
   /// Why it stays behind, where that matters too.
-  public var reason: Reason?
+  package var reason: Reason?
   /// Holds for a backup with a password alone, or for one without; `nil` for both.
-  public var hasPassword: Bool?
+  package var hasPassword: Bool?
   /// Holds for the device that made the backup alone, or for another; `nil` for both.
-  public var onSameDevice: Bool?
+  package var onSameDevice: Bool?
 
   /// Creates an expectation.
-  public init(
+  package init(
     _ matcher: ItemMatcher, _ fate: ItemFate, reason: Reason? = nil, hasPassword: Bool? = nil,
     onSameDevice: Bool? = nil
   ) {
@@ -35,19 +35,19 @@ public struct PlanExpectation: Sendable, Hashable {
   ///
   /// An encrypted item has no names. An expectation about all items that a star matches, or about the absence of items,
   /// may therefore stay undecided. This is the case if it may mean an encrypted item with another outcome.
-  public struct Miss: Sendable, Hashable {
+  package struct Miss: Sendable, Hashable {
     /// The expectation that is not met.
-    public let expectation: PlanExpectation
+    package let expectation: PlanExpectation
     /// What becomes of an item that is meant; `nil` if none is known to be.
-    public let item: ExpectedItem?
+    package let item: ExpectedItem?
     /// How many sealed items may be meant, whose names are not known.
-    public let sealedCount: Int
+    package let sealedCount: Int
     /// Whether any item is known to be meant.
-    public let isAnyItemMeant: Bool
+    package let isAnyItemMeant: Bool
   }
 
   /// Returns whether it holds for a restore; what it says of a fact that is not known of the restore, it does not hold.
-  public func holds(for setting: ExpectedSetting) -> Bool {
+  package func holds(for setting: ExpectedSetting) -> Bool {
     if let hasPassword, hasPassword != setting.hasPassword { return false }
     if let onSameDevice, onSameDevice != setting.onSameDevice { return false }
     return true
@@ -64,36 +64,36 @@ public struct PlanExpectation: Sendable, Hashable {
 }
 
 /// What is known of a restore that expectations are held against.
-public struct ExpectedSetting: Sendable, Hashable {
+package struct ExpectedSetting: Sendable, Hashable {
   /// Whether the backup has a password.
-  public let hasPassword: Bool
+  package let hasPassword: Bool
   /// Whether the target is the device that made the backup; `nil` if the keys prove neither.
-  public let onSameDevice: Bool?
+  package let onSameDevice: Bool?
 
   /// Creates what is known of a restore.
-  public init(hasPassword: Bool, onSameDevice: Bool?) {
+  package init(hasPassword: Bool, onSameDevice: Bool?) {
     self.hasPassword = hasPassword
     self.onSameDevice = onSameDevice
   }
 }
 
 /// An item as an expectation meets it: its names, and what becomes of it.
-public struct ExpectedItem: Sendable, Hashable {
+package struct ExpectedItem: Sendable, Hashable {
   /// Its position in the archive or in the device's plan.
-  public let index: Int
+  package let index: Int
   /// The names that it is known by; sealed where it does not open.
-  public let identity: ItemIdentity
+  package let identity: ItemIdentity
   /// The class that protects it; `nil` if the blob doesn't say.
-  public let protection: ProtectionClass?
+  package let protection: ProtectionClass?
   /// What becomes of it.
-  public let prospect: Prospect
+  package let prospect: Prospect
   /// The item's change to the target; `nil` if the item does not arrive, or there is no target.
-  public let change: MigrationPlan.Change?
+  package let change: MigrationPlan.Change?
   /// A fact worth showing with it; never a value of the item.
-  public let detail: String?
+  package let detail: String?
 
   /// The item as a plan decides it.
-  public init(_ decision: MigrationPlan.Decision) {
+  package init(_ decision: MigrationPlan.Decision) {
     index = decision.index
     identity = decision.identity
     protection = decision.protection
@@ -103,7 +103,7 @@ public struct ExpectedItem: Sendable, Hashable {
   }
 
   /// The item as it fares in one of the four restores.
-  public init(_ item: MigrationComparison.Item, in setting: RestoreSetting) {
+  package init(_ item: MigrationComparison.Item, in setting: RestoreSetting) {
     index = item.index
     identity = item.identity
     protection = item.protection

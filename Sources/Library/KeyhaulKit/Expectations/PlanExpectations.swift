@@ -15,20 +15,20 @@ import KeychainRules
 /// ```
 /// `*` stands for any text. Without `password` and `same_device` an expectation holds for all four restores. A member
 /// that is not known is an error, so that a mistyped one does not widen an expectation.
-public struct PlanExpectations: Sendable {
+package struct PlanExpectations: Sendable {
   /// The format's name, as a list and its schema spell it.
-  public static let formatName = "plan-expectations/1"
+  package static let formatName = "plan-expectations/1"
 
   /// The most values that a list may have, all members counted.
-  public static let maximumValueCount = 1_000_000
+  package static let maximumValueCount = 1_000_000
 
   /// The expectations in the list's order.
-  public let expectations: [PlanExpectation]
+  package let expectations: [PlanExpectation]
 
   /// Reads a list: strict JSON, no member that is not known, none that stands twice, no value of another type.
   ///
   /// - Throws: `.malformedExpectations` with the place, and the word that was probably meant.
-  public init(parsing bytes: [UInt8]) throws(MigrationError) {
+  package init(parsing bytes: [UInt8]) throws(MigrationError) {
     let value: JSONValue
     do throws(JSONFault) {
       value = try JSONValue(parsing: bytes, acceptingAtMost: Self.maximumValueCount)

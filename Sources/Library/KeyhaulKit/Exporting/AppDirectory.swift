@@ -1,11 +1,11 @@
-public import Backups
+package import Backups
 import Basics
-public import VirtualDevice
+package import VirtualDevice
 
 /// Which app an item belongs to, as far as its access group and a list of apps say.
-public struct AppName: Sendable, Hashable {
+package struct AppName: Sendable, Hashable {
   /// How much is known of the app.
-  public enum Kind: Sendable, Hashable {
+  package enum Kind: Sendable, Hashable {
     /// An app, by the name or the identifier that a list of apps gives it.
     case app
     /// An identifier that stands in the access group, of an app that no list knows.
@@ -19,9 +19,9 @@ public struct AppName: Sendable, Hashable {
   }
 
   /// How much is known of the app.
-  public let kind: Kind
+  package let kind: Kind
   /// Hostile: it comes out of a backup. Empty where it is unnamed or unknown.
-  public let text: String
+  package let text: String
 
   /// Whether anything says whose the item is.
   package var isKnown: Bool {
@@ -62,14 +62,14 @@ public struct AppDirectory: Sendable {
   private var namesByIdentifier: [String: String] = [:]
 
   /// The apps of a virtual device, which say their groups themselves.
-  public init(_ apps: [DeviceApp]) {
+  package init(_ apps: [DeviceApp]) {
     for app in apps { for group in app.accessGroups { namesByGroup[group, default: []].append(app.name) } }
   }
 
   /// The apps that a backup lists.
   ///
   /// - Parameter names: What the apps are called, by their identifiers; where a backup knows no more, the identifier.
-  public init(installed names: [String: String]) { namesByIdentifier = names }
+  package init(installed names: [String: String]) { namesByIdentifier = names }
 
   /// The identifiers of a virtual device's apps, as far as their access groups name one.
   package static func identifiers(of apps: [DeviceApp]) -> [String] {
@@ -77,7 +77,7 @@ public struct AppDirectory: Sendable {
   }
 
   /// Returns the app that an item belongs to, as far as its access group says.
-  public func app(of identity: ItemIdentity) -> AppName {
+  package func app(of identity: ItemIdentity) -> AppName {
     guard let group = identity.accessGroup, !group.isEmpty else {
       return AppName(kind: identity.isSealed ? .unknown : .unnamed, text: "")
     }

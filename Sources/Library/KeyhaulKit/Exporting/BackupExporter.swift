@@ -1,13 +1,13 @@
 import Backups
 package import Basics
-public import KeychainCrypto
+package import KeychainCrypto
 import KeychainFormats
 import KeychainRules
 import Keychains
-public import VirtualDevice
+package import VirtualDevice
 
 /// Takes a device's keychain out for a backup, as the export rules allow.
-public enum BackupExporter {
+package enum BackupExporter {
   /// The first version whose backups this project writes.
   ///
   /// Source: libimobiledevice's and Apple's change of the backup format in iOS 10.2.
@@ -24,7 +24,7 @@ public enum BackupExporter {
   /// - Throws: Category `locked` where a row is locked: no half keychain is ever exported. `refused` for a device whose
   ///   system writes another kind of backup. `failed` where a large keychain finds no room in the directory that `TMPDIR`
   ///   names.
-  public static func prepare(
+  package static func prepare(
     _ session: DeviceSession, password: borrowing Secret?, rounds: Int = BackupKeybag.standardRounds,
     listsExported: Bool = true, progress: PasswordDerivation.Progress = { _, _ in true }
   ) throws(MigrationError) -> PreparedBackup {
@@ -91,7 +91,7 @@ public enum BackupExporter {
   /// Whether the device can be backed up now, before anyone is asked for a password.
   ///
   /// - Throws: As `prepare` does.
-  public static func check(_ session: DeviceSession) throws(MigrationError) {
+  package static func check(_ session: DeviceSession) throws(MigrationError) {
     let version = session.record.productVersion
     guard version.canWriteBackups else {
       throw MigrationError(

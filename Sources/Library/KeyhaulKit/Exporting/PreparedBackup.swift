@@ -1,21 +1,21 @@
-public import Backups
+package import Backups
 import Basics
-public import KeychainCrypto
-public import KeychainFormats
+package import KeychainCrypto
+package import KeychainFormats
 import KeychainRules
 
 /// A keychain sealed for a new keybag, ready to be written.
-public struct PreparedBackup: Sendable {
+package struct PreparedBackup: Sendable {
   /// What is about to be written: the device, the keybag and the sealed keychain.
-  public let contents: BackupContents
+  package let contents: BackupContents
   /// What the backup takes along and what it leaves.
-  public let report: ExportReport
+  package let report: ExportReport
   let keys: ClassKeys
 
   /// Writes it, whole or not at all.
   ///
   /// - Throws: What the writer reports: something stands there, no space, no permission.
-  public func write(
+  package func write(
     to destination: ArchiveDestination, replace: Bool = false, random: some RandomSource = SystemRandomSource()
   ) throws(MigrationError) -> WrittenBackup {
     try write(with: BackupWriter(), to: destination, replace: replace, random: random)
@@ -34,19 +34,19 @@ public struct PreparedBackup: Sendable {
 }
 
 /// What a backup takes along and what it leaves on the device.
-public struct ExportReport: Sendable {
+package struct ExportReport: Sendable {
   /// One item of the device.
-  public struct Item: Sendable, Hashable {
+  package struct Item: Sendable, Hashable {
     /// The names that it is known by; sealed where its row does not open.
-    public let identity: ItemIdentity
+    package let identity: ItemIdentity
     /// The class that protects it; `nil` if the column has no known one.
-    public let protection: ProtectionClass?
+    package let protection: ProtectionClass?
     /// Number of its row in the table of its kind.
-    public let rowID: Int64
+    package let rowID: Int64
     /// Whether it is marked to synchronize; `nil` if its row does not open.
-    public let isSynchronizable: Bool?
+    package let isSynchronizable: Bool?
     /// Whether its value has the form of a key of the Secure Enclave; `nil` if its row does not open.
-    public let holdsEnclaveKey: Bool?
+    package let holdsEnclaveKey: Bool?
 
     /// Returns the decision to leave the item on the device.
     func leftOut(because reason: Reason, _ detail: String? = nil) -> MigrationPlan.Decision {
@@ -65,17 +65,17 @@ public struct ExportReport: Sendable {
   }
 
   /// The items that are in the backup, by their positions in it; none where they were not to be listed.
-  public internal(set) var exported: [Item] = []
+  package internal(set) var exported: [Item] = []
   /// How many items are in the backup.
-  public internal(set) var exportedCount = 0
+  package internal(set) var exportedCount = 0
   /// The decisions about the rows that stay on the device, including tombstones. Their positions are the numbers of the
   /// rows.
-  public internal(set) var leftOut: [MigrationPlan.Decision] = []
+  package internal(set) var leftOut: [MigrationPlan.Decision] = []
 
   /// Items that stay on the device; a deleted item's mark is none to miss.
-  public var missing: [MigrationPlan.Decision] { leftOut.filter { $0.outcome.reason != .deleted } }
+  package var missing: [MigrationPlan.Decision] { leftOut.filter { $0.outcome.reason != .deleted } }
   /// Marks of deleted items that stay on the device, counted apart everywhere.
-  public var tombstones: [MigrationPlan.Decision] { leftOut.filter { $0.outcome.reason == .deleted } }
+  package var tombstones: [MigrationPlan.Decision] { leftOut.filter { $0.outcome.reason == .deleted } }
   /// Items of the device, tombstones that stay at home apart.
-  public var total: Int { exportedCount + missing.count }
+  package var total: Int { exportedCount + missing.count }
 }

@@ -1,9 +1,9 @@
 public import Backups
 import Basics
-public import KeychainCrypto
+package import KeychainCrypto
 import KeychainFormats
 import KeychainRules
-public import Keychains
+package import Keychains
 public import VirtualDevice
 
 /// What a backup of a device made now would hold, without one being written: what a plan has for an archive where there
@@ -15,7 +15,7 @@ public import VirtualDevice
 /// sealed for it and opened there. The key of its class is all that an item needs, and all that can be wanting.
 public final class BackupForecast: Sendable {
   /// Whether the backup is thought of with a password.
-  public let hasPassword: Bool
+  package let hasPassword: Bool
   private let contents: Contents
   private let keybag: Keybag
   /// A made-up item of each class that the backup would hold, sealed for the keybag.
@@ -37,13 +37,13 @@ public final class BackupForecast: Sendable {
   }
 
   /// What stays on the device, and why; deleted items' marks apart.
-  public let leftOut: [MigrationPlan.Decision]
+  package let leftOut: [MigrationPlan.Decision]
   /// The marks of deleted items that stay on the device. They are no items, and no plan counts them.
-  public let tombstones: [MigrationPlan.Decision]
+  package let tombstones: [MigrationPlan.Decision]
   /// What the backup would hold, by position.
-  public var exported: [ExportReport.Item] { contents.report.exported }
+  package var exported: [ExportReport.Item] { contents.report.exported }
   /// The name of the device.
-  public var source: String { contents.source }
+  package var source: String { contents.source }
   private var keepsPlaces: Bool { contents.keepsPlaces }
 
   /// Reads the device, and what may leave it as a backup would hold it.
@@ -165,7 +165,7 @@ public final class BackupForecast: Sendable {
   /// What of it opens on a device.
   ///
   /// - Parameter deviceKey: The device's hardware key.
-  public func items(openedWith deviceKey: DeviceKey) throws(MigrationError) -> [ArchivedItem] {
+  package func items(openedWith deviceKey: DeviceKey) throws(MigrationError) -> [ArchivedItem] {
     let keys: ClassKeys
     do throws(DataProtectionError) {
       keys = try keybag.unlock(passcodeKey: passcodeKey.copy(), deviceKey: deviceKey)
@@ -271,7 +271,7 @@ extension BackupForecast {
   ///   - name: What reports call it.
   ///   - hasPassword: Whether the backup would be made with a password.
   /// - Throws: What the cryptographic library reports.
-  public convenience init(of dump: KeychainDump, named name: String, hasPassword: Bool) throws(MigrationError) {
+  package convenience init(of dump: KeychainDump, named name: String, hasPassword: Bool) throws(MigrationError) {
     let someKey = try MigrationComparison.keyOfSomeDevice()
     try self.init(of: name, hasPassword: hasPassword, deviceKey: someKey, keepsPlaces: true) { (keys, random) in
       var export = BackupExporter.Export(random: random, deviceSyncs: false, keeping: .opened)
@@ -312,7 +312,7 @@ extension Restorer {
   /// takes it for another one, and does not say that it is.
   ///
   /// - Throws: What the target's keychain reports.
-  public static func plan(
+  package static func plan(
     _ dump: KeychainDump, named name: String, hasPassword: Bool, onto target: DeviceSession, policy: ExistingItemPolicy
   ) throws(MigrationError) -> MigrationPlan {
     let forecast = try BackupForecast(of: dump, named: name, hasPassword: hasPassword)

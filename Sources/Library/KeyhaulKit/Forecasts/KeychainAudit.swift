@@ -1,43 +1,43 @@
 import Backups
 import Basics
 import KeychainFormats
-public import KeychainRules
+package import KeychainRules
 
 /// What a developer wants to know of the items that apps store: which may leave the device, which never do, and which
 /// have a protection class that Apple has given up.
-public struct KeychainAudit: Sendable {
+package struct KeychainAudit: Sendable {
   /// The items in the order of the archive or of the device's plan.
-  public let items: [MigrationComparison.Item]
+  package let items: [MigrationComparison.Item]
 
   /// Creates an audit of what four restores would bring.
-  public init(_ comparison: MigrationComparison) {
+  package init(_ comparison: MigrationComparison) {
     items = comparison.items
   }
 
   /// Items that a locked device shows before its first unlock.
-  public var deprecated: [MigrationComparison.Item] { items.filter(\.isDeprecated) }
+  package var deprecated: [MigrationComparison.Item] { items.filter(\.isDeprecated) }
   /// Items that arrive on another device where the backup has a password.
-  public var leaving: [MigrationComparison.Item] { items.filter { $0.leavesDevice == true } }
+  package var leaving: [MigrationComparison.Item] { items.filter { $0.leavesDevice == true } }
   /// Items that arrive on no other device.
-  public var staying: [MigrationComparison.Item] { items.filter { $0.leavesDevice == false } }
+  package var staying: [MigrationComparison.Item] { items.filter { $0.leavesDevice == false } }
   /// Where they would go another copy has to show.
-  public var unreadable: [MigrationComparison.Item] { items.filter { $0.leavesDevice == nil } }
+  package var unreadable: [MigrationComparison.Item] { items.filter { $0.leavesDevice == nil } }
 }
 
 /// What a plan does with the items of one app.
-public struct AppShare: Sendable {
+package struct AppShare: Sendable {
   /// The app, as far as it is known.
-  public let app: AppName
+  package let app: AppName
   /// The decisions about its items that arrive.
-  public internal(set) var migrates: [MigrationPlan.Decision] = []
+  package internal(set) var migrates: [MigrationPlan.Decision] = []
   /// The decisions about its items that a rule or a key leaves out.
-  public internal(set) var staysBehind: [MigrationPlan.Decision] = []
+  package internal(set) var staysBehind: [MigrationPlan.Decision] = []
   /// The decisions about its items that are damaged.
-  public internal(set) var unreadable: [MigrationPlan.Decision] = []
+  package internal(set) var unreadable: [MigrationPlan.Decision] = []
 
   /// What a person has to make up for in the app, by signing in again or by moving what the item guards. What a backup
   /// with a password would bring is not among it: that is the better way.
-  public var losses: [MigrationPlan.Decision] {
+  package var losses: [MigrationPlan.Decision] {
     (staysBehind + unreadable).filter { decision in
       guard let reason = decision.outcome.reason else { return false }
       return reason.asksForAction && reason != .backupNotEncrypted
@@ -46,18 +46,18 @@ public struct AppShare: Sendable {
 }
 
 /// The apps in which a person has something to make up for after the move.
-public struct AppLosses: Sendable {
+package struct AppLosses: Sendable {
   /// Those with the most losses first.
-  public let apps: [AppShare]
+  package let apps: [AppShare]
   /// Lost items that are sealed, and with them whose they are.
-  public let sealedCount: Int
+  package let sealedCount: Int
   /// Lost items that open and do not say whose they are.
-  public let unnamedCount: Int
+  package let unnamedCount: Int
 
   /// Collects what the apps lose.
   ///
   /// - Parameter shares: As `MigrationPlan.byApp` orders them.
-  public init(_ shares: [AppShare]) {
+  package init(_ shares: [AppShare]) {
     let losing = shares.filter { !$0.losses.isEmpty }
     apps = losing.filter(\.app.isKnown)
     func count(_ kind: AppName.Kind) -> Int { losing.reduce(0) { $0 + ($1.app.kind == kind ? $1.losses.count : 0) } }
@@ -68,7 +68,7 @@ public struct AppLosses: Sendable {
 
 extension MigrationPlan {
   /// The plan's decisions by app: those with the most losses first, then by name; what belongs to no known app last.
-  public func byApp(_ directory: AppDirectory) -> [AppShare] {
+  package func byApp(_ directory: AppDirectory) -> [AppShare] {
     var shares: [AppName: AppShare] = [:]
     var apps: [String: AppName] = [:]
     for decision in decisions {
@@ -101,7 +101,7 @@ extension MigrationComparison.Item {
   private static let leaving = RestoreSetting(hasPassword: true, onSameDevice: false)
 
   /// Whether it arrives on another device if the backup has a password; `nil` if it cannot be read here.
-  public var leavesDevice: Bool? {
+  package var leavesDevice: Bool? {
     switch self[Self.leaving] {
     case .arrives: true
     case .staysBehind: false
@@ -110,12 +110,12 @@ extension MigrationComparison.Item {
   }
 
   /// The reason why it does not arrive on another device; `nil` if it does.
-  public var reasonToStay: Reason? { self[Self.leaving].reason }
+  package var reasonToStay: Reason? { self[Self.leaving].reason }
 
   /// Whether it can be read on a locked device before the first unlock. These classes are deprecated since iOS 12.
   ///
   /// Source: Apple, `kSecAttrAccessibleAlways`, `kSecAttrAccessibleAlwaysThisDeviceOnly`.
-  public var isDeprecated: Bool {
+  package var isDeprecated: Bool {
     switch protection {
     case .always, .alwaysThisDeviceOnly: true
     default: false

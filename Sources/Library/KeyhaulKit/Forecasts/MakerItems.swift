@@ -1,9 +1,9 @@
-public import Backups
+package import Backups
 import Basics
 import KeychainCrypto
 public import KeychainFormats
 public import KeychainRules
-public import VirtualDevice
+package import VirtualDevice
 
 /// The items of the device that made a backup, as they are today, held against the backup: how many of them are in it, and
 /// which are not.
@@ -14,7 +14,7 @@ public struct MakerItems: Sendable {
   /// An item of the device that is not in the backup.
   public struct Item: Sendable, Hashable {
     /// The names that it is known by.
-    public let identity: ItemIdentity
+    package let identity: ItemIdentity
     /// The class that protects it; `nil` if nothing says it.
     public let protection: ProtectionClass?
     /// The rule, or the damage of its row, that keeps it out of every backup; `nil` if a backup made now would hold
@@ -22,7 +22,7 @@ public struct MakerItems: Sendable {
     public let reason: Reason?
 
     /// Creates an item that is not in the backup.
-    public init(identity: ItemIdentity, protection: ProtectionClass?, reason: Reason?) {
+    package init(identity: ItemIdentity, protection: ProtectionClass?, reason: Reason?) {
       self.identity = identity
       self.protection = protection
       self.reason = reason
@@ -32,20 +32,20 @@ public struct MakerItems: Sendable {
   /// The name of the device.
   public let device: String
   /// The revision that the device has now, such as `r17`. Which one the backup was made at is not recorded.
-  public let revision: String
+  package let revision: String
   /// Whether the backup's items prove that the device made it; where none of them needs the hardware, the device's
   /// identifier alone says it.
-  public let isProven: Bool
+  package let isProven: Bool
   /// The items of the device that are not in the backup.
   public let absent: [Item]
   /// Items of the device that are in the backup, those whose content differs or is sealed in the backup included.
-  public let heldCount: Int
+  package let heldCount: Int
   /// Of those in the backup, the ones that the device has changed since.
-  public let changedCount: Int
+  package let changedCount: Int
   /// Items of the device that may be among those of the backup that do not open: nothing tells.
-  public let doubtfulCount: Int
+  package let doubtfulCount: Int
   /// Items of the backup that are on the device no more.
-  public let goneCount: Int
+  package let goneCount: Int
 
   /// Creates what is known of the device's items.
   package init(
@@ -68,7 +68,7 @@ public struct MakerItems: Sendable {
   ///   - archive: The backup, opened with the hardware key of this device.
   ///   - device: A hold on the device, which has to be unlocked.
   /// - Throws: As a backup of the device does, category `locked` foremost.
-  public init(of archive: OpenedArchive, on device: DeviceSession) throws(MigrationError) {
+  package init(of archive: OpenedArchive, on device: DeviceSession) throws(MigrationError) {
     let forecast = try BackupForecast(itemsOf: device, besides: archive.items)
     let deviceKey = try reporting { () throws(VirtualDeviceError) in try device.deviceKey() }
     let today = try forecast.items(openedWith: deviceKey).filter { $0.item != nil }.map(KeychainEntry.init(opened:))
@@ -107,15 +107,15 @@ public struct MakerItems: Sendable {
   }
 
   /// Items of the device, tombstones apart.
-  public var total: Int { heldCount + doubtfulCount + absent.count }
+  package var total: Int { heldCount + doubtfulCount + absent.count }
   /// Items that no backup of the device holds, by a rule.
-  public var never: [Item] { absent.filter { $0.reason?.isDamage == false } }
+  package var never: [Item] { absent.filter { $0.reason?.isDamage == false } }
   /// Items whose rows on the device cannot be read, so that no backup holds them.
-  public var unreadable: [Item] { absent.filter { $0.reason?.isDamage == true } }
+  package var unreadable: [Item] { absent.filter { $0.reason?.isDamage == true } }
   /// Items that a backup made now would hold and this one does not.
-  public var since: [Item] { absent.filter { $0.reason == nil } }
+  package var since: [Item] { absent.filter { $0.reason == nil } }
   /// Whether the device shows that it has changed since the backup; what was left out then and is gone now shows nowhere.
-  public var hasChanged: Bool { changedCount > 0 || goneCount > 0 || !since.isEmpty }
+  package var hasChanged: Bool { changedCount > 0 || goneCount > 0 || !since.isEmpty }
 
   /// The same to show to others: each item is called `own-0001` by its position among those that are not in the backup.
   package var redacted: MakerItems {
@@ -143,7 +143,7 @@ extension BackupArchive {
   ///   - passedOver: Called with each device that has the identifier and whose key cannot be read, and with the reason.
   /// - Returns: The session; `nil` if there is no such device, or if it cannot be read.
   /// - Throws: The error of a device if the system has no descriptor or memory left.
-  public func maker(
+  package func maker(
     in home: DeviceHome, besides target: DeviceSession?, verb: String,
     passedOver: (VirtualDevice, VirtualDeviceError) -> Void = { _, _ in }
   ) throws(VirtualDeviceError) -> DeviceSession? {

@@ -1,9 +1,9 @@
-public import Backups
+package import Backups
 import Basics
 import KeychainCrypto
 public import KeychainFormats
 public import KeychainRules
-public import VirtualDevice
+package import VirtualDevice
 
 /// What the four ways of restoring would bring of someone's own items: the table {password, none} × {same device, other
 /// device}, filled in.
@@ -15,15 +15,15 @@ public struct MigrationComparison: Sendable {
     /// Its position in the archive or in the device's plan.
     public let index: Int
     /// The names that it is known by; sealed where it does not open.
-    public let identity: ItemIdentity
+    package let identity: ItemIdentity
     /// The class that protects it; `nil` if the blob doesn't say.
     public let protection: ProtectionClass?
     /// One for each setting.
-    public let allProspects: RestoreProspects
+    package let allProspects: RestoreProspects
     /// Whether it is marked to synchronize; `nil` if that is sealed.
-    public let isSynchronizable: Bool?
+    package let isSynchronizable: Bool?
     /// Whether its value has the form of a key of the Secure Enclave; `nil` if that is sealed.
-    public let holdsEnclaveKey: Bool?
+    package let holdsEnclaveKey: Bool?
 
     /// Creates an item of which all is known.
     package init(
@@ -45,7 +45,7 @@ public struct MigrationComparison: Sendable {
     }
 
     /// On which ways it comes to another device.
-    public var ways: TransferWays {
+    package var ways: TransferWays {
       TransferWays(prospects: allProspects, protection: protection, isSynchronizable: isSynchronizable)
     }
 
@@ -53,13 +53,13 @@ public struct MigrationComparison: Sendable {
     public subscript(setting: RestoreSetting) -> Prospect { allProspects[setting] ?? .unreadable(.malformed) }
 
     /// What is known against its use where one of the four brings it; `nil` if it does not arrive.
-    public func warning(in setting: RestoreSetting) -> ArrivalWarning? {
+    package func warning(in setting: RestoreSetting) -> ArrivalWarning? {
       guard self[setting] == .arrives, holdsEnclaveKey == true else { return nil }
       return ArrivalWarning(ofEnclaveKeyOnSameDevice: setting.onSameDevice)
     }
 
     /// Whether it arrives on another device in one of the two ways there are.
-    public var canLeaveItsDevice: Bool {
+    package var canLeaveItsDevice: Bool {
       RestoreSetting.allCases.contains { !$0.onSameDevice && self[$0] == .arrives }
     }
   }
@@ -67,21 +67,21 @@ public struct MigrationComparison: Sendable {
   /// What becomes of all items in one of the four restores.
   public struct Counts: Sendable, Hashable {
     /// Items that arrive.
-    public var arrives = 0
+    package var arrives = 0
     /// Items that a rule or a key leaves out.
     public var staysBehind = 0
     /// Items that are damaged in this copy.
-    public var unreadable = 0
+    package var unreadable = 0
     /// What does not arrive, by its reason.
-    public var byReason: [Reason: Int] = [:]
+    package var byReason: [Reason: Int] = [:]
     /// What arrives and may be of no use there, by the warning.
-    public var byWarning: [ArrivalWarning: Int] = [:]
+    package var byWarning: [ArrivalWarning: Int] = [:]
   }
 
   /// The items in the order of the archive or of the device's plan.
   public let items: [Item]
   /// Which of the four the restore at hand is.
-  public let current: RestoreSetting
+  package let current: RestoreSetting
 
   /// Creates a comparison of what is known already.
   package init(_ items: [Item], current: RestoreSetting) {
@@ -117,7 +117,7 @@ public struct MigrationComparison: Sendable {
   /// - Parameters:
   ///   - archive: The backup, opened with every key at hand.
   ///   - plan: Of all items of the archive, for the device that they should go to.
-  public init(of archive: OpenedArchive, _ plan: MigrationPlan) {
+  package init(of archive: OpenedArchive, _ plan: MigrationPlan) {
     items = plan.decisions.map { decision in
       var prospects: RestoreProspects = [:]
       for setting in RestoreSetting.allCases { prospects[setting] = Self.prospect(of: decision, in: setting) }
@@ -144,7 +144,7 @@ public struct MigrationComparison: Sendable {
   ///     two settings that need it.
   ///   - hasPassword: Of the backup that is planned.
   /// - Throws: As a backup does, category `locked` foremost.
-  public init(
+  package init(
     of source: DeviceSession, onto target: DeviceSession, hasPassword: Bool
   ) throws(MigrationError) {
     let forecast = try BackupForecast(of: source, hasPassword: hasPassword)
@@ -193,25 +193,25 @@ public struct MigrationComparison: Sendable {
 
 extension MigrationComparison {
   /// What to do with the comparison, in numbers. The sentence is `sentence`.
-  public struct Advice: Sendable, Hashable {
+  package struct Advice: Sendable, Hashable {
     /// Items that are compared: those of the backup, or those of the device.
-    public let total: Int
+    package let total: Int
     /// Items that arrive in the restore at hand.
-    public let arrivesNow: Int
+    package let arrivesNow: Int
     /// Items that a password would bring besides, to the same target; none where the backup at hand has one.
-    public let gainedByPassword: Int
+    package let gainedByPassword: Int
     /// Items that arrive because the backup at hand has a password, and would not without; none where it has none.
-    public let broughtByPassword: Int
+    package let broughtByPassword: Int
     /// Items that arrive on the device that made the backup and on no other.
-    public let sameDeviceOnly: Int
+    package let sameDeviceOnly: Int
     /// Items that no backup brings to the target at hand.
-    public let neverToTarget: Int
+    package let neverToTarget: Int
     /// Items that are damaged in this copy.
-    public let damaged: Int
+    package let damaged: Int
   }
 
   /// What the four restores say together, counted for the sentence that a report ends with.
-  public var advice: Advice {
+  package var advice: Advice {
     let withPassword = RestoreSetting(hasPassword: true, onSameDevice: current.onSameDevice)
     let without = RestoreSetting(hasPassword: false, onSameDevice: current.onSameDevice)
     func reaches(_ item: Item) -> Bool { item[withPassword] == .arrives || item[without] == .arrives }
@@ -232,7 +232,7 @@ extension MigrationComparison.Advice {
   ///
   /// Says of how many items it speaks wherever it says that all of them arrive: a backup does not hold all that its
   /// device has.
-  public func sentence(for setting: RestoreSetting) -> String {
+  package func sentence(for setting: RestoreSetting) -> String {
     var parts: [String] = []
     switch (setting.hasPassword, setting.onSameDevice) {
     case (false, false) where gainedByPassword > 0:

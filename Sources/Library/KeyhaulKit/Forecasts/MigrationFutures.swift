@@ -1,9 +1,9 @@
-public import Backups
+package import Backups
 import Basics
-public import KeychainCrypto
+package import KeychainCrypto
 public import KeychainFormats
 public import KeychainRules
-public import VirtualDevice
+package import VirtualDevice
 
 /// What becomes of a keychain when its device is wiped or replaced: restored to a new device, and to the same one after it
 /// was erased. Both are only thought of: unlocked, with a passcode, and with an empty keychain.
@@ -50,7 +50,7 @@ public struct MigrationFutures: Sendable {
   ///   - maker: The items of that device.
   /// - Throws: Category `damaged` for a backup that its device never finished, `refused` for one without a password whose
   ///   keychain no hardware binds.
-  public init(
+  package init(
     of archive: OpenedArchive, returning: OpenedArchive?, maker: MakerItems? = nil
   ) throws(MigrationError) {
     let returning = returning.flatMap { $0.isSameDevice == false ? nil : $0 }
@@ -85,7 +85,7 @@ public struct MigrationFutures: Sendable {
   ///   - device: A hold on the device, which has to be unlocked.
   ///   - hasPassword: Of the backup that is thought of; the other one is compared with it.
   /// - Throws: As a backup does, category `locked` foremost.
-  public init(of device: DeviceSession, hasPassword: Bool) throws(MigrationError) {
+  package init(of device: DeviceSession, hasPassword: Bool) throws(MigrationError) {
     let forecast = try BackupForecast(of: device, hasPassword: hasPassword)
     let otherKey = try MigrationComparison.keyOfSomeDevice()
     let compared = try MigrationComparison(of: device, onto: device, knowing: forecast)
@@ -190,20 +190,20 @@ extension MigrationFutures {
     /// Its position in the backup; `nil` of one that is only on the device that made it.
     public let index: Int?
     /// The names that it is known by.
-    public let identity: ItemIdentity
+    package let identity: ItemIdentity
     /// The class that protects it; `nil` if nothing says it.
     public let protection: ProtectionClass?
     /// Where it comes back to.
-    public let outlook: Outlook
+    package let outlook: Outlook
     /// Whether it is by its class alone that it is expected back.
-    public let isExpected: Bool
+    package let isExpected: Bool
     /// Why it does not reach a new device, or the damage for which it does not come back either; `nil` if it arrives,
     /// and of an item that came after the backup was made.
     public let reason: Reason?
     /// What is known against its use on a new device; `nil` if it does not get there.
-    public let warning: ArrivalWarning?
+    package let warning: ArrivalWarning?
     /// The same on the device that made it.
-    public let warningOnReturn: ArrivalWarning?
+    package let warningOnReturn: ArrivalWarning?
   }
 
   /// All items that are known of: those of the backup or of the device in their order, then those that are only on the
@@ -257,7 +257,7 @@ extension Restorer {
   ///   - deviceKey: The hardware key of that device.
   ///   - targetSyncs: Whether it synchronizes its keychain.
   /// - Throws: What opening the forecast's items reports.
-  public static func plan(
+  package static func plan(
     _ forecast: BackupForecast, ontoEmpty deviceKey: DeviceKey, targetSyncs: Bool = false
   ) throws(MigrationError) -> MigrationPlan {
     try forecast.plan(onto: [], openedWith: deviceKey, policy: .replace, targetSyncs: targetSyncs, for: .planning)

@@ -1,15 +1,15 @@
-public import Backups
+package import Backups
 import Basics
-public import KeychainFormats
-public import KeychainRules
-public import Keychains
-public import VirtualDevice
+package import KeychainFormats
+package import KeychainRules
+package import Keychains
+package import VirtualDevice
 
 /// Finds the items that a question means, in an archive and on the devices that are available, and puts together what is
 /// known of each.
-public struct StoryFinder {
+package struct StoryFinder {
   /// Which items are meant.
-  public struct Wanted {
+  package struct Wanted {
     let query: ItemQuery
     let index: Int?
     private let admits: (KeychainItem) -> Bool
@@ -21,7 +21,7 @@ public struct StoryFinder {
     ///   - index: The item at this place in the backup; `nil` for any.
     ///   - admits: Whether an item that no database holds is meant; one of which only the names are known is asked about
     ///     as an item of these.
-    public init(_ query: ItemQuery, index: Int?, admits: @escaping (KeychainItem) -> Bool) {
+    package init(_ query: ItemQuery, index: Int?, admits: @escaping (KeychainItem) -> Bool) {
       self.query = query
       self.index = index
       self.admits = admits
@@ -42,7 +42,7 @@ public struct StoryFinder {
   let wanted: Wanted
 
   /// Creates a finder of the stories of these items.
-  public init(_ wanted: Wanted) { self.wanted = wanted }
+  package init(_ wanted: Wanted) { self.wanted = wanted }
 
   // MARK: An archive
 
@@ -54,7 +54,7 @@ public struct StoryFinder {
   ///   - maker: The device that says it made the archive, where it is available: asked for items that are not in it.
   ///   - target: The device that the items should go to, and the plan of a restore onto it.
   /// - Throws: `.noSuchItem` for a place that it does not have; what keeps a device from being read, with its name.
-  public func stories(
+  package func stories(
     in archive: OpenedArchive, named name: String, maker: DeviceSession?,
     onto target: (device: DeviceSession, plan: MigrationPlan)?
   ) throws(MigrationError) -> [ItemStory] {
@@ -125,7 +125,7 @@ public struct StoryFinder {
   ///   - target: The device that they should go to.
   ///   - policy: What becomes of items that are there already.
   /// - Throws: As for an archive.
-  public func stories(
+  package func stories(
     on source: DeviceSession, onto target: DeviceSession?, policy: ExistingItemPolicy
   ) throws(MigrationError) -> [ItemStory] {
     let rows = try rows(on: source, tombstones: .included)
@@ -218,9 +218,9 @@ extension KeychainRow {
 
 /// Everything there is to say of one item: who may read it when, what the four restores do with it, what happened to it
 /// in this archive, and what it does on one target.
-public struct ItemStory: Sendable {
+package struct ItemStory: Sendable {
   /// Where the item was found.
-  public enum Place: Sendable, Hashable {
+  package enum Place: Sendable, Hashable {
     /// In the archive, at this position.
     case archive(index: Int)
     /// On the device that is asked about, or in the dump or the database of one, at this position in a plan of it: what a
@@ -236,21 +236,21 @@ public struct ItemStory: Sendable {
   }
 
   /// Where the item was found.
-  public let place: Place
+  package let place: Place
   /// The names that it is known by.
-  public let identity: ItemIdentity
+  package let identity: ItemIdentity
   /// The class that protects it; `nil` if nothing says it.
-  public let protection: ProtectionClass?
+  package let protection: ProtectionClass?
   /// One for each of the four restores; empty where nothing is known of them.
-  public let prospects: RestoreProspects
+  package let prospects: RestoreProspects
   /// What becomes of it in this archive or backup: whether it opens, and if not, why.
-  public let decision: MigrationPlan.Decision?
+  package let decision: MigrationPlan.Decision?
   /// What it does on the target that was asked about.
-  public let onTarget: MigrationPlan.Decision?
+  package let onTarget: MigrationPlan.Decision?
   /// Whether it is marked to synchronize; `nil` if that is sealed.
-  public let isSynchronizable: Bool?
+  package let isSynchronizable: Bool?
   /// Whether the item's value has the form of a Secure Enclave key; `nil` if it has no value or could not be opened.
-  public let holdsEnclaveKey: Bool?
+  package let holdsEnclaveKey: Bool?
 
   /// Creates a story of one item.
   ///
@@ -263,7 +263,7 @@ public struct ItemStory: Sendable {
   ///   - onTarget: What it does on the target.
   ///   - item: The item in clear, as far as it opens, with or without its value.
   ///   - holdsEnclaveKey: Whether its value has the form of a key of the Secure Enclave, where that is known apart.
-  public init(
+  package init(
     place: Place, identity: ItemIdentity, protection: ProtectionClass?, prospects: RestoreProspects,
     decision: MigrationPlan.Decision?, onTarget: MigrationPlan.Decision?, item: KeychainItem? = nil,
     holdsEnclaveKey: Bool? = nil
@@ -280,13 +280,13 @@ public struct ItemStory: Sendable {
   }
 
   /// On which ways it comes to another device; `nil` of a target's own item, which has no way to go.
-  public var ways: TransferWays? {
+  package var ways: TransferWays? {
     guard !prospects.isEmpty else { return nil }
     return TransferWays(prospects: prospects, protection: protection, isSynchronizable: isSynchronizable)
   }
 
   /// The reason that matters most: why it does not arrive on the target, in this archive, or anywhere.
-  public var reason: Reason? {
+  package var reason: Reason? {
     if case .missing(_, let rule) = place { return rule }
     if let onTarget { return onTarget.outcome.reason }
     return decision?.outcome.reason
@@ -298,7 +298,7 @@ extension ProtectionClass {
   /// Whether an item of this class can be read in a state of its device.
   ///
   /// Source: Apple Platform Security, "Keychain data protection".
-  public func isReadable(in state: DeviceState) -> Bool {
+  package func isReadable(in state: DeviceState) -> Bool {
     switch (keyClass, state) {
     case (_, .unlocked): true
     case (.afterFirstUnlock, .locked), (.afterFirstUnlockThisDeviceOnly, .locked): true
@@ -308,7 +308,7 @@ extension ProtectionClass {
   }
 
   /// When an item of this class can be read, in a sentence.
-  public var readability: String {
+  package var readability: String {
     switch self {
     case .whenUnlocked, .whenUnlockedThisDeviceOnly: "while the device is unlocked"
     case .afterFirstUnlock, .afterFirstUnlockThisDeviceOnly:
@@ -331,7 +331,7 @@ extension StoryFinder {
   ///   - target: The device that they should go to.
   ///   - policy: What becomes of items that are there already.
   /// - Throws: `.noSuchItem` for a place that it does not have; what keeps the target from being read, with its name.
-  public func stories(
+  package func stories(
     of dump: KeychainDump, named name: String, onto target: DeviceSession?, policy: ExistingItemPolicy
   ) throws(MigrationError) -> [ItemStory] {
     try wanted.check(count: dump.items.count, of: name)

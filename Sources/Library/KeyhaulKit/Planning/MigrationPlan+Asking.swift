@@ -1,6 +1,6 @@
 public import Backups
 import Basics
-public import KeychainFormats
+package import KeychainFormats
 public import KeychainRules
 
 extension MigrationPlan {
@@ -23,7 +23,7 @@ extension MigrationPlan {
   }
 
   /// The decisions about the items that a matcher means, in the archive's order.
-  public func decisions(for matcher: ItemMatcher) -> [Decision] { decisions.filter { matcher.matches($0.identity) } }
+  package func decisions(for matcher: ItemMatcher) -> [Decision] { decisions.filter { matcher.matches($0.identity) } }
 
   /// Why the one item with this name does not arrive; `nil` if it does, or where several or none have the name.
   public func reason(for name: String) -> Reason? {
@@ -41,7 +41,7 @@ extension MigrationPlan {
   /// The most items among the removed ones that may be the only good copy of an item which cannot be read in the archive:
   /// of each kind no more than are removed, and no more than cannot be read. Which they are nobody can tell, for the name of
   /// what does not open is sealed too.
-  public var removedOnlyCopies: Int {
+  package var removedOnlyCopies: Int {
     let unreadable = decisions.filter { if case .unreadable = $0.outcome { true } else { false } }
     return removedOnlyCopies(of: unreadable.map(\.identity.kind))
   }
@@ -49,7 +49,7 @@ extension MigrationPlan {
   /// The same for a plan of some of an archive's items.
   ///
   /// - Parameter kinds: Those of all items that cannot be read in the archive, each as often as there are some.
-  public func removedOnlyCopies(of kinds: [ItemKind]) -> Int {
+  package func removedOnlyCopies(of kinds: [ItemKind]) -> Int {
     let lost = Dictionary(grouping: kinds) { $0 }
     return Dictionary(grouping: removed, by: \.kind).reduce(0) { $0 + min($1.value.count, lost[$1.key]?.count ?? 0) }
   }
@@ -94,7 +94,7 @@ extension MigrationPlan {
   }
 
   /// Adds to sealed items what is known of them, by their positions.
-  public func naming(_ known: [Int: KnownItem]) -> MigrationPlan {
+  package func naming(_ known: [Int: KnownItem]) -> MigrationPlan {
     guard !known.isEmpty else { return self }
     return showing(
       decisions.map { decision in
@@ -105,7 +105,7 @@ extension MigrationPlan {
 
   /// The plan to show to others: each item is called `item-0007` by its position, each of the target's `target-0001`.
   /// Kinds, classes, outcomes, reasons and counts stay.
-  public var redacted: MigrationPlan {
+  package var redacted: MigrationPlan {
     showing(
       decisions.map { decision in
         decision.naming(KnownItem(ItemIdentity(redacted: decision.identity, "item-", decision.index)))

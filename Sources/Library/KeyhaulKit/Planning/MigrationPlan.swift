@@ -11,13 +11,13 @@ public struct MigrationPlan: Sendable {
   /// One decision for each item in the archive, in the archive's order.
   public let decisions: [Decision]
   /// Items of the target that are gone afterwards.
-  public let removed: [ItemIdentity]
+  package let removed: [ItemIdentity]
   /// What happens to the target's own items before anything is imported.
-  public let policy: ExistingItemPolicy
+  package let policy: ExistingItemPolicy
   /// Whether the target is the device that made the archive: `true` if its hardware key opens an item of every class
   /// that needs it, `false` if it opens no such item; `nil` if no item needs the key, or if the key opens items of some
   /// of these classes and not of others.
-  public let isSameDevice: Bool?
+  package let isSameDevice: Bool?
   /// What `Restorer` does in its order; every step says what must come of it.
   package let imports: [PlannedImport]
   /// Whether they are there: a plan that is only looked at holds none, and cannot be carried out.
@@ -51,7 +51,7 @@ public struct MigrationPlan: Sendable {
   }
 
   /// Whether the target's keychain is afterwards what it is now, to the last byte: a merge that brings nothing new.
-  public let changesNothing: Bool
+  package let changesNothing: Bool
 
   /// A plan that imports nothing, as tests make one to show.
   package init(
@@ -105,7 +105,7 @@ public struct MigrationPlan: Sendable {
 
   /// Whether it takes items away from the target and brings none: of what the archive holds nothing arrives, and what is
   /// there is removed all the same. An archive without items brings none either, and that is no such plan.
-  public var onlyRemoves: Bool {
+  package var onlyRemoves: Bool {
     guard !removed.isEmpty, !decisions.isEmpty else { return false }
     return decisions.allSatisfy { decision in
       switch decision.outcome {
@@ -138,7 +138,7 @@ public struct MigrationPlan: Sendable {
     public let holdsEnclaveKey: Bool?
 
     /// Creates a decision.
-    public init(
+    package init(
       index: Int, identity: ItemIdentity, protection: ProtectionClass?, outcome: Outcome, detail: String?,
       overwrites: OverwrittenItem? = nil, warning: ArrivalWarning? = nil, isSynchronizable: Bool? = nil,
       holdsEnclaveKey: Bool? = nil
@@ -184,7 +184,7 @@ public struct MigrationPlan: Sendable {
 
   /// The decisions that take something away from the target which is not the same as what comes: first those about items
   /// that are newer there, then those of which nobody can tell.
-  public var overwriting: [Decision] {
+  package var overwriting: [Decision] {
     let order: [OverwrittenItem] = [.newer, .undated, .damaged, .olderOrEqual]
     return order.flatMap { kind in decisions.filter { $0.overwrites == kind } }
   }

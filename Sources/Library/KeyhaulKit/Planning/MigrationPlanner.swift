@@ -1,11 +1,11 @@
-public import Backups
+package import Backups
 import Basics
 import KeychainCrypto
 import KeychainFormats
-public import KeychainRules
+package import KeychainRules
 
 /// Decides what a restore would do. Pure: no file, no database, no clock, and no identity of either device.
-public enum MigrationPlanner {
+package enum MigrationPlanner {
   /// Decides about every item, in the archive's order.
   ///
   /// - Parameters:
@@ -15,7 +15,7 @@ public enum MigrationPlanner {
   ///   - rows: Every row of the target's keychain.
   ///   - policy: What happens to the target's own items before anything is imported.
   ///   - surroundings: What the planner knows besides of the target and of the backup.
-  public static func plan(
+  package static func plan(
     _ allItems: [ArchivedItem], only indexes: Set<Int>? = nil, onto rows: [TargetRow], policy: ExistingItemPolicy,
     surroundings: RestoreSurroundings = RestoreSurroundings()
   ) -> MigrationPlan {

@@ -30,7 +30,7 @@ public enum ReportTerm: Sendable, Hashable, CaseIterable {
     + [.inferredSynchronizable, .removed, .preserved, .keybagMismatch, .sealBroken]
 
   /// The word itself, as reports, JSON and `explain` use it.
-  public var id: String {
+  package var id: String {
     switch self {
     case .reason(let reason): reason.rawValue
     case .change(let change): change.rawValue

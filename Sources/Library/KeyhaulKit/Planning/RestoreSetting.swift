@@ -1,17 +1,17 @@
 import Backups
-public import KeychainFormats
+package import KeychainFormats
 public import KeychainRules
 
 /// One of the four ways to bring a keychain back: from a backup with or without a password, to the device that made it or
 /// to another.
 public struct RestoreSetting: Sendable, Hashable, CaseIterable {
   /// Whether the backup has a password.
-  public let hasPassword: Bool
+  package let hasPassword: Bool
   /// Whether the target is the device that made the backup.
-  public let onSameDevice: Bool
+  package let onSameDevice: Bool
 
   /// Creates one of the four.
-  public init(hasPassword: Bool, onSameDevice: Bool) {
+  package init(hasPassword: Bool, onSameDevice: Bool) {
     self.hasPassword = hasPassword
     self.onSameDevice = onSameDevice
   }
@@ -53,7 +53,7 @@ extension ProtectionClass {
   /// What becomes of a sound item of this class that is in the backup: the wraps of the class keys as a table.
   ///
   /// Source: Apple Platform Security, "Keybags for Data Protection" (backup keybag).
-  public func prospect(in setting: RestoreSetting) -> Prospect {
+  package func prospect(in setting: RestoreSetting) -> Prospect {
     if self == .whenPasscodeSetThisDeviceOnly { return .staysBehind(.passcodeOnly) }
     if setting.onSameDevice { return .arrives }
     if isThisDeviceOnly { return .staysBehind(.deviceBound) }
@@ -79,7 +79,7 @@ extension TransferWays {
 }
 
 /// What becomes of one item in each of the four restores, as far as that is known.
-public struct RestoreProspects: Sendable, Hashable, ExpressibleByDictionaryLiteral {
+package struct RestoreProspects: Sendable, Hashable, ExpressibleByDictionaryLiteral {
   private var withPassword: Pair = Pair()
   private var withoutPassword: Pair = Pair()
 
@@ -91,10 +91,10 @@ public struct RestoreProspects: Sendable, Hashable, ExpressibleByDictionaryLiter
   }
 
   /// Creates prospects of which nothing is known.
-  public init() {}
+  package init() {}
 
   /// Creates prospects of a literal; where a restore occurs twice the last wins.
-  public init(dictionaryLiteral elements: (RestoreSetting, Prospect)...) {
+  package init(dictionaryLiteral elements: (RestoreSetting, Prospect)...) {
     for (setting, prospect) in elements { self[setting] = prospect }
   }
 
@@ -104,7 +104,7 @@ public struct RestoreProspects: Sendable, Hashable, ExpressibleByDictionaryLiter
   }
 
   /// In one of the four; `nil` if that is not known.
-  public subscript(setting: RestoreSetting) -> Prospect? {
+  package subscript(setting: RestoreSetting) -> Prospect? {
     get {
       let pair = setting.hasPassword ? withPassword : withoutPassword
       return setting.onSameDevice ? pair.onSameDevice : pair.onOtherDevice
@@ -120,7 +120,7 @@ public struct RestoreProspects: Sendable, Hashable, ExpressibleByDictionaryLiter
   }
 
   /// Of how many of the four it is known.
-  public var count: Int { withPassword.count + withoutPassword.count }
+  package var count: Int { withPassword.count + withoutPassword.count }
   /// Whether it is known of none.
-  public var isEmpty: Bool { count == 0 }
+  package var isEmpty: Bool { count == 0 }
 }

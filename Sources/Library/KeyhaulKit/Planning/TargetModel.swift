@@ -1,9 +1,9 @@
-public import Backups
+package import Backups
 import Basics
 import KeychainCrypto
-public import KeychainFormats
-public import KeychainRules
-public import Keychains
+package import KeychainFormats
+package import KeychainRules
+package import Keychains
 
 /// The target's keychain as the planner thinks it forward, import by import.
 ///
@@ -273,24 +273,24 @@ extension MigrationPlan.PlannedImport.Origin {
 }
 
 /// One row of the target's keychain as the planner sees it.
-public struct TargetRow: Sendable {
+package struct TargetRow: Sendable {
   /// What an item of the archive collides with it by.
-  public let primaryKey: PrimaryKey
+  package let primaryKey: PrimaryKey
   /// The names that the row's item is known by; sealed where it does not open.
-  public let identity: ItemIdentity
+  package let identity: ItemIdentity
   /// What the decision about a conflict needs of the row.
-  public let existing: ExistingRow
+  package let existing: ExistingRow
   /// The opened item; `nil` if the row is locked or damaged.
-  public let item: KeychainItem?
+  package let item: KeychainItem?
   /// `replace` removes the row before it imports anything.
-  public let isRemovedByReplace: Bool
+  package let isRemovedByReplace: Bool
   /// Put back after `replace` has removed it.
-  public let isSystemBound: Bool
+  package let isSystemBound: Bool
   /// A deleted item's mark, damaged or not: no item to lose or to replace.
-  public let isTombstone: Bool
+  package let isTombstone: Bool
 
   /// Creates a row, as tests do that plan without a database.
-  public init(
+  package init(
     primaryKey: PrimaryKey, identity: ItemIdentity, existing: ExistingRow, item: KeychainItem?,
     isRemovedByReplace: Bool, isSystemBound: Bool, isTombstone: Bool = false
   ) {
@@ -310,7 +310,7 @@ public struct TargetRow: Sendable {
   ///     may be made of it, a restore asks for the device to be unlocked.
   ///   - onSharedIPad: Whether the device is a Shared iPad, which has more system-bound items.
   /// - Throws: `.notAvailable` where a digest cannot be computed.
-  public init(_ row: KeychainRow, onSharedIPad: Bool = false) throws(KeychainStoreError) {
+  package init(_ row: KeychainRow, onSharedIPad: Bool = false) throws(KeychainStoreError) {
     let summary = row.summary
     let existing: ExistingRow
     if let fault = row.fault, !fault.isPermanent {

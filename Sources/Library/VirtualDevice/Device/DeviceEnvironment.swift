@@ -9,11 +9,11 @@ public struct DeviceEnvironment: Sendable {
   public static let standardPasscodeRounds: UInt32 = 50_000
 
   /// The time, and how to wait.
-  public var clock: DeviceClock
+  package var clock: DeviceClock
   /// The source of keys, identifiers and salts.
-  public var random: any RandomSource
+  package var random: any RandomSource
   /// The rounds that each guess at a passcode costs, in keybags made from now on.
-  public var passcodeRounds: UInt32
+  package var passcodeRounds: UInt32
   package var files: DeviceFiles
   /// Shared by all copies of this environment.
   let surroundings = DeviceSurroundings()
@@ -63,7 +63,7 @@ final class DeviceSurroundings: Sendable {
 
 extension VirtualDevice {
   /// Tells of the device's locks and unlocks.
-  public var protectedData: ProtectedDataMonitor { environment.surroundings.monitor(of: directory) }
+  package var protectedData: ProtectedDataMonitor { environment.surroundings.monitor(of: directory) }
   /// Who answers when an item asks for a person.
-  public var person: AuthenticationResponder { environment.surroundings.person(at: directory) }
+  package var person: AuthenticationResponder { environment.surroundings.person(at: directory) }
 }

@@ -1,4 +1,4 @@
-public import Basics
+package import Basics
 import KeychainFormats
 
 /// An app of a virtual device and the access groups it may use, the first of which its new items get.
@@ -6,10 +6,10 @@ public struct DeviceApp: Sendable, Hashable {
   /// The app's name on the device, by which calls are made for it.
   public var name: String
   /// The groups whose items it reads; a new item of its own gets the first.
-  public var accessGroups: [String]
+  package var accessGroups: [String]
 
   /// Creates an app to be installed on a new device.
-  public init(name: String, accessGroups: [String]) {
+  package init(name: String, accessGroups: [String]) {
     self.name = name
     self.accessGroups = accessGroups
   }
@@ -24,37 +24,37 @@ public struct DeviceRecord: Sendable, Equatable {
   /// The device's name, which is the name of its directory too.
   public internal(set) var name: String
   /// 8 hexadecimal digits, a hyphen, 16 digits; random, kept by an erase.
-  public internal(set) var udid: String
+  package internal(set) var udid: String
   /// Ten characters, random, kept by an erase.
-  public internal(set) var serialNumber: String
+  package internal(set) var serialNumber: String
   /// The model, such as `iPhone15,2`.
-  public internal(set) var productType: String
+  package internal(set) var productType: String
   /// The version of iOS.
-  public internal(set) var productVersion: ProductVersion
+  package internal(set) var productVersion: ProductVersion
   /// The build of iOS, such as `22B83`; `nil` if it is not known.
   public internal(set) var build: String?
   /// When the device was made; an erase leaves it.
-  public internal(set) var created: KeychainDate
+  package internal(set) var created: KeychainDate
   /// Whether iCloud keychain is on; then tombstones go into backups.
-  public internal(set) var isSyncing: Bool
+  package internal(set) var isSyncing: Bool
   /// After how many wrong passcodes in a row the device erases itself; `nil` for never.
-  public internal(set) var eraseAfterFailures: Int?
+  package internal(set) var eraseAfterFailures: Int?
   /// Wrong passcodes since the last right one. Raised before the passcode is tried.
-  public internal(set) var failedAttempts: Int
+  package internal(set) var failedAttempts: Int
   /// When a backup was last made; `nil` for never.
-  public internal(set) var lastBackup: KeychainDate?
+  package internal(set) var lastBackup: KeychainDate?
   /// Raised before anything changes that a plan depends on: items, the passcode, an erase.
-  public internal(set) var revisionCounter: Int64
+  package internal(set) var revisionCounter: Int64
   /// The installed apps in the order in which they were given.
-  public internal(set) var apps: [DeviceApp]
+  package internal(set) var apps: [DeviceApp]
   /// Whether the device was made with the hardware key of its description, which everybody can compute. A device that was
   /// made before this was recorded does not say so: `DeviceSession.isHardwareKeyPublished`.
-  public internal(set) var hasPublishedHardwareKey: Bool
+  package internal(set) var hasPublishedHardwareKey: Bool
   /// Members of the file that this version knows nothing of; they survive rewriting.
   var others = JSONObject()
 
   /// The revision as plans quote it, such as `r17`.
-  public var revision: String { "r\(revisionCounter)" }
+  package var revision: String { "r\(revisionCounter)" }
 }
 
 extension DeviceRecord {

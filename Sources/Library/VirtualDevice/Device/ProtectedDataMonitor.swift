@@ -1,10 +1,10 @@
-public import Basics
+package import Basics
 import KeychainFormats
 
 /// What a device tells its apps about the keys that a lock drops.
 ///
 /// Source: Apple, `UIApplication.protectedDataWillBecomeUnavailableNotification` and its counterpart.
-public enum ProtectedDataEvent: Sendable, Hashable {
+package enum ProtectedDataEvent: Sendable, Hashable {
   /// The device was locked; the keys go at this moment.
   case willBecomeUnavailable(at: KeychainDate)
   /// The keys are gone.
@@ -16,9 +16,9 @@ public enum ProtectedDataEvent: Sendable, Hashable {
 /// Tells whoever asked about a device's lock, in this process.
 ///
 /// Observers are called on the thread that locks or unlocks, before the call returns, in the order in which they came.
-public final class ProtectedDataMonitor: Sendable {
+package final class ProtectedDataMonitor: Sendable {
   /// Names an observer, to take it away again.
-  public struct Observation: Sendable, Hashable {
+  package struct Observation: Sendable, Hashable {
     fileprivate let number: Int
   }
 
@@ -30,13 +30,13 @@ public final class ProtectedDataMonitor: Sendable {
   private let state = Locked(State())
 
   /// Creates a monitor without observers.
-  public init() {}
+  package init() {}
 
   /// Adds an observer, which hears of every event from now on.
   ///
   /// - Parameter body: Must not hold the device; it may read items through the session that is locking.
   @discardableResult
-  public func observe(_ body: @escaping @Sendable (ProtectedDataEvent) -> Void) -> Observation {
+  package func observe(_ body: @escaping @Sendable (ProtectedDataEvent) -> Void) -> Observation {
     state.withLock { state in
       state.nextNumber += 1
       state.observers.append((state.nextNumber, body))
@@ -45,7 +45,7 @@ public final class ProtectedDataMonitor: Sendable {
   }
 
   /// Takes an observer away; one that is being called meanwhile is called to its end.
-  public func remove(_ observation: Observation) {
+  package func remove(_ observation: Observation) {
     state.withLock { $0.observers.removeAll { $0.number == observation.number } }
   }
 

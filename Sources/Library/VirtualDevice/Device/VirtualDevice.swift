@@ -9,9 +9,9 @@ public struct VirtualDevice: Sendable {
   /// The device's name in its home.
   public let name: DeviceName
   /// The device's directory.
-  public let directory: String
+  package let directory: String
   /// The time, the randomness and the file system that its sessions use.
-  public let environment: DeviceEnvironment
+  package let environment: DeviceEnvironment
 
   /// Writes the files of a new device into its directory, which is empty.
   func initialize(_ options: DeviceOptions, passcode: borrowing Secret) throws(VirtualDeviceError) {
@@ -74,7 +74,7 @@ extension DeviceRecord {
 }
 
 /// Which keys of a device are in memory. The raw value is the one of machine-readable output.
-public enum DeviceState: String, Sendable, CaseIterable, Hashable {
+package enum DeviceState: String, Sendable, CaseIterable, Hashable {
   /// All class keys.
   case unlocked
   /// Those of "after first unlock" and "always".
@@ -86,13 +86,13 @@ public enum DeviceState: String, Sendable, CaseIterable, Hashable {
 /// What a new device shall be like.
 public struct DeviceOptions: Sendable {
   /// The model and the version of iOS.
-  public var identity: DeviceIdentity
+  package var identity: DeviceIdentity
   /// The installed apps, with their access groups.
-  public var apps: [DeviceApp]
+  package var apps: [DeviceApp]
   /// After how many wrong passcodes in a row it erases itself; `nil` for never.
-  public var eraseAfterFailures: Int?
+  package var eraseAfterFailures: Int?
   /// True where iCloud Keychain is on: a deleted synchronized item leaves a tombstone then.
-  public var isSyncing: Bool
+  package var isSyncing: Bool
   /// Whether its hardware key is one that everybody can compute; the randomness it is made with decides that.
   var hasPublishedHardwareKey = false
 

@@ -1,4 +1,4 @@
-public import Basics
+package import Basics
 import KeychainCrypto
 public import KeychainFormats
 
@@ -9,7 +9,7 @@ public import KeychainFormats
 #endif
 
 /// What a person must do before an item opens.
-public enum AccessConstraint: String, Sendable, CaseIterable {
+package enum AccessConstraint: String, Sendable, CaseIterable {
   /// Biometry or the passcode.
   case userPresence = "user-presence"
   /// A biometry that is enrolled, now or later.
@@ -27,9 +27,9 @@ public enum AccessConstraint: String, Sendable, CaseIterable {
 /// A fixture's passcode and secrets stand in it in clear: nothing for real use.
 public struct DeviceFixture: Sendable {
   /// The format's name, as a fixture and a schema spell it.
-  public static let format = "device-fixture/1"
+  package static let format = "device-fixture/1"
   /// The most bytes a fixture may have.
-  public static let maximumByteCount = 512 << 20
+  package static let maximumByteCount = 512 << 20
   /// The most values in it: some dozen for each of a million items.
   private static let maximumValueCount = 20_000_000
 
@@ -38,21 +38,21 @@ public struct DeviceFixture: Sendable {
     /// Has its protection, its secret and, for a key in hardware, its token identifier.
     public var item: KeychainItem
     /// What a person must do before the item opens; empty for an item that asks nobody.
-    public var accessConstraints: [AccessConstraint]
+    package var accessConstraints: [AccessConstraint]
   }
 
   /// Identifiers and keys of a device with published keys derive from it and from the device's name (`Keys.published`).
-  public var seed: Int64
+  package var seed: Int64
   /// When the device was made; also the date of items that have none.
-  public var created: KeychainDate
+  package var created: KeychainDate
   /// The name of a device that is made from it, unless another is given.
   public var name: DeviceName
   /// The model and the version of iOS.
-  public var identity: DeviceIdentity
+  package var identity: DeviceIdentity
   /// UTF-8; `nil` for a device without a passcode.
-  public var passcode: SensitiveBytes?
+  package var passcode: SensitiveBytes?
   /// The apps with their access groups.
-  public var apps: [DeviceApp]
+  package var apps: [DeviceApp]
   /// The items in the order in which they are added.
   public var items: [Item]
 }
@@ -66,7 +66,7 @@ extension DeviceFixture {
   ///   - limit: The most bytes to accept.
   /// - Throws: `.badFixture` naming the place, such as `items[3].attributes.acct`; unknown members are errors.
   ///   `.unsupportedVersion`.
-  public init(
+  package init(
     decoding bytes: [UInt8], from source: String, acceptingAtMost limit: Int = Self.maximumByteCount
   ) throws(VirtualDeviceError) {
     guard bytes.count <= limit else {
@@ -254,7 +254,7 @@ extension DeviceFixture {
   }
 
   /// The seed of a fixture that names none.
-  public static let standardSeed: Int64 = 0
+  package static let standardSeed: Int64 = 0
 
   static func publishedRandomness(seed: Int64, name: String) -> SeededRandomSource {
     SeededRandomSource(seed: "\(format) \(seed) \(name)")
@@ -278,7 +278,7 @@ extension DeviceSession {
   ///
   /// - Parameter seeds: Of published fixtures, beside `DeviceFixture.standardSeed`.
   /// - Throws: `.keychain` where the cryptographic library fails.
-  public func isHardwareKeyPublished(knownSeeds seeds: some Sequence<Int64> = []) throws(VirtualDeviceError) -> Bool {
+  package func isHardwareKeyPublished(knownSeeds seeds: some Sequence<Int64> = []) throws(VirtualDeviceError) -> Bool {
     if record.hasPublishedHardwareKey { return true }
     return try reporting { () throws(DataProtectionError) in
       let own = hardware.withBytes { Secret(copying: $0) }

@@ -119,15 +119,15 @@ extension AccessConstraint {
 
 /// The device descriptions that the program carries in itself (format `device-fixture/1`), so that `device create
 /// --from` and the demo need no file.
-public enum BundledFixtures {
+package enum BundledFixtures {
   /// The names of all descriptions, as `--from` takes them, sorted.
-  public static let names: [String] = fixtures.keys.sorted()
+  package static let names: [String] = fixtures.keys.sorted()
 
   /// The seed that all of them have: with a device's name it gives the published keys of the device.
-  public static let seed: Int64 = 20_261_120
+  package static let seed: Int64 = 20_261_120
 
   /// The JSON document of a description, or `nil` if none has that name.
-  public static func bytes(named name: String) -> [UInt8]? { fixtures[name] }
+  package static func bytes(named name: String) -> [UInt8]? { fixtures[name] }
 
   private static let fixtures: [String: [UInt8]] = {
     var count = 0

@@ -1,11 +1,11 @@
 import Basics
 public import KeychainFormats
-public import KeychainRules
+package import KeychainRules
 public import Keychains
 
 extension DeviceSession {
   /// The access group of an item that was added without one and by no app.
-  public static let standardAccessGroup = "keyhaul"
+  package static let standardAccessGroup = "keyhaul"
 
   /// Adds an item as its device would: with the class that this version of iOS gives where none is asked for, in the
   /// first access group of the app, or in `keyhaul`.
@@ -28,7 +28,7 @@ extension DeviceSession {
   ///
   /// - Returns: The item as it would be stored.
   /// - Throws: What `add` throws.
-  public func rehearseAdding(_ item: KeychainItem, as app: String? = nil) throws(VirtualDeviceError) -> StoredItem {
+  package func rehearseAdding(_ item: KeychainItem, as app: String? = nil) throws(VirtualDeviceError) -> StoredItem {
     try requireWriting()
     let item = try completed(item, as: app)
     let store = try keychain
@@ -41,7 +41,7 @@ extension DeviceSession {
   ///
   /// - Throws: `.notEntitled`; `.keychain` with a `KeychainStoreError` below, `.interactionNotAllowed` where a key is
   ///   not in memory. Finding nothing is no error.
-  public func find(_ query: ItemQuery, as app: String? = nil) throws(VirtualDeviceError) -> FoundItems {
+  package func find(_ query: ItemQuery, as app: String? = nil) throws(VirtualDeviceError) -> FoundItems {
     let query = try restricted(query, to: app)
     let store = try keychain
     return try reporting { () throws(KeychainStoreError) in try store.find(query, keys: classKeys) }
@@ -50,7 +50,7 @@ extension DeviceSession {
   /// The rows that `delete` would delete, those among them that cannot be opened.
   ///
   /// - Throws: `.notEntitled`; `.keychain` with a `KeychainStoreError` below.
-  public func rows(matching query: ItemQuery, as app: String? = nil) throws(VirtualDeviceError) -> [KeychainRow] {
+  package func rows(matching query: ItemQuery, as app: String? = nil) throws(VirtualDeviceError) -> [KeychainRow] {
     let query = try restricted(query, to: app)
     let store = try keychain
     return try reporting { () throws(KeychainStoreError) in try store.rows(matching: query, keys: classKeys) }
@@ -60,7 +60,7 @@ extension DeviceSession {
   ///
   /// - Returns: How many.
   @discardableResult
-  public func update(
+  package func update(
     _ query: ItemQuery, with changes: ItemChanges, as app: String? = nil
   ) throws(VirtualDeviceError) -> Int {
     let query = try restricted(query, to: app)
@@ -78,7 +78,7 @@ extension DeviceSession {
   /// - Returns: How many items would be changed.
   /// - Throws: What `update` throws.
   @discardableResult
-  public func rehearseUpdating(
+  package func rehearseUpdating(
     _ query: ItemQuery, with changes: ItemChanges, as app: String? = nil
   ) throws(VirtualDeviceError) -> Int {
     try requireWriting()
@@ -96,7 +96,7 @@ extension DeviceSession {
   ///
   /// - Returns: How many.
   @discardableResult
-  public func delete(_ query: ItemQuery, as app: String? = nil) throws(VirtualDeviceError) -> Int {
+  package func delete(_ query: ItemQuery, as app: String? = nil) throws(VirtualDeviceError) -> Int {
     let query = try restricted(query, to: app)
     let clock = environment.clock
     let random = environment.random
@@ -112,7 +112,7 @@ extension DeviceSession {
   /// The access groups that an app may use.
   ///
   /// - Throws: `.notEntitled` where the device has no such app.
-  public func accessGroups(of app: String) throws(VirtualDeviceError) -> [String] {
+  package func accessGroups(of app: String) throws(VirtualDeviceError) -> [String] {
     guard let found = record.apps.first(where: { $0.name == app }), !found.accessGroups.isEmpty else {
       throw VirtualDeviceError(.notEntitled, name, "it has no app \(app) with access groups")
     }

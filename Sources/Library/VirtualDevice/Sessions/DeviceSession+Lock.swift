@@ -142,7 +142,7 @@ extension DeviceSession {
   /// How long after the lock the keys of class A stay in memory.
   ///
   /// Source: Apple Platform Security, "Data Protection classes" (Complete Protection).
-  public static let lockGrace = Duration.seconds(10)
+  package static let lockGrace = Duration.seconds(10)
 
   /// Locks the device as its side button does: apps are told at once, and the keys go ten seconds later, at the first
   /// use of the session after that, or in `finishLock`.
@@ -150,7 +150,7 @@ extension DeviceSession {
   /// The device's memory on disk loses the keys at once: where this process ends before the ten seconds are over, the
   /// device is locked. Unlocking within them keeps the keys. Nothing happens on a device that is not unlocked.
   /// - Throws: `.noPasscode`, `.notWritable`, `.io`.
-  public func requestLock() throws(VirtualDeviceError) {
+  package func requestLock() throws(VirtualDeviceError) {
     try requireWriting()
     guard isPasscodeSet else {
       throw VirtualDeviceError(.noPasscode, name, "a device without a passcode cannot be locked")
@@ -164,13 +164,13 @@ extension DeviceSession {
   }
 
   /// Whether the device was locked and still has its keys.
-  public var isLocking: Bool {
+  package var isLocking: Bool {
     settleLock()
     return lockDeadline != nil
   }
 
   /// Waits, by the device's clock, until the keys are gone. Returns at once where no lock was asked for.
-  public func finishLock() {
+  package func finishLock() {
     settleLock()
     guard let lockDeadline else { return }
     let rest = lockDeadline.secondsSinceReferenceDate - environment.clock.now().secondsSinceReferenceDate

@@ -1,6 +1,6 @@
-public import Basics
+package import Basics
 import KeychainCrypto
-public import KeychainFormats
+package import KeychainFormats
 import Keychains
 
 extension DeviceSession {
@@ -8,24 +8,24 @@ extension DeviceSession {
   ///
   /// - Throws: Apple's status; `.notAvailable` or `.ioError` where the device itself cannot be used.
   @discardableResult
-  public func secItemAdd(_ attributes: SecItemQuery, as app: String) throws(SecItemError) -> SecItemValue? {
+  package func secItemAdd(_ attributes: SecItemQuery, as app: String) throws(SecItemError) -> SecItemValue? {
     try secItemAdd(attributes, by: caller(app))
   }
 
   /// `SecItemCopyMatching`. Rows that will never open are removed where the session may write.
-  public func secItemCopyMatching(_ query: SecItemQuery, as app: String) throws(SecItemError) -> SecItemValue? {
+  package func secItemCopyMatching(_ query: SecItemQuery, as app: String) throws(SecItemError) -> SecItemValue? {
     try secItemCopyMatching(query, by: caller(app))
   }
 
   /// `SecItemUpdate`.
-  public func secItemUpdate(
+  package func secItemUpdate(
     _ query: SecItemQuery, changes: SecItemQuery, as app: String
   ) throws(SecItemError) {
     try secItemUpdate(query, changes: changes, by: caller(app))
   }
 
   /// `SecItemDelete`.
-  public func secItemDelete(_ query: SecItemQuery, as app: String) throws(SecItemError) {
+  package func secItemDelete(_ query: SecItemQuery, as app: String) throws(SecItemError) {
     try secItemDelete(query, by: caller(app))
   }
 
@@ -36,7 +36,7 @@ extension DeviceSession {
   /// - Returns: What the query asks to be returned; `nil` if it asks for nothing.
   /// - Throws: Apple's status; `.notAvailable` or `.ioError` where the device itself cannot be used.
   @discardableResult
-  public func secItemAdd(_ attributes: SecItemQuery, by caller: SecItemCaller) throws(SecItemError) -> SecItemValue? {
+  package func secItemAdd(_ attributes: SecItemQuery, by caller: SecItemCaller) throws(SecItemError) -> SecItemValue? {
     let service = try writingService()
     return try service.add(attributes, caller: caller, keys: classKeys, environment: secItemEnvironment)
   }
@@ -44,7 +44,7 @@ extension DeviceSession {
   /// `SecItemCopyMatching`, called by whoever has these access groups.
   ///
   /// - Throws: `.itemNotFound` and the others of Apple's statuses.
-  public func secItemCopyMatching(
+  package func secItemCopyMatching(
     _ query: SecItemQuery, by caller: SecItemCaller
   ) throws(SecItemError) -> SecItemValue? {
     let service = SecItemService(store: try asCall { () throws(VirtualDeviceError) in try keychain })
@@ -59,7 +59,7 @@ extension DeviceSession {
   /// `SecItemUpdate`, called by whoever has these access groups.
   ///
   /// - Throws: Apple's status; then nothing was changed.
-  public func secItemUpdate(
+  package func secItemUpdate(
     _ query: SecItemQuery, changes: SecItemQuery, by caller: SecItemCaller
   ) throws(SecItemError) {
     let service = try writingService()
@@ -69,13 +69,13 @@ extension DeviceSession {
   /// `SecItemDelete`, called by whoever has these access groups.
   ///
   /// - Throws: Apple's status; then nothing was deleted.
-  public func secItemDelete(_ query: SecItemQuery, by caller: SecItemCaller) throws(SecItemError) {
+  package func secItemDelete(_ query: SecItemQuery, by caller: SecItemCaller) throws(SecItemError) {
     let service = try writingService()
     try service.delete(query, caller: caller, keys: classKeys, environment: secItemEnvironment)
   }
 
   /// An app of the device as its entitlements make it; one that is not installed has no access group.
-  public func caller(_ app: String) -> SecItemCaller {
+  package func caller(_ app: String) -> SecItemCaller {
     SecItemCaller(keychainAccessGroups: record.apps.first { $0.name == app }?.accessGroups ?? [])
   }
 
@@ -115,7 +115,7 @@ extension DeviceSession {
   ///   - protection: The class whose key has to be in memory where the key is used.
   /// - Throws: `.authFailed` for the class that needs a passcode where none is set, `.interactionNotAllowed` where the
   ///   class is locked, `.parameter` for another size.
-  public func enclaveObject(
+  package func enclaveObject(
     of number: SensitiveBytes, protection: ProtectionClass
   ) throws(SecItemError) -> [UInt8] {
     try requireKey(of: protection)
@@ -137,7 +137,7 @@ extension DeviceSession {
   /// - Returns: 32 bytes.
   /// - Throws: `.parameter` for another item; `.interactionNotAllowed` where the key's class is locked, or nobody is there
   ///   to be asked; `.authFailed`, `.userCanceled`; `.decode` for a key that this chip did not wrap.
-  public func enclaveNumber(
+  package func enclaveNumber(
     of key: KeychainItem, for operation: AccessOperation
   ) throws(SecItemError) -> SensitiveBytes {
     guard let object = TokenValue(of: key)?.objectID, let end = object.firstIndex(of: 0),

@@ -1,7 +1,7 @@
-public import Basics
+package import Basics
 public import KeychainCrypto
 import KeychainFormats
-public import Keychains
+package import Keychains
 
 /// One process's hold on a device: its identity, the keys that are in memory, and its keychain.
 ///
@@ -14,11 +14,11 @@ public final class DeviceSession {
   /// The device that the session holds.
   public let device: VirtualDevice
   /// Reading beside others, or writing alone.
-  public let access: DeviceAccess
+  package let access: DeviceAccess
   /// Identity and counters, as they are stored.
   public internal(set) var record: DeviceRecord
   /// The class keys that are in the device's memory. Lent, never copied.
-  public internal(set) var classKeys: ClassKeys
+  package internal(set) var classKeys: ClassKeys
   /// When the keys go that a lock drops, where the device was locked a moment ago.
   var lockDeadline: KeychainDate?
   var keybag: SystemKeybag
@@ -75,7 +75,7 @@ public final class DeviceSession {
   ///
   /// - Throws: `.io`, `.keychain` where it may not be; of stage `afterCommit` where something was changed, which stands.
   ///   The session has ended all the same.
-  public func finish() throws(VirtualDeviceError) {
+  package func finish() throws(VirtualDeviceError) {
     defer { end() }
     try synchronize()
   }
@@ -84,7 +84,7 @@ public final class DeviceSession {
   /// closed.
   ///
   /// - Throws: `.io`, `.keychain` where it may not be; of stage `afterCommit` where something was changed, which stands.
-  public func synchronize() throws(VirtualDeviceError) {
+  package func synchronize() throws(VirtualDeviceError) {
     noteChangedItems()
     do throws(VirtualDeviceError) {
       if isRecordAhead, hold != nil { try store(record) }
@@ -124,13 +124,13 @@ public final class DeviceSession {
   var directory: String { device.directory }
   var files: DeviceFiles { device.environment.files }
   /// The time, the randomness and the file system of the device.
-  public var environment: DeviceEnvironment { device.environment }
+  package var environment: DeviceEnvironment { device.environment }
 
   /// True where the keybag has a key of class 12, which exists while a passcode is set.
-  public var isPasscodeSet: Bool { keybag.isPasscodeSet }
+  package var isPasscodeSet: Bool { keybag.isPasscodeSet }
 
   /// Which class keys are in memory now: all, those of after the first unlock, or none that a passcode guards.
-  public var state: DeviceState {
+  package var state: DeviceState {
     settleLock()
     if classKeys.hasKey(of: .whenUnlocked) { return .unlocked }
     return classKeys.hasKey(of: .afterFirstUnlock) ? .locked : .beforeFirstUnlock
@@ -149,7 +149,7 @@ public final class DeviceSession {
   /// revision tells of it. Closed at the session's end: its calls throw then.
   ///
   /// - Throws: `.damaged`, `.keychain`; `.notWritable` after the session's end.
-  public var keychain: KeychainStore {
+  package var keychain: KeychainStore {
     get throws(VirtualDeviceError) {
       guard hold != nil else { throw ended }
       settleLock()
@@ -164,7 +164,7 @@ public final class DeviceSession {
   }
 
   /// How many items there are, tombstones apart. Needs no key.
-  public var itemCount: Int {
+  package var itemCount: Int {
     get throws(VirtualDeviceError) {
       let store = try keychain
       return try reporting { () throws(KeychainStoreError) in
@@ -186,7 +186,7 @@ public final class DeviceSession {
   /// crash before the end does not leave a stale plan fresh either.
   ///
   /// - Throws: `.notWritable`, `.io`.
-  public func willChangeItems() throws(VirtualDeviceError) -> KeychainStore {
+  package func willChangeItems() throws(VirtualDeviceError) -> KeychainStore {
     var raised = record
     raised.raiseRevision()
     if hasRaisedRevision {
@@ -207,7 +207,7 @@ public final class DeviceSession {
   }
 
   /// Changes items: raises the revision, then runs the closure with the keychain and the keys in memory.
-  public func changeItems<Value>(
+  package func changeItems<Value>(
     _ body: (KeychainStore, ClassKeys) throws(KeychainStoreError) -> Value
   ) throws(VirtualDeviceError) -> Value {
     let store = try willChangeItems()
@@ -215,7 +215,7 @@ public final class DeviceSession {
   }
 
   /// Remembers when the device was backed up. No change that a plan depends on.
-  public func recordBackup(at date: KeychainDate) throws(VirtualDeviceError) {
+  package func recordBackup(at date: KeychainDate) throws(VirtualDeviceError) {
     var changed = record
     changed.lastBackup = date
     try store(changed)
@@ -349,7 +349,7 @@ extension DeviceSession {
   /// Changes the passcode; nothing else changes.
   ///
   /// - Throws: `.noPasscode`, `.locked`, `.wrongPasscode`, `.erased`, `.emptyPasscode`, `.io`.
-  public func changePasscode(
+  package func changePasscode(
     from old: borrowing Secret, to new: borrowing Secret
   ) throws(VirtualDeviceError) {
     try requireUnlockedWithPasscode()

@@ -1,18 +1,18 @@
 /// What a listing shows of a device.
-public struct DeviceSummary: Sendable {
+package struct DeviceSummary: Sendable {
   /// Identity and counters, read without the lock.
-  public let record: DeviceRecord
+  package let record: DeviceRecord
   /// `nil` if another process is changing the device.
-  public let state: DeviceState?
+  package let state: DeviceState?
   /// Whether a passcode is set; `nil` if another process is changing the device.
-  public let isPasscodeSet: Bool?
+  package let isPasscodeSet: Bool?
   /// How many rows the keychain has; `nil` if another process is changing the device.
-  public let itemCount: Int?
+  package let itemCount: Int?
   /// Whether everybody can compute its hardware key; `nil` if another process is changing the device.
-  public let isHardwareKeyPublished: Bool?
+  package let isHardwareKeyPublished: Bool?
 
   /// Whether another process was changing the device, so that only its record could be read.
-  public var isBusy: Bool { state == nil }
+  package var isBusy: Bool { state == nil }
 }
 
 extension VirtualDevice {
@@ -22,7 +22,7 @@ extension VirtualDevice {
   ///   - verb: What the caller is doing, told to whoever finds the device busy.
   ///   - seeds: As `DeviceSession.isHardwareKeyPublished` takes them.
   /// - Throws: `.damaged`, `.notFound`, `.unsupportedVersion`, `.io`.
-  public func summary(
+  package func summary(
     verb: String, knownSeeds seeds: some Sequence<Int64> = []
   ) throws(VirtualDeviceError) -> DeviceSummary {
     do throws(VirtualDeviceError) {
@@ -43,7 +43,7 @@ extension VirtualDevice {
   /// without the lock is whole.
   ///
   /// - Throws: `.damaged`, `.notFound`, `.unsupportedVersion`, `.io`.
-  public func storedRecord() throws(VirtualDeviceError) -> DeviceRecord {
+  package func storedRecord() throws(VirtualDeviceError) -> DeviceRecord {
     guard let bytes = try environment.files.read(DeviceFile.record.path(in: directory), .record) else {
       throw VirtualDeviceError(.notFound, name.text, "its folder is missing")
     }

@@ -14,9 +14,9 @@ public struct DeviceClock: Sendable {
   /// The wall clock's time.
   public let now: @Sendable () -> KeychainDate
   /// Waits for this long.
-  public let sleep: @Sendable (Duration) -> Void
+  package let sleep: @Sendable (Duration) -> Void
   /// Whether whoever waits, for a device in use or for the key of a passcode, wants to go on with it. A program that was asked to stop says no.
-  public let shouldContinue: @Sendable () -> Bool
+  package let shouldContinue: @Sendable () -> Bool
 
   /// Creates a clock of closures; a test's own jumps where the system's would wait.
   public init(
@@ -38,7 +38,7 @@ public struct DeviceClock: Sendable {
     sleep: LockWait.sleepOnThread)
 
   /// A clock that stands still; waiting takes no time. For fixtures and tests.
-  public static func fixed(at date: KeychainDate) -> DeviceClock {
+  package static func fixed(at date: KeychainDate) -> DeviceClock {
     DeviceClock(now: { date }, sleep: { _ in })
   }
 }

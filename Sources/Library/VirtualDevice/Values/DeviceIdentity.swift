@@ -8,9 +8,9 @@ public struct DeviceIdentity: Sendable, Equatable {
   public static let standardProductType = "iPhone15,2"
 
   /// The model, such as `iPhone15,2`.
-  public var productType: String
+  package var productType: String
   /// The version of iOS, which decides about formats and default classes.
-  public var productVersion: ProductVersion
+  package var productVersion: ProductVersion
   /// The build of iOS; where it is `nil`, the one Apple published for the version, if it is among those known here.
   public var build: String?
 
@@ -57,10 +57,10 @@ public struct DeviceIdentity: Sendable, Equatable {
 /// `[A-Za-z0-9][A-Za-z0-9._-]{0,63}`: nothing in it can leave the directory of devices, hide, or look like a flag.
 public struct DeviceName: Sendable, Hashable, Comparable, CustomStringConvertible {
   /// The most characters a name may have.
-  public static let longest = 64
+  package static let longest = 64
 
   /// The name as it was given.
-  public let text: String
+  package let text: String
 
   /// Creates a name of a text that has its form.
   ///

@@ -1,21 +1,21 @@
 import Basics
-public import KeychainFormats
+package import KeychainFormats
 
 /// A version of iOS, such as 18.1 or 4.3.5, and what of this toolkit depends on it.
 public struct ProductVersion: Sendable, Hashable, Comparable, CustomStringConvertible {
   /// The most numbers a version may have.
-  public static let maximumPartCount = 4
+  package static let maximumPartCount = 4
   /// The most digits one number may have.
-  public static let maximumDigitCount = 4
+  package static let maximumDigitCount = 4
 
   /// The version as it was given; `18.1` and `18.1.0` are equal and keep their texts.
-  public let text: String
+  package let text: String
   private let parts: [Int]
 
   /// Creates a version of a text such as `18.1`.
   ///
   /// - Throws: `.badVersion` where the text is not one to four numbers with dots between them.
-  public init(_ text: String) throws(VirtualDeviceError) {
+  package init(_ text: String) throws(VirtualDeviceError) {
     let pieces = text.split(separator: ".", omittingEmptySubsequences: false)
     var parts: [Int] = []
     for piece in pieces {
@@ -49,10 +49,10 @@ public struct ProductVersion: Sendable, Hashable, Comparable, CustomStringConver
   ///
   /// Since iOS 5 that is "when unlocked"; iOS 4 left such items readable at all times.
   /// Source: Apple, `kSecAttrAccessible` in the Keychain Services reference.
-  public var defaultProtection: ProtectionClass { self < Self.firstWithDefaultClass ? .always : .whenUnlocked }
+  package var defaultProtection: ProtectionClass { self < Self.firstWithDefaultClass ? .always : .whenUnlocked }
 
   /// Whether a device of this version can be backed up: the layout with Manifest.db came with iOS 10.2.
-  public var canWriteBackups: Bool { self >= Self.firstWithManifestDatabase }
+  package var canWriteBackups: Bool { self >= Self.firstWithManifestDatabase }
 
   public var description: String { text }
 

@@ -55,14 +55,14 @@ public struct VirtualDeviceError: ExplainedError {
   /// The fact found, with its place.
   public let reason: String
   /// What a lower layer reported, where it was one that did.
-  public let underlying: (any ExplainedError)?
+  package let underlying: (any ExplainedError)?
   /// The error number of the system call that failed (`.io`), or 0.
-  public let systemError: CInt
+  package let systemError: CInt
   /// On which side of the change's commit it happened.
   public let stage: ChangeStage
 
   /// Creates an error of a device.
-  public init(
+  package init(
     _ code: Code, _ device: String, _ reason: String, underlying: (any ExplainedError)? = nil, systemError: CInt = 0,
     stage: ChangeStage = .beforeCommit
   ) {

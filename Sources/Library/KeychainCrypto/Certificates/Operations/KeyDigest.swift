@@ -4,7 +4,7 @@ internal import KeychainFormats
 /// The digests in the names of Apple's key algorithms.
 ///
 /// Source: Apple `SecKey.h`; FIPS 180-4.
-public enum KeyDigest: String, Sendable, CaseIterable {
+package enum KeyDigest: String, Sendable, CaseIterable {
   /// SHA-1, 20 bytes.
   case sha1 = "SHA1"
   /// SHA-224, 28 bytes.
@@ -17,7 +17,7 @@ public enum KeyDigest: String, Sendable, CaseIterable {
   case sha512 = "SHA512"
 
   /// The size of a digest, in bytes.
-  public var size: Int {
+  package var size: Int {
     switch self {
     case .sha1: 20
     case .sha224: 28
@@ -40,7 +40,7 @@ public enum KeyDigest: String, Sendable, CaseIterable {
   /// Returns the digest of a message.
   ///
   /// - Throws: `.failed` if OpenSSL does not support the digest.
-  public func digest(of message: [UInt8]) throws(MaterialError) -> [UInt8] {
+  package func digest(of message: [UInt8]) throws(MaterialError) -> [UInt8] {
     var result = [UInt8](repeating: 0, count: size)
     guard EVP_Digest(message, message.count, &result, nil, handle, nil) == 1 else { throw .openSSL("EVP_Digest") }
     return result

@@ -1,4 +1,4 @@
-public import Basics
+package import Basics
 internal import COpenSSL
 import KeychainFormats
 
@@ -8,7 +8,7 @@ extension KeyMaterial {
   /// The curves have the cofactor 1, so agreements with and without the cofactor are the same.
   ///
   /// - Throws: `.unexpectedKind` unless this is a private key and the other a public key on the same curve.
-  public func sharedSecret(with publicKey: KeyMaterial) throws(MaterialError) -> SensitiveBytes {
+  package func sharedSecret(with publicKey: KeyMaterial) throws(MaterialError) -> SensitiveBytes {
     try check(.privateKey, .ellipticCurve)
     guard publicKey.half == .publicKey, publicKey.algorithm == algorithm else {
       throw MaterialError(.unexpectedKind, "the other key is not a public key on the same curve")
@@ -28,9 +28,9 @@ extension KeyMaterial {
 }
 
 /// Derives keys from a shared secret (ANSI X9.63, 5.6.3; SEC 1, 3.6.1).
-public enum X963KeyDerivation {
+package enum X963KeyDerivation {
   /// The most bytes to derive, one mebibyte.
-  public static let maximumByteCount = 1 << 20
+  package static let maximumByteCount = 1 << 20
 
   /// Returns a parameter name in static memory, because OpenSSL keeps the pointer.
   private static func name(_ text: StaticString) -> UnsafePointer<CChar> {
@@ -40,7 +40,7 @@ public enum X963KeyDerivation {
   /// Returns `count` derived bytes.
   ///
   /// - Throws: `.overLimit` if `count` is less than 1 or greater than `maximumByteCount`.
-  public static func derive(
+  package static func derive(
     _ count: Int, of secret: SensitiveBytes, _ digest: KeyDigest, sharedInfo: [UInt8]
   ) throws(MaterialError) -> SensitiveBytes {
     guard (1...maximumByteCount).contains(count) else {

@@ -1,11 +1,11 @@
-public import Basics
+package import Basics
 internal import COpenSSL
 import KeychainFormats
 
 /// A scheme for encrypting bytes with a public key.
 ///
 /// Source: RFC 8017, 7.1 and 7.2; Apple `SecKey.h` for the two schemes with a session key.
-public enum KeyEncryption: Sendable, Hashable {
+package enum KeyEncryption: Sendable, Hashable {
   /// RSA without padding: the plaintext itself, preceded by zeros.
   case rsaRaw
   /// RSAES-PKCS1-v1_5.
@@ -20,7 +20,7 @@ public enum KeyEncryption: Sendable, Hashable {
   case ecies(KeyDigest, derivesVector: Bool)
 
   /// The type of key for this scheme.
-  public var keyType: KeyMaterial.KeyType {
+  package var keyType: KeyMaterial.KeyType {
     switch self {
     case .rsaRaw, .rsaPKCS1, .rsaOAEP, .rsaOAEPWithSessionKey: .rsa
     case .ecies: .ellipticCurve
@@ -33,7 +33,7 @@ extension KeyMaterial {
   ///
   /// - Throws: `.unexpectedKind` if this is not a public key of the scheme's type; `.overLimit` if the bytes do not
   ///   fit.
-  public func encrypt(_ plaintext: SensitiveBytes, _ scheme: KeyEncryption) throws(MaterialError) -> [UInt8] {
+  package func encrypt(_ plaintext: SensitiveBytes, _ scheme: KeyEncryption) throws(MaterialError) -> [UInt8] {
     try check(.publicKey, scheme.keyType)
     switch scheme {
     case .rsaRaw, .rsaPKCS1, .rsaOAEP:
@@ -65,7 +65,7 @@ extension KeyMaterial {
   /// - Throws: `.unexpectedKind` if this is not a private key of the scheme's type; `.mismatch` if the bytes were not
   ///   encrypted for this key and scheme or are damaged. RSA without padding and PKCS#1 cannot detect that and return
   ///   other bytes.
-  public func decrypt(_ ciphertext: [UInt8], _ scheme: KeyEncryption) throws(MaterialError) -> SensitiveBytes {
+  package func decrypt(_ ciphertext: [UInt8], _ scheme: KeyEncryption) throws(MaterialError) -> SensitiveBytes {
     try check(.privateKey, scheme.keyType)
     switch scheme {
     case .rsaPKCS1:
@@ -99,7 +99,7 @@ extension KeyMaterial {
   }
 
   /// Returns the most plaintext bytes that fit, or `nil` if the scheme has no limit.
-  public func maximumPlaintextByteCount(_ scheme: KeyEncryption) -> Int? {
+  package func maximumPlaintextByteCount(_ scheme: KeyEncryption) -> Int? {
     switch scheme {
     case .rsaRaw: blockSize
     case .rsaPKCS1: blockSize - 11

@@ -5,7 +5,7 @@ internal import KeychainFormats
 /// A scheme for signing a digest.
 ///
 /// Source: RFC 8017, 8.1 and 8.2; ANSI X9.62, 7.3; RFC 4754, section 7.
-public enum SignatureScheme: Sendable, Hashable {
+package enum SignatureScheme: Sendable, Hashable {
   /// RSA without padding: the digest itself, preceded by zeros.
   case rsaRaw
   /// RSASSA-PKCS1-v1_5 of a digest, or of any bytes without a digest identifier if it is `nil`.
@@ -18,7 +18,7 @@ public enum SignatureScheme: Sendable, Hashable {
   case ecdsaRFC4754
 
   /// The type of key for this scheme.
-  public var keyType: KeyMaterial.KeyType {
+  package var keyType: KeyMaterial.KeyType {
     switch self {
     case .rsaRaw, .rsaPKCS1v15, .rsaPSS: .rsa
     case .ecdsaX962, .ecdsaRFC4754: .ellipticCurve
@@ -62,7 +62,7 @@ extension KeyMaterial {
   ///   - scheme: The signature scheme.
   /// - Throws: `.unexpectedKind` if this is not a private key of the scheme's type; `.overLimit` if the key is too
   ///   small.
-  public func signature(of digest: [UInt8], _ scheme: SignatureScheme) throws(MaterialError) -> [UInt8] {
+  package func signature(of digest: [UInt8], _ scheme: SignatureScheme) throws(MaterialError) -> [UInt8] {
     try check(.privateKey, scheme.keyType)
     let input = scheme == .rsaRaw ? try filled(digest) : digest
     let operation = try KeyOperation(self)
@@ -78,7 +78,7 @@ extension KeyMaterial {
   /// Returns whether a signature is valid for a digest.
   ///
   /// - Throws: `.unexpectedKind` if this is not a public key of the scheme's type.
-  public func verifies(
+  package func verifies(
     _ signature: [UInt8], of digest: [UInt8], _ scheme: SignatureScheme
   ) throws(MaterialError) -> Bool {
     try check(.publicKey, scheme.keyType)

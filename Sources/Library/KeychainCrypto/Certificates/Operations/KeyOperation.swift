@@ -52,7 +52,7 @@ struct KeyOperation: ~Copyable {
 
 extension KeyMaterial {
   /// The size of a signature or ciphertext of an RSA key, or of a coordinate of a curve, in bytes.
-  public var blockSize: Int { (sizeInBits + 7) / 8 }
+  package var blockSize: Int { (sizeInBits + 7) / 8 }
 
   func check(_ half: Half, _ algorithm: KeyType) throws(MaterialError) {
     guard self.half == half, self.algorithm.keyType == algorithm else {

@@ -3,26 +3,26 @@ internal import COpenSSL
 import KeychainFormats
 
 /// The private keys and certificates in a PKCS#12 file (RFC 7292), decrypted by OpenSSL.
-public struct PKCS12File: Sendable {
+package struct PKCS12File: Sendable {
   /// A private key of the file.
-  public struct Key: Sendable {
+  package struct Key: Sendable {
     /// The key.
-    public let material: KeyMaterial
+    package let material: KeyMaterial
     /// The friendly name, or `nil` if there is none. Untrusted text.
-    public let label: String?
+    package let label: String?
     /// The identifier that the key shares with its certificate in the file (`localKeyID`), or `nil` if there is none.
-    public let localKeyID: [UInt8]?
+    package let localKeyID: [UInt8]?
   }
 
   /// The keys in the order of the file.
-  public private(set) var keys: [Key] = []
+  package private(set) var keys: [Key] = []
   /// The certificates in the order of the file.
-  public private(set) var certificates: [CertificateFacts] = []
+  package private(set) var certificates: [CertificateFacts] = []
 
   /// The most bytes of a file; real ones have a few thousand.
-  public static let maximumByteCount = 1 << 20
+  package static let maximumByteCount = 1 << 20
   /// The most iterations of key derivation for a whole file, including its authentication code.
-  public static let maximumRoundCount = 10_000_000
+  package static let maximumRoundCount = 10_000_000
   /// The deepest nesting of bags.
   static let maximumDepth = 8
 
@@ -33,7 +33,7 @@ public struct PKCS12File: Sendable {
   ///   - password: The password as the user typed it. An empty password also decrypts a file without a password.
   /// - Throws: `.wrongPassword` if the password is wrong or the file was changed, which cannot be distinguished;
   ///   `.malformed`; `.overLimit`; `.unsupported` for a key derivation or key that is not supported.
-  public init(der: [UInt8], password: borrowing Secret) throws(MaterialError) {
+  package init(der: [UInt8], password: borrowing Secret) throws(MaterialError) {
     guard der.count <= Self.maximumByteCount else {
       throw MaterialError(
         .overLimit, "it has \(Amounts.bytes(der.count)); the limit is \(Amounts.grouped(Self.maximumByteCount))")
@@ -48,7 +48,7 @@ public struct PKCS12File: Sendable {
   }
 
   /// Returns the certificate of a key, or `nil` if the file has none.
-  public func certificate(of key: Key) -> CertificateFacts? {
+  package func certificate(of key: Key) -> CertificateFacts? {
     certificates.first { $0.publicKeyHash == key.material.applicationLabel }
   }
 }

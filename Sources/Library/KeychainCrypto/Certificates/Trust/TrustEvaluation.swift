@@ -1,4 +1,4 @@
-public import Basics
+package import Basics
 internal import COpenSSL
 import KeychainFormats
 
@@ -6,9 +6,9 @@ import KeychainFormats
 /// OpenSSL does, and iOS's requirements for keys, signatures and server certificates (`CertificateStrength`).
 ///
 /// Nothing is downloaded: certificates, anchors and the date are given, and revocation is not checked.
-public struct TrustEvaluation: Sendable {
+package struct TrustEvaluation: Sendable {
   /// A purpose that the certificate must be valid for.
-  public enum Purpose: Sendable, Equatable {
+  package enum Purpose: Sendable, Equatable {
     /// Any purpose; only the chain is checked.
     case basic
     /// A TLS server with a name or an address; `nil` accepts any name.
@@ -18,7 +18,7 @@ public struct TrustEvaluation: Sendable {
   }
 
   /// A reason why a certificate is not trusted: the first one found.
-  public enum Failure: Sendable, Equatable {
+  package enum Failure: Sendable, Equatable {
     /// A certificate between it and an anchor is missing.
     case issuerMissing
     /// The chain ends in a self-signed certificate that is not an anchor.
@@ -52,14 +52,14 @@ public struct TrustEvaluation: Sendable {
   }
 
   /// The certificates in DER from the evaluated one to the anchor, or the incomplete chain if it fails.
-  public let chain: [[UInt8]]
+  package let chain: [[UInt8]]
   /// The reason why the certificate is not trusted, or `nil` if it is.
-  public let failure: Failure?
+  package let failure: Failure?
 
   /// The most certificates between the evaluated one and the anchor.
-  public static let maximumDepth = 10
+  package static let maximumDepth = 10
   /// The most certificates, and the most anchors, that are accepted.
-  public static let maximumCertificateCount = 100
+  package static let maximumCertificateCount = 100
 
   /// Searches for a path from the first certificate to an anchor.
   ///
@@ -71,7 +71,7 @@ public struct TrustEvaluation: Sendable {
   ///   - purpose: The purpose that the certificate must be valid for.
   /// - Throws: `.overLimit` for more certificates than `maximumCertificateCount`, `.unexpectedKind` for none,
   ///   `.malformed` for one that cannot be read.
-  public init(
+  package init(
     certificates: [[UInt8]], anchors: [[UInt8]], at moment: KeychainDate, for purpose: Purpose
   ) throws(MaterialError) {
     guard max(certificates.count, anchors.count) <= Self.maximumCertificateCount else {

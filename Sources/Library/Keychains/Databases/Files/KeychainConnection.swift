@@ -5,7 +5,7 @@ import KeychainFormats
 typealias KeychainConnection = UntrustedDatabase<KeychainDatabaseError>
 
 /// The result of SQLite's check of a database's indexes.
-public enum DatabaseIndexState: Sendable, Hashable {
+package enum DatabaseIndexState: Sendable, Hashable {
   /// Each index lists every row of its table and no other.
   case sound
   /// An index lacks a row of its table or lists another row, or checking it takes too long.

@@ -1,10 +1,10 @@
-public import Basics
+package import Basics
 import KeychainFormats
 
 /// Why a file could not be read as a keychain database. What happens to a single item is a `DatabaseItemFault` instead.
-public struct KeychainDatabaseError: ExplainedError, Equatable {
+package struct KeychainDatabaseError: ExplainedError, Equatable {
   /// Why, for a program to switch on.
-  public enum Code: String, Sendable {
+  package enum Code: String, Sendable {
     /// The bytes are no SQLite database.
     case unreadable
     /// A database, and none of a keychain.
@@ -32,21 +32,21 @@ public struct KeychainDatabaseError: ExplainedError, Equatable {
   }
 
   /// Why, for a program to switch on.
-  public let code: Code
+  package let code: Code
   /// The fact found, with its place where it has one. It quotes no value.
-  public let reason: String
+  package let reason: String
   /// Whether the change was already made when the error happened.
-  public let stage: ChangeStage
+  package let stage: ChangeStage
 
   /// Creates an error.
-  public init(_ code: Code, _ reason: String, stage: ChangeStage = .beforeCommit) {
+  package init(_ code: Code, _ reason: String, stage: ChangeStage = .beforeCommit) {
     self.code = code
     self.reason = reason
     self.stage = stage
   }
 
   /// What is said of every error with the same code.
-  public var meaning: ErrorMeaning {
+  package var meaning: ErrorMeaning {
     switch code {
     case .unreadable: .init(.refused, "it is not an SQLite database", advice: "check the path")
     case .unknownForm: .init(.refused, "it is not a keychain database", advice: "check the path")

@@ -1,20 +1,20 @@
-public import KeychainFormats
+package import KeychainFormats
 
 /// What is told of a keychain's own database besides its items.
-public struct DatabaseFacts: Sendable, Hashable {
+package struct DatabaseFacts: Sendable, Hashable {
   /// The version of its schema, "12.11"; `nil` if it names none.
-  public let schema: String?
+  package let schema: String?
   /// How many rows are of which version of sealing; rows that are too short to name one are of none of them.
-  public let versionCounts: [UInt32: Int]
+  package let versionCounts: [UInt32: Int]
   /// What became of the log beside it.
-  public let log: LogUse
+  package let log: LogUse
   /// Where the keys are from.
-  public let keys: KeySource
+  package let keys: KeySource
   /// Tables of items that are not there or cannot be read.
-  public let missingTables: [ItemKind]
+  package let missingTables: [ItemKind]
 
   /// What became of the log, the file `-wal`, or of a journal. The raw value is the identifier in machine-readable output.
-  public enum LogUse: String, Sendable, CaseIterable, Hashable {
+  package enum LogUse: String, Sendable, CaseIterable, Hashable {
     /// There is none, or nothing is in it.
     case none
     /// What it had committed was read with the database.
@@ -36,7 +36,7 @@ public struct DatabaseFacts: Sendable, Hashable {
   }
 
   /// Where the keys of a database are from. The raw value is the identifier in machine-readable output.
-  public enum KeySource: String, Sendable, CaseIterable, Hashable {
+  package enum KeySource: String, Sendable, CaseIterable, Hashable {
     /// They lie in the database, wrapped with nothing, as a Simulator's key store leaves them.
     case beside
     /// The keys of classes were given.
@@ -53,7 +53,7 @@ public struct DatabaseFacts: Sendable, Hashable {
   ///   - log: What became of the log.
   ///   - keys: Where the keys are from.
   ///   - missingTables: Tables of items that are not there or cannot be read.
-  public init(
+  package init(
     schema: String?, versionCounts: [UInt32: Int], log: LogUse, keys: KeySource, missingTables: [ItemKind] = []
   ) {
     self.missingTables = missingTables

@@ -1,29 +1,29 @@
 import Basics
-public import KeychainFormats
-public import KeychainRules
+package import KeychainFormats
+package import KeychainRules
 
 /// One item of a dump: as much of it as the dump gives in clear.
-public struct DumpedItem: Sendable {
+package struct DumpedItem: Sendable {
   /// Its position among the dump's items, counting genp, inet, cert, keys in that order from 0, as in a backup. A dump
   /// sets it when it takes the items.
-  public internal(set) var index = 0
+  package internal(set) var index = 0
   /// Its position in the dump's own order, counted from 0 among all entries, those that were skipped too.
-  public let entry: Int
+  package let entry: Int
   /// The table that it is of.
-  public let kind: ItemKind
+  package let kind: ItemKind
   /// How the table is known.
-  public let tableSource: TableSource
+  package let tableSource: TableSource
   /// What of it could be read.
-  public let content: Content
+  package let content: Content
   /// Attributes whose values are of a kind that the attribute cannot have; they are not in the item.
-  public let unusableAttributes: [AttributeCode]
+  package let unusableAttributes: [AttributeCode]
   /// Whether the secret is only as the dump rendered it as text, so that its bytes may have been others.
-  public let isSecretRendered: Bool
+  package let isSecretRendered: Bool
   /// Whether the digest that stands with it is another than that of what opens: something was changed, with its keys.
-  public let hasOtherDigest: Bool
+  package let hasOtherDigest: Bool
 
   /// How it is known which table an item is of.
-  public enum TableSource: String, Sendable, Hashable {
+  package enum TableSource: String, Sendable, Hashable {
     /// The dump says so.
     case stated
     /// From attributes that only one table has; nothing says it is right.
@@ -31,7 +31,7 @@ public struct DumpedItem: Sendable {
   }
 
   /// What of an item could be read.
-  public enum Content: Sendable {
+  package enum Content: Sendable {
     /// Attributes and secret.
     case open(KeychainItem)
     /// The attributes alone. Why not the secret: `nil` if the dump simply has none for it.
@@ -50,7 +50,7 @@ public struct DumpedItem: Sendable {
   ///   - unusableAttributes: Attributes whose values had the wrong kind.
   ///   - isSecretRendered: Whether the secret is only a rendering as text.
   ///   - hasOtherDigest: Whether the digest that stands with it is not that of what opens.
-  public init(
+  package init(
     entry: Int, kind: ItemKind, tableSource: TableSource = .stated, content: Content,
     unusableAttributes: [AttributeCode] = [], isSecretRendered: Bool = false, hasOtherDigest: Bool = false
   ) {
@@ -64,7 +64,7 @@ public struct DumpedItem: Sendable {
   }
 
   /// The item in plaintext, with its secret if that could be read; `nil` if the attributes could not be read.
-  public var item: KeychainItem? {
+  package var item: KeychainItem? {
     switch content {
     case .open(let item), .attributesOnly(let item, _): item
     case .shut: nil
@@ -73,7 +73,7 @@ public struct DumpedItem: Sendable {
 
   /// The reason why the attributes or the secret could not be read; `nil` if both were read, or the dump has no secret
   /// for the item.
-  public var fault: DumpFault? {
+  package var fault: DumpFault? {
     switch content {
     case .open: nil
     case .attributesOnly(_, let fault): fault
@@ -82,11 +82,11 @@ public struct DumpedItem: Sendable {
   }
 
   /// Whether the secret is there.
-  public var hasSecret: Bool { if case .open = content { true } else { false } }
+  package var hasSecret: Bool { if case .open = content { true } else { false } }
 
   /// The item's protection class. If the item could not be read, the class comes from the data stored with it. `nil` if
   /// no known class is named.
-  public var protection: ProtectionClass? {
+  package var protection: ProtectionClass? {
     switch content {
     case .open(let item), .attributesOnly(let item, _): item.protection
     case .shut(_, let protection): protection
@@ -95,14 +95,14 @@ public struct DumpedItem: Sendable {
 }
 
 /// Why a part of a dumped item does not open.
-public struct DumpFault: Sendable, Hashable {
+package struct DumpFault: Sendable, Hashable {
   /// As every report names it.
-  public let reason: Reason
+  package let reason: Reason
   /// The fact found. It quotes no value of the item.
-  public let detail: String
+  package let detail: String
 
   /// Creates a fault.
-  public init(_ reason: Reason, _ detail: String) {
+  package init(_ reason: Reason, _ detail: String) {
     self.reason = reason
     self.detail = detail
   }

@@ -1,25 +1,25 @@
-public import Basics
-public import KeychainFormats
-public import KeychainRules
+package import Basics
+package import KeychainFormats
+package import KeychainRules
 
 /// What another program's dump gives of a keychain. Its secrets are in clear, or beside their keys: nothing enforced the
 /// classes of its items, and nothing shows who wrote it.
-public struct KeychainDump: Sendable {
+package struct KeychainDump: Sendable {
   /// The form that was recognized.
-  public let form: DumpForm
+  package let form: DumpForm
   /// In the order genp, inet, cert, keys, and within each as the dump has them.
-  public let items: [DumpedItem]
+  package let items: [DumpedItem]
   /// Entries that are no item here, counted by why.
-  public let skipped: [SkippedEntry: Int]
+  package let skipped: [SkippedEntry: Int]
   /// Names of tables that are not known, as far as few were found; hostile.
-  public let unknownTables: [String]
+  package let unknownTables: [String]
   /// Keys that stand twice in one dictionary; of each the first was taken.
-  public let repeatedKeyCount: Int
+  package let repeatedKeyCount: Int
   /// What is told of a database besides its items; `nil` of every other form.
-  public let database: DatabaseFacts?
+  package let database: DatabaseFacts?
 
   /// Why an entry is no item here. The raw value is the identifier in machine-readable output.
-  public enum SkippedEntry: String, Sendable, CaseIterable, Hashable {
+  package enum SkippedEntry: String, Sendable, CaseIterable, Hashable {
     /// An identity: its certificate and its key stand there on their own.
     case identity
     /// Of a table that no keychain has, or a class that is not known.
@@ -32,7 +32,7 @@ public struct KeychainDump: Sendable {
     case unknownLayout = "unknown-layout"
 
     /// What a sentence calls one of them: "entry of an unknown table".
-    public var noun: String {
+    package var noun: String {
       switch self {
       case .identity: "identity (its certificate and its key are items of their own)"
       case .unknownTable: "entry of an unknown table"
@@ -43,7 +43,7 @@ public struct KeychainDump: Sendable {
     }
 
     /// The same of several.
-    public var plural: String {
+    package var plural: String {
       switch self {
       case .identity: "identities (their certificates and keys are items of their own)"
       case .unknownTable: "entries of unknown tables"
@@ -63,7 +63,7 @@ public struct KeychainDump: Sendable {
   ///   - unknownTables: Names of tables that are not known.
   ///   - repeatedKeyCount: Keys that stand twice in one dictionary.
   ///   - database: What is told of a database besides its items.
-  public init(
+  package init(
     form: DumpForm, items: [DumpedItem], skipped: [SkippedEntry: Int] = [:], unknownTables: [String] = [],
     repeatedKeyCount: Int = 0, database: DatabaseFacts? = nil
   ) {
@@ -78,17 +78,17 @@ public struct KeychainDump: Sendable {
   }
 
   /// The most items that a dump may have; a full device has some thousands.
-  public static let maximumItemCount = 200_000
+  package static let maximumItemCount = 200_000
   /// The most bytes that a dump may have.
-  public static let maximumByteCount = XMLPlist.maximumByteCount
+  package static let maximumByteCount = XMLPlist.maximumByteCount
 
   /// How many entries were skipped.
-  public var skippedCount: Int { skipped.values.reduce(0, +) }
+  package var skippedCount: Int { skipped.values.reduce(0, +) }
   /// How many entries the dump has, items and skipped ones.
-  public var entryCount: Int { items.count + skippedCount }
+  package var entryCount: Int { items.count + skippedCount }
 
   /// What does not open whole, counted by how far it opens, its class and the reason; the most first.
-  public var shutCounts: [ShutCount] {
+  package var shutCounts: [ShutCount] {
     var counts: [ShutCount: Int] = [:]
     for item in items {
       guard let fault = item.fault else { continue }
@@ -106,20 +106,20 @@ public struct KeychainDump: Sendable {
   }
 
   /// Items that do not open whole, of one class and for one reason.
-  public struct ShutCount: Sendable, Hashable {
+  package struct ShutCount: Sendable, Hashable {
     /// The class; `nil` if nothing names one that is known.
-    public let protection: ProtectionClass?
+    package let protection: ProtectionClass?
     /// Why they do not open.
-    public let reason: Reason
+    package let reason: Reason
     /// Whether the attributes are open and only the secrets are shut.
-    public let hasAttributes: Bool
+    package let hasAttributes: Bool
     /// How many items.
-    public let itemCount: Int
+    package let itemCount: Int
   }
 
   /// The attributes that the dump can tell of an item; `nil` for all. Of forms that leave attributes out, what is not
   /// there says nothing.
-  public var toldAttributes: Set<AttributeCode>? {
+  package var toldAttributes: Set<AttributeCode>? {
     switch form {
     case .objection: Set(ObjectionAttributes.codes.values).union([.protection, .accessControl])
     case .genericPasswords: items.reduce(into: []) { $0.formUnion($1.item?.attributes.keys.map { $0 } ?? []) }
@@ -128,7 +128,7 @@ public struct KeychainDump: Sendable {
   }
 
   /// How the items stand in it, after "it is": "a dump in clear".
-  public var nature: String {
+  package var nature: String {
     switch form {
     case .tables, .untypedTables, .items, .genericPasswords, .objection: "an unencrypted dump"
     case .sealedEntries: "a dump of encrypted items with their keys"
@@ -143,9 +143,9 @@ public struct KeychainDump: Sendable {
 }
 
 /// Why a file could not be read as a dump of a keychain. What happens to a single item is `DumpFault` instead.
-public struct KeychainDumpError: ExplainedError, Equatable {
+package struct KeychainDumpError: ExplainedError, Equatable {
   /// Why, for a program to switch on.
-  public enum Code: String, Sendable {
+  package enum Code: String, Sendable {
     /// The bytes are no property list or JSON that can be read.
     case unreadable
     /// They are, and follow none of the known forms.
@@ -159,18 +159,18 @@ public struct KeychainDumpError: ExplainedError, Equatable {
   }
 
   /// Why, for a program to switch on.
-  public let code: Code
+  package let code: Code
   /// The fact found, with its place where it has one. It quotes no value.
-  public let reason: String
+  package let reason: String
 
   /// Creates an error.
-  public init(_ code: Code, _ reason: String) {
+  package init(_ code: Code, _ reason: String) {
     self.code = code
     self.reason = reason
   }
 
   /// What is said of every error with the same code.
-  public var meaning: ErrorMeaning {
+  package var meaning: ErrorMeaning {
     switch code {
     case .unreadable:
       .init(.refused, "it is not a readable keychain dump", advice: "another copy of it, or a backup")
@@ -190,7 +190,7 @@ public struct KeychainDumpError: ExplainedError, Equatable {
 ///
 /// The raw value is the identifier in machine-readable output. Source: public readers of such files; no vendor documents
 /// its own.
-public enum DumpForm: String, Sendable, CaseIterable, Hashable {
+package enum DumpForm: String, Sendable, CaseIterable, Hashable {
   /// A property list whose arrays `genp`, `inet`, `keys` and `cert` hold attributes and secrets in clear, with types: of
   /// GrayKey, newer exports. What iLEAPP takes as `--keychain` is one with `genp`.
   case tables = "keychain-tables"
@@ -208,7 +208,7 @@ public enum DumpForm: String, Sendable, CaseIterable, Hashable {
   case database = "keychain-database"
 
   /// What a sentence calls it: "decrypted keychain tables (as of GrayKey)".
-  public var phrase: String {
+  package var phrase: String {
     switch self {
     case .tables: "decrypted keychain tables (as GrayKey writes them)"
     case .untypedTables: "decrypted keychain tables without types (as older versions of GrayKey write them)"
@@ -223,7 +223,7 @@ public enum DumpForm: String, Sendable, CaseIterable, Hashable {
 
 extension DumpForm {
   /// What a sentence calls a file of this form: "dump".
-  public var noun: String { self == .database ? "database" : "dump" }
+  package var noun: String { self == .database ? "database" : "dump" }
 }
 
 /// What objection calls the attributes of an item.

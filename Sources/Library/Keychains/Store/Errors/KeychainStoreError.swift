@@ -1,4 +1,4 @@
-public import Basics
+package import Basics
 import CSQLite
 import GRDB
 import GRDBSQLite
@@ -8,9 +8,9 @@ package import KeychainRules
 import SystemPackage
 
 /// Why the keychain database did not do what it was asked.
-public struct KeychainStoreError: ExplainedError, Equatable {
+package struct KeychainStoreError: ExplainedError, Equatable {
   /// What went wrong, with the name that Apple's `SecBase.h` gives its result code.
-  public enum Code: String, Sendable, CaseIterable {
+  package enum Code: String, Sendable, CaseIterable {
     /// An item with the same primary key is there already.
     case duplicateItem
     /// No row matches what was asked for.
@@ -42,18 +42,18 @@ public struct KeychainStoreError: ExplainedError, Equatable {
   }
 
   /// What went wrong, for a program to switch on.
-  public let code: Code
+  package let code: Code
   /// The fact found; it quotes no value of an item.
-  public let reason: String
+  package let reason: String
 
   /// Creates an error of a code and a reason.
-  public init(_ code: Code, _ reason: String) {
+  package init(_ code: Code, _ reason: String) {
     self.code = code
     self.reason = reason
   }
 
   /// One sentence and one advice for each code.
-  public var meaning: ErrorMeaning {
+  package var meaning: ErrorMeaning {
     switch code {
     case .duplicateItem:
       .init(.failed, "the item already exists", advice: "update the existing item, or delete it first")

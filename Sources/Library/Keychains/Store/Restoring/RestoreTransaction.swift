@@ -1,8 +1,8 @@
 import Basics
 import GRDB
-public import KeychainCrypto
+package import KeychainCrypto
 package import KeychainFormats
-public import KeychainRules
+package import KeychainRules
 
 extension KeychainStore {
   /// One IMMEDIATE transaction in which a backup is put in place. What the closure throws takes everything back.
@@ -11,7 +11,7 @@ extension KeychainStore {
   ///   - translating: Turns an error of the database itself into one of the caller's.
   ///   - body: Takes the transaction for the length of the closure.
   @discardableResult
-  public func restore<Value, Failure: Error>(
+  package func restore<Value, Failure: Error>(
     translating: (KeychainStoreError) -> Failure, _ body: (borrowing RestoreTransaction) throws(Failure) -> Value
   ) throws(Failure) -> Value {
     try write(translating: translating, isBulk: true) { (transaction) throws(Failure) in
@@ -23,7 +23,7 @@ extension KeychainStore {
   ///
   /// - Throws: What the closure throws; then nothing was changed.
   @discardableResult
-  public func restore<Value>(
+  package func restore<Value>(
     _ body: (borrowing RestoreTransaction) throws(KeychainStoreError) -> Value
   ) throws(KeychainStoreError) -> Value {
     try restore(translating: { $0 }, body)
@@ -31,7 +31,7 @@ extension KeychainStore {
 }
 
 /// What a restore can do to a keychain. Lent for the length of the closure of `KeychainStore.restore`.
-public struct RestoreTransaction: ~Copyable {
+package struct RestoreTransaction: ~Copyable {
   private let transaction: KeychainTransaction
 
   init(_ transaction: KeychainTransaction) { self.transaction = transaction }
@@ -41,7 +41,7 @@ public struct RestoreTransaction: ~Copyable {
   ///
   /// - Returns: How many rows are gone.
   @discardableResult
-  public borrowing func deleteNonSynced() throws(KeychainStoreError) -> Int {
+  package borrowing func deleteNonSynced() throws(KeychainStoreError) -> Int {
     let places = RestoreRemoval.keptAccessGroups.map { _ in "?" }.joined(separator: ",")
     var count = 0
     for kind in ItemKind.allCases {
@@ -70,7 +70,7 @@ public struct RestoreTransaction: ~Copyable {
   /// - Throws: `.interactionNotAllowed` where the item's class or the row in its way is locked; `.authFailed` and
   ///   `.notAvailable` where the device has no key of the item's class; `.cancelled` where the keychain was told to stop.
   @discardableResult
-  public borrowing func importItem(
+  package borrowing func importItem(
     _ incoming: IncomingItem, keys: ClassKeys, random: any RandomSource
   ) throws(KeychainStoreError) -> ImportResolution {
     try transaction.requireGoingOn()
@@ -101,7 +101,7 @@ extension KeychainStore {
   /// How imports would end that each meet a row that stays as it is. One read, which sees one state.
   ///
   /// - Returns: `false` with the first that would store or change something.
-  public func wouldChangeNothing(
+  package func wouldChangeNothing(
     importing items: [IncomingItem], keys: ClassKeys
   ) throws(KeychainStoreError) -> Bool {
     try read { (transaction) throws(KeychainStoreError) in

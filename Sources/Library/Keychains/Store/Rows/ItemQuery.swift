@@ -2,9 +2,9 @@ import Basics
 public import KeychainFormats
 
 /// Which items a search, an update or a deletion means.
-public struct ItemQuery: Sendable {
+package struct ItemQuery: Sendable {
   /// The access groups whose items are meant.
-  public enum AccessGroups: Sendable, Equatable {
+  package enum AccessGroups: Sendable, Equatable {
     /// Items of every group, those without one among them.
     case all
     /// Items of these groups alone; none where the list is empty.
@@ -12,7 +12,7 @@ public struct ItemQuery: Sendable {
   }
 
   /// Which items are meant by whether they synchronize.
-  public enum Synchronization: Sendable, Equatable {
+  package enum Synchronization: Sendable, Equatable {
     /// Items with `sync` 0.
     case localOnly
     /// Items with `sync` 1, which iCloud Keychain carries.
@@ -22,7 +22,7 @@ public struct ItemQuery: Sendable {
   }
 
   /// Whether the marks of deleted items are meant.
-  public enum Tombstones: Sendable, Equatable {
+  package enum Tombstones: Sendable, Equatable {
     /// Rows with `tomb` 0.
     case excluded
     /// All rows.
@@ -32,29 +32,29 @@ public struct ItemQuery: Sendable {
   }
 
   /// `nil` looks through all kinds in their order; those without one of the attributes are left out.
-  public var kind: ItemKind?
+  package var kind: ItemKind?
   /// Attributes that must be equal. A value of another type with the same bytes matches too, as the columns hold hashes.
-  public var attributes: AttributeMap<PropertyValue>
+  package var attributes: AttributeMap<PropertyValue>
   /// The access groups, as the seal and not as the column has them.
-  public var accessGroups: AccessGroups
+  package var accessGroups: AccessGroups
   /// Whether synchronized items are meant.
-  public var synchronization: Synchronization
+  package var synchronization: Synchronization
   /// Whether tombstones are meant.
-  public var tombstones: Tombstones
+  package var tombstones: Tombstones
   /// One row alone.
-  public var row: RowReference?
+  package var row: RowReference?
   /// The 16 bytes of a persistent reference.
-  public var persistentReference: [UInt8]?
+  package var persistentReference: [UInt8]?
   /// At most so many rows for each search, counted before they are opened, as Apple's daemon counts. `nil`: all.
-  public var limit: Int?
+  package var limit: Int?
   /// Whether the found items carry their secrets.
-  public var wantsSecret: Bool
+  package var wantsSecret: Bool
   /// What an opened item must meet besides, such as a pattern that no column can be searched for. A row that cannot be
   /// opened meets nothing: an update or a deletion stops at one whose key is locked and passes over one that is damaged.
-  public var condition: (@Sendable (KeychainItem) -> Bool)?
+  package var condition: (@Sendable (KeychainItem) -> Bool)?
 
   /// Creates a query; without arguments it means every item but tombstones.
-  public init(
+  package init(
     kind: ItemKind? = nil, attributes: AttributeMap<PropertyValue> = [:], accessGroups: AccessGroups = .all,
     synchronization: Synchronization = .any, tombstones: Tombstones = .excluded, row: RowReference? = nil,
     persistentReference: [UInt8]? = nil, limit: Int? = nil, wantsSecret: Bool = false,
@@ -92,23 +92,23 @@ public struct StoredItem: Sendable {
   public let item: KeychainItem
 
   /// Creates a stored item of the two.
-  public init(summary: RowSummary, item: KeychainItem) {
+  package init(summary: RowSummary, item: KeychainItem) {
     self.summary = summary
     self.item = item
   }
 
   /// The row's number in its table.
-  public var rowID: Int64 { summary.reference.rowID }
+  package var rowID: Int64 { summary.reference.rowID }
   /// The 16 bytes that a lasting handle names.
-  public var persistentReference: [UInt8] { summary.persistentReference }
+  package var persistentReference: [UInt8] { summary.persistentReference }
   /// Operation to constraint of the access control that guards the item, `nil` if nothing does.
-  public var accessControl: PropertyDictionary? { item[.accessControl]?.dictionaryValue }
+  package var accessControl: PropertyDictionary? { item[.accessControl]?.dictionaryValue }
 }
 
 /// What a search gave.
-public struct FoundItems: Sendable {
+package struct FoundItems: Sendable {
   /// The items that match and open, by kind, and of each kind by row.
-  public let items: [StoredItem]
+  package let items: [StoredItem]
   /// Rows that match by their columns and cannot be opened, now or ever.
-  public let undecodable: [KeychainRow]
+  package let undecodable: [KeychainRow]
 }

@@ -1,16 +1,16 @@
-public import Basics
+package import Basics
 public import KeychainFormats
-public import KeychainRules
+package import KeychainRules
 
 /// Where a row is: its table and its number in it.
-public struct RowReference: Hashable, Sendable {
+package struct RowReference: Hashable, Sendable {
   /// The table.
-  public let kind: ItemKind
+  package let kind: ItemKind
   /// The row's number in the table.
-  public let rowID: Int64
+  package let rowID: Int64
 
   /// Creates a reference to a row.
-  public init(kind: ItemKind, rowID: Int64) {
+  package init(kind: ItemKind, rowID: Int64) {
     self.kind = kind
     self.rowID = rowID
   }
@@ -20,47 +20,47 @@ public struct RowReference: Hashable, Sendable {
 /// attributes count, these serve rows that cannot be opened.
 public struct RowSummary: Sendable {
   /// Where the row is.
-  public let reference: RowReference
+  package let reference: RowReference
   /// Equal to `PrimaryKey(of:)` of the item in clear that would collide with this row.
-  public let primaryKey: PrimaryKey
+  package let primaryKey: PrimaryKey
   /// The access group of the column; empty for an item without one.
-  public let accessGroup: String
+  package let accessGroup: String
   /// The code of the protection class, as the column has it.
-  public let protectionCode: String?
+  package let protectionCode: String?
   /// True for `sync` 1.
-  public let isSynchronizable: Bool
+  package let isSynchronizable: Bool
   /// True for any `tomb` but 0: no search finds such a row.
-  public let isTombstone: Bool
+  package let isTombstone: Bool
   /// True for `clip` 1: an App Clip made the item.
-  public let isAppClip: Bool
+  package let isAppClip: Bool
   /// Whether a token, such as the Secure Enclave, holds the secret.
-  public let hasTokenID: Bool
+  package let hasTokenID: Bool
   /// The shared group that the row is a copy for; `nil` if the row is not such a copy.
-  public let sharingGroup: String?
+  package let sharingGroup: String?
   /// Empty for the single user.
-  public let multiUser: [UInt8]
+  package let multiUser: [UInt8]
   /// `mdat`; `nil` if the column holds no number.
-  public let modificationDate: KeychainDate?
+  package let modificationDate: KeychainDate?
   /// The stored digest of the item (SHA-1), `nil` if the column holds no bytes.
-  public let digest: [UInt8]?
+  package let digest: [UInt8]?
   /// The item's own UUID in text, where it has one.
-  public let uuid: String?
+  package let uuid: String?
   /// 16 bytes in a sound row.
-  public let persistentReference: [UInt8]
+  package let persistentReference: [UInt8]
 
   /// Whether `RestoreTransaction.deleteNonSynced` removes the row.
-  public let isRemovedByRestore: Bool
+  package let isRemovedByRestore: Bool
 
   /// The table's kind.
-  public var kind: ItemKind { reference.kind }
+  package var kind: ItemKind { reference.kind }
   /// The protection class of the column; `nil` for a code that is none.
   public var protection: ProtectionClass? { protectionCode.flatMap(ProtectionClass.init(rawValue:)) }
 }
 
 /// One row: what its columns say and what it opens to.
-public struct KeychainRow: Sendable {
+package struct KeychainRow: Sendable {
   /// What a row opens to.
-  public enum Content: Sendable {
+  package enum Content: Sendable {
     /// An access control that guards the item is its attribute `accc`.
     case item(KeychainItem)
     /// Why it does not open, now or ever.
@@ -68,20 +68,20 @@ public struct KeychainRow: Sendable {
   }
 
   /// What the columns say.
-  public let summary: RowSummary
+  package let summary: RowSummary
   /// What the row opens to, or why it does not.
-  public let content: Content
+  package let content: Content
 
   /// Creates a row of the two.
-  public init(summary: RowSummary, content: Content) {
+  package init(summary: RowSummary, content: Content) {
     self.summary = summary
     self.content = content
   }
 
   /// The opened item, `nil` if the row has a fault.
-  public var item: KeychainItem? { if case .item(let item) = content { item } else { nil } }
+  package var item: KeychainItem? { if case .item(let item) = content { item } else { nil } }
   /// Why the row does not open; `nil` if it does.
-  public var fault: RowFault? { if case .fault(let fault) = content { fault } else { nil } }
+  package var fault: RowFault? { if case .fault(let fault) = content { fault } else { nil } }
 }
 
 /// A row as it was read: its columns' facts and the sealed item.
@@ -95,7 +95,7 @@ extension ExistingRow {
   /// What an opened row is to an item that collides with it.
   ///
   /// - Throws: `.notAvailable` where a digest cannot be computed.
-  public init(_ row: KeychainRow) throws(KeychainStoreError) {
+  package init(_ row: KeychainRow) throws(KeychainStoreError) {
     switch row.content {
     case .fault(let fault): self.init(state: fault.isPermanent ? .corrupt : .unreadable(fault))
     case .item(let item):

@@ -1,19 +1,19 @@
 /// Who makes a keychain call: the access groups that an app's entitlements give it.
-public struct SecItemCaller: Sendable, Hashable {
+package struct SecItemCaller: Sendable, Hashable {
   /// The group that stands for every group.
-  public static let wildcard = "*"
+  package static let wildcard = "*"
   /// The group of items on a token: every app may ask for it by name, none may write to it.
-  public static let tokenGroup = "com.apple.token"
+  package static let tokenGroup = "com.apple.token"
 
   /// In their order: the first is the one that new items get.
-  public let accessGroups: [String]
+  package let accessGroups: [String]
   /// App Clips may not add synchronized items, and what they add is marked.
-  public let isAppClip: Bool
+  package let isAppClip: Bool
   /// Its own group where that is known; `nil` for a caller of whom only the groups are.
   private let applicationIdentifier: String?
 
   /// A caller with exactly these groups.
-  public init(accessGroups: [String], isAppClip: Bool = false) {
+  package init(accessGroups: [String], isAppClip: Bool = false) {
     self.init(accessGroups, isAppClip, applicationIdentifier: nil)
   }
 
@@ -25,7 +25,7 @@ public struct SecItemCaller: Sendable, Hashable {
   /// without any entitlement has no group at all.
   ///
   /// Source: Apple `SecTask` entitlement code (`SecTaskCopyAccessGroups`).
-  public init(
+  package init(
     keychainAccessGroups: [String] = [], associatedApplicationIdentifiers: [String] = [],
     applicationIdentifier: String? = nil, applicationGroups: [String] = [], isAppClip: Bool = false
   ) {

@@ -1,19 +1,19 @@
-public import Basics
-public import KeychainCrypto
-public import KeychainFormats
+package import Basics
+package import KeychainCrypto
+package import KeychainFormats
 
 /// What a keychain call takes from its device, beside the keys in memory.
-public struct SecItemEnvironment {
+package struct SecItemEnvironment {
   /// The date that new and changed items get.
-  public var now: KeychainDate
+  package var now: KeychainDate
   /// The source of new items' keys and identifiers.
-  public var random: any RandomSource
+  package var random: any RandomSource
   /// Whether iCloud keychain is on: only then does a deleted synchronized item leave a tombstone.
-  public var isSyncing: Bool
+  package var isSyncing: Bool
   /// What an item without a class gets that is not a certificate and not the push service's; iOS 4 had `always`.
-  public var defaultProtection: ProtectionClass
+  package var defaultProtection: ProtectionClass
   /// Asks the person at the device. Called after all reading is done and before anything is changed.
-  public var authenticate: (AuthenticationRequest) -> AuthenticationOutcome
+  package var authenticate: (AuthenticationRequest) -> AuthenticationOutcome
 
   /// Creates the surroundings of one call.
   ///
@@ -23,7 +23,7 @@ public struct SecItemEnvironment {
   ///   - isSyncing: Whether a deleted synchronized item leaves a tombstone.
   ///   - defaultProtection: The class of an item that asks for none.
   ///   - authenticate: By default nobody is there to ask.
-  public init(
+  package init(
     now: KeychainDate, random: any RandomSource = SystemRandomSource(), isSyncing: Bool = false,
     defaultProtection: ProtectionClass = .whenUnlocked,
     authenticate: @escaping (AuthenticationRequest) -> AuthenticationOutcome = { _ in .unavailable }

@@ -1,5 +1,5 @@
-public import Basics
-public import KeychainFormats
+package import Basics
+package import KeychainFormats
 import Keychains
 
 /// What a call gives back, in the shapes that the return keys ask for.
@@ -136,7 +136,7 @@ extension SecItemValue {
 /// and the object's value where the token shows it.
 ///
 /// Source: Apple `SecItem.m` (`SecTokenItemValueCreate`, `SecTokenItemValueCopy`).
-public struct TokenValue: Sendable {
+package struct TokenValue: Sendable {
   private enum Key {
     static let object = "oid"
     static let accessControl = "ac"
@@ -144,14 +144,14 @@ public struct TokenValue: Sendable {
   }
 
   /// What the token calls the object; for a key of the Secure Enclave its private number, wrapped.
-  public let objectID: [UInt8]
+  package let objectID: [UInt8]
   /// Operation to constraint, as an access control keeps it; `nil` if nothing guards the object.
-  public let accessControl: PropertyDictionary?
+  package let accessControl: PropertyDictionary?
   /// What the token shows of the object: of a private key the public one.
-  public let value: [UInt8]?
+  package let value: [UInt8]?
 
   /// Creates the value of an item on a token.
-  public init(objectID: [UInt8], accessControl: PropertyDictionary?, value: [UInt8]?) {
+  package init(objectID: [UInt8], accessControl: PropertyDictionary?, value: [UInt8]?) {
     self.objectID = objectID
     self.accessControl = accessControl
     self.value = value
@@ -160,7 +160,7 @@ public struct TokenValue: Sendable {
   /// Reads the value of an item.
   ///
   /// - Returns: `nil` for an item on no token, and for one whose bytes are no such dictionary.
-  public init?(of item: KeychainItem) {
+  package init?(of item: KeychainItem) {
     guard !(item[.tokenID]?.stringValue ?? "").isEmpty, let secret = item.secret,
       let decoded = try? secret.withBytes({ (bytes) throws(FormatError) in try DERPropertyList.decode(bytes) }),
       let fields = decoded.dictionaryValue, let object = fields[Key.object]?.dataValue
@@ -172,7 +172,7 @@ public struct TokenValue: Sendable {
   /// The DER that stands in the item.
   ///
   /// - Throws: `.parameter` for more than an item holds.
-  public func encoded() throws(SecItemError) -> SensitiveBytes {
+  package func encoded() throws(SecItemError) -> SensitiveBytes {
     var fields: PropertyDictionary = [Key.object: .data(objectID)]
     if let accessControl { fields[Key.accessControl] = .dictionary(accessControl) }
     if let value { fields[Key.value] = .data(value) }

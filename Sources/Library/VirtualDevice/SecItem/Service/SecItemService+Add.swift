@@ -1,5 +1,5 @@
 import Basics
-public import KeychainCrypto
+package import KeychainCrypto
 import KeychainFormats
 import KeychainRules
 import Keychains
@@ -11,7 +11,7 @@ extension SecItemService {
   /// - Throws: `.duplicateItem`, `.missingEntitlement`, `.restrictedAPI`, `.interactionNotAllowed`, `.authFailed` for the
   ///   class that needs a passcode, and what a malformed query gives.
   @discardableResult
-  public func add(
+  package func add(
     _ attributes: SecItemQuery, caller: SecItemCaller, keys: ClassKeys, environment: SecItemEnvironment
   ) throws(SecItemError) -> SecItemValue? {
     if let halves = attributes.identityReference {

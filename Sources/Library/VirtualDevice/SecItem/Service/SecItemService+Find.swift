@@ -1,5 +1,5 @@
 import Basics
-public import KeychainCrypto
+package import KeychainCrypto
 import KeychainFormats
 import KeychainRules
 package import Keychains
@@ -10,7 +10,7 @@ extension SecItemService {
   /// - Returns: What the return keys ask for: of one item, or an array where the limit is another than one.
   /// - Throws: `.itemNotFound`; `.interactionNotAllowed` where a matching item is locked, or asks for a person who may
   ///   not be asked; `.authFailed`, `.userCanceled`; `.missingEntitlement`; what a malformed query gives.
-  public func copyMatching(
+  package func copyMatching(
     _ query: SecItemQuery, caller: SecItemCaller, keys: ClassKeys, environment: SecItemEnvironment
   ) throws(SecItemError) -> SecItemValue? {
     let search = try search(query, caller: caller, keys: keys, environment: environment)

@@ -1,5 +1,5 @@
 import Basics
-public import KeychainCrypto
+package import KeychainCrypto
 import KeychainFormats
 import KeychainRules
 import Keychains
@@ -10,7 +10,7 @@ extension SecItemService {
   /// - Throws: `.itemNotFound`; `.duplicateItem` where a changed item meets another; `.interactionNotAllowed` where one is
   ///   locked, or the class it would get is; `.authFailed`, `.userCanceled`; `.noSuchAttribute` for a change that is no
   ///   attribute; `.missingEntitlement`; what a malformed query gives.
-  public func update(
+  package func update(
     _ query: SecItemQuery, changes: SecItemQuery, caller: SecItemCaller, keys: ClassKeys,
     environment: SecItemEnvironment
   ) throws(SecItemError) {
@@ -49,7 +49,7 @@ extension SecItemService {
   ///
   /// - Throws: `.itemNotFound`; `.authFailed`, `.userCanceled` and `.interactionNotAllowed` where an item's access control
   ///   guards its deletion; `.missingEntitlement`; what a malformed query gives.
-  public func delete(
+  package func delete(
     _ query: SecItemQuery, caller: SecItemCaller, keys: ClassKeys, environment: SecItemEnvironment
   ) throws(SecItemError) {
     if query.namesIdentityPersistently {

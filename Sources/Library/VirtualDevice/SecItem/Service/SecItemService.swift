@@ -1,27 +1,27 @@
 import Basics
 import KeychainCrypto
-public import KeychainFormats
+package import KeychainFormats
 import KeychainRules
-public import Keychains
+package import Keychains
 
 /// Apple's four keychain calls on a device's keychain, as its daemon answers them.
 ///
 /// A call gives back what the caller's result pointer would receive, `nil` if that is nothing; every other end than
 /// `errSecSuccess` is a `SecItemError` with Apple's status.
 /// Source: Apple `SecItem.m`, `SecItemServer.c`, `SecDbQuery.c`, `SecItemDb.c`.
-public struct SecItemService: Sendable {
+package struct SecItemService: Sendable {
   /// The database that the calls read and change.
-  public let store: KeychainStore
+  package let store: KeychainStore
 
   /// Creates the four calls over a database; the caller, the keys and the environment come with each call.
-  public init(store: KeychainStore) { self.store = store }
+  package init(store: KeychainStore) { self.store = store }
 }
 
 extension SecItemService {
   /// Asks the person for what an operation of a token with a key takes, as the access control says that its maker named.
   ///
   /// - Throws: `.authFailed`, `.userCanceled`; `.interactionNotAllowed` where nobody is there.
-  public static func authorize(
+  package static func authorize(
     _ operation: AccessOperation, with key: KeychainItem, environment: SecItemEnvironment
   ) throws(SecItemError) {
     guard let operations = TokenValue(of: key)?.accessControl else { return }

@@ -1,8 +1,8 @@
 import Basics
-public import KeychainFormats
+package import KeychainFormats
 
 /// What an access control is asked to allow. The raw values are the short names of Apple's key store.
-public enum AccessOperation: String, Sendable, CaseIterable {
+package enum AccessOperation: String, Sendable, CaseIterable {
   /// Reading the secret.
   case decrypt = "od"
   /// Encrypting, which the flags of an access control leave free.
@@ -22,49 +22,49 @@ public enum AccessOperation: String, Sendable, CaseIterable {
 }
 
 /// The bits of `SecAccessControlCreateFlags`. Source: Apple `SecAccessControl.h`.
-public struct AccessControlFlags: OptionSet, Sendable, Hashable {
-  public let rawValue: UInt64
-  public init(rawValue: UInt64) { self.rawValue = rawValue }
+package struct AccessControlFlags: OptionSet, Sendable, Hashable {
+  package let rawValue: UInt64
+  package init(rawValue: UInt64) { self.rawValue = rawValue }
 
   /// Biometry or the passcode, as the person likes; of the other flags it goes with the two last alone.
-  public static let userPresence = AccessControlFlags(rawValue: 1 << 0)
+  package static let userPresence = AccessControlFlags(rawValue: 1 << 0)
   /// A biometry that is enrolled, now or later.
-  public static let biometryAny = AccessControlFlags(rawValue: 1 << 1)
+  package static let biometryAny = AccessControlFlags(rawValue: 1 << 1)
   /// A biometry that was enrolled when the item was made.
-  public static let biometryCurrentSet = AccessControlFlags(rawValue: 1 << 3)
+  package static let biometryCurrentSet = AccessControlFlags(rawValue: 1 << 3)
   /// The device's passcode.
-  public static let devicePasscode = AccessControlFlags(rawValue: 1 << 4)
+  package static let devicePasscode = AccessControlFlags(rawValue: 1 << 4)
   /// A paired device, such as a watch.
-  public static let companion = AccessControlFlags(rawValue: 1 << 5)
+  package static let companion = AccessControlFlags(rawValue: 1 << 5)
   /// One of the factors suffices.
-  public static let or = AccessControlFlags(rawValue: 1 << 14)
+  package static let or = AccessControlFlags(rawValue: 1 << 14)
   /// All of the factors are needed, as without either word.
-  public static let and = AccessControlFlags(rawValue: 1 << 15)
+  package static let and = AccessControlFlags(rawValue: 1 << 15)
   /// Signing, key agreement and decapsulation with a private key.
-  public static let privateKeyUsage = AccessControlFlags(rawValue: 1 << 30)
+  package static let privateKeyUsage = AccessControlFlags(rawValue: 1 << 30)
   /// A password of the app's own, beside the factors.
-  public static let applicationPassword = AccessControlFlags(rawValue: 1 << 31)
+  package static let applicationPassword = AccessControlFlags(rawValue: 1 << 31)
 }
 
 /// What has to be shown before an operation: so many of these factors, and the application's password.
-public struct AccessRequirement: Sendable, Hashable {
+package struct AccessRequirement: Sendable, Hashable {
   /// One thing that a person can show.
-  public enum Factor: String, Sendable, CaseIterable {
+  package enum Factor: String, Sendable, CaseIterable {
     /// The factors of Apple's flags of the same names. User presence is biometry or the passcode.
     case userPresence, biometryAny, biometryCurrentSet, devicePasscode, companion
   }
 
   /// The factors that count.
-  public let factors: Set<Factor>
+  package let factors: Set<Factor>
   /// How many of the factors it takes.
-  public let requiredCount: Int
+  package let requiredCount: Int
   /// True where the app's own password is needed as well.
-  public let needsApplicationPassword: Bool
+  package let needsApplicationPassword: Bool
   /// True where the item's creator allowed the operation to nobody.
-  public let isForbidden: Bool
+  package let isForbidden: Bool
 
   /// Creates a requirement; all of the factors are needed where no count is given. Without any it asks for nothing.
-  public init(
+  package init(
     factors: Set<Factor> = [], requiredCount: Int? = nil, needsApplicationPassword: Bool = false,
     isForbidden: Bool = false
   ) {
@@ -75,21 +75,21 @@ public struct AccessRequirement: Sendable, Hashable {
   }
 
   /// Whether the operation is free.
-  public var isEmpty: Bool { factors.isEmpty && !needsApplicationPassword && !isForbidden }
+  package var isEmpty: Bool { factors.isEmpty && !needsApplicationPassword && !isForbidden }
 }
 
 /// A protection class and what a person has to do before the item opens: Apple's `SecAccessControl`.
 ///
 /// Source: Apple `SecAccessControl.c`.
-public struct AccessControl: Sendable, Hashable, CustomStringConvertible {
+package struct AccessControl: Sendable, Hashable, CustomStringConvertible {
   /// The class that protects the item beside the constraints.
-  public let protection: ProtectionClass
+  package let protection: ProtectionClass
   /// Operation to constraint, as a sealed item keeps it; `nil` if there is nothing but the protection, as for items
   /// that were added with a class alone.
-  public let operations: PropertyDictionary?
+  package let operations: PropertyDictionary?
 
   /// Creates an access control of constraints that an item had; the order of the entries does not count.
-  public init(protection: ProtectionClass, operations: PropertyDictionary? = nil) {
+  package init(protection: ProtectionClass, operations: PropertyDictionary? = nil) {
     self.protection = protection
     self.operations = operations.map(Self.sorted)
   }
@@ -108,7 +108,7 @@ public struct AccessControl: Sendable, Hashable, CustomStringConvertible {
   ///
   /// - Throws: `.parameter` for `or` with `and`, for both biometries, and for user presence together with anything but
   ///   the application password and private-key usage.
-  public init(protection: ProtectionClass, flags: AccessControlFlags) throws(SecItemError) {
+  package init(protection: ProtectionClass, flags: AccessControlFlags) throws(SecItemError) {
     guard !flags.isSuperset(of: [.or, .and]) else {
       throw SecItemError(.parameter, "an access control requires all its constraints or one of them, not both")
     }
@@ -127,7 +127,7 @@ public struct AccessControl: Sendable, Hashable, CustomStringConvertible {
   /// The same with the protection's code.
   ///
   /// - Throws: Also `.parameter` for a code that is not a protection class.
-  public init(protectionCode: String, flags: AccessControlFlags) throws(SecItemError) {
+  package init(protectionCode: String, flags: AccessControlFlags) throws(SecItemError) {
     guard let protection = ProtectionClass(rawValue: protectionCode) else {
       throw SecItemError(.parameter, "the protection class is not known")
     }
@@ -135,10 +135,10 @@ public struct AccessControl: Sendable, Hashable, CustomStringConvertible {
   }
 
   /// Whether the item is sealed apart and stays out of backups.
-  public var isConstrained: Bool { operations != nil }
+  package var isConstrained: Bool { operations != nil }
 
   /// What the operation takes.
-  public func requirement(for operation: AccessOperation) -> AccessRequirement {
+  package func requirement(for operation: AccessOperation) -> AccessRequirement {
     guard let operations, operations.entries.contains(where: { $0.key.stringValue != Key.requiresPassword }) else {
       return AccessRequirement()
     }
@@ -150,7 +150,7 @@ public struct AccessControl: Sendable, Hashable, CustomStringConvertible {
     }
   }
 
-  public var description: String { "<access control of \(protection.rawValue)>" }
+  package var description: String { "<access control of \(protection.rawValue)>" }
 }
 
 extension AccessControl {

@@ -1,4 +1,4 @@
-public import Basics
+package import Basics
 import KeychainFormats
 
 /// What the person at a device does when an app's call asks for them.
@@ -27,16 +27,16 @@ public enum AuthenticationOutcome: String, Sendable, CaseIterable {
 }
 
 /// What a person is asked for.
-public struct AuthenticationRequest: Sendable, Hashable {
+package struct AuthenticationRequest: Sendable, Hashable {
   /// The operation that the app wants to do.
-  public let operation: AccessOperation
+  package let operation: AccessOperation
   /// What the item's creator asked to be shown first.
-  public let requirement: AccessRequirement
+  package let requirement: AccessRequirement
   /// The sentence that the app wants to be shown.
-  public let prompt: String?
+  package let prompt: String?
 
   /// Creates a request, as a keychain call makes one for the device's person.
-  public init(operation: AccessOperation, requirement: AccessRequirement, prompt: String? = nil) {
+  package init(operation: AccessOperation, requirement: AccessRequirement, prompt: String? = nil) {
     self.operation = operation
     self.requirement = requirement
     self.prompt = prompt
@@ -44,18 +44,18 @@ public struct AuthenticationRequest: Sendable, Hashable {
 }
 
 /// What an app brings along as `u_AuthCtx`: the stand-in for an `LAContext`.
-public struct AuthenticationContext: Sendable, Equatable {
+package struct AuthenticationContext: Sendable, Equatable {
   /// False where the app forbids any dialog (`interactionNotAllowed`).
-  public var isInteractionAllowed: Bool
+  package var isInteractionAllowed: Bool
   /// What the person has answered to this context before; `nil` if the device is asked.
-  public var outcome: AuthenticationOutcome?
+  package var outcome: AuthenticationOutcome?
   /// The credential of items with an application password.
-  public var applicationPassword: SensitiveBytes?
+  package var applicationPassword: SensitiveBytes?
   /// The sentence to be shown; that of the query comes first.
-  public var prompt: String?
+  package var prompt: String?
 
   /// Creates a context; by default it allows a dialog and brings nothing.
-  public init(
+  package init(
     isInteractionAllowed: Bool = true, outcome: AuthenticationOutcome? = nil,
     applicationPassword: SensitiveBytes? = nil, prompt: String? = nil
   ) {
@@ -65,7 +65,7 @@ public struct AuthenticationContext: Sendable, Equatable {
     self.prompt = prompt
   }
 
-  public static func == (left: AuthenticationContext, right: AuthenticationContext) -> Bool {
+  package static func == (left: AuthenticationContext, right: AuthenticationContext) -> Bool {
     let samePassword =
       switch (left.applicationPassword, right.applicationPassword) {
       case (nil, nil): true

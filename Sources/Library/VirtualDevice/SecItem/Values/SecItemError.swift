@@ -1,34 +1,34 @@
-public import Basics
+package import Basics
 import KeychainFormats
-public import Keychains
+package import Keychains
 
 /// How a keychain call ends that does not succeed: Apple's status, and the reason in words without any value.
-public struct SecItemError: ExplainedError, Equatable {
+package struct SecItemError: ExplainedError, Equatable {
   /// The number that Apple's call gives back.
-  public let status: SecItemStatus
+  package let status: SecItemStatus
   /// What was found, in words without any value of a query or an item.
-  public let reason: String
+  package let reason: String
 
   /// Creates an error of a status and a reason.
-  public init(_ status: SecItemStatus, _ reason: String) {
+  package init(_ status: SecItemStatus, _ reason: String) {
     self.status = status
     self.reason = reason
   }
 
   /// What the keychain database reported.
-  public init(_ error: KeychainStoreError) {
+  package init(_ error: KeychainStoreError) {
     self.init(error.status, error.reason)
   }
 
   /// The status with its number and constant, and the advice for it.
-  public var meaning: ErrorMeaning {
+  package var meaning: ErrorMeaning {
     .init(category, "the keychain answers \(status.rawValue) (\(status.constantName))", advice: .words(advice))
   }
 
   /// The kind of failure, which the status decides.
-  public var category: ErrorCategory { status.category }
+  package var category: ErrorCategory { status.category }
   /// One thing to do next, which the status decides.
-  public var advice: String { status.advice }
+  package var advice: String { status.advice }
 }
 
 /// Runs a piece of the database's work and turns what it throws into the status of a call.

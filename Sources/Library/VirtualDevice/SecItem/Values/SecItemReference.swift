@@ -1,11 +1,11 @@
 import Basics
-public import KeychainFormats
+package import KeychainFormats
 
 /// What `v_Ref` takes and `r_Ref` gives: a certificate, a key, or both halves of an identity, with their attributes and
 /// their bytes (`v_Data`). Passwords have no references.
 ///
 /// Source: Apple `SecItem.m` (`SecItemCopyAttributeDictionary`, `SecItemCreateFromAttributeDictionary`).
-public enum SecItemReference: Sendable, Equatable, CustomStringConvertible {
+package enum SecItemReference: Sendable, Equatable, CustomStringConvertible {
   /// DER of the certificate in `v_Data`.
   case certificate(KeychainItem)
   /// The key's own encoding in `v_Data`.
@@ -14,7 +14,7 @@ public enum SecItemReference: Sendable, Equatable, CustomStringConvertible {
   case identity(certificate: KeychainItem, key: KeychainItem)
 
   /// The certificate, of an identity as well; `nil` for a key.
-  public var certificate: KeychainItem? {
+  package var certificate: KeychainItem? {
     switch self {
     case .certificate(let item), .identity(let item, _): item
     case .key: nil
@@ -22,14 +22,14 @@ public enum SecItemReference: Sendable, Equatable, CustomStringConvertible {
   }
 
   /// The key, of an identity as well; `nil` for a certificate.
-  public var key: KeychainItem? {
+  package var key: KeychainItem? {
     switch self {
     case .key(let item), .identity(_, let item): item
     case .certificate: nil
     }
   }
 
-  public static func == (left: SecItemReference, right: SecItemReference) -> Bool {
+  package static func == (left: SecItemReference, right: SecItemReference) -> Bool {
     func same(_ left: KeychainItem, _ right: KeychainItem) -> Bool {
       guard left.kind == right.kind, left.attributes == right.attributes else { return false }
       guard left.secrets.count == right.secrets.count else { return false }
@@ -44,7 +44,7 @@ public enum SecItemReference: Sendable, Equatable, CustomStringConvertible {
     }
   }
 
-  public var description: String {
+  package var description: String {
     switch self {
     case .certificate: "<certificate>"
     case .key: "<key>"

@@ -1,12 +1,12 @@
 import Basics
 import KeychainFormats
-public import Keychains
+package import Keychains
 
 /// The results of Apple's keychain calls (`OSStatus`): those that this keychain ends calls with, and those that apps
 /// compare with although nothing here gives them.
 ///
 /// Source: Apple `SecBase.h`, `SecBasePriv.h`.
-public enum SecItemStatus: Int32, Sendable, CaseIterable {
+package enum SecItemStatus: Int32, Sendable, CaseIterable {
   /// `errSecSuccess`: the call did what it was asked.
   case success = 0
   /// `errSecUnimplemented`: this kind of item cannot be searched in this way.
@@ -63,10 +63,10 @@ public enum SecItemStatus: Int32, Sendable, CaseIterable {
 
 extension SecItemStatus {
   /// The name of Apple's constant.
-  public var constantName: String { facts.constantName }
+  package var constantName: String { facts.constantName }
 
   /// What `SecCopyErrorMessageString` says of it: the fact that the constant stands for, in this project's words.
-  public var sentence: String { facts.sentence }
+  package var sentence: String { facts.sentence }
 
   var category: ErrorCategory { facts.category }
   var advice: String { facts.advice }
@@ -207,7 +207,7 @@ extension SecItemStatus {
 
 extension KeychainStoreError {
   /// What Apple's keychain services answer with. Source: Apple `SecBase.h`, `SecBasePriv.h`.
-  public var status: SecItemStatus {
+  package var status: SecItemStatus {
     switch code {
     case .duplicateItem: .duplicateItem
     case .itemNotFound: .itemNotFound

@@ -1,15 +1,15 @@
-public import Basics
+package import Basics
 import KeychainFormats
 
 /// The dictionary of one of Apple's keychain calls: Apple's short keys (`class`, `acct`, `r_Data`, …) and their values.
 ///
 /// Source of the keys: Apple `SecItemConstants.c`.
-public typealias SecItemQuery = [String: SecItemValue]
+package typealias SecItemQuery = [String: SecItemValue]
 
 /// A value in the dictionary of a keychain call, and what a call gives back.
 ///
 /// Printing one shows what it is and nothing of what it holds.
-public indirect enum SecItemValue: Sendable, Equatable {
+package indirect enum SecItemValue: Sendable, Equatable {
   /// `kCFNull`: no value. `m_ValidOnDate` means now by it.
   case null
   /// Text, compared by its UTF-8 bytes.
@@ -39,7 +39,7 @@ public indirect enum SecItemValue: Sendable, Equatable {
   /// What the app brings along for the person's dialog.
   case context(AuthenticationContext)
 
-  public static func == (left: SecItemValue, right: SecItemValue) -> Bool {
+  package static func == (left: SecItemValue, right: SecItemValue) -> Bool {
     switch (left, right) {
     case (.null, .null): true
     case (.string(let left), .string(let right)): left.utf8.elementsEqual(right.utf8)
@@ -61,24 +61,24 @@ public indirect enum SecItemValue: Sendable, Equatable {
 
 extension SecItemValue {
   /// The text of a string; `nil` for every other value.
-  public var stringValue: String? { if case .string(let value) = self { value } else { nil } }
+  package var stringValue: String? { if case .string(let value) = self { value } else { nil } }
   /// The number of a whole number; `nil` for every other value, a boolean as well.
-  public var numberValue: Int64? { if case .number(let value) = self { value } else { nil } }
+  package var numberValue: Int64? { if case .number(let value) = self { value } else { nil } }
   /// The value of a boolean; `nil` for every other value, a number as well.
-  public var booleanValue: Bool? { if case .boolean(let value) = self { value } else { nil } }
+  package var booleanValue: Bool? { if case .boolean(let value) = self { value } else { nil } }
   /// The date of a date; `nil` for every other value.
-  public var dateValue: KeychainDate? { if case .date(let value) = self { value } else { nil } }
+  package var dateValue: KeychainDate? { if case .date(let value) = self { value } else { nil } }
   /// The elements of an array; `nil` for every other value.
-  public var arrayValue: [SecItemValue]? { if case .array(let value) = self { value } else { nil } }
+  package var arrayValue: [SecItemValue]? { if case .array(let value) = self { value } else { nil } }
   /// The entries of a dictionary; `nil` for every other value.
-  public var dictionaryValue: SecItemQuery? { if case .dictionary(let value) = self { value } else { nil } }
+  package var dictionaryValue: SecItemQuery? { if case .dictionary(let value) = self { value } else { nil } }
   /// The certificate, key or identity of a reference; `nil` for every other value.
-  public var referenceValue: SecItemReference? { if case .reference(let value) = self { value } else { nil } }
+  package var referenceValue: SecItemReference? { if case .reference(let value) = self { value } else { nil } }
   /// The access control; `nil` for every other value.
-  public var accessControlValue: AccessControl? { if case .accessControl(let value) = self { value } else { nil } }
+  package var accessControlValue: AccessControl? { if case .accessControl(let value) = self { value } else { nil } }
 
   /// The bytes of data, a copy of those of a secret too.
-  public var dataValue: [UInt8]? {
+  package var dataValue: [UInt8]? {
     switch self {
     case .data(let bytes): bytes
     case .secret(let bytes): bytes.withBytes { Array($0) }
@@ -127,15 +127,15 @@ extension SecItemValue {
 
 extension SecItemValue: ExpressibleByStringLiteral, ExpressibleByIntegerLiteral, ExpressibleByBooleanLiteral {
   /// Creates text from a literal.
-  public init(stringLiteral value: String) { self = .string(value) }
+  package init(stringLiteral value: String) { self = .string(value) }
   /// Creates a number from a literal.
-  public init(integerLiteral value: Int64) { self = .number(value) }
+  package init(integerLiteral value: Int64) { self = .number(value) }
   /// Creates a boolean from a literal.
-  public init(booleanLiteral value: Bool) { self = .boolean(value) }
+  package init(booleanLiteral value: Bool) { self = .boolean(value) }
 }
 
 extension SecItemValue: CustomStringConvertible, CustomReflectable {
-  public var description: String {
+  package var description: String {
     switch self {
     case .null: "<null>"
     case .string: "<text>"
@@ -153,5 +153,5 @@ extension SecItemValue: CustomStringConvertible, CustomReflectable {
     }
   }
 
-  public var customMirror: Mirror { Mirror(self, children: []) }
+  package var customMirror: Mirror { Mirror(self, children: []) }
 }
